@@ -25,8 +25,8 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
-from arm_dynamics.control.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.control.lqr_design.gain_table import build_gain_table
+from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core import plugins
 from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel

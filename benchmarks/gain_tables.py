@@ -12,7 +12,7 @@ from machine import machine
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.controllers.lqr import Lqr
-from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import build_gain_table
 from arm_dynamics.control.lqr_design.lqr_gain import lqr_gain
 
 CALLS = 300

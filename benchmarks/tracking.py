@@ -15,8 +15,9 @@ import numpy as np
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.effort_check import check_effort
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
+from arm_dynamics.control.trajectories.effort_check import check_effort
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.hardware.simulation_driver import SimulationDriver

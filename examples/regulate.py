@@ -4,7 +4,7 @@ import numpy as np
 
 from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.lqr import Lqr
-from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import build_gain_table
 from arm_dynamics.core.state import Reference
 
 arm = load_arm("four_joint")

@@ -187,9 +187,10 @@ class Case:
             if trouble == "stood still":
                 self.bus.time += 0.3
             elif trouble in ("stopped", "emergency") and k == 1:
-                self.driver.controlled_stop() if trouble == "stopped" else self.driver.emergency_stop(
-                    "a"
-                )
+                if trouble == "stopped":
+                    self.driver.controlled_stop()
+                else:
+                    self.driver.emergency_stop("a")
             if k > 10:
                 self.bus.time += 0.1  # the end of a stop, joints that are unseen for long
             self.step(value)

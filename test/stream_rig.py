@@ -10,7 +10,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.goals.streams import Streams
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import Driver

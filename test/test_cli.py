@@ -76,6 +76,7 @@ def test_what_is_not_there_is_one_line_and_2(arguments, word):
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_folder_or_binary_is_no_urdf(tmp_path):
     file = tmp_path / "binary.urdf"
     for content in (b"\xff\xfe\x00\x80", b"\x7fELF\x02\x01\x00\xff"):
@@ -87,6 +88,7 @@ def test_a_folder_or_binary_is_no_urdf(tmp_path):
         assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_joints_to_lock_come_before_or_after_the_file():
     done = command("audit", "--lock", "R2", "--lock", "R5", "five_dof")
     assert (done.returncode, done.stderr) == (0, "")

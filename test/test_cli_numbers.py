@@ -78,7 +78,7 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
     [
         ("record f --dt 1e-300", "--dt = 1e-300 s; expected a number from 1e-09 to 1e+06 s"),
         ("record f --dt 0", "--dt = 0 s; expected"),
-        ("record f --dt 1e-9 --period 1", "1e+09 steps of dt 1e-09 s; expected at most 1e+06"),
+        ("record f --dt 1e-9 --period 1", "1e+09 steps of dt = 1e-09 s; expected at most 1e+06"),
         ("record f --dt 1e-9 --duration 1e6 --period 1e-6", "1e+15 time steps; expected at most"),
         ("record f --dt 3e-4", "nearest allowed"),
         ("record f --duration 1e-6", "--duration"),

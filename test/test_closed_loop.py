@@ -10,8 +10,7 @@ from arm_dynamics import Command, Plant, Reference, State
 from arm_dynamics.batch import MeasurementNoise, rollout_closed_loop, variation
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
@@ -124,6 +123,7 @@ def test_every_lane_is_plant_and_controller(case, backend):
     assert interface == "voltage" or saturated
 
 
+@pytest.mark.slow
 def test_a_known_effort_is_taken_over_without_a_step():
     """As ``Pid.reset``: the first command is the effort measured at the start."""
     arm, states = five_dof(), begin()[0]

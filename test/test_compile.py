@@ -69,6 +69,7 @@ def test_every_makers_motors_under_faults():
     assert told["cases"] > 25
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("rclpy") is None, reason="rclpy is not installed")
 def test_controller_nodes_compile_before_their_first_command_and_aside_after_it():
     told = found_by("ros/compile_cases.py")

@@ -36,6 +36,7 @@ def test_the_arm_accelerates_as_told(seed):
     np.testing.assert_allclose(a, a_ref + feedback + friction, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_joint_of_much_friction_and_little_inertia_follows_and_is_held():
     """A wrist of 1.4e-4 kg·m² with 1 N·m of dry friction and 2 N·m·s/rad: 0.02 rad, and a move."""
     light = {"centre": "0 0 0", "mass": 0.2, "ixx": 1.4e-4, "damping": 2.0, "friction": 1.0}

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Plant, load_arm
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import InvalidValue, UnknownName
@@ -283,8 +282,8 @@ class TestContract:
         wrong = [
             ({"R9": {}}, UnknownName, "R9"),
             ({"R2": {"warp": 1.0}}, UnknownName, "'R2' 'warp'"),
-            ({"R2": 3.0}, InvalidValue, r"gains of 'R2': 3.0 is no mapping"),
-            (3.0, InvalidValue, "gains: 3.0 is no mapping"),
+            ({"R2": 3.0}, InvalidValue, r"gains of 'R2' = 3.0; expected a mapping"),
+            (3.0, InvalidValue, "gains = 3.0; expected a mapping"),
         ]
         for group, parameters in law.parameter_groups.items():
             for p in parameters:

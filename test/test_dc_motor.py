@@ -622,7 +622,7 @@ def test_an_unpowered_arm_with_every_term_only_loses_energy():
          r"'J': stiction = 0.1 N·m is below coulomb_friction = 0.2 N·m; .*0 for the same"),
         ({"backlash": 0.1, "rotor_inertia": 1e-3}, "backlash = 0.1 rad needs a gear_stiffness"),
         ({"backlash": 0.1, "gear_stiffness": 1e3}, "backlash = 0.1 rad needs a rotor_inertia"),
-        ({"derating_temperature": 80.0}, "derating_temperature = 80 °C needs a maximum_temp"),
+        ({"derating_temperature": 80.0}, "derating_temperature = 80 °C needs a max_temp"),
         ({"max_temperature": 80.0, "derating_temperature": 80.0, "current_limit": 1.0,
           "thermal_resistance": 1.0},
          "max_temperature = 80 °C is not above derating_temperature = 80 °C"),

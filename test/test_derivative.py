@@ -94,6 +94,7 @@ def test_stops_are_apart_from_the_rate():
     close(linearize_by_trace(arm, beyond, command).A, linearize(arm, beyond, command).A, 1e-10)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("own", [False, True])
 def test_step_of_the_trace_has_the_plants_differences(method, own):

@@ -9,7 +9,7 @@ from conftest import chain, five_dof
 from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.task_space import TaskSpace
-from arm_dynamics.control.trajectories import feasibility, joint_splines, path_inverse_kinematics
+from arm_dynamics.control.trajectories import feasibility, joint_splines
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
@@ -65,7 +65,9 @@ def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
     assert part.end == pytest.approx(2 * turning - crossing, abs=5e-3)
     assert part.at == pytest.approx(turning, abs=0.02)
     assert part.amount == pytest.approx(0.2, abs=0.01)
-    with pytest.raises(TrajectoryRejected, match=r"from 2\.\d+ s to .* misses by 0\.\d+ m at"):
+    with pytest.raises(
+        TrajectoryRejected, match=r"from 2\.\d+ s to .* position error = 0\.\d+ m at"
+    ):
         way.check(ARM)
 
 
@@ -80,7 +82,7 @@ def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
     q = np.array([0.6, 1e-3])
     parts = feasibility.solve_along(ARM, rest(q=q).hold(1.0)).parts
     assert [part.kind for part in parts] == ["singular"]
-    assert parts[0].amount < path_inverse_kinematics.SINGULAR
+    assert parts[0].amount < feasibility.MIN_SINGULAR_RATIO
 
 
 def test_a_joint_limit_on_the_way_is_named():
@@ -105,7 +107,9 @@ def test_joints_that_had_to_be_too_fast_are_named():
     (part,) = feasibility.solve_along(ARM, way).faults
     assert (part.kind, part.at) == ("too fast", pytest.approx(2.002, abs=1e-3))
     assert part.amount > 1
-    with pytest.raises(TrajectoryRejected, match=r"joint '\w+': velocity .* exceeds the limit 100"):
+    with pytest.raises(
+        TrajectoryRejected, match=r"joint '\w+': velocity = .* expected within the limit 100"
+    ):
         way.check(ARM)
 
 
@@ -116,12 +120,12 @@ def test_a_stand_is_followed_and_the_way_to_a_later_start_is_checked_too():
     home = np.array(arm.configuration("initial"))
     entered = rest(arm, home).starting_from(1.9, Reference.hold(home + 0.5 * np.eye(5)[0]))
     assert feasibility.solve_along(arm, entered).times[0] == 1.9
-    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity .* at 1\.9\d* s exceeds"):
+    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity = .* at 1\.9\d* s; expected"):
         entered.check(arm)
 
 
 def test_joint_trajectories_and_bad_periods_are_refused():
-    with pytest.raises(TrajectoryRejected, match="one of the tool is expected"):
+    with pytest.raises(TrajectoryRejected, match="expected a Cartesian trajectory"):
         feasibility.solve_along(ARM, joint_splines.cubic_trajectory([BENT, BENT + 0.1], [0.0, 1.0]))
     with pytest.raises(InvalidValue, match="period"):
         feasibility.solve_along(ARM, rest(), period=0.0)
@@ -131,7 +135,7 @@ def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach
     sim = Simulation(ARM, q=BENT, period=2e-3)
     loop = ControlLoop(SimulationDriver(ARM, sim), TaskSpace(ARM))
     loop.step()
-    with pytest.raises(TrajectoryRejected, match="the tool can not follow from"):
+    with pytest.raises(TrajectoryRejected, match="trajectory out of reach from"):
         loop.follow(reaching(2.2))
     to = tool() + np.array([-0.3, 0.0, 0.2])
     loop.follow(CartesianTrajectory.from_configuration(ARM, BENT, start=0.1).line(to, quintic(0.8)))
@@ -151,12 +155,12 @@ def test_a_way_far_beyond_reach_is_told_with_time_and_distance_not_with_a_joint(
     faults = feasibility.solve_along(ARM, way).faults
     assert "too fast" in {part.kind for part in faults}  # shortly before it is stretched
     crossing = 2.0 + (2.0 - before) / 60.0
-    with pytest.raises(TrajectoryRejected, match="misses by") as refused:
+    with pytest.raises(TrajectoryRejected, match="error = ") as refused:
         way.check(ARM)
     told = [float(x) for x in re.findall(r"(\d+\.\d+) s", str(refused.value))]
     assert told[0] == pytest.approx(crossing, abs=3e-3)
     assert told[1] == pytest.approx(way.end - (crossing - 2.0), abs=3e-3)
-    distance = float(re.search(r"misses by (\S+) m", str(refused.value))[1])
+    distance = float(re.search(r"error = (\S+) m at", str(refused.value))[1])
     assert distance == pytest.approx(3.0, rel=0.15)
 
 
@@ -165,7 +169,7 @@ def test_a_verdict_looks_no_further_than_it_must(monkeypatch):
     plain = CartesianTrajectory.at
     monkeypatch.setattr(CartesianTrajectory, "at", lambda s, t: asked.append(t) or plain(s, t))
     way = reaching(2.2).hold(900.0)
-    with pytest.raises(TrajectoryRejected, match="misses by"):
+    with pytest.raises(TrajectoryRejected, match="error = "):
         feasibility.require_feasible(ARM, way)
     assert len(asked) < 300
 
@@ -192,5 +196,5 @@ def test_a_pause_is_asked_for_after_every_sample():
 
 def test_a_motion_of_years_is_refused_before_it_fills_the_memory():
     way = reaching(0.3, speed=1e-9)
-    with pytest.raises(TrajectoryRejected, match=r"the motion takes .* at most 1000 s is allowed"):
+    with pytest.raises(TrajectoryRejected, match=r"duration = .* expected at most 1000 s"):
         feasibility.solve_along(ARM, way)

@@ -220,14 +220,14 @@ def test_goals_that_are_not_finite_are_refused_and_none_is_sent(interface, value
     bus, wire, _ = started(interface)
     bus.enable(IDS)
     wire.sent.clear()
-    with pytest.raises(CommandRejected, match="not finite"):
+    with pytest.raises(CommandRejected, match="expected a finite value"):
         bus.write({1: MotorCommand(interface, 0.1), 2: MotorCommand(interface, value)})
     assert not wire.sent
 
 
 def test_goals_of_another_interface_are_refused():
     bus, _, _ = started()
-    with pytest.raises(InvalidValue, match="prepared for 'position'"):
+    with pytest.raises(InvalidValue, match="expected 'position'"):
         bus.write({1: MotorCommand("voltage", 0.1)})
     with pytest.raises(UnknownName, match="'effort'; known: position, voltage"):
         bus.prepare("effort")
@@ -419,8 +419,8 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
     with pytest.raises(DriverFault) as caught:
         bus.identify()
     assert str(caught.value) == (
-        "port 'port': motor 2 (J2) model = sts3250; expected sts3215; motor 3 (J3) replies are corrupt:"
-        " two servos with its id, another baud, or noise; motor 4 (J4) does not reply;"
+        "port 'port': motor 2 (J2) model = sts3250, expected sts3215; motor 3 (J3) replies are"
+        " corrupt: two servos with its id, another baud, or noise; motor 4 (J4) does not reply;"
         f" {bus.remedies}"
     )
 
@@ -430,9 +430,7 @@ def test_two_that_answer_one_after_the_other_are_two(baud):
     settings = {"baud": str(baud), "latency": "0.0002"}
     bus, wire, _ = started(ids=(1,), settings=settings, baud=baud)
     wire.fault = lambda reply: reply * 2
-    with pytest.raises(
-        DriverFault, match=r"motor 1 \(J1\) answers 2 times: its id is there more than"
-    ):
+    with pytest.raises(DriverFault, match=r"motor 1 \(J1\) replies 2 times: its id is not unique"):
         bus.identify()
 
 
@@ -440,7 +438,7 @@ def test_when_none_answers_it_says_where_to_look():
     bus = Feetech([wired(1), wired(2)], {}, Wire(EmulatedFeetech([])))
     bus.open()
     with pytest.raises(
-        DriverFault, match=r"no servo answers; check power.* raise latency = 0\.008 s"
+        DriverFault, match=r"no servo replies; check power.* raise latency = 0\.008 s"
     ):
         bus.identify()
 
@@ -498,7 +496,7 @@ def test_a_late_answer_is_not_counted_twice_when_a_servo_is_identified(late):
         ({"baud": "-1"}, "baud = -1 bit/s: above 0"),
         ({"latency": "-1"}, "latency = -1 s: at least 0"),
         ({"kt": "0"}, "kt = 0 N·m/A: above 0"),
-        ({}, "port is missing; for example"),
+        ({}, "port is missing; expected"),
     ],
 )
 def test_bad_settings_are_refused(settings, words):

@@ -192,7 +192,7 @@ def test_the_actuators_own_states_stand_at_the_end():
     current = after[28 + arm.act_names.index("R1.current")]
     # L di/dt + R i = V, the rotor at rest
     assert current == pytest.approx(5.0 * (1 - np.exp(-DT * 1.0 / 1e-4)), rel=1e-2)
-    with pytest.raises(InvalidValue, match=r"\(40,\) expected .* 12 states of the actuators"):
+    with pytest.raises(InvalidValue, match=r"\(40,\) expected .* 12 actuator states"):
         forward_model(arm, x[:28], np.zeros(5), DT)
     with pytest.raises(InvalidValue, match=r"no states of the actuators' own.*R1\.current"):
         forward_model(arm, x, np.zeros(5), DT, compatibility="dynamechs")
@@ -224,7 +224,7 @@ def bad(index, value):
         ({"dt": np.nan}, InvalidValue, "dt .*finite"),
         ({"voltages": np.zeros(4)}, CommandRejected, r"voltage command: shape \(4,\)"),
         ({"voltages": [0, 0, np.nan, 0, 0]}, CommandRejected, r"voltage command\[2\] = nan"),
-        ({"method": "leapfrog"}, UnknownName, "integrator 'leapfrog'; known: .*semi_implicit"),
+        ({"integrator": "leapfrog"}, UnknownName, "integrator 'leapfrog'; known: .*semi_implicit"),
         ({"interface": "warp"}, UnknownName, "interface 'warp'"),
         ({"compatibility": "ode"}, UnknownName, "compatibility 'ode'; known: dynamechs"),
         ({"compatibility": "dynamechs", "interface": "effort"}, InvalidValue, "takes voltages"),

@@ -8,9 +8,8 @@ from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import Constraints, ErrorCode, Tolerances
-from arm_dynamics.control.goals.goal_request import GoalRequest
-from arm_dynamics.control.goals.goals import OVERRIDDEN, GoalHandler
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.goals.goal_handler import OVERRIDDEN, GoalHandler, GoalRequest
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import GoalRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -43,8 +42,8 @@ class Session:
     def finish(self, goal, ticks=4000):
         """Its verdict, and the time it took."""
         for _ in range(ticks):
-            if goal.verdict is not None:
-                return goal.verdict
+            if goal.result is not None:
+                return goal.result
             self.tick()
         raise AssertionError(f"no verdict after {ticks} ticks")
 
@@ -158,11 +157,11 @@ REFUSED = {
     "missing": (
         GoalRequest(NAMES[:4], [1.0], [AWAY[:4]]), ErrorCode.INVALID_JOINTS, "missing joint 'R5'"
     ),
-    "no waypoints": (GoalRequest(NAMES, [], []), ErrorCode.INVALID_GOAL, "no waypoints"),
+    "no waypoints": (GoalRequest(NAMES, [], []), ErrorCode.INVALID_GOAL, "number of waypoints = 0"),
     "equal times": (
         GoalRequest(NAMES, [1.0, 1.0], [HOME, AWAY]), ErrorCode.INVALID_GOAL, "strictly increasing"
     ),
-    "sizes": (GoalRequest(NAMES, [1.0], [AWAY[:3]]), ErrorCode.INVALID_GOAL, "3 positions for 5 joints"),
+    "sizes": (GoalRequest(NAMES, [1.0], [AWAY[:3]]), ErrorCode.INVALID_GOAL, "3 positions; expected 5"),
     "not finite": (
         GoalRequest(NAMES, [1.0], [[0, 0, 0, NAN, 0]]), ErrorCode.INVALID_GOAL, "joint 'R4': positions"
     ),
@@ -170,14 +169,14 @@ REFUSED = {
         to(velocities=[[0, 0, np.inf, 0, 0]]), ErrorCode.INVALID_GOAL, "joint 'R3': velocities"
     ),
     "moving at the end": (
-        to(velocities=[[0, 0.1, 0, 0, 0]]), ErrorCode.INVALID_GOAL, "joint 'R2': velocity 0.1"
+        to(velocities=[[0, 0.1, 0, 0, 0]]), ErrorCode.INVALID_GOAL, "joint 'R2': velocity = 0.1"
     ),
-    "long ago": (to(start=1e-9, seconds=1e-9), ErrorCode.OLD_HEADER_TIMESTAMP, "the last waypoint"),
+    "long ago": (to(start=1e-9, seconds=1e-9), ErrorCode.OLD_HEADER_TIMESTAMP, "time of the last waypoint"),
     "another clock": (to(start=1.8e9), ErrorCode.INVALID_GOAL, "another clock"),
     "position": (
-        to([0, 0, 0.9, 0, 0], 9.0), ErrorCode.INVALID_GOAL, "joint 'R3': position 0.9 rad at"
+        to([0, 0, 0.9, 0, 0], 9.0), ErrorCode.INVALID_GOAL, "joint 'R3': position = 0.9 rad at"
     ),
-    "velocity": (to(seconds=0.2), ErrorCode.INVALID_GOAL, "exceeds the limit 1.2"),
+    "velocity": (to(seconds=0.2), ErrorCode.INVALID_GOAL, "expected within the limit 1.2"),
     "unknown tolerance": (to(path={"R9": (0.1, 0.0)}), ErrorCode.INVALID_GOAL, "'R9'"),
     "bad tolerance": (
         to(goal={"R2": (-2.0, 0.0)}), ErrorCode.INVALID_GOAL, "joint 'R2': goal tolerance"
@@ -207,7 +206,9 @@ def test_what_cannot_be_followed_is_refused_with_its_code(standing, kind):
 def test_an_effort_beyond_the_limit_is_refused_by_the_law_s_model():
     session = Session()
     session.loop.controller.set_model(ARM.with_payload(16.0))
-    with pytest.raises(GoalRejected, match=r"joint 'R\d': effort .* at .* exceeds the limit") as it:
+    with pytest.raises(
+        GoalRejected, match=r"joint 'R\d': effort = .* at .* expected within the limit"
+    ) as it:
         session.goals.accept(to(HOME - 0.8 * np.eye(5)[2], 2.0))
     assert it.value.code == ErrorCode.INVALID_GOAL
 
@@ -238,7 +239,7 @@ def test_an_error_on_the_path_aborts_and_stops_the_arm():
     verdict = session.finish(goal)
     assert verdict.code == ErrorCode.PATH_TOLERANCE_VIOLATED
     assert "joint 'R2': position error" in verdict.text
-    assert "exceeds the tolerance 0.0001 at " in verdict.text
+    assert "expected within the tolerance 0.0001 at " in verdict.text
     where = session.simulation.state.q
     session.tick(1000)
     assert np.abs(session.simulation.state.q - where).max() < 0.15
@@ -429,7 +430,7 @@ def test_a_trajectory_without_a_goal_stops_beyond_its_path_tolerance():
     session.tick(1500)
     assert events.counts["path_tolerance_violated"] == 1
     assert "joint 'R2': position error" in events.latest["path_tolerance_violated"]
-    assert f"exceeds the tolerance {TIGHT:g} at" in events.latest["path_tolerance_violated"]
+    assert f"expected within the tolerance {TIGHT:g} at" in events.latest["path_tolerance_violated"]
     assert np.abs(session.loop.reference.q - AWAY).max() > 0.05
     assert not np.any(session.loop.reference.v)
     assert np.abs(session.loop.state.v).max() < 0.05
@@ -444,7 +445,7 @@ def test_a_stream_with_a_message_in_every_control_cycle_is_held_to_its_tolerance
     for _ in range(600):
         session.loop.step()
         session.loop.follow(parse_trajectory(ARM, NAMES, [1.0], [AWAY], start=session.now))
-        session.goals.observe()
+        session.goals.update()
         if session.loop.events.counts:
             break
     assert session.loop.events.counts == {"path_tolerance_violated": 1}
@@ -556,7 +557,7 @@ def test_a_law_that_follows_nothing_ends_a_goal_under_way_and_takes_none(cancele
     session.tick(2)
     assert goal.result.code == ErrorCode.INVALID_GOAL
     assert goal.result.canceled == canceled
-    assert "interrupted: the control law GravityCompensation follows no" in goal.result.text
+    assert "interrupted: controller GravityCompensation does not track" in goal.result.text
     assert session.goals.active is None
     with pytest.raises(GoalRejected, match=r"not active: .* GravityCompensation") as refused:
         session.goals.accept(to())

@@ -8,9 +8,9 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import REFERENCE_THRESHOLD, ControlLoop
 from arm_dynamics.control.controller_switch import LENGTH, CommandBlend
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -112,7 +112,7 @@ def test_an_arm_that_was_led_away_is_held_where_it_is():
 
 def test_a_law_with_another_interface_is_refused():
     loop, _ = running("pid_gravity")
-    with pytest.raises(InvalidValue, match="commands effort, Position position"):
+    with pytest.raises(InvalidValue, match="commands effort, PositionController position"):
         loop.switch_controller(PositionController(ARM))
 
 

@@ -476,6 +476,7 @@ def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monke
     assert arm_line.torques == 0
 
 
+@pytest.mark.slow
 def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
     monkeypatch, arm_line
 ):

@@ -40,9 +40,8 @@ def test_two_places_tell_sign_and_offset(way, told):
     true = mounted(way)
     places = {"zero": 0.0, "lower": REVOLUTE.lower, "upper": REVOLUTE.upper}
     marks = CalibrationPoints(**{name: true.shaft_position(places[name]) for name in told})
-    found = calibrate(
-        JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction), REVOLUTE, marks
-    )
+    motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
+    found = calibrate(motor, REVOLUTE, marks)
     assert (found.sign, found.mechanical_reduction) == (true.sign, true.mechanical_reduction)
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
     assert not [
@@ -54,9 +53,8 @@ def test_two_places_tell_sign_and_offset(way, told):
 def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
     true = mounted(way)
     marks = CalibrationPoints(zero=true.shaft_position(0.0), positive=true.shaft_position(1.5))
-    found = calibrate(
-        JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction), CONTINUOUS, marks
-    )
+    motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
+    found = calibrate(motor, CONTINUOUS, marks)
     assert found.sign == true.sign
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
 

@@ -270,7 +270,7 @@ def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
         ({"weights": [1] * 5}, r"weights: shape \(5,\)"),
         ({"weights": [0] * 6}, "weights .* are expected"),
         ({"weights": [1, 1, -1, 0, 0, 0]}, "none below 0"),
-        ({"weights": [1] * 6}, "count rotation, and none is given"),
+        ({"weights": [1] * 6}, "count rotation, but rotation is missing"),
         ({"initial_guess": [0.0]}, r"initial_guess: shape \(1,\)"),
         ({"tolerance": 0.0}, "tolerance = 0.0"),
         ({"restarts": -1}, "restarts = -1"),

@@ -102,7 +102,7 @@ def test_moves_are_entered_and_checked_like_any_trajectory():
     check_limits(
         arm, joint_splines.trapezoidal_trajectory([[0.0], [1.0]], arm.velocity_limit, [1.0])
     )
-    with pytest.raises(TrajectoryRejected, match=r"'J1': position 1.1 rad"):
+    with pytest.raises(TrajectoryRejected, match=r"'J1': position = 1.1 rad"):
         joint_splines.trapezoidal_trajectory([[0.0], [1.1]], [1.0], [1.0]).check(arm)
     present = Reference(np.array([0.05]), np.array([0.2]), np.array([0.0]))
     entered = joint_splines.trapezoidal_trajectory([[0.0], [1.0]], [9.0], [1.0]).starting_from(
@@ -118,13 +118,19 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: joint_splines.cubic_trajectory([[0.0]], [0.0]), "1 points: at least 2"),
-        (lambda: joint_splines.cubic_trajectory(None, [0.0]), "points = None: a list of rows"),
+        (
+            lambda: joint_splines.cubic_trajectory([[0.0]], [0.0]),
+            "number of points = 1; expected at least 2",
+        ),
+        (
+            lambda: joint_splines.cubic_trajectory(None, [0.0]),
+            "points = None; expected a list of rows",
+        ),
         (lambda: joint_splines.cubic_trajectory([1.0, 2.0], T), r"points\[0\]: 1.0 is not a list"),
         (lambda: joint_splines.cubic_trajectory(P, None), "times: None is not a list of 2 numbers"),
         (
             lambda: joint_splines.quintic_trajectory(P, T, None, 5),
-            "accelerations = 5: a list of rows",
+            "accelerations = 5; expected a list of rows",
         ),
         (lambda: joint_splines.cubic_trajectory(P, [0.0]), r"times: shape \(1,\) given"),
         (lambda: joint_splines.cubic_trajectory(P, [1.0, 1.0]), r"times\[1\] = 1.0 s after 1.0 s"),
@@ -133,10 +139,10 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
             lambda: joint_splines.quintic_trajectory([[0, 0], [1, np.nan]], T),
             r"points\[1\]\[1\] = nan",
         ),
-        (lambda: joint_splines.cubic_trajectory(P, T, [[0, 0]]), "velocities: 1 rows for 2 points"),
+        (lambda: joint_splines.cubic_trajectory(P, T, [[0, 0]]), "velocities: 1 rows; expected 2"),
         (
             lambda: joint_splines.cubic_trajectory(P, T, [[0, 0], [0, 1]]),
-            "last point .*: 0 is expected",
+            "last point = .*; expected 0",
         ),
         (
             lambda: joint_splines.quintic_trajectory(P, T, None, [[0, 0], [0]]),
@@ -154,7 +160,7 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
         ),
         (
             lambda: joint_splines.trapezoidal_trajectory(P, [1, 1], [1, 1], 0, [0.5]),
-            "at least 2 s is needed",
+            "expected at least 2 s",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from arm_dynamics.cli import record, stability
 from arm_dynamics.cli.arm_options import controller_of
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.timed_gains import delay_margin, thin_margin
+from arm_dynamics.control.stability_margins import delay_margin, thin_margin
 from arm_dynamics.core import resources
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.hardware.simulation_driver import SimulationDriver

@@ -199,8 +199,8 @@ def test_all_that_is_wrong_is_named():
     with pytest.raises(DriverFault) as fault:
         bus.identify()
     said = str(fault.value)
-    assert "motor 2 (DM4340) has a torque range of 10 N·m (DM4310), not 28" in said
-    assert "motor 3 (DM4310) answers 2 times: two motors have this id" in said
+    assert "motor 2 (DM4340) torque range = 10 N·m (DM4310), expected 28 N·m" in said
+    assert "motor 3 (DM4310) replies 2 times: two motors have this id" in said
     assert "motor 4 (DM4310) does not reply" in said
     assert "motor 1" not in said
 
@@ -212,7 +212,7 @@ def test_answers_that_look_alike_are_refused():
         motor.registers[7] = 0x40
     bus = MitCan([JointMotor(f"J{s.id}", s.id, s.model) for s in shafts], {}, Wire(motors))
     bus.open()
-    with pytest.raises(DriverFault, match="motors 1 and 17 answer alike, with CAN id 64"):
+    with pytest.raises(DriverFault, match="motors 1 and 17 reply alike, with CAN id 64"):
         bus.identify()
 
 
@@ -224,7 +224,7 @@ def ids_1_and_17():
 def test_an_answer_that_commands_another_motor_is_refused():
     bus, _, _ = ids_1_and_17()
     bus.open()
-    with pytest.raises(DriverFault, match="motor 1 answers with CAN id 17, a motor's own"):
+    with pytest.raises(DriverFault, match="motor 1 replies with CAN id 17, a motor's own"):
         bus.identify()
 
 
@@ -339,7 +339,7 @@ def test_no_finite_goal_is_sent(value):
 def test_goals_that_make_no_sense_are_refused(goals):
     bus, _, _ = connected()
     enabled(bus)
-    with pytest.raises(InvalidValue, match="goal"):
+    with pytest.raises(InvalidValue, match="interface"):
         bus.write(goals)
 
 
@@ -461,7 +461,7 @@ def test_rebooted_motor_tells_that_it_is_off():
 def test_zero_is_set_with_torque_off():
     bus, wire, _ = connected(q=0.7)
     enabled(bus)
-    assert set(bus.zero([2])) == {2}
+    assert set(bus.set_zero([2])) == {2}
     assert not wire.motors.torque_is_on(2)
     assert bus.read()[2].q == pytest.approx(0.0, abs=1e-3)
     assert bus.read()[1].q == pytest.approx(0.7, abs=1e-3)
@@ -659,7 +659,7 @@ def test_answers_that_share_an_identifier_are_told_apart_by_their_first_byte():
     ids = (1, 2, 17, 33)
     exchange = Exchange(Wire(MitMotors([])), dict.fromkeys(ids, MOTORS["AK80-9"]), {})
     for id in ids:
-        owner, answer = exchange._sorted((0, bytes((id, 0x80, 0, 0x80, 8, 0, 70, 0))))
+        owner, answer = exchange._assign((0, bytes((id, 0x80, 0, 0x80, 8, 0, 70, 0))))
         assert owner == id
         assert answer.feedback.rotor_temperature == pytest.approx(30.0)
-    assert exchange._sorted((0, bytes((3, 0x80, 0, 0x80, 8, 0, 30, 0)))) == (-1, None)
+    assert exchange._assign((0, bytes((3, 0x80, 0, 0x80, 8, 0, 30, 0)))) == (-1, None)

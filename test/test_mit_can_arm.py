@@ -129,9 +129,8 @@ def test_what_is_fed_forward_is_bounded():
 def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, limit, monkeypatch):
     """A position servo whose spring is not told the weight may sag by a tenth more."""
     monkeypatch.setattr(MitCan, "accepts_feedforward_effort", False)
-    with pytest.raises(
-        DriverFault, match=rf"'J2': motion = {limit}.* rad; expected at most {limit}$"
-    ):
+    said = rf"'J2': motion = {limit}.* rad; expected at most {limit}$"
+    with pytest.raises(DriverFault, match=said):
         taken_up(interface)
 
 
@@ -155,6 +154,7 @@ def test_a_motor_that_falls_silent_while_an_activation_looks_is_refused():
         rig.driver.activate()
 
 
+@pytest.mark.slow
 def test_it_goes_to_where_it_is_told():
     rig = Rig().up()
     rig.goal = rig.goal + 0.1

@@ -18,7 +18,7 @@ from arm_dynamics.batch.tuning.tolerance import (
     read_tolerances,
 )
 from arm_dynamics.cli.main import main
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 
 RUNS, KT = 40, 20.0

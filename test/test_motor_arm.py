@@ -7,7 +7,7 @@ from motor_rig import RATIO, SAFETY, SIGN, START, Rig, arm, weight
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import DriverState
@@ -193,7 +193,7 @@ def test_a_loop_begins_anew_where_an_arm_was_led_before_it_obeyed():
     rig.steps(loop, 300)
     assert rig.body.moved.max() < 5e-3
     assert rig.counts == {}
-    assert "takes commands anew" in loop.events.latest["control_restarted"]
+    assert "the driver begins to accept commands" in loop.events.latest["control_restarted"]
 
 
 def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
@@ -227,7 +227,7 @@ def test_a_stop_that_passes_lasts_until_the_joints_rest():
     assert rig.driver.status is DriverState.STOPPED
     while rig.driver.status is DriverState.STOPPED:
         rig.cycle(weight(rig))
-    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_speed
+    assert np.abs(rig.body.state.v).max() < 1.1 * SAFETY.activation_max_velocity
     assert rig.driver.trips == ()
 
 

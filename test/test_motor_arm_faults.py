@@ -122,8 +122,9 @@ class AnyFaults(RuleBasedStateMachine):
     @invariant()
     def torque_stays_off_once_an_emergency_stop_is_confirmed(self):
         driver = self.rig.driver
+        life = driver._lifecycle
         stopped = driver.emergency_stopped and driver.status is DriverState.INACTIVE
-        if stopped and not driver._off.pending and driver._button.seen:
+        if stopped and not life.torque_off.pending and life.emergency_stop.seen:
             self.confirmed = True
         assert not (self.confirmed and any(self.rig.torque))
 

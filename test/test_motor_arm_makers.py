@@ -57,7 +57,7 @@ class Line:
 
     def hold(self):
         """From now on the host commands what keeps the arm in its place."""
-        self.held = self.driver._limits.last.copy()
+        self.held = self.driver._limiter.last.copy()
 
     @property
     def torque(self):

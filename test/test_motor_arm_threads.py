@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def meanwhile(act, during, after=False):
 
 @pytest.mark.quick(6)
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("method", ["enable", "read", "arm_watchdog"])
+@pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
     line = Line(name)
@@ -170,10 +171,14 @@ def test_whatever_is_raised_between_reading_and_writing_takes_torque_off():
     def fails(*args):
         raise ZeroDivisionError("of any kind")
 
-    for part, method in (("_judgement", "limits"), ("_limits", "apply"), ("_watch", "command")):
+    for part, method in (
+        ("_supervisor._monitor", "check_feedback"),
+        ("_limiter", "apply"),
+        ("_supervisor._watchdog", "command"),
+    ):
         rig = Rig().up()
         rig.cycles(3)
-        setattr(getattr(rig.driver, part), method, fails)
+        setattr(attrgetter(part)(rig.driver), method, fails)
         rig.cycles(2)
         assert rig.torque == [False] * 3
         assert rig.counts["control_error"] == 1

@@ -14,8 +14,9 @@ from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.gain_fit import fit_gains
 from arm_dynamics.control.linear_controller import LinearController, closed_loop_map, is_stable
-from arm_dynamics.control.timed_gains import MARGIN, fit_gains
+from arm_dynamics.control.stability_margins import MARGIN
 from arm_dynamics.core.errors import DriverFault, InvalidValue
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import LoopTiming

@@ -98,11 +98,8 @@ def test_no_further_outside_than_take_up_is_led_back(sign, take_up):
     """The limit that trips is at most take_up beyond the joint's own, on either side."""
     judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=take_up))
     rest, end = np.zeros(3), UPPER + take_up + 0.01
-    for q, kinds in (
-        (end - 1e-6, []),
-        (end + 1e-6, ["position_limit"]),
-        (end + 9.0, ["position_limit"]),
-    ):
+    tripped = ["position_limit"]
+    for q, kinds in ((end - 1e-6, []), (end + 1e-6, tripped), (end + 9.0, tripped)):
         reading = sign * np.array([0.3, q, 0.0])
         judge.restart(reading)
         found = judge.check_limits(0.0, reading, rest, rest)

@@ -8,7 +8,7 @@ from motor_rig import RATIO, SAFETY, START, Rig, arm
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import MAX_STATE_GAP, ControlLoop
-from arm_dynamics.control.position_hold import PositionHold
+from arm_dynamics.control.reference_generator import PositionHold
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import Driver, DriverState
 from arm_dynamics.safety.controlled_stop import SAG

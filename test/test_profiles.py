@@ -77,7 +77,7 @@ def test_bad_numbers_are_refused(bad):
 
 
 def test_a_duration_too_short_names_the_least():
-    with pytest.raises(InvalidValue, match=r"duration = 1 s: at least 2 s is needed"):
+    with pytest.raises(InvalidValue, match=r"duration = 1 s; expected at least 2 s"):
         trapezoidal(1.0, 1.0).stretched_to(1.0)
 
 
@@ -106,5 +106,5 @@ def test_the_extremes_that_are_allowed_stay_finite(extreme):
 
 def test_a_time_that_is_no_number_is_refused():
     for profile in (cubic(1.0), trapezoidal(1.0, 1.0)):
-        with pytest.raises(InvalidValue, match="time = nan s: a number is expected"):
+        with pytest.raises(InvalidValue, match="time = nan s; expected a number"):
             profile.at(np.nan)

@@ -147,6 +147,7 @@ def test_an_arm_travels():
     np.testing.assert_array_equal(*both)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same():
     reference()  # the kernel is made here, not in each of them
     heard = []

@@ -135,7 +135,7 @@ def test_one_arm_is_one_lane(changes, words):
         ({"duration": 0.0}, r"duration \[s\] = 0"),
         ({"duration": 5e-3}, "duration = 0.005 s; expected an integer multiple of the period"),
         ({"period": 0.0}, r"period \[s\] = 0"),
-        ({"dt": 3e-4}, "period = 0.002 s; expected an integer multiple of the dt"),
+        ({"dt": 3e-4}, "period = 0.002 s; expected .* multiple of"),
         ({"vary": {"gains.p": [1.0, -2.0, 1.0]}}, "rollout 1: gains of joint 'R1': p = -2"),
         (
             {"controller": lambda q, v, t: q, "executor": ThreadPoolExecutor(1)},
@@ -228,6 +228,7 @@ def test_tool_positions_are_those_of_the_kinematics(arm):
     np.testing.assert_allclose(tool_positions(arm, q), expected, atol=1e-14)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("backend", ["generated", "plant"])
 def test_the_tool_is_recorded(backend):
     options = {

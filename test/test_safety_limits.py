@@ -337,9 +337,8 @@ def test_motors_that_report_a_fault_or_no_torque_trip():
 def test_a_trip_says_joint_value_limit_and_time():
     trip = Trip("velocity", "J2", 7.25, 6.0, "rad/s", 12.3456)
     assert str(trip) == "joint 'J2': velocity 7.25 rad/s, limit 6 at 12.346 s"
-    assert (
-        str(Trip("connection_lost", "", 0, 0, "", 1, "gone")) == "connection_lost (gone) at 1.000 s"
-    )
+    trip = Trip("connection_lost", "", 0, 0, "", 1, "gone")
+    assert str(trip) == "connection_lost (gone) at 1.000 s"
 
 
 def test_what_holds_is_reported_once_and_link_trips_pass():
@@ -363,9 +362,8 @@ def test_each_kind_that_holds_is_known_among_others():
     assert not trips.is_active("feedback_missing")
     for kind in ("feedback_missing", "motor_fault"):
         trips.add(Trip(kind, "J1", 1, 0, "", 1.0))
-    assert [
-        trips.is_active(kind) for kind in ("feedback_missing", "motor_fault", "connection_lost")
-    ] == [True, True, False]
+    kinds = ("feedback_missing", "motor_fault", "connection_lost")
+    assert [trips.is_active(kind) for kind in kinds] == [True, True, False]
 
 
 def test_torque_off_is_asked_until_all_have_confirmed():

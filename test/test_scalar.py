@@ -47,6 +47,7 @@ def test_laws_are_kept_in_the_users_cache(tmp_path):
     assert not private(tmp_path).exists()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
 def test_an_unwritable_cache_is_replaced_by_a_private_folder(tmp_path, variable):
     given = {"XDG_CACHE_HOME": "", "HOME": NOWHERE} | {variable: NOWHERE}
@@ -56,6 +57,7 @@ def test_an_unwritable_cache_is_replaced_by_a_private_folder(tmp_path, variable)
     assert private(tmp_path).stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("trap", ["open to all", "link", "file"])
 def test_a_temporary_folder_that_others_may_fill_is_not_used(tmp_path, trap):
     if trap == "open to all":

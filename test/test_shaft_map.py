@@ -110,7 +110,7 @@ def test_an_arm_on_volts_gets_them_within_the_limits_of_its_efforts():
 
 def test_efforts_by_volts_are_estimated_and_marked_so():
     shafts = by_volts()
-    assert {(c.interfaces, c.effort) for c in shafts.capabilities} == {
+    assert {(c.interfaces, c.effort_source) for c in shafts.capabilities} == {
         (("effort", "voltage"), "estimated")
     }
     assert np.isnan(shafts.estimated(np.zeros(3), WARM)).all()
@@ -154,10 +154,10 @@ def test_power_at_shafts_is_power_at_joints():
 @pytest.mark.parametrize("kind", ["position", "velocity"])
 def test_what_is_fed_forward_carries_the_joints(kind):
     takes = bus("position", "velocity")
-    assert not Transmission(arm(), WIRING, takes, kind).feeds
-    takes.feeds_effort = True
+    assert not Transmission(arm(), WIRING, takes, kind).accepts_feedforward
+    takes.accepts_feedforward_effort = True
     shafts = Transmission(arm(), WIRING, takes, kind)
-    assert shafts.feeds
+    assert shafts.accepts_feedforward
     fed, rest = np.array([3.0, 4.0, -5.0]), np.zeros(3)
     goals = shafts.motor_commands(kind, rest, rest, WARM, fed)
     rows = np.zeros((3, 6))
@@ -184,4 +184,4 @@ def test_drivers_by_name():
 def test_motors_that_do_not_tell_their_current_measure_no_effort(interface, told):
     maker = MAKERS["dynamixel_pwm"]
     driver = build_driver(maker.arm, maker.driver, {"port": "/dev/null"}, interface=interface)
-    assert {capability.effort for capability in driver.capabilities} == {told}
+    assert {capability.effort_source for capability in driver.capabilities} == {told}

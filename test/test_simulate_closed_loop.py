@@ -11,8 +11,7 @@ from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.impedance import Impedance
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.trajectories.joint_splines import cubic_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
@@ -115,7 +114,11 @@ class Hidden(Controller):
     [
         (ONE, Hidden, "controller Hidden: its command depends on earlier updates"),
         (ONE.with_joint("J1", friction=0.3), Pid, "'J1': dry friction = 0.3 N·m; expected 0"),
-        (ONE.with_actuator("rate_limited"), PositionController, "'J1': its actuator prescribes"),
+        (
+            ONE.with_actuator("rate_limited"),
+            PositionController,
+            "'J1': actuator with prescribed motion",
+        ),
     ],
     ids=["hidden memory", "dry friction", "prescribed"],
 )
@@ -132,7 +135,7 @@ def test_a_recursion_in_discrete_time_is_rejected_by_name():
 
 def test_times_are_whole_multiples():
     for options in ({"seconds": 0.95}, {"dt": 0.03}):
-        with pytest.raises(InvalidValue, match="no whole multiple"):
+        with pytest.raises(InvalidValue, match="whole multiple"):
             follow(ONE, Pid(ONE), **options)
     with pytest.raises(InvalidValue, match="tolerance"):
         follow(ONE, Pid(ONE), tolerance=0.0)

@@ -30,7 +30,7 @@ def test_whole_steps():
     assert steps_per_period(2e-3, 1e-4) == 20
     assert steps_per_period(1e-3, 1e-3) == 1
     for period, dt, said in (
-        (2.5e-4, 1e-4, "no whole multiple of dt 0.0001 s; nearest allowed"),
+        (2.5e-4, 1e-4, "expected a whole multiple of dt = 0.0001 s, such as"),
         (1e-5, 1e-4, "period .*at least 0.0001"),
         (1e-3, 0.0, "dt .*above 0"),
         (np.nan, 1e-4, "period .*finite"),
@@ -223,5 +223,5 @@ def test_pushes_beyond_reason_are_rejected(impulse):
 def test_prescribed_joints_give_way_to_no_push():
     simulation = Simulation(load_arm("puma560").with_actuator("rate_limited"))
     assert not simulation.usual_impulse().any()
-    with pytest.raises(InvalidValue, match="gives way"):
+    with pytest.raises(InvalidValue, match="no joint of this arm moves"):
         simulation.push((1, 0, 0))

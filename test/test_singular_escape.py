@@ -21,7 +21,12 @@ from arm_dynamics.dynamics.kinematics.singular_escape import second_order
 from arm_dynamics.safety.events import Events
 
 DT = 2e-3
-GAINS = {"rate": 10.0, "posture_rate": 2.0, "weak": 0.05, "acceleration": 100.0}
+GAINS = {
+    "tracking_rate": 10.0,
+    "nullspace_rate": 2.0,
+    "singular_value_threshold": 0.05,
+    "max_joint_acceleration": 100.0,
+}
 STRETCHED = {
     "two_link": (0.0, 0.0),
     "four_joint": (0.0, 0.3, 0.0, 0.0),

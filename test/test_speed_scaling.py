@@ -115,4 +115,4 @@ def test_other_factors_are_refused(factor):
     clock = ScaledClock()
     with pytest.raises(InvalidValue, match="speed scaling factor"):
         clock.set_factor(factor)
-    assert clock.wanted == 1.0
+    assert clock.requested == 1.0

@@ -6,7 +6,7 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, default_deceleration
+from arm_dynamics.control.trajectories.trajectory import StopTrajectory, default_deceleration
 from arm_dynamics.core.state import Reference
 
 ARM = five_dof()

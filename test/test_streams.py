@@ -7,12 +7,12 @@ from stream_rig import PERIOD, Rig, Sine, figures, stream
 from arm_dynamics import load_arm
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.control.effort_check import check_effort
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.goals.streams import FADE, CommandSettings
-from arm_dynamics.control.trajectories.joint_trajectory import Options, parse_trajectory
-from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
+from arm_dynamics.control.trajectories.effort_check import check_effort
 from arm_dynamics.control.trajectories.stream_tracks import Sample, StreamFit
+from arm_dynamics.control.trajectories.trajectory import default_deceleration
+from arm_dynamics.control.trajectories.trajectory_parsing import Options, parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
@@ -213,8 +213,8 @@ def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():
     rig.send([0.5, 0.51], [q, q + 0.2])
     rig.send([0.01], [q + 9.0 * (np.arange(5) == 1)])
     rig.send([0.01], [q], start=-1.0)
-    assert [text.split(" exceeds")[0][:20] for text in rig.rejected] == [
-        "joint 'R1': velocity", "joint 'R2': position", "the last waypoint is",
+    assert [text.split(" = ")[0] for text in rig.rejected] == [
+        "joint 'R1': velocity", "joint 'R2': position", "trajectory: time of the last waypoint",
     ]  # fmt: skip
 
 
@@ -392,7 +392,7 @@ def test_efforts_of_streams_too_and_they_fade_with_another_trajectory():
 def test_efforts_need_a_controller_of_efforts():
     rig = Rig("two_link")
     rig.send([1.0], [rig.arm.configuration("initial")], efforts=[[0.1, 0.1]])
-    assert "Position, which commands position; leave effort empty" in rig.rejected[0]
+    assert "PositionController, which commands position; leave effort empty" in rig.rejected[0]
 
 
 def test_the_effort_check_counts_them():

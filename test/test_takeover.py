@@ -7,7 +7,7 @@ from conftest import five_dof
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.trajectories.joint_trajectory import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.hardware.driver import Driver
@@ -79,7 +79,7 @@ def test_a_moving_arm_with_a_standing_stamp_gets_no_command():
     loop = ControlLoop(Unstamped(five_dof()), build_controller(five_dof()))
     assert loop.step() is not None
     assert loop.step() is None
-    assert "stamp stands" in loop.events.latest["state_rejected"]
+    assert "unchanged while the arm moved" in loop.events.latest["state_rejected"]
 
 
 def test_a_reset_is_taken_over_where_the_arm_was_put():
@@ -91,7 +91,7 @@ def test_a_reset_is_taken_over_where_the_arm_was_put():
     for _ in range(500):
         loop.step()
     np.testing.assert_allclose(simulation.state.q, goal, atol=1e-4)
-    assert "elsewhere" in loop.events.latest["took_over"]
+    assert "position jump" in loop.events.latest["control_restarted"]
 
 
 def test_a_trajectory_that_came_in_a_gap_is_forgotten_and_that_is_said():
@@ -103,7 +103,7 @@ def test_a_trajectory_that_came_in_a_gap_is_forgotten_and_that_is_said():
     loop.step()
     loop.step()
     np.testing.assert_allclose(loop.reference.q, loop.state.q, atol=0.01)
-    assert "forgotten" in loop.events.latest["trajectory_refused"]
+    assert "trajectory discarded" in loop.events.latest["trajectory_rejected"]
 
 
 def test_a_trajectory_that_is_posted_at_a_take_over_is_followed():
@@ -158,7 +158,7 @@ def test_a_command_that_passed_cannot_change_afterwards():
 
 def test_damping_beyond_the_time_step_is_refused_by_name():
     arm = five_dof().with_joint("R4", damping=10.0)
-    with pytest.raises(InvalidValue, match=r"'R4': damping 1\d.*below 5\.8 is allowed"):
+    with pytest.raises(InvalidValue, match=r"'R4': damping = 1\d.*expected below 5\.8"):
         Plant(arm).require_stable(HOME, 1e-4)
     Plant(five_dof()).require_stable(HOME, 1e-4)
 

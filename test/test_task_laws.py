@@ -142,7 +142,7 @@ def test_operational_space_gives_the_tool_the_acceleration_asked_for(name):
     """J q̈ + J̇ q̇ = ẍ_r + kd ė + kp e of the arm under tau, whatever the spare joints do."""
     arm = arm_of(name)
     q, v, _ = scattered(arm, 1)
-    law = TaskSpace(arm, {"law": {"weak": 1e-9}})
+    law = TaskSpace(arm, {"controller": {"singular_value_threshold": 1e-9}})
     law._limit = np.full(arm.nv, np.inf)
     state = State.of(q, 0.1 * v)
     law.clik.reset(q)  # at rest, so that there is something to catch up with
@@ -266,13 +266,13 @@ def test_an_axis_without_a_usual_stiffness_is_damped_by_the_given_one():
     assert law.values["tool.y"]["damping"] == pytest.approx(0.0085 * 200.0)
 
 
-def test_inertial_damping_takes_speed_from_all_parts_alike():
+def test_mass_proportional_damping_takes_speed_from_all_parts_alike():
     """M α (q̇_r - q̇): nothing but it depends on α, and every joint decays by α."""
     arm = arm_of("puma560")
     q, v, _ = scattered(arm, 3)
     told = []
     for rate in (0.0, 25.0):
-        law = Impedance(arm, {"law": {"inertial_damping": rate}})
+        law = Impedance(arm, {"controller": {"mass_proportional_damping": rate}})
         law._limit = np.full(arm.nv, np.inf)
         law.reset(State.of(q))
         told.append(law.update(State.of(q, v), Reference.hold(q), 0.0).value)
@@ -406,7 +406,8 @@ def test_any_finite_task_is_answered_by_finite_efforts(kind, part):
 
 
 @pytest.mark.parametrize(
-    ("dt", "told"), [(0.25, {}), (1.0, {}), (DT, {"rate": 3e3}), (DT, {"posture_rate": 5e3})]
+    ("dt", "told"),
+    [(0.25, {}), (1.0, {}), (DT, {"tracking_rate": 3e3}), (DT, {"nullspace_rate": 5e3})],
 )
 def test_it_comes_to_rest_whatever_the_time_step(dt, told):
     """A rate of more than once in a period would throw it to and fro."""

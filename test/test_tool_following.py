@@ -17,15 +17,16 @@ from arm_dynamics.control.reference_generator import (
     ReferenceGenerator,
 )
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, parse_trajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.online_trajectory import (
     OnlineCartesianTrajectory,
     TargetPose,
     TargetTwist,
 )
 from arm_dynamics.control.trajectories.profiles import quintic
-from arm_dynamics.control.trajectories.stop_trajectory import default_deceleration
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.trajectories.trajectory import default_deceleration
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
@@ -95,7 +96,7 @@ def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
     assert watch.out_of_reach
     assert watch.near_singularity
     assert watch.max_reachability_error == pytest.approx(watch.reachability_error)
-    assert loop.events.counts["out_of_reach"] == loop.events.counts["near_singular"] == 1
+    assert loop.events.counts["out_of_reach"] == loop.events.counts["near_singularity"] == 1
     assert np.linalg.norm(loop.reference.position - tool_position(loop.arm, loop.state.q)) > 0.5
     send(loop, TargetPose.of(loop.arm, p, np.eye(3), LIMITS))
     loop.step()

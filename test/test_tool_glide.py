@@ -121,7 +121,15 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
     assert half < 1.2 * alone
 
 
-@pytest.mark.parametrize("name", ["speed", "acceleration", "turning", "turning_acceleration"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "max_linear_velocity",
+        "max_linear_acceleration",
+        "max_angular_velocity",
+        "max_angular_acceleration",
+    ],
+)
 def test_the_slowest_limits_give_finite_motions_and_slower_ones_are_refused(name):
     with pytest.raises(InvalidValue, match=f"{name} = 1e-300: must be at least"):
         ToolLimits(**{name: 1e-300})

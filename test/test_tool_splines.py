@@ -124,9 +124,9 @@ BAD = {
     "equal times": (([1.0, 1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRejected, "point 1"),
     "NaN time": (([np.nan], shifted((0, 0, 0))), TrajectoryRejected, "point 0"),
     "before the start": (([-1.0], shifted((0, 0, 0))), TrajectoryRejected, "point 0"),
-    "none": (([], []), TrajectoryRejected, "at least one"),
-    "lengths": (([1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRejected, "2 poses"),
-    "moving end": (([1.0], shifted((0, 0, 0)), [[0.1] * 6]), TrajectoryRejected, "0 expected"),
+    "none": (([], []), TrajectoryRejected, "expected 1 to"),
+    "lengths": (([1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRejected, "expected 2, one per pose"),
+    "moving end": (([1.0], shifted((0, 0, 0)), [[0.1] * 6]), TrajectoryRejected, "expected 0"),
     "NaN": (([1.0], [([0, np.nan, 0], np.eye(3))]), InvalidValue, "pose 0: position"),
     "no rotation": (([1.0], [([0, 0, 0], 2 * np.eye(3))]), InvalidValue, "pose 0: rotation"),
 }  # fmt: skip
@@ -140,7 +140,7 @@ def test_a_bad_timetable_is_refused_by_name(kind):
 
 
 def test_a_path_without_poses_is_refused():
-    with pytest.raises(TrajectoryRejected, match="at least one"):
+    with pytest.raises(TrajectoryRejected, match="expected 1 to"):
         spline_through(rest(), [], LIMITS)
     with pytest.raises(InvalidValue, match="pose 1: position"):
         spline_through(rest(), [*shifted((0.1, 0, 0)), ([0, 0, np.inf], np.eye(3))], LIMITS)
@@ -153,13 +153,13 @@ def test_more_poses_than_can_be_looked_at_are_refused_by_number():
         lambda: spline_through(rest(), poses, LIMITS),
         lambda: timed_spline(rest(), range(many), poses),
     ):
-        with pytest.raises(TrajectoryRejected, match=f"of {many} .* at most {MAX_POSES}"):
+        with pytest.raises(TrajectoryRejected, match=f": {many} .* 1 to {MAX_POSES}"):
             build()
 
 
 def test_a_path_out_of_the_workspace_is_refused_with_time_and_distance():
     trajectory = spline_through(rest(), shifted((0.1, 0, 0), (1.0, 0, 0)), LIMITS)
     with pytest.raises(
-        TrajectoryRejected, match=r"^the tool can not follow from \d.* s.* m at .* s"
+        TrajectoryRejected, match=r"^trajectory out of reach from \d.* s.* m at .* s"
     ):
         trajectory.check(trajectory.arm)

@@ -10,7 +10,7 @@ import pytest
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.goals.goal import Constraints
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.rigid_body import rnea

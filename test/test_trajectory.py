@@ -10,9 +10,9 @@ from arm_dynamics.control.trajectories.joint_trajectory import (
     JointTrajectory,
     Waypoint,
     check_limits,
-    parse_trajectory,
     segment_spline,
 )
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 
@@ -157,22 +157,32 @@ Z = [0.0] * 5
     ("names", "times", "tables", "said"),
     [
         (NAMES[:4], [1], [[Z]], "missing joint 'R5'"),
-        ((*NAMES, "R9"), [1], [[Z]], r"unknown joint 'R9'; each of R1, R2, R3, R4, R5"),
+        (
+            (*NAMES, "R9"),
+            [1],
+            [[Z]],
+            r"unknown joint 'R9'; expected each of R1, R2, R3, R4, R5 once",
+        ),
         ((*NAMES, "R1"), [1], [[Z]], "repeated joint 'R1'"),
-        (NAMES, [], [[]], "no waypoints"),
-        (NAMES, [1, 1], [[Z, Z]], r"waypoint 1: time_from_start 1 s; .*strictly increasing"),
+        (NAMES, [], [[]], "number of waypoints = 0"),
+        (NAMES, [1, 1], [[Z, Z]], r"waypoint 1: time_from_start = 1 s; .*strictly increasing"),
         (NAMES, [2, 1], [[Z, Z]], r"waypoint 1: .*previous: 2"),
-        (NAMES, [-1], [[Z]], "waypoint 0: time_from_start -1 s"),
-        (NAMES, [1, np.nan], [[Z, Z]], "waypoint 1: time_from_start nan s"),
+        (NAMES, [-1], [[Z]], "waypoint 0: time_from_start = -1 s"),
+        (NAMES, [1, np.nan], [[Z, Z]], "waypoint 1: time_from_start = nan s"),
         (NAMES, [1], [[]], "positions: none given"),
-        (NAMES, [1, 2], [[Z]], "positions: 1 rows for 2 waypoints"),
-        (NAMES, [1, 2], [[Z, Z[:3]]], "waypoint 1: 3 positions for 5 joints"),
-        (NAMES, [1, 2], [[Z, []]], "waypoint 1: 0 positions for 5 joints"),
-        (NAMES, [1], [[[0, 0, np.nan, 0, 0]]], "joint 'R3': positions of waypoint 0 is nan"),
-        (NAMES, [1], [[Z], [[0, np.inf, 0, 0, 0]]], "joint 'R2': velocities of waypoint 0 is inf"),
-        (NAMES, [1, 2], [[Z, Z], [Z, []]], "waypoint 1: 0 velocities for 5 joints"),
-        (NAMES, [1], [[Z], [], [Z]], "accelerations given without velocities"),
-        (NAMES, [1], [[Z], [[0, 0, 0, 0.5, 0]]], r"'R4': velocity 0.5 rad/s at the last waypoint"),
+        (NAMES, [1, 2], [[Z]], "positions: 1 rows; expected 2"),
+        (NAMES, [1, 2], [[Z, Z[:3]]], "waypoint 1: 3 positions; expected 5"),
+        (NAMES, [1, 2], [[Z, []]], "waypoint 1: 0 positions; expected 5"),
+        (NAMES, [1], [[[0, 0, np.nan, 0, 0]]], "joint 'R3': positions of waypoint 0 = nan"),
+        (NAMES, [1], [[Z], [[0, np.inf, 0, 0, 0]]], "joint 'R2': velocities of waypoint 0 = inf"),
+        (NAMES, [1, 2], [[Z, Z], [Z, []]], "waypoint 1: 0 velocities; expected 5"),
+        (NAMES, [1], [[Z], [], [Z]], "accelerations: given without velocities"),
+        (
+            NAMES,
+            [1],
+            [[Z], [[0, 0, 0, 0.5, 0]]],
+            r"'R4': velocity = 0.5 rad/s at the last waypoint",
+        ),
     ],
 )
 def test_refusals_say_what_is_wrong(names, times, tables, said):
@@ -195,7 +205,7 @@ def test_limits_name_joint_value_limit_and_time():
     check_limits(arm, entered([0, -1.0, 0.3, 0, 0], 1.0))
     with pytest.raises(TrajectoryRejected, match=r"'R2': position .* rad at .* \[-1.2, 0.7\]"):
         check_limits(arm, entered([0, -1.3, 0.3, 0, 0], 10.0))
-    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity 2 rad/s at .* the limit 1.2"):
+    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity = 2 rad/s at .* the limit 1.2"):
         check_limits(arm, entered([1.0, -1.1, 0.3, 0, 0], 0.5))
 
 
@@ -236,7 +246,7 @@ def test_a_spline_that_swings_over_is_refused_though_its_waypoints_are_within():
     slow = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0] * 5] * 2)
     check_limits(arm, slow.starting_from(0.0, Reference.hold(HOME)))
     swinging = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0, -0.5, 0, 0, 0], [0] * 5])
-    with pytest.raises(TrajectoryRejected, match=r"joint 'R2': position -1.2"):
+    with pytest.raises(TrajectoryRejected, match=r"joint 'R2': position = -1.2"):
         check_limits(arm, swinging.starting_from(0.0, Reference.hold(HOME)))
 
 
@@ -248,7 +258,7 @@ def test_coming_back_from_beyond_a_limit_is_allowed_and_going_further_is_not():
         return trajectory.starting_from(0.0, Reference.hold(outside))
 
     check_limits(arm, way_to(-1.1))
-    with pytest.raises(TrajectoryRejected, match=r"'R2': position -1\.3"):
+    with pytest.raises(TrajectoryRejected, match=r"'R2': position = -1\.3"):
         check_limits(arm, way_to(-1.3))
 
 
@@ -259,5 +269,5 @@ def test_a_continuous_joint_may_turn_for_ever():
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_time_that_is_no_number_is_refused(count):
     waypoints = tuple(Waypoint(float(k), np.zeros(5)) for k in range(count))
-    with pytest.raises(InvalidValue, match="time = nan s: a number is expected"):
+    with pytest.raises(InvalidValue, match="time = nan s; expected a number"):
         JointTrajectory(waypoints).at(np.nan)

@@ -51,7 +51,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.linear_controller import closed_loop_map, is_stable
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
@@ -317,6 +317,7 @@ def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
         assert python.metrics[name] == pytest.approx(values, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_gains_of_any_law_are_found():
     task = TuningTask(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
     with pytest.warns(RuntimeWarning, match="law Stiff has no kernel"):

@@ -30,7 +30,7 @@ GAINS_TABLE = [list(row.values()) for row in GAINS.values()]
 
 
 def published(model=ARM, gravity=1.0):
-    return VelocityPid(model, GAINS | {"law": {"gravity": gravity}})
+    return VelocityPid(model, GAINS | {"controller": {"gravity_scale": gravity}})
 
 
 def test_the_published_motion_with_gravity_compensation():

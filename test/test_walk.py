@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import chain, chain_urdf, five_dof
 
-from arm_dynamics.control.trajectories.demo_trajectory import SPEED, demo_trajectory
+from arm_dynamics.control.trajectories.demo_trajectory import VELOCITY_FRACTION, demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.model.load import parse_arm
 
@@ -32,7 +32,7 @@ def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
     for time in np.linspace(0, points[-1].time, 500):
         now = trajectory.at(time)
         arm.check_position("walk", now.q)
-        assert (np.abs(now.v) <= 1.1 * SPEED * arm.velocity_limit + 1e-12).all()
+        assert (np.abs(now.v) <= 1.1 * VELOCITY_FRACTION * arm.velocity_limit + 1e-12).all()
 
 
 @pytest.mark.parametrize("make", [five_dof, still, rail])
@@ -46,7 +46,9 @@ def test_a_walk_begins_anew_from_anywhere(make):
     np.testing.assert_array_equal(points[0].q, arm.configuration("initial"))
     assert [p.q.tolist() for p in points[1:]] == [p.q.tolist() for p in round_]
     for time in np.linspace(0, points[0].time, 200):
-        assert (np.abs(trajectory.at(time).v) <= SPEED * arm.velocity_limit + 1e-9).all()
+        assert (
+            np.abs(trajectory.at(time).v) <= VELOCITY_FRACTION * arm.velocity_limit + 1e-9
+        ).all()
 
 
 def test_it_moves_the_joints_that_have_room_and_speed():

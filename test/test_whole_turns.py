@@ -11,14 +11,10 @@ from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import Constraints, ErrorCode
-from arm_dynamics.control.goals.goal_request import GoalRequest
-from arm_dynamics.control.goals.goals import GoalHandler
+from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
-from arm_dynamics.control.trajectories.joint_trajectory import (
-    JointTrajectory,
-    Waypoint,
-    parse_trajectory,
-)
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.whole_turns import EVEN, MAX_POSITION, TURN, position_error, whole_turns
 from arm_dynamics.simulation.simulation import Simulation

@@ -152,7 +152,10 @@ ERRORS = {
     "sign beyond": ('"sign">-1<', '"sign">-2<', f"{JOINT} sign>: -2 is out of range"),
     "offset unit": ('"offset">0.25<', '"offset">14deg<', "'14deg' has a unit, 'deg'"),
     "offset nan": ('"offset">0.25<', '"offset">nan<', f"{JOINT} offset>: nan is not finite"),
-    "mechanical_reduction": ('"mechanical_reduction">2<', '"mechanical_reduction">0<', f"{JOINT} mechanical_reduction>: 0 is out of range; allowed: above 0"),
+    "mechanical_reduction": (
+        '"mechanical_reduction">2<', '"mechanical_reduction">0<',
+        f"{JOINT} mechanical_reduction>: 0 is out of range; allowed: above 0",
+    ),
     "baud": ('"baud">1000000<', '"baud">1M<', f"{HARDWARE} baud>: '1M' has a unit, 'M'"),
     "baud zero": ('"baud">1000000<', '"baud">0<', f"{HARDWARE} baud>: 0 is out of range"),
     "baud half": ('"baud">1000000<', '"baud">9600.5<', "9600.5 is not a whole number"),

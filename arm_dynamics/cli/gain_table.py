@@ -18,8 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded, path_argument
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import Lqr
-from arm_dynamics.control.lqr_design.gain_table import GainTable
-from arm_dynamics.control.lqr_design.gain_table_build import Axis, build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import Axis, GainTable, build_gain_table
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import check_int
 from arm_dynamics.core.errors import ConfigError

@@ -102,12 +102,12 @@ class Health:
         yield from self._limits(joint, motor, told)
 
     def _limits(self, joint: Joint, motor: JointMotor, told: Reading) -> Iterator[str]:
-        q, hottest = motor.position(told.q), "hottest"
+        q = motor.position(told.q)
         margin = self._safety.position_margin + self._led_back
         if not joint.lower - margin <= q <= joint.upper + margin:
             inside = f"[{joint.lower:.4g}, {joint.upper:.4g}] {joint.unit}"
             yield f"position {q:.4g} is outside {inside}: lead it inside, or calibrate"
-        if told.temperature >= getattr(self._safety, hottest):
+        if told.temperature >= self._safety.max_temperature:
             limit = self._safety.max_temperature
             yield f"temperature {told.temperature:.0f} °C, limit {limit:g}: let it cool down"
 

@@ -33,7 +33,7 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import PERIOD
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.timed_gains import delay_margin
+from arm_dynamics.control.stability_margins import delay_margin
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.number_option import Number, seconds
 from arm_dynamics.model.arm_model import ArmModel

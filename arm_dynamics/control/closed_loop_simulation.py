@@ -1,4 +1,4 @@
-"""An arm under a controller: sampled as on hardware, or in continuous time as its ideal."""
+"""Closed-loop simulation: in discrete time as on hardware, or in continuous time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.trajectories.joint_trajectory import Trajectory
+from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
@@ -22,7 +22,7 @@ from arm_dynamics.simulation.simulation import steps_per_period
 from arm_dynamics.simulation.trace import MotionRecord
 
 NUDGE = 1e-3
-"""Change of the state [rad, rad/s] and of the time [s] that shows an undeclared memory."""
+"""Change of the state [rad, rad/s] and of the time [s] that reveals an undeclared memory."""
 
 
 def simulate_closed_loop(
@@ -38,27 +38,55 @@ def simulate_closed_loop(
     continuous: bool = False,
     tolerance: float = 1e-10,
 ) -> MotionRecord:
-    """Motion of ``arm`` from ``start`` under ``controller`` along ``trajectory``.
+    """Simulate an arm under a controller along a trajectory.
 
-    Sampled (default): every ``period`` [s] the controller computes a command from the state, which
-    is held for that period; the plant takes time steps of ``dt`` [s], by default one a period,
-    with ``integrator``.
+    In discrete time (default) the controller computes a command every ``period``, which is held for
+    that period (zero-order hold).
 
-    ``continuous=True`` is the ideal of it, the limit of a vanishing period. The controller's
-    memory m (integrals, filters) becomes part of one differential equation::
+    With ``continuous`` the limit of a vanishing period is computed. The controller's memory m
+    (integrals, filters) becomes part of one differential equation::
 
-        M(q) v̇ + C(q, v) v + g(q) = tau(u, v, z) - friction + stops,   ż = n - λ z,
+        M(q) v̇ + C(q, v) v + g(q) = tau(u, v, z) - friction + end stops,   ż = n - λ z,
         u, ṁ = controller(t, q, v, m)
 
-    Its local error is at most ``tolerance``, relative, by Dormand and Prince's method of order 8,
-    or LSODA where actuators have states z; it begins again at every knot of the trajectory.
-    ``dt`` and ``integrator`` are not used. Samples are taken every ``period`` in both cases, so that
-    two results compare entry by entry. The commands are the trace's ``tau``.
+    It is solved by Dormand and Prince's method of order 8, or LSODA if actuators have states z, and
+    restarts at every knot of the trajectory.
 
-    The controller is reset; its model may differ from ``arm``. Raises InvalidValue for times that
-    are no whole multiples. In continuous time also for a joint with dry friction or an actuator
-    that prescribes its position, for a controller whose memory has no continuous form, and where
-    the solver fails.
+    Parameters
+    ----------
+    arm : ArmModel
+        Simulated arm; the controller's model may differ.
+    controller : Controller
+        Controller; it is reset.
+    trajectory : Trajectory
+        Reference over time.
+    start : State
+        Initial state.
+    seconds : float
+        Duration [s].
+    period : float
+        Control period, and time between samples in both cases [s].
+    dt : float, optional
+        Time step of the plant [s]; default: one per period. Discrete time only.
+    integrator : str
+        Integrator of the plant. Discrete time only.
+    continuous : bool
+        Continuous instead of discrete time.
+    tolerance : float
+        Relative local error in continuous time.
+
+    Returns
+    -------
+    MotionRecord
+        Samples with the commands as ``tau``.
+
+    Raises
+    ------
+    InvalidValue
+        For times that are not whole multiples. In continuous time also for a joint with dry
+        friction, an actuator with prescribed motion, a controller whose memory has no continuous
+        form, and if the solver fails.
+
     """
     dt = period if dt is None else dt
     count, steps = steps_per_period(seconds, period), steps_per_period(period, dt)
@@ -78,7 +106,7 @@ def simulate_closed_loop(
 
 
 class _ContinuousLoop:
-    """ẏ = f(t, y), y = (q, v, z, m): arm, actuators' states and the controller's memory."""
+    """ẏ = f(t, y), y = (q, v, z, m): arm, actuator states and the controller's memory."""
 
     def __init__(
         self, arm: ArmModel, controller: Controller, trajectory: Trajectory, start: State
@@ -93,7 +121,7 @@ class _ContinuousLoop:
         _require_declared_memory(controller, start, trajectory)
 
     def run(self, times: Vector, tolerance: float) -> MotionRecord:
-        """Samples at ``times`` (n,) [s], increasing; those at a knot are from behind it."""
+        """Return samples at increasing ``times`` (n,) [s]; at a knot those after it."""
         y, rows, method = self.y, [], "LSODA" if self.arm.na else "DOP853"
         for begin, end in pairwise(self._knots(times[0], times[-1])):
             last = nextafter(end, begin)  # at a knot the reference may jump
@@ -109,22 +137,22 @@ class _ContinuousLoop:
                 )
             rows.extend(solved.y.T[:-1])
             y = solved.y[:, -1]
-        found = np.array([*rows, y])
-        tau = [self._rate(t, row)[1] for t, row in zip(times.tolist(), found, strict=True)]
-        q, v = found[:, : self.ends[0]], found[:, self.ends[0] : self.ends[1]]
+        samples = np.array([*rows, y])
+        tau = [self._rate(t, row)[1] for t, row in zip(times.tolist(), samples, strict=True)]
+        q, v = samples[:, : self.ends[0]], samples[:, self.ends[0] : self.ends[1]]
         return MotionRecord(
             self.arm, as_readonly(times), as_readonly(q), as_readonly(v), as_readonly(tau)
         )
 
     def _knots(self, begin: float, end: float) -> list[float]:
-        """``begin``, ``end`` and the trajectory's knots between them [s], rounding apart."""
+        """Return ``begin``, ``end`` and the trajectory's knots between them [s]."""
         path, near = self.trajectory, 1e-12 * (end - begin)
         knots = (path.start, path.end, *getattr(path, "knots", ()))
         between = {float(knot) for knot in knots if begin + near < knot < end - near}
         return [begin, *sorted(between), end]
 
     def _rate(self, t: float, y: Vector) -> tuple[Vector, Vector]:
-        """ẏ at ``t`` [s], and the command (nv,) there."""
+        """Return ẏ at ``t`` [s], and the command (nv,)."""
         q, v, z, memory = np.split(y, self.ends)
         motion, interface = self.motion, self.controller.interface
 
@@ -133,34 +161,35 @@ class _ContinuousLoop:
             return motion.acceleration(q, v, z)
 
         state, reference = State(t, q, v, np.full(q.size, np.nan), z), self.trajectory.at(t)
-        command, learned = self.controller.instant(state, reference, memory, acceleration)
+        command, memory_rate = self.controller.instant(state, reference, memory, acceleration)
         a = acceleration(command.value).copy()
-        own = z
+        act_dot = z
         if z.size:
             decay, source = motion.act_dot_terms(q, v, z)
-            own = source - decay * z
-        return np.concatenate([v, a, own, learned]), command.value
+            act_dot = source - decay * z
+        return np.concatenate([v, a, act_dot, memory_rate]), command.value
 
 
 def _smooth_motion(arm: ArmModel) -> EquationsOfMotion:
-    """The arm's equations; raises InvalidValue naming a joint that sticks or is prescribed."""
+    """Return the equations; raises InvalidValue for dry friction or prescribed motion, by joint."""
     motion = EquationsOfMotion(arm)
-    for joint, actuator, rubs in zip(
+    for joint, actuator, has_dry_friction in zip(
         arm.joints, arm.actuators, motion.dry_friction_joints, strict=True
     ):
         where = f"continuous closed loop: joint '{joint.name}'"
         if actuator.prescribes_motion:
-            raise InvalidValue(f"{where}: its actuator prescribes the position; expected an effort")
-        if rubs or actuator.has_internal_friction:
+            raise InvalidValue(f"{where}: actuator with prescribed motion; expected an effort")
+        if has_dry_friction or actuator.has_internal_friction:
+            friction = joint.friction + actuator.breakaway_effort
             raise InvalidValue(
-                f"{where}: dry friction = {joint.friction + actuator.breakaway_effort:g} N·m; expected"
-                " 0; use the sampled loop with a short period, or set friction to 0"
+                f"{where}: dry friction = {friction:g} N·m; expected 0; use the sampled loop with a"
+                " short period, or set friction to 0"
             )
     return motion
 
 
 def _require_declared_memory(controller: Controller, start: State, trajectory: Trajectory) -> None:
-    """Raise InvalidValue for a controller that remembers more than its ``memory`` contains."""
+    """Raise InvalidValue if the controller stores more than its ``memory`` contains."""
     twin = deepcopy(controller, {id(controller.arm): controller.arm})
     reference, moved = trajectory.at(start.time), State.of(start.q + NUDGE, start.v + NUDGE)
     twin.reset(start)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_dynamics.control.controllers.controller import AXES, Controller
-from arm_dynamics.control.timed_gains import thin_margin
+from arm_dynamics.control.stability_margins import thin_margin
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.yaml_file import read_yaml
@@ -22,23 +22,33 @@ from arm_dynamics.model.xml_source import parse_xml, read_text
 
 CONTROLLER_NODE = "joint_controller"
 READ = ("controller", "payload_mass", "gains")
-"""What is read here of the node's parameters."""
+"""Parameters of the node that are read here."""
 NAMELESS = "pid_gravity"
-"""Controller of a parameter file that names none: files give it gains."""
+"""Controller of a parameter file without the entry ``controller``."""
 USUAL = ("computed_torque", "position")
-"""Controllers of an arm without a parameter file; the first whose commands its actuators take."""
+"""Controllers of an arm without a parameter file: the first with a supported interface."""
 PERIOD = 2e-3
-"""Control period [s] of a simulation."""
+"""Control period of a simulation [s]."""
 SIMILAR_NAME_RATIO = 0.85
-"""Likeness of two names from which one is taken for a misspelt other."""
+"""Similarity of two names from which one is a misspelling of the other."""
 
 
 def parameter_file(arm: str | Path | ArmModel) -> Path | None:
     """Return the parameter file of a bundled arm, or None.
 
-    ``arm`` is its name, its URDF or a copy of that: a file of the same name, for a robot of the
-    same name and joints. Another robot in a file of that name has other motors and masses. Raises
-    what ``find_urdf`` and ``read_text`` raise.
+    The file has the name of the arm's URDF and belongs to a robot of the same name and joints. A
+    different robot in a file of that name has other motors and masses.
+
+    Parameters
+    ----------
+    arm : str, Path or ArmModel
+        Name of a bundled arm, its URDF, or a copy of that.
+
+    Raises
+    ------
+    UnknownName, ConfigError
+        As ``find_urdf`` and ``read_text``.
+
     """
     given = (arm.source or arm.name) if isinstance(arm, ArmModel) else arm
     name = Path(given).stem
@@ -50,7 +60,7 @@ def parameter_file(arm: str | Path | ArmModel) -> Path | None:
 
 
 def _identity(arm: str | Path | ArmModel) -> tuple[str | None, frozenset[str]]:
-    """Names of the robot and of its moving joints, locked ones included."""
+    """Return the names of the robot and of its moving joints, including locked ones."""
     if isinstance(arm, ArmModel):
         return arm.name, frozenset([*arm.joint_names, *arm.locked])
     robot = Robot(parse_xml(read_text(find_urdf(arm))))
@@ -59,22 +69,34 @@ def _identity(arm: str | Path | ArmModel) -> tuple[str | None, frozenset[str]]:
 
 
 def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
-    """Parameter name → value for one node in a ROS 2 file: its own entries over those of ``/**``.
+    """Return the parameters of one node in a ROS 2 file: its entries override those of ``/**``.
 
-    Names are dotted (``gains.R1.p``), whether the file has them so or as tables in tables.
-    Raises ConfigError naming the file when it cannot be read or has another shape.
+    Names are dotted (``gains.R1.p``), whether the file has them so or as nested tables.
+
+    Parameters
+    ----------
+    file : str or Path
+        Parameter file.
+    node : str
+        Name of the node.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read or has another structure.
+
     """
     content = read_yaml(file) or {}
     sections = ("/**", node, f"/{node}")
     if isinstance(content, dict) and not {*sections} & {*content}:
-        _require_no_near(content, (node,), f"{file}")
+        _reject_misspelled(content, (node,), f"{file}")
     merged: dict[str, Any] = {}
     for name in sections:
         section = content.get(name, {}) if isinstance(content, dict) else None
         if isinstance(section, dict) and section:
             section = section.get("ros__parameters")
         if not isinstance(section, dict):
-            raise ConfigError(f"{file}: {name}: ros__parameters: with entries is expected")
+            raise ConfigError(f"{file}: {name}: expected ros__parameters with entries")
         own: dict[str, Any] = {}
         for key, value in _dotted(section):
             if key in own:
@@ -84,12 +106,12 @@ def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
     return merged
 
 
-def _require_no_near(given: Iterable[str], known: Collection[str], where: str) -> None:
-    """Raise ConfigError for a name that is nearly one of the ``known`` ones."""
+def _reject_misspelled(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raise ConfigError for a name that is similar to one of the ``known`` ones."""
     for name in given:
-        near = (
-            [] if name in known else get_close_matches(name, known, n=1, cutoff=SIMILAR_NAME_RATIO)
-        )
+        near = []
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=SIMILAR_NAME_RATIO)
         if near:
             raise ConfigError(f"{where}: '{name}' is unknown; did you mean '{near[0]}'?")
 
@@ -109,23 +131,40 @@ def build_controller(
     *,
     period: float | None = PERIOD,
 ) -> Controller:
-    """The control law that the joint controller node runs for this arm and parameter file.
+    """Return the controller that the joint controller node runs for an arm and parameter file.
 
-    ``file`` defaults to the arm's bundled parameter file, ``name`` to what it says there, else
-    NAMELESS; without a file to the first of USUAL that the arm takes. As in the node, the
-    controller takes those of the file's gains that it has, finds
-    the others from the model, and knows the file's payload_mass. Raises ConfigError for a file
-    that cannot be read, a gain that no controller has or that is no number, UnknownName for a law
-    or joint that does not exist, InvalidValue for a number out of its range. Warns of a thin
-    stability margin in a loop with a control ``period`` [s]; None: it is checked elsewhere.
+    The controller takes its gains and the payload_mass from the file, and the other gains from the
+    model. It warns of a small stability margin.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm to control.
+    name : str, optional
+        Registered name; default: the file's entry ``controller``, else NAMELESS. Without a file:
+        the first of USUAL that the arm supports.
+    file : str or Path, optional
+        Parameter file; default: that of the bundled arm.
+    period : float or None
+        Control period for the stability margin [s]; None: no check.
+
+    Raises
+    ------
+    ConfigError
+        For a file that cannot be read, a gain that no controller has, or that is not a number.
+    UnknownName
+        For a controller or joint that does not exist.
+    InvalidValue
+        For a number out of its range.
+
     """
     file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     name = controller_name(arm, name, file)
-    law = plugins.load_class("controllers", name)
-    gains = _gains(given, law, arm, file)
+    controller_class = plugins.load_class("controllers", name)
+    gains = _gains(given, controller_class, arm, file)
     with plugins.guarded("controllers", name):
-        controller: Controller = law(arm, gains)
+        controller: Controller = controller_class(arm, gains)
     if "payload_mass" in given:
         mass = _number(given["payload_mass"], f"{file}: payload_mass")
         controller.set_model(arm.with_payload(mass))
@@ -135,27 +174,30 @@ def build_controller(
 
 
 def warn_of_thin_margin(controller: Controller, arm: ArmModel, period: float) -> None:
-    """Warn where a stability margin of ``controller`` on ``arm`` is thin, naming the joint."""
+    """Warn if a stability margin of ``controller`` on ``arm`` is too small, naming the joint."""
     thin = thin_margin(controller, arm, period)
     if thin:
         warnings.warn(thin, RuntimeWarning, stacklevel=3)
 
 
 def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | None = None) -> str:
-    """The registered name of the law that ``build_controller`` builds; errors as there."""
+    """Return the registered name of the controller that ``build_controller`` builds.
+
+    Parameters and errors as there.
+    """
     file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
-    _require_no_near((key.partition(".")[0] for key in given), READ, f"{file}")
+    _reject_misspelled((key.partition(".")[0] for key in given), READ, f"{file}")
     if file is None:
         return name or _usual(arm)
     named = given.get("controller", NAMELESS)
     if not isinstance(named, str):
-        raise ConfigError(f"{file}: controller: {named!r}: a registered name is expected")
+        raise ConfigError(f"{file}: controller = {named!r}; expected a registered name")
     return name or named
 
 
 def _usual(arm: ArmModel) -> str:
-    """The first of USUAL that every actuator takes, else the first of all."""
+    """Return the first of USUAL that every actuator supports, else the first."""
     for name in USUAL:
         interface = plugins.load_class("controllers", name).interface
         if all(interface in actuator.interfaces for actuator in arm.actuators):
@@ -164,49 +206,75 @@ def _usual(arm: ArmModel) -> str:
 
 
 def _gains(
-    given: Mapping[str, Any], law: type[Controller], arm: ArmModel, file: str | Path | None
+    given: Mapping[str, Any],
+    controller_class: type[Controller],
+    arm: ArmModel,
+    file: str | Path | None,
 ) -> dict[str, dict[str, float]]:
-    """Those of the entries ``gains.<group>.<name>`` that the law has, by group."""
+    """Return the entries ``gains.<group>.<name>`` that the controller has, by group."""
     gains: dict[str, dict[str, float]] = {}
+    joints = (*arm.joint_names, *arm.locked)
     for entry, value in given.items():
         head, _, rest = entry.partition(".")
         if head != "gains":
             continue
         group, _, gain = rest.rpartition(".")
         if not group:
-            raise ConfigError(f"{file}: {entry}: {value}: a table of numbers per joint is expected")
-        require_gain(group, gain, law, (*arm.joint_names, *arm.locked), f"{file}: {entry}")
+            raise ConfigError(f"{file}: {entry} = {value}; expected a table of numbers per joint")
+        require_gain(group, gain, controller_class, joints, f"{file}: {entry}")
         if group in arm.locked:
             continue
         number = _number(value, f"{file}: joint '{group}': gain {gain}")
-        if gain in _parameters(law, group):
+        if gain in _parameters(controller_class, group):
             gains.setdefault(group, {})[gain] = number
     return gains
 
 
 def require_gain(
-    group: str, gain: str, law: type[Controller], joints: Collection[str], where: str
+    group: str,
+    gain: str,
+    controller_class: type[Controller],
+    joints: Collection[str],
+    where: str,
 ) -> None:
-    """Raise ConfigError for a gain that neither ``law`` nor another registered controller has.
+    """Raise for a gain that neither the controller nor another registered one has.
 
-    A file may serve several controllers, each of which takes its own gains from it; a misspelt
-    one is no controller's. Raises UnknownName for a group that is no joint, tool axis or "law".
+    A file may serve several controllers, each of which takes its gains from it.
+
+    Parameters
+    ----------
+    group, gain : str
+        Group and name of the gain.
+    controller_class : type[Controller]
+        Controller that reads the file.
+    joints : Collection[str]
+        Joint names.
+    where : str
+        Start of the error message.
+
+    Raises
+    ------
+    ConfigError
+        For a gain that no controller has.
+    UnknownName
+        For a group that is not a joint, a tool axis or "controller".
+
     """
-    groups = ("law", *(f"tool.{axis}" for axis in AXES), *joints)
+    groups = ("controller", *(f"tool.{axis}" for axis in AXES), *joints)
     if group not in groups:
         raise UnknownName(f"joint (gains of {where})", group, tuple(groups))
-    known = _parameters(law, group)
+    known = _parameters(controller_class, group)
     if gain in known or is_gain(group, gain):
         return
     remedy = "write decimals with a point" if gain.isdigit() else suggest(gain, known, "its gains")
-    name = law.__name__
+    name = controller_class.__name__
     raise ConfigError(
         f"{where}: '{gain}' is not a gain of {name} or of another controller; {remedy}"
     )
 
 
 def is_gain(group: str, gain: str) -> bool:
-    """Whether a registered controller has such a gain; one that cannot be imported has none."""
+    """Return whether a registered controller that can be imported has such a gain."""
     for name in plugins.registered_names("controllers"):
         with suppress(plugins.PluginError):
             if gain in _parameters(plugins.load_class("controllers", name), group):
@@ -214,17 +282,19 @@ def is_gain(group: str, gain: str) -> bool:
     return False
 
 
-def _parameters(law: type[Controller], group: str) -> set[str]:
-    """Names of the law's parameters in ``group``."""
-    own = law.parameters
-    if group == "law" or group.startswith("tool."):
-        own = law.controller_parameters if group == "law" else law.axis_parameters
-    return {parameter.name for parameter in own}
+def _parameters(controller_class: type[Controller], group: str) -> set[str]:
+    """Return the names of the controller's parameters in ``group``."""
+    parameters = controller_class.parameters
+    if group == "controller":
+        parameters = controller_class.controller_parameters
+    elif group.startswith("tool."):
+        parameters = controller_class.axis_parameters
+    return {parameter.name for parameter in parameters}
 
 
 def _number(value: Any, where: str) -> float:
-    """``value`` as a number; neither text nor a truth value is one."""
+    """Return ``value`` as a number; text and booleans are rejected."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         with suppress(OverflowError):
             return float(value)
-    raise ConfigError(f"{where}: {value!r}: a number is expected")
+    raise ConfigError(f"{where} = {value!r}; expected a number")

@@ -9,12 +9,16 @@ import numpy as np
 
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.effort_check import check_effort
 from arm_dynamics.control.gain_fit import GainFit
-from arm_dynamics.control.position_hold import PositionHold
-from arm_dynamics.control.reference_generator import ReferenceGenerator
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Options, Trajectory
-from arm_dynamics.control.trajectories.stop_trajectory import StopTrajectory, default_deceleration
+from arm_dynamics.control.reference_generator import PositionHold, ReferenceGenerator
+from arm_dynamics.control.trajectories.effort_check import check_effort
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.trajectory import (
+    StopTrajectory,
+    Trajectory,
+    default_deceleration,
+)
+from arm_dynamics.control.trajectories.trajectory_parsing import Options
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import (
@@ -31,161 +35,222 @@ from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
 
 MAX_STATE_GAP = 0.25
-"""Gap between two states [s] after which the loop starts anew instead of catching up."""
+"""Time between two states [s] beyond which the loop restarts instead of catching up."""
 PAUSE = 1.2 * MAX_STATE_GAP
-"""Time [s] without states that makes every loop start anew, whoever keeps them back."""
+"""Time without states [s] after which every loop restarts."""
 JUMP_THRESHOLD = 0.1
-"""Change of position [rad or m] beyond any motion after which the loop starts anew."""
+"""Change of position [rad or m], in addition to the possible motion, at which the loop restarts."""
 MAX_VELOCITY = 100.0
-"""Speed [rad/s or m/s] taken where a joint has no velocity limit."""
+"""Velocity [rad/s or m/s] assumed for a joint without a velocity limit."""
 FAR_AHEAD = 3600.0
-"""Start of a trajectory [s from now] beyond which its clock must be another one."""
-TRAJECTORY_DISCARDED = (
-    "one that came while no states did is forgotten: nobody may be waiting for it now"
-)
+"""Maximum time from now to the start of a trajectory [s]; later ones use another clock."""
+TRAJECTORY_DISCARDED = "trajectory discarded: received while no joint states were available"
 REFERENCE_THRESHOLD = 0.05
-"""Distance from the reference [rad or m] beyond which a new law does not bring the arm back."""
+"""Distance from the reference [rad or m] beyond which a new controller stops at the measured
+configuration instead of moving back."""
 
 
 class ControlLoop:
-    """Runs one controller on one driver; taking over holds the arm where it is.
+    """Runs one controller on one driver.
 
-    At the first state, after a gap or a jump back in time, when the arm was put elsewhere, and
-    when its driver begins to obey, the law is reset and the reference holds the measured position;
-    of position servos that stand behind their last goal by no more than SAG, that goal.
+    At a restart the controller is reset and the reference holds the measured configuration. The
+    loop restarts at the first state, after a gap or a step back in time, after a jump of the
+    position, and when the driver begins to accept commands. Position servos with a following error
+    of at most SAG hold their last position command instead.
 
-    A controller that raises, or returns no valid Command, gets the driver's controlled stop
-    instead: events ``law_failed`` and ``command_rejected`` name its class and line. ``events``
+    If a controller raises, or does not return a valid Command, the driver's controlled stop runs.
+    The events ``controller_failed`` and ``command_rejected`` name its class and line. ``events``
     without a listener are logged as warnings of the logger "arm_dynamics".
+
+    Parameters
+    ----------
+    driver : Driver
+        Arm to control, simulated or physical.
+    controller : Controller
+        Active controller; its model may differ from the driver's arm.
+    events : Events, optional
+        Receives all events of the loop.
+
     """
 
     def __init__(
         self, driver: Driver, controller: Controller, events: Events | None = None
     ) -> None:
         self.driver = check_type(Driver, "driver", driver)  # type: ignore[type-abstract]
-        self._laws = ActiveController(controller)
+        self._active = ActiveController(controller)
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events, driver.extra_interfaces)
-        self._speed = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
-        self.fit = GainFit(driver, self._laws, self.events)
+        self._max_velocity = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
+        self.fit = GainFit(driver, self._active, self.events)
         self.reference_generator = ReferenceGenerator()
         self.restart_count = 0
-        """How often the loop began anew from the measured state, whatever it followed."""
-        self._begun = driver.command_epoch
+        """Number of restarts from the measured state."""
+        self._command_epoch = driver.command_epoch
         self._hold = PositionHold()
         self.state: State | None = None
         self.reference: Reference | None = None
         self.command: Command | None = None
         self.latest: tuple[State, Reference, Command] | None = None
-        """State, reference and command of one tick, whole, for other threads."""
+        """State, reference and command of one control cycle, consistent for other threads."""
 
     @property
     def arm(self) -> ArmModel:
-        """The arm whose joints and limits hold here."""
+        """The driver's arm, with its joints and limits."""
         return self.driver.arm
 
     @property
     def controller(self) -> Controller:
-        """The law in force."""
-        return self._laws.controller
+        """The active controller."""
+        return self._active.controller
 
     @property
     def trajectory(self) -> Trajectory | None:
-        """What is followed."""
+        """The active trajectory."""
         return self.reference_generator.trajectory
 
     def step(self) -> Command | None:
-        """One tick; the written command, or None when nothing may be written."""
+        """Run one control cycle: read, update, guard, write.
+
+        Returns
+        -------
+        Command or None
+            The written command; None if the state or the command was rejected. The driver then
+            runs ``idle`` instead of ``write``.
+
+        """
         try:
             state = self.driver.read()
+            if not self.guard.check_state(state):
+                return self._idle()
+            if self.trajectory is None or self._is_interrupted(state):
+                self.restart(state)
+            elif self.state is not None and state.time == self.state.time:
+                return self._repeat(state)
+            dt = 0.0 if self.state is None else state.time - self.state.time
+            if self._active.is_switch_due(state.time):
+                self._switch(state)
+            self.state = state
+            self.reference = self.reference_generator.reference(
+                state.time, self.reference, _measured(state)
+            )
+            computed = self._update(state, self.reference, dt)
+            self.command = self.guard.check_command(computed, self._source)
         except DriverFault as error:
             self.events.report("driver_fault", str(error))
-            self.driver.idle()
-            return None
-        if not self.guard.check_state(state):
-            self.driver.idle()
-            return None
-        if self.reference_generator.trajectory is None or self._interrupted(state):
-            try:
-                self.restart(state)
-            except ControllerFault as error:
-                self.events.report("law_failed", str(error))
-                self.driver.idle()
-                return None
-        elif self.state is not None and state.time == self.state.time:
-            return self._repeat(state)
-        return self._tick(state)
-
-    def _tick(self, state: State) -> Command | None:
-        dt = 0.0 if self.state is None else state.time - self.state.time
-        if self._laws.is_switch_due(state.time):
-            self._change_law(state)
-        self.state = state
-        self.reference = self.reference_generator.reference(
-            state.time, self.reference, _measured(state)
-        )
-        try:
-            asked = self._asked(state, self.reference, dt)
-            self.command = self.guard.check_command(asked, self._source)
-        except CommandRejected:
+            return self._idle()
+        except ControllerFault as error:
+            self.events.report("controller_failed", str(error))
             self.command = None
-            self.driver.idle()
-            return None
+            return self._idle()
+        except CommandRejected:  # reported by the guard
+            self.command = None
+            return self._idle()
         self.driver.write(self.command)
         self._hold.note(self.command)
         self.latest = (state, self.reference, self.command)
         return self.command
 
-    def _asked(self, state: State, reference: Reference, dt: float) -> Command:
-        """The law's command; raises CommandRefused, after counting it, where the law has none."""
+    def _update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Return the controller's command with the reference's feedforward effort added."""
         self.fit.require(state.q)
-        try:
-            command = self._laws.command(state, reference, dt)
-        except ControllerFault as error:
-            self.events.report("law_failed", str(error))
-            raise CommandRejected(str(error)) from error
+        command = self._active.command(state, reference, dt)
         if reference.effort is None or command.interface != "effort":
             return command
         return replace(command, value=as_readonly(command.value + reference.effort))
 
     def _source(self) -> str:
-        """Class of the active controller, and where it returns its command."""
-        return returned_by(self._laws.controller)
+        """Return the controller's class and the line that returns its command."""
+        return returned_by(self.controller)
+
+    def _idle(self) -> Command | None:
+        """Write no command in this cycle."""
+        self.driver.idle()
+        return None
+
+    def _repeat(self, state: State) -> Command | None:
+        """Write the last command again for the same state: a simulator waits in lockstep.
+
+        A different state with the same time stamp is rejected: its dt would be 0.
+        """
+        assert self.state is not None
+        if not (np.array_equal(state.q, self.state.q) and np.array_equal(state.v, self.state.v)):
+            self.events.report(
+                "state_rejected",
+                f"control loop: time stamp = {state.time:.6g} s, unchanged while the arm moved;"
+                " expected a later one",
+            )
+            return self._idle()
+        if self.command is None:
+            return self._idle()
+        self.driver.write(self.command)
+        return self.command
+
+    def _is_interrupted(self, state: State) -> bool:
+        """Return True, and report ``control_restarted``, if the loop must restart."""
+        if self.state is None:
+            return False
+        gap = state.time - self.state.time
+        if self.driver.command_epoch != self._command_epoch:
+            cause = "the driver begins to accept commands"
+        elif gap > MAX_STATE_GAP:
+            cause = f"no state for {gap:.3f} s (limit {MAX_STATE_GAP} s)"
+        elif gap < 0:
+            self._hold.reset()
+            cause = f"time stamps stepped back by {-gap:.3f} s"
+        elif (np.abs(state.q - self.state.q) > JUMP_THRESHOLD + 2 * gap * self._max_velocity).any():
+            self._hold.reset()
+            cause = f"position jump beyond the velocity limits within {gap:.3f} s"
+        else:
+            return False
+        self.events.report("control_restarted", f"{cause}: holding the measured configuration")
+        return True
 
     def restart(self, state: State) -> None:
-        """Start from ``state``: law reset, reference where the arm stands."""
+        """Reset the controller and hold the configuration of ``state``.
+
+        Raises
+        ------
+        ControllerFault
+            If the controller's ``reset`` raises.
+
+        """
         if self.reference_generator.pending:
-            self.events.report("trajectory_refused", TRAJECTORY_DISCARDED)
-        if self.driver.command_epoch != self._begun:
+            self.events.report("trajectory_rejected", TRAJECTORY_DISCARDED)
+        if self.driver.command_epoch != self._command_epoch:
             self._hold.reset()
-        self._laws.restart(state)
-        self.reference_generator.start(
-            self.controller.hold_trajectory(self._hold.standing(state, self.driver.held))
-        )
+        self._active.restart(state)
+        start = self._hold.standing(state, self.driver.held)
+        self.reference_generator.start(self.controller.hold_trajectory(start))
         self.restart_count += 1
-        self._begun = self.driver.command_epoch
+        self._command_epoch = self.driver.command_epoch
         self.state = self.reference = None
 
     def switch_controller(self, controller: Controller) -> None:
-        """Have another law take over at the next tick, without a step of the command.
+        """Switch to another controller at the next cycle, bumpless.
 
-        It goes on along the trajectory; an arm that is further than LED from its reference (a
-        law that lets it be led by hand) is brought to rest where it is. Raises InvalidValue for
-        a law with another command interface.
+        The trajectory continues. An arm farther than REFERENCE_THRESHOLD from its reference (after
+        it was guided by hand, for example) is stopped at its measured configuration.
+
+        Raises
+        ------
+        InvalidValue
+            If the controller uses another command interface, or its gains are unstable with the
+            driver's timing.
+
         """
         if self.driver.timing is not None:
             self.fit.check(controller)
-        self._laws.request_switch(controller)
+        self._active.request_switch(controller)
 
-    def _change_law(self, state: State) -> None:
+    def _switch(self, state: State) -> None:
         try:
-            self._laws.switch(state)
+            self._active.switch(state)
         except ControllerFault as error:
-            self.events.report("law_failed", str(error))
+            self.events.report("controller_failed", str(error))
             return
-        if self.fit.fault:  # of the law before, of which nothing is to fade out then
+        if self.fit.fault:  # the previous controller's gains are unstable: do not blend it out
             self.fit.fault = ""
-            self._laws.restart(state)
+            self._active.restart(state)
         if (
             self.reference is not None
             and (np.abs(self.reference.q - state.q) > REFERENCE_THRESHOLD).any()
@@ -193,133 +258,143 @@ class ControlLoop:
             self.stop_from_state(state)
 
     def stop_from_state(self, state: State, deceleration: Vector | None = None) -> None:
-        """Leave the trajectory: come to rest from where the arm is; only between two ticks.
+        """Replace the trajectory by a stop from the measured state; call between two cycles.
 
-        deceleration (nv,) [rad/s²], by default what is usual for the arm's velocity limits.
+        Parameters
+        ----------
+        state : State
+            Measured state at which the stop starts.
+        deceleration : (nv,) array [rad/s² or m/s²], optional
+            Default: ``default_deceleration`` of the arm.
+
         """
-        present = _measured(self._hold.standing(state, self.driver.held))
-        self.reference_generator.start(
-            self.stop_trajectory(deceleration).starting_from(state.time, present)
-        )
+        start = _measured(self._hold.standing(state, self.driver.held))
+        stop = self.stop_trajectory(deceleration).starting_from(state.time, start)
+        self.reference_generator.start(stop)
         self.restart_count += 1
 
     def request_stop(self, deceleration: Vector | None = None) -> None:
-        """Leave the trajectory at the next tick: the reference comes to rest, as in ``stop_from_state``.
+        """Replace the trajectory by a stop from its reference at the next cycle.
 
-        The measured state does, where a motion of the tool is left.
+        A Cartesian trajectory stops from the measured state.
+
+        Parameters
+        ----------
+        deceleration : (nv,) array [rad/s² or m/s²], optional
+            Default: ``default_deceleration`` of the arm.
+
         """
         self.reference_generator.queue(self.stop_trajectory(deceleration))
 
     def stop_trajectory(self, deceleration: Vector | None) -> StopTrajectory:
-        """How this arm stops, for ``after``."""
+        """Return the arm's stop, to be used with ``starting_from``."""
         rate = default_deceleration(self.arm) if deceleration is None else deceleration
         return StopTrajectory.of(self.arm, rate)
 
     def follow(self, trajectory: Trajectory, *, effort_check: bool = False) -> None:
-        """Enter a trajectory at the next tick from the reference then, without a jump.
+        """Start a trajectory at the next cycle from the reference at that time, without a jump.
 
-        Positions of continuous joints are taken modulo one turn, nearest to the reference now.
-        Raises TrajectoryRefused when a waypoint or the way to it exceeds a limit, when it ends
-        in the past, and before the first state; the old trajectory then goes on. With
-        ``effort_check`` also where the law's own model needs more than the arm's effort limits.
+        Positions of continuous joints are taken modulo one turn, nearest to the current reference.
+
+        Parameters
+        ----------
+        trajectory : Trajectory
+            Joint-space or Cartesian trajectory.
+        effort_check : bool
+            Also reject a trajectory whose effort, computed with the controller's model, exceeds
+            the arm's effort limits.
+
+        Raises
+        ------
+        TrajectoryRejected
+            If a waypoint or the motion to it exceeds a limit, if the trajectory ends in the past,
+            or before the first state. The active trajectory continues.
+
         """
         state, reference = self.present()
         interface = self.controller.interface
         if interface != "effort" and getattr(trajectory, "effort", None) is not None:
             raise TrajectoryRejected(
-                f"effort: given for {type(self.controller).__name__}, which commands {interface};"
-                " leave effort empty, or use a controller that commands effort"
+                f"trajectory: effort given for {type(self.controller).__name__}, which commands"
+                f" {interface}; leave effort empty, or use a controller that commands effort"
             )
         if trajectory.end <= state.time:
             raise TrajectoryRejected(
-                f"the last waypoint is due at {trajectory.end:.6g} s and it is {state.time:.6g} s:"
-                f" a time later than now is expected"
+                f"trajectory: time of the last waypoint = {trajectory.end:.6g} s; expected a time"
+                f" later than now ({state.time:.6g} s)"
             )
         if trajectory.start > state.time + FAR_AHEAD:
             raise TrajectoryRejected(
-                f"the first waypoint is due at {trajectory.start:.6g} s and it is"
-                f" {state.time:.6g} s: at most {FAR_AHEAD:g} s ahead is allowed (another clock?)"
+                f"trajectory: time of the first waypoint = {trajectory.start:.6g} s; expected at"
+                f" most {FAR_AHEAD:g} s ahead of now ({state.time:.6g} s); use the clock of the"
+                " joint states, not another clock"
             )
-        following, measured = self.reference_generator, _measured(state)
+        measured = _measured(state)
         if isinstance(trajectory, JointTrajectory):
-            trajectory = trajectory.near(self.arm, self._joints(state, reference).q, state.time)
-        entered = following.spliced_at(state.time, trajectory, reference, measured)
-        entered.check(self.arm)
+            near = self._joint_reference(state, reference).q
+            trajectory = trajectory.near(self.arm, near, state.time)
+        spliced = self.reference_generator.spliced_at(state.time, trajectory, reference, measured)
+        spliced.check(self.arm)
         if effort_check:
-            check_effort(self.controller.arm, entered, self.arm.effort_limit)
-        following.queue(trajectory)
+            check_effort(self.controller.arm, spliced, self.arm.effort_limit)
+        self.reference_generator.queue(trajectory)
 
     def present(self) -> tuple[State, Reference]:
-        """The latest state and its reference; raises TrajectoryRefused before the first state."""
+        """Return the latest state and its reference.
+
+        Raises
+        ------
+        TrajectoryRejected
+            Before the first state.
+
+        """
         if self.state is None or self.reference is None:
-            raise TrajectoryRejected("no state of the arm has come yet: nothing to start from")
+            raise TrajectoryRejected(
+                "control loop: no state of the arm received; expected joint states"
+            )
         return self.state, self.reference
 
     def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
-        """What a trajectory that comes now may do; raises TrajectoryRefused as ``present``."""
+        """Return the parsing options of a trajectory received now; raises as ``present``."""
         state, reference = self.present()
-        begin = reference if self.reference_generator.from_desired else _measured(state)
-        return Options(end_in_motion, begin if integrate else None, state.time)
+        desired = self.reference_generator.from_desired
+        start = reference if desired else _measured(state)
+        return Options(end_in_motion, start if integrate else None, state.time)
 
     def hold(self, positions: Mapping[str, float]) -> None:
-        """Step the reference of the named joints [rad] at once; the others keep theirs.
+        """Step the reference of the named joints; the other references stay.
 
-        Positions of continuous joints are taken modulo one turn, nearest to the reference now.
-        Raises UnknownName or InvalidValue naming the joint; the old reference then goes on.
+        Positions of continuous joints are taken modulo one turn, nearest to the current reference.
+
+        Parameters
+        ----------
+        positions : Mapping[str, float]
+            Joint name to position [rad or m].
+
+        Raises
+        ------
+        UnknownName, InvalidValue
+            Naming the joint; the previous reference stays.
+        TrajectoryRejected
+            Before the first state.
+
         """
-        state, reference = self.state, self.reference
-        if state is None or reference is None:
-            raise TrajectoryRejected("no state of the arm has come yet: nothing to hold")
-        at = self._joints(state, reference)
+        state, reference = self.present()
+        start = self._joint_reference(state, reference)
 
         def changed(pending: Trajectory | None) -> JointTrajectory:
-            q = (at if pending is None else pending.at(pending.end)).q.copy()
+            q = (start if pending is None else pending.at(pending.end)).q.copy()
             for name, value in positions.items():
                 q[self.arm.index(name)] = value
-            found = self.arm.check_position("reference", q)
-            return JointTrajectory.hold(found + whole_turns(self.arm, found, at.q))
+            checked = self.arm.check_position("reference", q)
+            return JointTrajectory.hold(checked + whole_turns(self.arm, checked, start.q))
 
         self.reference_generator.update_pending(changed)
 
-    def _joints(self, state: State, reference: Reference) -> Reference:
-        """Where the joints are led; of a reference of the tool, where they are."""
+    @staticmethod
+    def _joint_reference(state: State, reference: Reference) -> Reference:
+        """Return the joint reference; the measured state while a Cartesian one is active."""
         return _measured(state) if isinstance(reference, TaskReference) else reference
-
-    def _interrupted(self, state: State) -> bool:
-        if self.state is None:
-            return False
-        gap = state.time - self.state.time
-        if self.driver.command_epoch != self._begun:
-            why = "the arm takes commands anew"
-        elif gap > MAX_STATE_GAP:
-            why = f"no state came for {gap:.3f} s (limit {MAX_STATE_GAP} s)"
-        elif gap < 0:
-            self._hold.reset()
-            why = f"states went back by {-gap:.3f} s in time"
-        elif (np.abs(state.q - self.state.q) > JUMP_THRESHOLD + 2 * gap * self._speed).any():
-            self._hold.reset()
-            why = f"the arm is elsewhere after {gap:.3f} s than it can have moved to"
-        else:
-            return False
-        self.events.report("took_over", f"{why}: holding anew")
-        return True
-
-    def _repeat(self, state: State) -> Command | None:
-        """The same state again (a simulator waiting in lockstep): the same answer again.
-
-        Another state under the same stamp has no time to control by: it is refused.
-        """
-        assert self.state is not None
-        if not (np.array_equal(state.q, self.state.q) and np.array_equal(state.v, self.state.v)):
-            message = f"the arm moved but its stamp stands at {state.time:.6g} s: no command"
-            self.events.report("state_rejected", message)
-            self.driver.idle()
-            return None
-        if self.command is None:
-            self.driver.idle()
-        else:
-            self.driver.write(self.command)
-        return self.command
 
 
 def _measured(state: State) -> Reference:

@@ -1,4 +1,4 @@
-"""All that a controller may be asked for, once before an arm moves: compiling takes time."""
+"""Warm-up of a controller before an arm moves: compilation and imports take time."""
 
 from __future__ import annotations
 
@@ -10,69 +10,78 @@ import numpy as np
 
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.effort_check import check_path
-from arm_dynamics.control.reference_generator import CartesianReferenceGenerator, ReferenceGenerator
+from arm_dynamics.control.reference_generator import (
+    CartesianReferenceGenerator,
+    ReferenceGenerator,
+)
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.control.trajectories.effort_check import check_path
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.online_trajectory import (
     OnlineCartesianTrajectory,
     TargetPose,
     TargetTwist,
 )
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
+from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.kinematics import pose
 
 STEP = 1e-3
-"""Time [s] between two updates."""
+"""Time between two updates [s]."""
 
 
-def warm_up_controller(law: Controller) -> None:
-    """Compile and import all that ``law`` needs, by updating it; its memory begins anew.
+def warm_up_controller(controller: Controller) -> None:
+    """Compile and import all that a controller needs, by updating it; its memory is reset.
 
-    A controller of the tool is updated along a trajectory of every kind. What a controller of the
-    package's interface may raise in ``update`` is the loop's to report.
+    A task-space controller is updated along a trajectory of every kind. Errors that a controller
+    may raise in ``update`` are left to the loop.
     """
     warm_up()
-    state = State.of(law.arm.configuration("initial"))
+    state = State.of(controller.arm.configuration("initial"))
     trajectories: Iterable[Trajectory] = [JointTrajectory.hold(state.q)]
-    following: Callable[[], ReferenceGenerator] = ReferenceGenerator
-    if isinstance(law, TaskSpaceController):
-        trajectories, following = _motions(law), partial(CartesianReferenceGenerator, law)
+    generator: Callable[[], ReferenceGenerator] = ReferenceGenerator
+    if isinstance(controller, TaskSpaceController):
+        trajectories = _cartesian_trajectories(controller)
+        generator = partial(CartesianReferenceGenerator, controller)
     for trajectory in trajectories:
         with suppress(ArmDynamicsError, np.linalg.LinAlgError):
-            _follow(law, following(), trajectory, state)
-    law.reset(state)
+            _follow(controller, generator(), trajectory, state)
+    controller.reset(state)
 
 
 def _follow(
-    law: Controller, following: ReferenceGenerator, trajectory: Trajectory, state: State
+    controller: Controller, generator: ReferenceGenerator, trajectory: Trajectory, state: State
 ) -> None:
-    """Some updates: at rest, then along the trajectory."""
-    if isinstance(following, CartesianReferenceGenerator):
-        following.set_wrench(np.ones(6), 1.0)
-    law.reset(state)
-    following.start(JointTrajectory.hold(state.q))
-    present = following.reference(0.0, None)
-    law.update(state, present, 0.0)
-    following.queue(trajectory)
+    """Update a controller at rest, then along a trajectory."""
+    if isinstance(generator, CartesianReferenceGenerator):
+        generator.set_wrench(np.ones(6), 1.0)
+    controller.reset(state)
+    generator.start(JointTrajectory.hold(state.q))
+    reference = generator.reference(0.0, None)
+    controller.update(state, reference, 0.0)
+    generator.queue(trajectory)
     for k in range(1, 4):
-        present = following.reference(k * STEP, present)
-        law.update(state, present, STEP)
+        reference = generator.reference(k * STEP, reference)
+        controller.update(state, reference, STEP)
 
 
-def _motions(law: TaskSpaceController) -> Iterable[Trajectory]:
+def _cartesian_trajectories(controller: TaskSpaceController) -> Iterable[Trajectory]:
     # scipy's interpolation: joint-space controllers start without it
-    from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline  # noqa: PLC0415
+    from arm_dynamics.control.trajectories.tool_splines import (  # noqa: PLC0415
+        spline_through,
+        timed_spline,
+    )
 
-    arm, limits = law.arm, ToolLimits()
-    present = Reference.hold(arm.configuration("initial"))
-    here = pose(arm, present.q)
-    for goal in (TargetPose.of(arm, *here, limits), TargetTwist.of(arm, np.zeros(6), STEP, limits)):
-        yield OnlineCartesianTrajectory.toward(arm, goal, 0.0, present)
-    rest = CartesianTrajectory.from_configuration(arm, present.q)
-    yield check_path(arm, rest.starting_from(0.0, present), np.full(arm.nv, np.inf))
+    arm, limits = controller.arm, ToolLimits()
+    current = Reference.hold(arm.configuration("initial"))
+    here = pose(arm, current.q)
+    twist = TargetTwist.of(arm, np.zeros(6), STEP, limits)
+    for target in (TargetPose.of(arm, *here, limits), twist):
+        yield OnlineCartesianTrajectory.toward(arm, target, 0.0, current)
+    rest = CartesianTrajectory.from_configuration(arm, current.q)
+    yield check_path(arm, rest.starting_from(0.0, current), np.full(arm.nv, np.inf))
     yield spline_through(rest, [here], limits)
     yield timed_spline(rest, [0.5, 1.0], [here, here])

@@ -1,4 +1,7 @@
-"""A loop's gains against its driver's timing: slowed down, or rejected, before torque is on."""
+"""Gains against a loop's timing: defaults are slowed down, unstable gains are rejected.
+
+The check runs before torque is enabled.
+"""
 
 from __future__ import annotations
 
@@ -7,85 +10,184 @@ from contextlib import contextmanager
 
 from arm_dynamics.control.controller_switch import ActiveController
 from arm_dynamics.control.controllers.controller import Controller, Gains
-from arm_dynamics.control.timed_gains import MARGIN, TimedArm, fit_gains
+from arm_dynamics.control.stability_margins import (
+    MARGIN,
+    TimedArm,
+    check_configurations,
+    copied,
+)
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import CommandRejected, InvalidValue
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.driver import Driver
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 
 ASSUMED = LoopTiming(0.01, 1.0)
-"""Timing that default gains are fitted to while an arm is driven whose own is not known."""
+"""Timing that default gains are fitted to while the driver's is unknown."""
+DESIGN = 2.0
+"""Gain margin that defaults are slowed down to."""
+MIN_BANDWIDTH_FACTOR = 1e-3
+"""Minimum factor on the full bandwidth of defaults."""
+COARSE, BISECTIONS = 0.6, 4
+"""Steps in which that factor is lowered, and bisections of the last one."""
+
+
+def fit_gains(
+    controller: Controller, arm: ArmModel, timing: LoopTiming, q: Vector | None = None
+) -> str:
+    """Slow the controller's default gains down as far as ``timing`` requires.
+
+    Given gains stay. The defaults get the largest bandwidth, at most the full one, at which no mode
+    oscillates with all gains 1 to DESIGN times as large. If some gains were given, the factor is
+    MARGIN. The loop is linear about the initial configuration, ``q`` and random ones, with
+    zero-order hold and motors without dynamics.
+
+    Parameters
+    ----------
+    controller : Controller
+        Controller whose defaults are changed.
+    arm : ArmModel
+        Controlled arm.
+    timing : LoopTiming
+        Control period and delay.
+    q : (nv,) array, optional
+        Present configuration [rad or m].
+
+    Returns
+    -------
+    str
+        Message if the defaults were slowed down; else "".
+
+    Raises
+    ------
+    InvalidValue
+        If no such bandwidth exists; the controller is unchanged.
+
+    """
+    if controller.interface != "effort" or timing.period <= 0:
+        return ""
+    sampled, trial = TimedArm(arm, timing, check_configurations(arm, q)), copied(controller)
+
+    def oscillation(scale: float, margin: float) -> str:
+        trial.slow_down(scale)
+        return sampled.oscillation(trial, margin)
+
+    scalable = any(p.order for group in controller.parameter_groups.values() for p in group)
+    margin = DESIGN if scalable and not any(controller.given.values()) else MARGIN
+    at_full = oscillation(1.0, margin)
+    if not at_full:
+        controller.slow_down(1.0)
+        return ""
+    low = high = 1.0
+    while oscillation(low := low * COARSE, margin):
+        high = low
+        if low < MIN_BANDWIDTH_FACTOR:
+            raise InvalidValue(
+                f"{type(controller).__name__}: gains unstable with {timing}: {at_full}; expected no"
+                f" oscillation at up to {margin:g} times the gains; lower the gains or the period"
+                f" (`arm-dynamics stability ARM --period {timing.period:.4g} --delay"
+                f" {timing.delay:.3g}`)"
+            )
+    for _ in range(BISECTIONS):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if oscillation(middle, margin) else (middle, high)
+    controller.slow_down(low)
+    return (
+        f"{type(controller).__name__}: default gains of {low:.3g} times the usual bandwidth, for"
+        f" {timing}: with the usual ones an {at_full}"
+    )
 
 
 class GainFit:
-    """Fits the active controller whenever the driver asks, and when the loop gets another one."""
+    """Fits the active controller when the driver requests it, and each new controller.
 
-    def __init__(self, driver: Driver, laws: ActiveController, events: Events) -> None:
-        self._driver, self._laws, self._events = driver, laws, events
+    Parameters
+    ----------
+    driver : Driver
+        Driver with arm and timing; its ``fit`` is set.
+    active : ActiveController
+        Active and requested controller.
+    events : Events
+        Receives ``gains_slowed`` and ``gains_rejected``.
+
+    """
+
+    def __init__(self, driver: Driver, active: ActiveController, events: Events) -> None:
+        self._driver, self._active, self._events = driver, active, events
         self.fault = ""
-        """Why the gains are rejected; no command is computed then."""
+        """Reason why the gains are rejected; no command is computed then."""
         self._pending = False
-        self._unknown = False  # whether the timing was not known when gains were fitted
+        self._is_assumed = False  # whether the timing was unknown when gains were fitted
         driver.fit = self.run
         if driver.timing is not None or driver.command_epoch:
             self.run()
 
     def run(self, q: Vector | None = None) -> None:
-        """Fit the active controller for an arm at q (nv,); raises InvalidValue as ``check``.
+        """Fit the active controller at q (nv,); raises InvalidValue as ``check``.
 
-        No command is computed from then on, until gains are stable.
+        After an error no command is computed until the gains are stable.
         """
         try:
-            self.check(self._laws.controller, q)
+            self.check(self._active.controller, q)
         except InvalidValue as error:
             self.fault = str(error)
             raise
         self.fault = ""
 
     def check(self, controller: Controller, q: Vector | None = None) -> None:
-        """Fit a controller; raises InvalidValue where no gains are stable, or the fit fails.
+        """Fit a controller at q (nv,).
 
-        Without a timing default gains are fitted to ASSUMED, and given ones are not checked.
+        Without a known timing defaults are fitted to ASSUMED, and given gains are not checked.
+
+        Raises
+        ------
+        InvalidValue
+            If no gains are stable, or the computation fails.
+
         """
-        known = self._driver.timing
-        self._unknown = known is None
-        if known is None and any(controller.given.values()):
+        timing = self._driver.timing
+        self._is_assumed = timing is None
+        if timing is None and any(controller.given.values()):
             return
         try:
-            said = fit_gains(controller, self._driver.arm, known or ASSUMED, q)
+            message = fit_gains(controller, self._driver.arm, timing or ASSUMED, q)
         except InvalidValue as error:
             self._events.report("gains_rejected", str(error))
             raise
-        except Exception as error:  # of a controller from outside, or of numbers that overflow
+        except Exception as error:  # of an external controller, or an overflow
             text = (
                 f"{type(controller).__name__}: gains not checked: {type(error).__name__}: {error}"
             )
             self._events.report("gains_rejected", text)
             raise InvalidValue(text) from error
-        if said:
-            self._events.report("gains_slowed", said)
+        if message:
+            self._events.report("gains_slowed", message)
 
     def take(self, gains: Gains) -> None:
-        """Configure the newest controller; raises InvalidValue for gains that are unstable.
+        """Set the gains of the newest controller, which may wait for a switch.
 
-        The old gains then stay in force. While a controller fades out, the newest one may wait.
+        Raises
+        ------
+        InvalidValue
+            For unstable gains; the previous gains stay active.
+
         """
-        law = self._laws.newest
+        controller = self._active.newest
         if self._driver.timing is None:
-            law.set_gains(gains)
+            controller.set_gains(gains)
         else:
-            trial = type(law)(law.arm)
-            trial.slow_down(law.scale)  # so that slowed defaults are still known as defaults
+            trial = type(controller)(controller.arm)
+            trial.slow_down(controller.scale)  # so that slowed defaults still count as defaults
             trial.set_gains(gains)
             self.check(trial)
-            law.scale = trial.scale
-            law.set_gains(trial.given)
+            controller.scale = trial.scale
+            controller.set_gains(trial.given)
         self.fault = ""
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """No command is computed meanwhile: another thread than the loop's fits the gains."""
+        """Block commands while another thread than the loop's fits the gains."""
         self._pending = True
         try:
             yield
@@ -93,23 +195,23 @@ class GainFit:
             self._pending = False
 
     def require(self, q: Vector) -> None:
-        """Raise CommandRefused while the gains are rejected.
+        """Raise CommandRejected while the gains are rejected or being fitted.
 
-        Once a timing is known that was not, gains are looked at again, at q (nv,) alone: torque is
-        on, and a longer look would be a pause of the loop.
+        When an unknown timing becomes known, the gains are checked again, at q (nv,) only: torque
+        is enabled, and a longer check would pause the loop.
         """
-        timing = self._driver.timing if self._unknown else None
+        timing = self._driver.timing if self._is_assumed else None
         if timing is not None:
-            self._unknown = False
-            self._look_again(timing, q)
+            self._is_assumed = False
+            self._check_again(timing, q)
         if self.fault or self._pending:
-            raise CommandRejected(self.fault or "the gains are being fitted to the arm's timing")
+            raise CommandRejected(self.fault or "gains: being fitted to the loop's timing")
 
-    def _look_again(self, timing: LoopTiming, q: Vector) -> None:
-        law = self._laws.controller
-        if not any(law.given.values()):
-            law.slow_down(law.scale * min(1.0, ASSUMED.period / timing.period))
-        elif law.interface == "effort":
-            self.fault = TimedArm(self._driver.arm, timing, [q]).oscillation(law, MARGIN)
+    def _check_again(self, timing: LoopTiming, q: Vector) -> None:
+        controller = self._active.controller
+        if not any(controller.given.values()):
+            controller.slow_down(controller.scale * min(1.0, ASSUMED.period / timing.period))
+        elif controller.interface == "effort":
+            self.fault = TimedArm(self._driver.arm, timing, [q]).oscillation(controller, MARGIN)
             if self.fault:
                 self._events.report("gains_rejected", self.fault)

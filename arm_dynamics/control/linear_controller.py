@@ -1,7 +1,4 @@
-"""Control laws as linear systems in discrete time: what they do for small errors.
-
-The closed loop over one control period as one matrix, and its modes.
-"""
+"""Controllers and closed loops as linear systems in discrete time, for small errors."""
 
 from __future__ import annotations
 
@@ -12,72 +9,94 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
-from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
+from arm_dynamics.control.lqr_design.lqr_gain import linear_dynamics
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
+
+DIFFERENCE_STEP = 1e-6
+"""Step of the central differences through a controller [rad, rad/s]."""
+NEUTRAL = 1e-6
+"""Distance from 1 of eigenvalues that neither grow nor decay: joints without stiffness."""
+ROUND_OFF = 1e-11
+"""Growth in one period that counts as 0: undamped modes have |eigenvalue| = 1 exactly."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearController:
-    """c⁺ = F c + G x,  u = H c + J x + K x at every call, x = (q, v); matrices.
+    """c⁺ = F c + G x,  u = H c + J x + K x at every update, x = (q, v).
 
-    c (nc,) is the law's memory, u (nv,) the change of the command on ``interface``. K is the
-    feedforward's slope, which no gain scales.
+    c (nc,) is the controller's memory, u (nv,) the change of the command on ``interface``. K is the
+    slope of the feedforward, which no gain scales.
     """
 
     interface: str
-    F: Vector
-    G: Vector
-    H: Vector
-    J: Vector
-    K: Vector
+    F: Matrix
+    G: Matrix
+    H: Matrix
+    J: Matrix
+    K: Matrix
 
     def scaled(self, factor: float) -> LinearController:
-        """The same law with every gain ``factor`` times as large."""
-        return LinearController(
-            self.interface, self.F, self.G, factor * self.H, factor * self.J, self.K
-        )
+        """Return the controller with every gain multiplied by ``factor``."""
+        H, J = factor * self.H, factor * self.J
+        return LinearController(self.interface, self.F, self.G, H, J, self.K)
 
 
 def voltage_pi_controller(arm: ArmModel, p: ArrayLike, i: ArrayLike = ()) -> LinearController:
-    """u = -P q - I Σ q, the plain sum over the calls with the present one in it; as published.
+    """Return u = -P q - I Σ q, with the plain sum over all updates including the present one.
 
-    p, i (nv,) [V/rad]; i defaults to none. Raises InvalidValue for a wrong size.
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm whose joints are controlled.
+    p, i : (nv,) arrays
+        Gains [V/rad]; i defaults to 0.
+
+    References
+    ----------
+    The published gain search (``arm_dynamics.published``).
+
     """
     nv = arm.nv
-    gain, summed = (
-        check_vector("p", p, nv),
-        check_vector("i", i if np.size(i) else np.zeros(nv), nv),
-    )
-    return _memorized("voltage", gain, summed, np.eye(nv), np.eye(nv), np.zeros((nv, 2 * nv)))
-
-
-def _memorized(
-    interface: str, p: Vector, i: Vector, keep: Vector, take: Vector, feedforward: Vector
-) -> LinearController:
-    nv = p.size
-    nothing = np.zeros((nv, nv))
-    G = np.hstack([take, nothing])
-    H, J = -np.diag(i) @ keep, np.hstack([-np.diag(p) - np.diag(i) @ take, nothing])
-    used = np.flatnonzero(i)  # a sum that nothing uses would be a mode that only drifts
-    return LinearController(
-        interface,
-        *map(as_readonly, (keep[np.ix_(used, used)], G[used], H[:, used], J, feedforward)),
-    )
+    gain = check_vector("p", p, nv)
+    summed = check_vector("i", i if np.size(i) else np.zeros(nv), nv)
+    zero, one = np.zeros((nv, nv)), np.eye(nv)
+    G, H = np.hstack([one, zero]), -np.diag(summed)
+    J = np.hstack([-np.diag(gain) - np.diag(summed), zero])
+    used = np.flatnonzero(summed)  # an unused sum would be a drifting mode
+    parts = one[np.ix_(used, used)], G[used], H[:, used], J, np.zeros((nv, 2 * nv))
+    return LinearController("voltage", *map(as_readonly, parts))
 
 
 def linear_controller(controller: Controller, q: ArrayLike, period: float) -> LinearController:
-    """The linear law of a controller about rest at ``q``, called every ``period`` [s].
+    """Return the exact linear system of a PID-like controller about rest.
 
-    As ``pid_efforts`` does it: v_f⁺ = v_f + α (v - v_f) with α = T / (T + d_filter),
+    As ``pid_efforts``: v_f⁺ = v_f + α (v - v_f) with α = T / (T + d_filter),
     u = -p q + I - d v_f⁺ + (∂g/∂q) q, then I⁺ = I - T i q. Clamps and limits do not act.
-    Raises InvalidValue for a controller whose law is not known here.
+
+    Parameters
+    ----------
+    controller : Controller
+        Pid, PidGravity or GravityCompensation.
+    q : (nv,) array
+        Configuration [rad or m].
+    period : float
+        Control period T [s].
+
+    Raises
+    ------
+    InvalidValue
+        For another controller.
+
     """
-    model, position = controller.arm, check_vector("pose", q, controller.arm.nv)
+    model, position = controller.arm, check_vector("configuration", q, controller.arm.nv)
     nv, g = model.nv, controller.gains
     slope = np.zeros((nv, 2 * nv))
     if isinstance(controller, PidGravity | GravityCompensation):
@@ -91,40 +110,72 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
         )
     if not isinstance(controller, Pid):
         raise InvalidValue(
-            f"controller {type(controller).__name__}: only pid, pid_gravity and"
-            " gravity_compensation are linear laws known here"
+            f"controller {type(controller).__name__}: no exact linear form; expected Pid,"
+            " PidGravity or GravityCompensation"
         )
-    return _pid(g["p"], g["i"], g["d"], g["d_filter"], period, slope)
-
-
-def _pid(
-    p: Vector, i: Vector, d: Vector, d_filter: Vector, period: float, slope: Vector
-) -> LinearController:
-    """Memory (I, v_f), less what nothing uses: integrals without gain, filters without delay."""
-    nv = p.size
-    alpha, zero = np.diag(period / (period + d_filter)), np.zeros((nv, nv))
+    p, i, d = g["p"], g["i"], g["d"]
+    alpha, zero = np.diag(period / (period + g["d_filter"])), np.zeros((nv, nv))
     keep = np.eye(nv) - alpha
     F = np.block([[np.eye(nv), zero], [zero, keep]])
     G = np.block([[-period * np.diag(i), zero], [zero, alpha]])
     H = np.hstack([np.eye(nv), -np.diag(d) @ keep])
     J = np.hstack([-np.diag(p), -np.diag(d) @ alpha])
-    used = np.flatnonzero(np.concatenate([i, d * d_filter]))
-    return LinearController(
-        "effort", *map(as_readonly, (F[np.ix_(used, used)], G[used], H[:, used], J, slope))
-    )
+    # without integrals that have no gain, and filters without delay
+    used = np.flatnonzero(np.concatenate([i, d * g["d_filter"]]))
+    parts = F[np.ix_(used, used)], G[used], H[:, used], J, slope
+    return LinearController("effort", *map(as_readonly, parts))
 
 
-NEUTRAL = 1e-6
-"""Distance from 1 of eigenvalues that neither grow nor decay: joints that nothing holds."""
-ROUND_OFF = 1e-11
-"""Growth in one period that counts as none: undamped modes have |eigenvalue| = 1 exactly."""
+def linearized_controller(controller: Controller, q: Vector, period: float) -> LinearController:
+    """Return ``linear_controller`` if exact; else slopes of ``update`` at rest on the reference.
+
+    The slope ∂g/∂q of the model's gravity torque is the feedforward's K, not a gain. Integrals of
+    joint gains "ki" are accelerations: u = M c, c⁺ = c - T ki q, where M includes what computed
+    torque adds for viscous friction. Changes the controller's memory.
+
+    Parameters
+    ----------
+    controller : Controller
+        Any controller that commands effort.
+    q : (nv,) array
+        Configuration [rad or m].
+    period : float
+        Control period T [s].
+
+    Raises
+    ------
+    CommandRejected
+        If the controller has no command there.
+
+    """
+    try:
+        return linear_controller(controller, q, period)
+    except InvalidValue:
+        pass
+    nv, x = controller.arm.nv, np.concatenate([q, np.zeros_like(q)])
+    rest = Reference.hold(q)
+    controller.reset(State.of(q))
+    J = np.empty((nv, 2 * nv))
+    for k in range(2 * nv):
+        ends = []
+        for shift in (DIFFERENCE_STEP, -DIFFERENCE_STEP):
+            near = x.copy()
+            near[k] += shift
+            ends.append(controller.update(State.of(near[:nv], near[nv:]), rest, 0.0).value)
+        J[:, k] = (ends[0] - ends[1]) / (2 * DIFFERENCE_STEP)
+    mass, slope = mass_matrix(controller.arm, q), np.zeros((nv, 2 * nv))
+    inertia = controller.inertia(q) if isinstance(controller, ComputedTorque) else mass
+    slope[:, :nv] = -mass @ linear_dynamics(controller.arm, q)[0][nv:, :nv]
+    ki = controller.gains.get("ki", np.zeros(nv))
+    G = np.hstack([-period * np.diag(ki), np.zeros((nv, nv))])
+    return LinearController("effort", np.eye(nv), G, inertia, J - slope, slope)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A motion that multiplies itself by ``eigenvalue`` every control period.
+    """A motion that is multiplied by ``eigenvalue`` in every control period.
 
-    frequency [Hz] and growth [1/s]; ``joint`` takes the largest part in it.
+    frequency [Hz] and growth [1/s]; ``joint`` has the largest part in it.
     """
 
     eigenvalue: complex
@@ -134,37 +185,52 @@ class Mode:
 
 
 def closed_loop_map(
-    phi: Vector, gamma: Vector, law: LinearController, steps: int = 1, delay: float = 0
-) -> Vector:
-    """The map of (y, c, u_1, u_2, ...) over one control period of ``steps`` time steps.
+    phi: Matrix, gamma: Matrix, controller: LinearController, steps: int = 1, delay: float = 0
+) -> Matrix:
+    """Return the map of (y, c, u_1, u_2, ...) over one control period.
 
-    A command is held for a period; it acts ``delay`` periods after the state that it is computed
-    from, rounded to time steps: y⁺ = Φᵐ⁻ᵏ (Φᵏ y + Γ_k u_(d+1)) + Γ_(m-k) u_d, k steps of the
-    period being left of the command before. u_1 is the last command, u_0 = J x + K x + H c.
-    Φ (n, n), Γ (n, nv) of one time step; y = (q, v, z). Not finite where a period multiplies more
-    than numbers reach.
+    The command is held for a period (zero-order hold) and acts ``delay`` periods after its state,
+    rounded to time steps: y⁺ = Φᵐ⁻ᵏ (Φᵏ y + Γ_k u_(d+1)) + Γ_(m-k) u_d, with k steps of the period
+    left of the previous command. u_1 is the last command, u_0 = J x + K x + H c.
+
+    Parameters
+    ----------
+    phi, gamma : (n, n) and (n, nv) arrays
+        Φ and Γ of one time step; y = (q, v, z).
+    controller : LinearController
+        Controller with memory c.
+    steps : int
+        Time steps m of a control period.
+    delay : float
+        Delay [control periods].
+
+    Returns
+    -------
+    (n + nc + nv d, n + nc + nv d) array
+        Not finite if a period exceeds the range of floating-point numbers.
+
     """
-    n, nv, nc = phi.shape[0], gamma.shape[1], law.F.shape[0]
+    n, nv, nc = phi.shape[0], gamma.shape[1], controller.F.shape[0]
     late, part = divmod(round(delay * steps), steps)
-    early, pushed_early = _held(phi, gamma, part)
-    rest, pushed = _held(phi, gamma, steps - part)
+    early, early_input = _power(phi, gamma, part)
+    rest, rest_input = _power(phi, gamma, steps - part)
     size = n + nc + nv * (late + (part > 0))
-    u0 = np.zeros((nv, size), np.result_type(law.J, law.K, law.H))
-    u0[:, : 2 * nv], u0[:, n : n + nc] = law.J + law.K, law.H
+    u0 = np.zeros((nv, size), np.result_type(controller.J, controller.K, controller.H))
+    u0[:, : 2 * nv], u0[:, n : n + nc] = controller.J + controller.K, controller.H
 
-    def u(k: int) -> Vector:
+    def u(k: int) -> Matrix:
         return u0 if k == 0 else np.eye(nv, size, n + nc + (k - 1) * nv)
 
     with np.errstate(over="ignore", invalid="ignore"):
-        y = rest @ early @ np.eye(n, size) + pushed @ u(late)
-        y = y + rest @ pushed_early @ u(late + 1) if part else y
-    c = np.zeros((nc, size), np.result_type(law.G, law.F))
-    c[:, : 2 * nv], c[:, n : n + nc] = law.G, law.F
+        y = rest @ early @ np.eye(n, size) + rest_input @ u(late)
+        y = y + rest @ early_input @ u(late + 1) if part else y
+    c = np.zeros((nc, size), np.result_type(controller.G, controller.F))
+    c[:, : 2 * nv], c[:, n : n + nc] = controller.G, controller.F
     return np.vstack([y, c, *[u(k) for k in range(late + (part > 0))]])
 
 
-def _held(phi: Vector, gamma: Vector, steps: int) -> tuple[Vector, Vector]:
-    """Φᵐ and Σ Φᵏ Γ, k < m, of m ``steps``: the power of [[Φ, Γ], [0, 1]]."""
+def _power(phi: Matrix, gamma: Matrix, steps: int) -> tuple[Matrix, Matrix]:
+    """Return Φᵐ and Σ Φᵏ Γ, k < m, of m ``steps``: the power of [[Φ, Γ], [0, 1]]."""
     n, nv = gamma.shape
     step = np.block([[phi, gamma], [np.zeros((nv, n)), np.eye(nv)]])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -172,29 +238,26 @@ def _held(phi: Vector, gamma: Vector, steps: int) -> tuple[Vector, Vector]:
     return power[:n, :n], power[:n, n:]
 
 
-def modes(arm: ArmModel, closed: Vector, period: float) -> tuple[Mode, ...]:
-    """Modes of a closed-loop map over ``period`` [s], the fastest growing first; no neutral ones.
+def modes(arm: ArmModel, closed: Matrix, period: float) -> tuple[Mode, ...]:
+    """Return the modes of a closed-loop map over ``period`` [s], the fastest growing first.
 
-    Two of a conjugate pair count as one.
+    Neutral modes are omitted; a conjugate pair counts as one.
     """
     values, vectors = np.linalg.eig(closed)
-    found = [
-        _mode(arm, complex(value), vectors[:, k], period)
-        for k, value in enumerate(values)
-        if value.imag >= 0 and abs(value - 1) > NEUTRAL
-    ]
+    found = []
+    for k, value in enumerate(map(complex, values)):
+        if value.imag < 0 or abs(value - 1) <= NEUTRAL:
+            continue
+        joint = arm.joint_names[int(np.argmax(np.abs(vectors[: arm.nv, k])))]
+        growth = log(abs(value)) / period if value else -inf
+        frequency = abs(float(np.angle(value))) / (2 * pi * period)
+        found.append(Mode(value, joint, frequency, growth))
     return tuple(sorted(found, key=lambda mode: -mode.growth))
 
 
-def is_stable(closed: Vector) -> bool:
-    """Whether no mode grows: spectral radius at most 1, up to round-off, neutral modes apart."""
+def is_stable(closed: Matrix) -> bool:
+    """Return whether the spectral radius is at most 1, without round-off and neutral modes."""
     if not np.isfinite(closed).all():
         return False
     values = np.linalg.eigvals(closed)
     return bool(np.abs(values[np.abs(values - 1) > NEUTRAL]).max(initial=0.0) <= 1 + ROUND_OFF)
-
-
-def _mode(arm: ArmModel, value: complex, vector: Vector, period: float) -> Mode:
-    joint = arm.joint_names[int(np.argmax(np.abs(vector[: arm.nv])))]
-    growth = log(abs(value)) / period if value else -inf
-    return Mode(value, joint, abs(float(np.angle(value))) / (2 * pi * period), growth)

@@ -1,7 +1,4 @@
-"""Which trajectory a loop follows, on a clock that may run slower than time.
-
-What a law of the tool follows: motions that begin where its arm can be, and a push on top.
-"""
+"""References of a control loop: trajectory execution, replacement, and the start of a hold."""
 
 from __future__ import annotations
 
@@ -13,120 +10,145 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.speed_scaling import ScaledClock
+from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import as_readonly, check_vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import TrajectoryRejected
-from arm_dynamics.core.state import Reference, TaskReference
+from arm_dynamics.core.state import Command, Reference, State, TaskReference
+from arm_dynamics.safety.controlled_stop import SAG
+
+RESTART_THRESHOLD = 0.02
+"""Reachability error [m] above which a Cartesian trajectory starts at the CLIK solution."""
+RISE = 0.05
+"""Time constant of a commanded wrench [s]."""
+WRENCH_TOLERANCE = 1e-9
+"""Wrench [N, N·m] that counts as 0."""
 
 
 class ReferenceGenerator:
-    """A trajectory, the one that comes next, and how far the first one is.
+    """Samples the active trajectory on a scaled clock and starts the queued one.
 
-    Another thread than the loop's may ``queue`` and ask ``at``.
+    ``queue`` and ``at`` may be called from another thread than the loop's.
     """
 
     def __init__(self) -> None:
         self.clock = ScaledClock()
         self.trajectory: Trajectory | None = None
         self.time = 0.0
-        """Trajectory time [s] of the latest reference."""
+        """Trajectory time of the latest reference [s]."""
         self.elapsed = (0.0, 0.0)
-        """Times [s] since the trajectory's origin: of the latest reference, and of its state.
+        """Times since the trajectory's origin [s]: of the latest reference, and of its state.
 
-        They differ where trajectory time is slower than time; both are 0 while one is held."""
+        They differ if the trajectory time is slower than time. Both are 0 during a hold."""
         self.number = 0
-        """Number of the trajectory that is tracked."""
+        """Number of the active trajectory."""
         self.queued_number = 0
-        """Number of the trajectory that was queued last. Each new trajectory has a larger one."""
+        """Number of the last queued or started trajectory. Each new one has a larger number."""
         self.from_desired = True
-        """Whether a trajectory is entered from the reference, else from the measured state."""
+        """Whether a trajectory starts from the reference; else from the measured state."""
         self._next: Trajectory | None = None
         self._lock = Lock()
 
     @property
     def pending(self) -> bool:
-        """Whether another trajectory is entered at the next reference."""
+        """Whether a trajectory is queued for the next reference."""
         return self._next is not None
 
     def start(self, trajectory: Trajectory) -> None:
-        """Follow this one from now on, as it stands; only between two references."""
+        """Activate a trajectory unchanged; call between two references."""
         with self._lock:
             self._next = None
             self.queued_number += 1
-            self._track(trajectory, self.queued_number)
+            self._activate(trajectory, self.queued_number)
 
-    def _track(self, trajectory: Trajectory, number: int) -> None:
+    def _activate(self, trajectory: Trajectory, number: int) -> None:
         self.trajectory, self.number = trajectory, number
         self.clock.restart()
 
     def queue(self, trajectory: Trajectory) -> None:
-        """Enter this one at the next reference, from the reference then."""
+        """Start a trajectory at the next reference, from that reference."""
         self.update_pending(lambda _: trajectory)
 
     def update_pending(self, change: Callable[[Trajectory | None], Trajectory]) -> None:
-        """Post what ``change`` makes of the trajectory that is pending, if any."""
+        """Queue the result of ``change``, called with the queued trajectory or None."""
         with self._lock:
             self._next = change(self._next)
             self.queued_number += 1
 
     def reference(
-        self, now: float, present: Reference | None, joints: Reference | None = None
+        self, now: float, current_reference: Reference | None, measured: Reference | None = None
     ) -> Reference:
-        """Reference at the time ``now`` [s]; a posted trajectory is entered here.
+        """Return the reference at ``now`` [s]; a queued trajectory starts here.
 
-        From the ``present`` reference, once there is one; one of the joints that follows one of
-        the tool, whose posture is none that the arm takes up, from where the ``joints`` are.
+        Parameters
+        ----------
+        now : float
+            Time [s].
+        current_reference : Reference or None
+            Reference at which a queued trajectory starts; None keeps it queued.
+        measured : Reference, optional
+            Measured state: a joint trajectory after a Cartesian one starts here.
+
         """
-        if self._next is not None and present is not None:
-            self._enter(now, self._continued(now, present), joints)
+        if self._next is not None and current_reference is not None:
+            continued = self._continued(now, current_reference)
+            with self._lock:
+                queued, self._next = self._next, None
+                number = self.queued_number
+            if queued is not None:  # a trajectory that is queued from now on stays pending
+                self._activate(self.spliced_at(now, queued, continued, measured), number)
         assert self.trajectory is not None
         self.time = self.clock.advance(now)
         self.elapsed = _elapsed(self.trajectory, self.time, now)
         return self.clock.scaled(self.trajectory.at(self.time))
 
-    def _continued(self, now: float, present: Reference) -> Reference:
-        """The present trajectory's reference ``now``: a stream would lose a cycle a message."""
-        if self.trajectory is None or isinstance(present, TaskReference):
-            return present
+    def _continued(self, now: float, current_reference: Reference) -> Reference:
+        """Return the active trajectory's reference at ``now``.
+
+        Starting at the last cycle's reference instead would delay a stream by a cycle per message.
+        """
+        if self.trajectory is None or isinstance(current_reference, TaskReference):
+            return current_reference
         return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
-    def _enter(self, now: float, present: Reference, joints: Reference | None) -> None:
-        with self._lock:
-            following, self._next = self._next, None
-            number = self.queued_number
-        if following is not None:  # a trajectory that is queued from now on stays pending
-            self._track(self.spliced_at(now, following, present, joints), number)
-
     def spliced_at(
-        self, now: float, trajectory: Trajectory, present: Reference, joints: Reference | None
+        self,
+        now: float,
+        trajectory: Trajectory,
+        current_reference: Reference,
+        measured: Reference | None,
     ) -> Trajectory:
-        """A trajectory as it is entered ``now``, from what ``reference`` tells."""
-        if joints is not None and _leaves_tool(trajectory, present):
-            return trajectory.starting_from(now, joints)
-        if joints is not None and not self.from_desired:
-            present = replace(joints, effort=present.effort)
-        return trajectory.starting_from(now, self.clock.unscaled(present))
+        """Return ``trajectory`` as it starts at ``now``; parameters as in ``reference``."""
+        if measured is not None and _leaves_task_space(trajectory, current_reference):
+            return trajectory.starting_from(now, measured)
+        if measured is not None and not self.from_desired:
+            current_reference = replace(measured, effort=current_reference.effort)
+        return trajectory.starting_from(now, self.clock.unscaled(current_reference))
 
     def at(self, time: float) -> Reference:
-        """Reference at another time [s], were the speed to stay as it is.
+        """Return the reference at another time [s], with the speed scaling of now.
 
-        Raises TrajectoryRefused before the trajectory's start.
+        Raises
+        ------
+        TrajectoryRejected
+            Before the trajectory's start.
+
         """
         trajectory, s = self.trajectory, self.clock.at(time)
         if trajectory is None or s < trajectory.start:
-            begun = (
-                "none is followed"
+            start = (
+                "no trajectory is active"
                 if trajectory is None
-                else f"it began at {trajectory.start:.6g} s"
+                else f"start at {trajectory.start:.6g} s"
             )
-            raise TrajectoryRejected(f"no trajectory at {time:.6g} s: {begun}")
+            raise TrajectoryRejected(f"no trajectory at {time:.6g} s: {start}")
         return self.clock.scaled(trajectory.at(s))
 
 
 def _elapsed(trajectory: Trajectory, time: float, now: float) -> tuple[float, float]:
-    """Trajectory time and time [s] since the origin of a trajectory; 0 for one that stands."""
+    """Return the trajectory time and the time [s] since the trajectory's origin; 0 for a hold."""
     if trajectory.start == trajectory.end:
         return 0.0, 0.0
     given = trajectory.origin if isinstance(trajectory, JointTrajectory) else None
@@ -134,66 +156,94 @@ def _elapsed(trajectory: Trajectory, time: float, now: float) -> tuple[float, fl
     return time - origin, now - origin
 
 
-def _leaves_tool(trajectory: Trajectory, present: Reference) -> bool:
-    """Whether a reference of the tool is followed by a trajectory of the joints."""
-    if not isinstance(present, TaskReference):
+def _leaves_task_space(trajectory: Trajectory, current_reference: Reference) -> bool:
+    """Return whether a joint trajectory replaces a Cartesian one."""
+    if not isinstance(current_reference, TaskReference):
         return False
     return not isinstance(trajectory.at(trajectory.end), TaskReference)
 
 
-RESTART_THRESHOLD = 0.02
-"""Distance [m] between a reference and where the arm can be from which on it begins there anew."""
-RISE = 0.05
-"""Time constant [s] at which a push comes and goes."""
-WRENCH_TOLERANCE = 1e-9
-"""Push [N, N·m] that counts as none."""
-
-
 class CartesianReferenceGenerator(ReferenceGenerator):
-    """A following that enters trajectories from where the law's arm can be.
+    """Starts trajectories within the workspace and adds a wrench.
 
-    Where that is further than LEASH from the reference in force, so that what leads out of the
-    workspace does not pile up. ``set_wrench`` adds a wrench w to every reference, with
-    ẇ = (w_told - w) / RISE.
+    If the reachability error of the controller's CLIK solution exceeds RESTART_THRESHOLD, a new
+    trajectory starts at that solution, so that unreachable motion does not accumulate. The wrench
+    w follows the commanded one by ẇ = (w_command - w) / RISE.
     """
 
-    def __init__(self, law: TaskSpaceController) -> None:
+    def __init__(self, controller: TaskSpaceController) -> None:
         super().__init__()
-        self._law = law
-        self._told, self._until = np.zeros(6), -np.inf
+        self._controller = controller
+        self._command, self._until = np.zeros(6), -np.inf
         self._wrench, self._now = np.zeros(6), 0.0
 
     def set_wrench(self, wrench: ArrayLike, until: float) -> None:
-        """Push with ``wrench`` (6,) [N, N·m] until the time ``until`` [s], then no longer."""
-        self._told, self._until = check_vector("wrench", wrench, 6), until
+        """Apply a wrench (6,) [N, N·m] until the time ``until`` [s]."""
+        self._command, self._until = check_vector("wrench", wrench, 6), until
 
     def reference(
-        self, now: float, present: Reference | None, joints: Reference | None = None
+        self, now: float, current_reference: Reference | None, measured: Reference | None = None
     ) -> Reference:
-        """Reference at the time ``now`` [s], the push included."""
-        if present is not None and self.pending:
-            joints = self._led()
-        found = super().reference(now, present, joints)
-        return self._pushed(found, now)
+        """Return the reference at ``now`` [s] with the wrench."""
+        if current_reference is not None and self.pending:
+            measured = self._clik_reference()
+        return self._with_wrench(super().reference(now, current_reference, measured), now)
 
-    def _continued(self, now: float, present: Reference) -> Reference:
-        """Where the motion in force is ``now``, or where the arm can be."""
-        del present
-        if self._law.clik.reachability_error > RESTART_THRESHOLD:
-            return self._led()
+    def _continued(self, now: float, current_reference: Reference) -> Reference:
+        """Return the active trajectory's reference at ``now``, or the CLIK solution."""
+        del current_reference
+        if self._controller.clik.reachability_error > RESTART_THRESHOLD:
+            return self._clik_reference()
         assert self.trajectory is not None
         return self.clock.scaled(self.trajectory.at(self.clock.at(now)))
 
-    def _led(self) -> Reference:
-        """Where the law leads the joints."""
-        virtual = self._law.clik
-        return Reference(*(as_readonly(x) for x in (virtual.q, virtual.v, virtual.a)))
+    def _clik_reference(self) -> Reference:
+        clik = self._controller.clik
+        return Reference(*(as_readonly(x) for x in (clik.q, clik.v, clik.a)))
 
-    def _pushed(self, reference: Reference, now: float) -> Reference:
-        told = self._told if now <= self._until else np.zeros(6)
-        passed, self._now = max(now - self._now, 0.0), now
-        self._wrench = self._wrench + (told - self._wrench) * -np.expm1(-passed / RISE)
+    def _with_wrench(self, reference: Reference, now: float) -> Reference:
+        command = self._command if now <= self._until else np.zeros(6)
+        elapsed, self._now = max(now - self._now, 0.0), now
+        self._wrench = self._wrench + (command - self._wrench) * -np.expm1(-elapsed / RISE)
         if np.abs(self._wrench).max() < WRENCH_TOLERANCE:
             return reference
-        task = to_task_reference(self._law.arm, reference)
+        task = to_task_reference(self._controller.arm, reference)
         return replace(task, wrench=as_readonly(task.wrench + self._wrench))
+
+
+class PositionHold:
+    """Remembers the last position command of a loop, at which a position-controlled arm holds.
+
+    A position servo deviates from its command under load. Holding the measured position instead
+    would let the arm sink at every restart.
+    """
+
+    def __init__(self) -> None:
+        self._goal: Vector | None = None
+
+    def note(self, command: Command) -> None:
+        """Store a written command (nv,)."""
+        self._goal = command.value if command.interface == "position" else None
+
+    def reset(self) -> None:
+        """Discard the last command."""
+        self._goal = None
+
+    def standing(self, state: State, held: Vector | None) -> State:
+        """Return ``state`` with q = q_goal if |q_goal - q| <= SAG for every joint; else ``state``.
+
+        An arm farther from its command was moved or is blocked.
+
+        Parameters
+        ----------
+        state : State
+            Measured state.
+        held : (nv,) array [rad or m] or None
+            Active position commands of the driver, if it reports them; else the last command is
+            used.
+
+        """
+        goal = self._goal if held is None else held
+        if goal is None or not (np.abs(goal - state.q) <= SAG).all():
+            return state
+        return replace(state, q=goal)

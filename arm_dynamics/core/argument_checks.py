@@ -1,4 +1,4 @@
-"""What an argument must be: one of the package's own values, or names."""
+"""Checks of arguments that are values of this package, or names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 def check_type(kind: type[T], name: str, value: object, instead: str = "") -> T:
     """Return ``value`` when it is of ``kind``.
 
-    Raises InvalidValue naming ``name`` and the value; ``instead`` says how to get a right one.
+    Raises InvalidValue with ``name`` and the value; ``instead`` is the remedy.
     """
     if isinstance(value, kind):
         return value
@@ -26,7 +26,7 @@ def check_type(kind: type[T], name: str, value: object, instead: str = "") -> T:
 def check_names(name: str, value: Iterable[str]) -> tuple[str, ...]:
     """Return ``value`` as a tuple of texts.
 
-    Raises InvalidValue for another thing than a list of them, and for one text alone.
+    Raises InvalidValue for anything but a list of texts, and for a single text.
     """
     found = None if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     if found is None or not all(isinstance(entry, str) for entry in found):

@@ -1,4 +1,4 @@
-"""Read-only float vectors, checked where they enter the package."""
+"""Array types, and read-only float vectors that are checked where they enter the package."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 """Masks."""
 FEW = 30
-"""Numbers that Python looks through faster than numpy does."""
+"""Size up to which Python checks the entries faster than numpy."""
 
 
 def as_readonly(value: ArrayLike) -> Vector:
     """Return a read-only float64 copy of ``value``; itself when it is one already.
 
-    Raises InvalidValue for what is no array of real numbers: text, truth values, complex ones.
+    Raises InvalidValue for anything but real numbers: text, booleans, complex numbers.
     """
     if (
         type(value) is np.ndarray
@@ -69,7 +69,7 @@ def check_vector(name: str, value: ArrayLike, size: int | None = None) -> Vector
 
 
 def _real_objects(array: NDArray[Any]) -> bool:
-    """Whether these are numbers that numpy has no type for: fractions, large integers."""
+    """Return whether these are numbers without a numpy type: fractions, large integers."""
     return array.dtype.kind == "O" and all(isinstance(x, Real) for x in array.flat)
 
 
@@ -97,8 +97,8 @@ def check_int(name: str, value: int, *, lower: int = 0) -> int:
     except TypeError:
         number = lower - 1
     if number < lower:
-        said = f"{name} = {short(value)}: a whole number of at least {lower} is expected"
-        raise InvalidValue(said)
+        message = f"{name} = {short(value)}: a whole number of at least {lower} is expected"
+        raise InvalidValue(message)
     return number
 
 

@@ -1,8 +1,8 @@
-"""Compiled code on disk: kept and loaded only where this user alone can write.
+"""Compiled code on disk: stored and loaded only where no other user can write.
 
-Code that is loaded is code that is run. Numba and Python load whatever lies in their folders,
-whoever has put it there; here a folder or a file that anyone else could have written, or one that
-is damaged, counts as absent.
+Loaded code is executed. Numba and Python load any file in their folders, regardless of its
+author; here a folder or a file that another user could have written, or a damaged one, counts as
+absent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ except ImportError:  # pragma: no cover - Windows
 try:
     import numba
     from numba.core.caching import IndexDataCacheFile
-except ImportError:  # pragma: no cover - exercised in a process of its own
+except ImportError:  # pragma: no cover - exercised in a separate process
     numba, IndexDataCacheFile = None, object
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -60,7 +60,7 @@ def cache_folder() -> Path | None:
 
 
 class UntrustedFolder(PermissionError):
-    """A folder that somebody else than this user could have filled."""
+    """A folder in which another user could have written."""
 
 
 def require_private(folder: Path) -> None:
@@ -91,7 +91,7 @@ def require_private(folder: Path) -> None:
 
 
 def _passed_on_the_way(path: Path) -> Iterator[Path]:
-    """Yield every folder and link on the way to ``path``, itself included; links are followed."""
+    """Yield every folder and link of ``path``, itself included; links are followed."""
     path.resolve(strict=True)  # raises for links that lead in a circle
     at, left = Path("/"), list(reversed(path.absolute().parts[1:]))
     yield at
@@ -135,7 +135,7 @@ def _user_cache() -> Path:
 
 def _private_temporary() -> Path:
     folder = Path(tempfile.gettempdir()) / f"arm_dynamics-{os.getuid()}"
-    if folder.is_symlink():  # somebody else may have laid it
+    if folder.is_symlink():  # another user may have created it
         raise PermissionError(f"{folder} is a link")
     return folder
 
@@ -172,11 +172,11 @@ def guard(jitted: Any, lock: Path) -> None:
 class CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
     """Numba's index and code of one function, each with its SHA-256 at the end.
 
-    Numba unpickles both; a pickle ends where it says, so that the digest does not disturb it.
+    Numba unpickles both; a pickle marks its end, so that the digest does not disturb it.
     """
 
     def load(self, key: Any) -> Any:
-        """Return the code of one signature; None where there is none that can be loaded."""
+        """Return the code of one signature; None if none can be loaded."""
         try:
             return super().load(key)
         except Exception as error:  # what a pickle of another version may raise

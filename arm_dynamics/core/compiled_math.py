@@ -1,7 +1,8 @@
-"""The small vocabulary in which joint physics is written: one number in, one number out.
+"""Compiled functions and the mathematics in which joint physics is written.
 
-A law of a motor, a friction or a stop is a plain function of floats, marked ``@compiled``.
-With numba it runs as machine code; without, as Python: same results, slower, said once.
+The equations of motors, friction and end stops are plain functions of floats, marked
+``@compiled``. With numba they run as machine code; without numba as Python, with the same
+results, slower and with one warning.
 Branches on a number go through ``where``, ``clip``, ``minimum`` and ``maximum``, so that the
 same source also runs on symbols.
 """
@@ -26,7 +27,7 @@ try:
     import numba
     from numba.core import event
     from numba.core.compiler_lock import global_compiler_lock
-except ImportError:  # pragma: no cover - exercised in a process of its own
+except ImportError:  # pragma: no cover - exercised in a separate process
     numba = None
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -34,19 +35,19 @@ INF = float("inf")
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` with numba at its first call, kept on disk as ``code_cache`` has it.
+    """Compile ``function`` with numba at its first call, stored on disk by ``code_cache``.
 
-    Each combination of argument types is compiled by itself. A function that Python calls while
+    Each combination of argument types is compiled separately. A function that Python calls while
     motors have torque is declared with ``compiled_for`` instead.
     """
     if numba is None:
         _say_slow_once()
         return function
     folder = cache_folder()
-    # numba stamps a cached function with its own file only; a law called from another file
-    # could change unseen. The folder is therefore keyed by every law's text.
+    # numba stamps a cached function with its own file only; a change of a function that it calls
+    # from another file is not detected. The folder is therefore keyed by the text of all of them.
     with numba_keeps_in(folder):
-        # A law inside another is not worth a call: a step's laws take two thirds of the time.
+        # Inlining: without the calls between them, the equations of a step take two thirds as long.
         jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=True)
         jitted: F = jit(function)
     if folder is not None and not numba.config.DISABLE_JIT:
@@ -105,8 +106,8 @@ _ON_DEMAND: dict[Callable[..., object], _Declared] = {}
 def compiled_for(*kinds: Kind, on_demand: bool = False) -> Callable[[F], F]:
     """Declare a function's argument types: ``warm_up`` then compiles all that it ever needs.
 
-    A function ``on_demand`` is left out of ``warm_up`` and ``cold`` until ``demand`` names it: one
-    that takes long to compile, and that few classes call.
+    A function ``on_demand`` is not part of ``warm_up`` and ``cold`` until ``demand`` names it: for
+    functions that take long to compile and that few classes call.
 
     Arrays of any layout, read-only or not, and strided views are taken as they are, without a
     copy; what a later call passes cannot start the compiler. Other types raise TypeError.

@@ -1,6 +1,6 @@
-"""Every error of the package: one root, and messages that name the culprit.
+"""All errors of the package, with one base class.
 
-A message says what was wrong, its value, the limit, and what is allowed instead.
+A message has the form "<where>: <quantity> = <value> <unit>; expected <constraint>; <remedy>".
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 
 class ArmDynamicsError(Exception):
-    """Root of every error raised on purpose by this package."""
+    """Base class of every error that this package raises."""
 
 
 class InvalidValue(ArmDynamicsError, ValueError):
@@ -26,22 +26,22 @@ class UnknownName(ArmDynamicsError, LookupError):
 
 
 class CommandRejected(InvalidValue):
-    """A command that must not reach a motor: wrong size, wrong joints or not finite."""
+    """A command that is not passed to the motors: wrong size, wrong joints or not finite."""
 
 
 class ControllerFault(ArmDynamicsError):
-    """A controller that raised, or did not return a Command: with its class and line."""
+    """A controller that raised or did not return a Command; with its class and line."""
 
 
 class TrajectoryRejected(InvalidValue):
-    """A trajectory that cannot be followed as asked; the message names joint and limit."""
+    """A trajectory that the arm cannot follow; the message names joint and limit."""
 
 
 class Unreachable(ArmDynamicsError):
-    """A target that no posture within the joint limits reaches.
+    """A target that no configuration within the joint limits reaches.
 
-    ``position_error`` [m] and ``orientation_error`` [rad] are what is left between the target and ``nearest``, the
-    position (3,) [m] of the nearest point found, where the joints stand at ``q`` (nv,).
+    ``position_error`` [m] and ``orientation_error`` [rad] are the residuals at ``nearest``, the
+    position (3,) [m] of the nearest point found, with joint positions ``q`` (nv,).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Unreachable(ArmDynamicsError):
         self.nearest, self.q = tuple(nearest), tuple(q)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Sent to another process as what it was made of."""
+        """Pickle the arguments of the constructor."""
         return type(self), (
             self.target,
             self.position_error,
@@ -77,7 +77,7 @@ class Unreachable(ArmDynamicsError):
 
 
 class GoalRejected(TrajectoryRejected):
-    """A goal that is not taken up; ``code`` says why in the numbers of ``goal.Code``."""
+    """A goal that is not accepted; ``code`` is one of ``goal.ErrorCode``."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -85,12 +85,12 @@ class GoalRejected(TrajectoryRejected):
 
 
 class ConfigError(ArmDynamicsError):
-    """A parameter file or option that cannot be used as it stands."""
+    """A parameter file or option that cannot be used."""
 
 
 class RecordingError(ArmDynamicsError):
-    """A recording that cannot be made, or cannot be read as it stands."""
+    """A recording that cannot be written or read."""
 
 
 class DriverFault(ArmDynamicsError):
-    """A driver that cannot read or write its arm at present."""
+    """A driver that cannot read or write its arm now."""

@@ -1,7 +1,4 @@
-"""One process at a time in a room on disk; the others wait.
-
-What cannot be written is told as an error of this package.
-"""
+"""Files and folders on disk: locks between processes, and errors of writing."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ except ImportError:  # pragma: no cover - Windows
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Hold the file ``path``, made where it is not, until the block ends or the process dies.
+    """Lock the file ``path``, created if missing, until the block ends or the process dies.
 
-    Without effect where the system or the file system knows no such lock. Raises OSError where
-    the file cannot be written.
+    No effect if the system or the file system does not support locks. Raises OSError if the file
+    cannot be written.
     """
     with path.open("a") as file:
         if fcntl is not None:
@@ -34,7 +31,7 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def try_locked(path: Path, holder: str) -> Iterator[str]:
-    """Hold the file ``path`` as ``holder`` until the block ends; "", or who holds it already.
+    """Lock the file ``path`` as ``holder`` until the block ends; yield "" or the present holder.
 
     As ``file_lock``, without the wait.
     """
@@ -56,7 +53,7 @@ def try_locked(path: Path, holder: str) -> Iterator[str]:
 
 @contextmanager
 def output_file(file: str | Path) -> Iterator[Path]:
-    """The file that the body writes; an OSError there becomes a ConfigError that names it."""
+    """Yield the path to write; an OSError in the block becomes a ConfigError with the path."""
     try:
         yield Path(file)
     except OSError as error:

@@ -58,7 +58,7 @@ def seed(option: str) -> Number:
 
 
 def check_steps(what: str, steps: float) -> None:
-    """Reject a run of so many time steps that nobody sees its end; raises ConfigError."""
+    """Raise ConfigError for more than MAX_STEPS time steps."""
     if not steps <= MAX_STEPS:
         raise ConfigError(
             f"{what} = {steps:.3g} time steps; expected at most {MAX_STEPS:g}:"

@@ -30,7 +30,7 @@ class Parameter:
     def check(self, owner: str, value: float) -> float:
         """Return ``value`` when it lies within the range; raise InvalidValue if not."""
         try:
-            number = float("" if isinstance(value, bool) else value)  # True is no 1 here
+            number = float("" if isinstance(value, bool) else value)  # True is not 1 here
         except (TypeError, ValueError, OverflowError):
             said = f"{owner}: {self.name} = {value!r} {self.unit}: a number is expected"
             raise InvalidValue(said) from None

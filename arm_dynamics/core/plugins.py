@@ -31,7 +31,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gravity_compensation": (
             "arm_dynamics.control.controllers.gravity_compensation:GravityCompensation"
         ),
-        "pid_gravity": "arm_dynamics.control.controllers.pid_gravity:PidGravity",
+        "pid_gravity": "arm_dynamics.control.controllers.pid:PidGravity",
         "position": "arm_dynamics.control.controllers.position:PositionController",
         "velocity_pid": "arm_dynamics.control.controllers.velocity_pid:VelocityPid",
         "computed_torque": "arm_dynamics.control.controllers.computed_torque:ComputedTorque",
@@ -59,7 +59,7 @@ BASES = {
 
 
 class PluginError(ArmDynamicsError):
-    """A plugin, built in or installed, that cannot be imported, is no such class, or breaks."""
+    """A plugin, built in or installed, that cannot be imported, has the wrong type, or raises."""
 
 
 def registered_names(kind: str) -> tuple[str, ...]:
@@ -70,8 +70,8 @@ def registered_names(kind: str) -> tuple[str, ...]:
 def load_class(kind: str, name: str) -> Any:
     """Return the class registered as ``name``; import nothing else.
 
-    Raises UnknownName listing the registered names, PluginError when its import fails or it is no
-    complete class of this kind.
+    Raises UnknownName listing the registered names, PluginError when its import fails or
+    it is not a complete class of this kind.
     """
     target = BUILT_IN[kind].get(check_type(str, kind.removesuffix("s"), name))
     if target is not None:
@@ -91,7 +91,7 @@ def load_class(kind: str, name: str) -> Any:
 
 
 def sound(kind: str) -> dict[str, Any]:
-    """Every class of ``kind`` that can be loaded, by name; the others are warned of."""
+    """Return every class of ``kind`` that can be loaded, by name; warn of the others."""
     found = {}
     for name in registered_names(kind):
         try:
@@ -126,7 +126,7 @@ def _failed(kind: str, name: str, target: str, error: BaseException) -> PluginEr
 
 
 def _problem(kind: str, found: Any) -> str:
-    """Why this is no plugin of ``kind``; "" when it is one."""
+    """Return why this is not a plugin of ``kind``; "" if it is one."""
     bases = tuple(_attribute(base) for base in BASES[kind])
     expected = " or ".join(base.__name__ for base in bases)
     if not isinstance(found, type):

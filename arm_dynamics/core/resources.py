@@ -1,4 +1,4 @@
-"""Where the package's URDFs, parameter files and RViz set-ups are, however it was installed."""
+"""Folders of the package's URDFs, parameter files and RViz configurations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arm_dynamics.core.errors import UnknownName
 
 
 def resource_folder(kind: str) -> Path:
-    """The folder of ``kind`` ("urdf", "config", "launch"); raises UnknownName when missing."""
+    """Return the folder of ``kind`` ("urdf", "config", "launch"); UnknownName if missing."""
     for share in _shares():
         if (share / kind).is_dir():
             return share / kind
@@ -19,7 +19,7 @@ def resource_folder(kind: str) -> Path:
 
 
 def resource_names(kind: str, suffix: str) -> tuple[str, ...]:
-    """Names, without ``suffix``, of the files of ``kind``."""
+    """Return the names, without ``suffix``, of the files of ``kind``."""
     return tuple(
         sorted(p.name.removesuffix(suffix) for p in resource_folder(kind).glob(f"*{suffix}"))
     )

@@ -54,7 +54,7 @@ UNIT = 1e-3
 def rotation_from_quaternion(name: str, xyzw: ArrayLike) -> Vector:
     """R(x, y, z, w) (3, 3) of a quaternion of length 1, q and -q alike.
 
-    Raises InvalidValue naming ``name`` for another length than 1 ± UNIT, as (0, 0, 0, 0) has it.
+    Raises InvalidValue naming ``name`` for a length outside 1 ± UNIT, for example 0.
     """
     q = check_vector(name, xyzw, 4)
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""The three values that travel between plant, controller and driver."""
+"""State, Reference and Command: the values of plant, controller and driver."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vec
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 MIXED = "mixed"
-"""For an arm of different actuators: each joint takes the interface its actuator lists first."""
+"""Interface of an arm with different actuators: each joint uses its first interface."""
 INTERFACES = ("effort", "voltage", "position", "velocity", MIXED)
-"""What a command may ask of a joint: N·m (or N), V, rad (or m), rad/s (or m/s), or mixed."""
+"""Command interfaces: N·m (or N), V, rad (or m), rad/s (or m/s), or mixed."""
 
 NO_STATES = as_readonly([])
 
@@ -23,8 +23,8 @@ NO_STATES = as_readonly([])
 class State:
     """Time [s], position q (nv,), velocity v (nv,), applied actuator effort tau (nv,).
 
-    tau is NaN where the arm does not tell its effort. ``act`` (na,) holds the actuators' own
-    states (currents, temperatures); empty for actuators without any. Arrays are read-only.
+    tau is NaN if the effort is not measured. ``act`` (na,) holds the actuator states (currents,
+    temperatures); it is empty without any. Arrays are read-only.
     """
 
     time: float
@@ -52,9 +52,9 @@ class State:
         time: float = 0,
         act: ArrayLike = (),
     ) -> State:
-        """Checked state from plain lists; velocity defaults to zero, effort to unknown.
+        """Return a checked state from lists; velocity defaults to 0, effort to NaN.
 
-        Without ``act`` a plant starts with its actuators' own states at rest.
+        Without ``act`` a plant starts with the actuator states at rest.
         """
         position = check_vector("q", q)
         size = position.size
@@ -79,9 +79,9 @@ _set_time, _set_q, _set_v, _set_tau, _set_act = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """What a controller should follow at one instant: q, v, a, each (nv,).
+    """Reference of a controller at one instant: q, v, a, each (nv,).
 
-    ``effort`` (nv,) [N·m or N] is a feed-forward that is added to what the controller commands.
+    ``effort`` (nv,) [N·m or N] is a feedforward that is added to the command of the controller.
     """
 
     q: Vector
@@ -91,7 +91,7 @@ class Reference:
 
     @classmethod
     def hold(cls, q: ArrayLike) -> Reference:
-        """Stand still at ``q``; raises InvalidValue for what is no list of finite numbers."""
+        """Return a reference at rest at ``q``; raises InvalidValue for non-finite entries."""
         position = check_vector("q", q)
         zero = as_readonly(np.zeros(position.size))
         return cls(position, zero, zero)
@@ -99,11 +99,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskReference(Reference):
-    """What the tool should follow at one instant, in the base's axes at the tool's origin.
+    """Task-space reference at one instant, in base axes at the tool center point.
 
     position (3,) [m], rotation (3, 3), twist (6,) [m/s, rad/s], acceleration (6,) [m/s², rad/s²]
-    and wrench (6,) [N, N·m], linear parts first (LOCAL_WORLD_ALIGNED). q, v, a are the posture
-    that joints keep as far as the tool lets them.
+    and wrench (6,) [N, N·m], linear parts first (LOCAL_WORLD_ALIGNED). q, v, a are the
+    null-space posture.
     """
 
     position: Vector
@@ -115,7 +115,7 @@ class TaskReference(Reference):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Command:
-    """What goes to the motors: one ``value`` (nv,) per joint on one ``interface``.
+    """Command to the motors: one ``value`` (nv,) per joint on one ``interface``.
 
     ``stamp`` is the time [s] of the state that the command answers.
     """
@@ -126,12 +126,12 @@ class Command:
 
     @classmethod
     def checked(cls, interface: str, value: ArrayLike, size: int, stamp: float = 0.0) -> Command:
-        """Command of ``size`` finite values; raises CommandRefused or UnknownName."""
+        """Return a command of ``size`` finite values; raises CommandRejected or UnknownName."""
         if not isinstance(interface, str) or interface not in INTERFACES:
             raise UnknownName("command interface", interface, INTERFACES)
         try:
-            told = check_vector(f"{interface} command", value, size)
-            return cls(interface, told, check_float("command stamp [s]", stamp))
+            values = check_vector(f"{interface} command", value, size)
+            return cls(interface, values, check_float("command stamp [s]", stamp))
         except InvalidValue as error:
             raise CommandRejected(str(error)) from error
 

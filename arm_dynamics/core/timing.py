@@ -1,11 +1,4 @@
-"""Time counted in steps: a sum of rounded steps drifts, a product does not.
-
-How often a control loop acts, and how late.
-
-Keeping simulated time in step with the clock on the wall.
-
-How long a state waits for its answer, and how many get one in time.
-"""
+"""Clocks and timing of loops: counted steps, periods and delays, wall-clock pacing, latencies."""
 
 from __future__ import annotations
 
@@ -19,9 +12,9 @@ from arm_dynamics.core.arrays import Vector, check_float
 
 
 class StepClock:
-    """t = start + n dt, correct to an ulp after any number n of steps.
+    """t = start + n dt, accurate to one ulp for any number n of steps; a sum would drift.
 
-    The count restarts where dt [s] changes, and where time is not what the clock returned last.
+    The count restarts when dt [s] changes and when time is not the last returned value.
     """
 
     def __init__(self, time: float = 0.0) -> None:
@@ -29,7 +22,7 @@ class StepClock:
         self._count, self._dt = 0, 0.0
 
     def after(self, time: float, dt: float, steps: int = 1) -> float:
-        """Return the time [s] that is ``steps`` of ``dt`` [s] behind ``time`` [s]."""
+        """Return the time [s] that is ``steps`` of ``dt`` [s] after ``time`` [s]."""
         if time != self._time or dt != self._dt:
             self._start, self._count, self._dt = time, 0, dt
         self._count += steps
@@ -40,7 +33,7 @@ class StepClock:
 LATEST = 10.0
 """Largest delay [periods] that stability is computed for."""
 SIMILAR = 0.1
-"""Share of a period by which two timings may differ that resemble each other."""
+"""Fraction of a period by which two similar timings may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +71,14 @@ UNTIMED = LoopTiming(0.0)
 
 
 MIN_PERIOD_FRACTION = 0.9
-"""Share of a period that is left between two instants even when catching up."""
+"""Fraction of a period that remains between two cycles when catching up."""
 
 
 class Pacer:
-    """Tells when each period is due, sleeps until then, and counts deadlines missed.
+    """Schedule of periods in wall-clock time: sleeps until each is due, counts missed deadlines.
 
-    A late period is caught up little by little, so that whoever answers keeps time to do so.
-    More than one period late counts as a missed deadline, and the schedule starts anew.
+    A delay is caught up gradually, so that other programs keep time for their replies. More than
+    one period late counts as a missed deadline, and the schedule restarts.
     """
 
     def __init__(self, period: float, factor: float = 1.0) -> None:
@@ -95,18 +88,18 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Begin a new schedule now, after a pause."""
+        """Start a new schedule now, after a pause."""
         self._last = self._due = time.monotonic()
         self._clock = StepClock()
 
     def time_left(self) -> float:
-        """Time [s] until the present period is over; not below 0."""
+        """Return the time [s] until the present period ends; not below 0."""
         interval = self.period / self.factor
         due = max(self._due + interval, self._last + MIN_PERIOD_FRACTION * interval)
         return max(0.0, due - time.monotonic())
 
     def wait(self) -> bool:
-        """Sleep until the present period is over, and return True; the next one begins."""
+        """Sleep until the present period ends and return True; the next one starts."""
         left = self.time_left()
         if left > 0:
             time.sleep(left)
@@ -118,26 +111,26 @@ class Pacer:
         return True
 
     trouble = ""
-    """Why time does not pass as it should: never, by the wall clock."""
+    """Reason why time does not pass as scheduled; none by the wall clock."""
 
 
 class RateMeter:
-    """How fast a growing number grows: events, or simulated seconds, per second."""
+    """Rate of a growing number: events, or simulated seconds, per second."""
 
     def __init__(self) -> None:
         self._read = (0.0, time.monotonic())
 
     def update(self, value: float) -> float:
-        """Growth per second of wall time since the last call."""
+        """Return the growth per second of wall time since the last call."""
         (before, then), now = self._read, time.monotonic()
         self._read = (value, now)
         return (value - before) / max(now - then, 1e-9)
 
 
 BUFFER_CAPACITY = 100_000
-"""Round trips kept at most between two readings."""
+"""Largest number of round trips kept between two readings."""
 STAMP_TOLERANCE = 1e-6
-"""Stamps [s] closer than this are the same: floats of the wall clock are 0.2 µs apart."""
+"""Stamps [s] closer than this are equal: wall-clock floats differ by at least 0.2 µs."""
 
 
 class RoundTrip:

@@ -86,7 +86,7 @@ class _Loader(yaml.SafeLoader):
         if text.lower().lstrip("+-") in (".inf", ".nan"):
             return float(text.replace(".", ""))
         if not _DECIMAL.fullmatch(text):
-            _reject(node, f"'{text}' can be read in several ways; write a decimal number")
+            _reject(node, f"'{text}' is ambiguous; write a decimal number")
         return float(text) if set(text) & set(".eE") else int(text)
 
     def sequence(self, node: yaml.SequenceNode) -> list[Any]:

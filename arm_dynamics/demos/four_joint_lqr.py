@@ -10,8 +10,7 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.lqr import Lqr
-from arm_dynamics.control.lqr_design.gain_table import GainTable
-from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import GainTable, build_gain_table
 from arm_dynamics.control.lqr_design.lqr_gain import (
     LqrWeights,
     linear_dynamics,

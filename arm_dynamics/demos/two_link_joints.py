@@ -30,7 +30,7 @@ def simulate(law: str) -> MotionRecord:
     """The cubic under one of LAWS."""
     arm, (gravity, error) = load_arm("two_link"), LAWS[law]
     model = with_model_error(arm, mass=error, length=error)
-    pid = VelocityPid(model, {**GAINS, "law": {"gravity": gravity}})
+    pid = VelocityPid(model, {**GAINS, "controller": {"gravity_scale": gravity}})
     return simulate_closed_loop(
         arm, pid, WAY, State.of(START), seconds=SECONDS, period=PERIOD, dt=DT
     )

@@ -1,12 +1,10 @@
 """Rigid-body dynamics of an arm: M(q) a + C(q, v) v + g(q) = tau.
 
-Pure functions of (arm, q, v, ...). M includes the motors' reflected rotor inertia; friction
-and stops are the plant's. Algorithms: R. Featherstone, Rigid Body Dynamics Algorithms (2008),
-chapters 5 (RNEA), 6 (CRBA), 7 (ABA), as implemented in Pinocchio. Inputs are (nv,) in rad,
-rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size or a non-finite entry,
-and where the result is beyond the finite numbers.
-
-Rigid-body dynamics for one caller that asks in every tick.
+Pure functions of (arm, q, v, ...). M includes the reflected rotor inertia of the motors; friction
+and end stops are part of the plant. Algorithms: R. Featherstone, Rigid Body Dynamics Algorithms
+(2008), chapters 5 (RNEA), 6 (CRBA), 7 (ABA), as implemented in Pinocchio. Inputs are (nv,) in rad,
+rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size, a non-finite entry or a
+non-finite result. ``RigidBodyDynamics`` has the same functions without checks, for control cycles.
 """
 
 from __future__ import annotations
@@ -32,42 +30,42 @@ _scratch = threading.local()
 
 @requires_arm
 def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
-    """M(q), symmetric positive definite (nv, nv) [kg·m²]; CRBA, rotor inertia included."""
+    """Return M(q), symmetric positive definite (nv, nv) [kg·m²], with rotor inertia; CRBA."""
     upper = pin.crba(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
     return _finite("M(q)", symmetric_from_upper(upper))
 
 
 @requires_arm
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
-    """C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
+    """Return C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
     return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, pinocchio_data(arm), q, v))
 
 
 @requires_arm
 def gravity(arm: ArmModel, q: ArrayLike) -> Vector:
-    """g(q) = ∂U/∂q (nv,) [N·m]: the effort that holds the arm still."""
-    weight = pin.computeGeneralizedGravity(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
-    return _finite("g(q)", weight)
+    """Return the gravity torque g(q) = ∂U/∂q (nv,) [N·m], the effort of static equilibrium."""
+    g = pin.computeGeneralizedGravity(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
+    return _finite("g(q)", g)
 
 
 @requires_arm
 def nle(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
-    """C(q, v) v + g(q) (nv,) [N·m]."""
+    """Return the bias C(q, v) v + g(q) (nv,) [N·m]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
     return _finite("C(q, v) v + g(q)", pin.nonLinearEffects(arm.model, pinocchio_data(arm), q, v))
 
 
 @requires_arm
 def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
-    """Inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
+    """Return the inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
     q, v, a = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("a", a, arm.nv)
     return _finite("M(q) a + C(q, v) v + g(q)", pin.rnea(arm.model, pinocchio_data(arm), q, v, a))
 
 
 @requires_arm
 def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
-    """``rnea`` of many instants: rows of q, v, a and of the result (m, nv), finite."""
+    """Return ``rnea`` of many instants: rows of q, v, a and of the result (m, nv), finite."""
     scratch, found = pinocchio_data(arm), np.empty(q.shape)
     for k in range(len(q)):
         found[k] = pin.rnea(arm.model, scratch, q[k], v[k], a[k])
@@ -77,7 +75,7 @@ def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
 
 @requires_arm
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
-    """Forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
+    """Return the forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
     return _finite("the acceleration", pin.aba(arm.model, pinocchio_data(arm), q, v, tau))
 
@@ -86,7 +84,7 @@ def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
 def aba_derivatives(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike
 ) -> tuple[Vector, Vector, Vector]:
-    """∂a/∂q, ∂a/∂v and ∂a/∂tau = M⁻¹ of a = aba(q, v, tau), each (nv, nv), analytical.
+    """Return ∂a/∂q, ∂a/∂v and ∂a/∂tau = M⁻¹ of a = aba(q, v, tau), each (nv, nv), analytical.
 
     Source: J. Carpentier and N. Mansard, RSS XIV (2018).
     """
@@ -98,7 +96,7 @@ def aba_derivatives(
 
 @requires_arm
 def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
-    """T = ½ vᵀ M(q) v [J], rotors included."""
+    """Return T = ½ vᵀ M(q) v [J], rotors included."""
     v = _numbers("v", v, arm.nv)
     with np.errstate(over="ignore", invalid="ignore"):
         return check_float("kinetic energy [J]", float(0.5 * v @ mass_matrix(arm, q) @ v))
@@ -106,14 +104,14 @@ def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
 
 @requires_arm
 def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
-    """U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
+    """Return U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
     q = _numbers("q", q, arm.nv)
     return float(pin.computePotentialEnergy(arm.model, pinocchio_data(arm), q))
 
 
 @requires_arm
 def pinocchio_data(arm: ArmModel) -> Any:
-    """Pinocchio's scratch memory for this arm in this thread."""
+    """Return Pinocchio's scratch memory for this arm in this thread."""
     cache: WeakKeyDictionary[ArmModel, Any] = _scratch.__dict__.setdefault(
         "data", WeakKeyDictionary()
     )
@@ -123,18 +121,18 @@ def pinocchio_data(arm: ArmModel) -> Any:
 
 
 def _finite(what: str, result: Vector) -> Vector:
-    """A result, read-only; raises InvalidValue where numbers went out of the finite ones."""
+    """Return a read-only result; raises InvalidValue if it is not finite."""
     if not is_finite(result.ravel()):
-        raise InvalidValue(f"{what} leaves the finite numbers: smaller entries are expected")
+        raise InvalidValue(f"{what} is not finite; expected smaller entries")
     own: Vector = result.copy()  # Pinocchio's results are its scratch memory
     own.setflags(write=False)
     return own
 
 
 def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
-    """``check_vector(name, value, size)``; an array that is in order goes without a copy.
+    """Return ``check_vector(name, value, size)``; a valid array is not copied.
 
-    The laws that run every step ask for this: it costs a tenth.
+    Controllers call this in every cycle: it costs a tenth.
     """
     if (
         type(value) is np.ndarray
@@ -148,9 +146,9 @@ def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
 
 
 class RigidBodyDynamics:
-    """``dynamics`` of one arm without its checks, with scratch memory of its own.
+    """Rigid-body dynamics of one arm without checks, with separate scratch memory.
 
-    q, v, a are (nv,), float64 and finite; the results are the caller's.
+    q, v, a are (nv,), float64 and finite; the results are new arrays.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -158,20 +156,20 @@ class RigidBodyDynamics:
         self._data = self._model.createData()
 
     def mass_matrix(self, q: Vector) -> Vector:
-        """M(q) (nv, nv) [kg·m²]."""
+        """Return M(q) (nv, nv) [kg·m²]."""
         return symmetric_from_upper(pin.crba(self._model, self._data, q))
 
     def gravity(self, q: Vector) -> Vector:
-        """g(q) (nv,) [N·m]."""
+        """Return g(q) (nv,) [N·m]."""
         found: Vector = pin.computeGeneralizedGravity(self._model, self._data, q).copy()
         return found
 
     def nle(self, q: Vector, v: Vector) -> Vector:
-        """C(q, v) v + g(q) (nv,) [N·m]."""
+        """Return C(q, v) v + g(q) (nv,) [N·m]."""
         found: Vector = pin.nonLinearEffects(self._model, self._data, q, v).copy()
         return found
 
     def rnea(self, q: Vector, v: Vector, a: Vector) -> Vector:
-        """M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
+        """Return M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
         found: Vector = pin.rnea(self._model, self._data, q, v, a).copy()
         return found

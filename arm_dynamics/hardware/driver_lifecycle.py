@@ -39,7 +39,7 @@ class DriverLifecycle:
     trip            ACTIVE -> STOPPED                      ``stop``
     recovery        STOPPED -> ACTIVE                      ``execute_commands``
     deactivate      ACTIVE, STOPPED -> INACTIVE            ``confirm_torque_off``
-    connection      any but UNCONFIGURED -> ERROR          ``call``
+    loss            any but UNCONFIGURED -> ERROR          ``call``
     reconnection    ERROR -> INACTIVE                      ``require_open``
     close           any -> UNCONFIGURED                    ``close``
     ==============  =====================================  =================================

@@ -70,7 +70,7 @@ class SafetySupervisor:
                 self._watchdog.reject(
                     f"command: interface = '{interface}'; expected '{self._interface}'"
                 )
-        except Exception as error:  # an object that is no Command
+        except Exception as error:  # an object that is not a Command
             self._watchdog.reject(f"{type(error).__name__}: {error}")
 
     def command(self, now: float) -> tuple[Command, State]:
@@ -156,7 +156,7 @@ class SafetySupervisor:
                 self._lifecycle.request_torque_off()
 
     def _is_recovered(self) -> bool:
-        """Whether no trip is latched, communication has recovered and the arm is slow."""
+        """Return whether no trip is latched, communication has recovered and the arm is slow."""
         slow = np.abs(self._feedback.table[V]) <= self._safety.activation_max_velocity
         recovered = self._good_cycles >= self._safety.recovery_cycles
         return not self._trips.latched and recovered and bool(slow.all())

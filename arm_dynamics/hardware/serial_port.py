@@ -74,7 +74,7 @@ class SerialPort(Port):
     def __init__(self, name: str, baud: int) -> None:
         self.name, self.baud = name, baud
         self._serial: Any = None
-        self._lock = Lock()  # held while the descriptor is used, so that none is closed then
+        self._lock = Lock()  # held while the descriptor is used, so that it is not closed then
 
     def open(self) -> None:
         """Open for this program exclusively; raises DriverFault with the reason."""

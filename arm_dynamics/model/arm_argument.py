@@ -1,4 +1,4 @@
-"""An arm as an argument: a name is none, and another arm than the one at hand may not fit."""
+"""Checks of arguments that are arms."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def check_arm(arm: object, name: str = "arm") -> ArmModel:
-    """Return ``arm`` when it is one; raises InvalidValue, with a hint for a name, if not."""
+    """Return ``arm`` if it is an ArmModel; else raise InvalidValue, with a hint for a name."""
     return check_type(
         ArmModel, name, arm, f"load_arm({arm!r}) gives one" if isinstance(arm, str) else ""
     )
 
 
 def requires_arm(function: F) -> F:
-    """``function(arm, ...)`` that refuses, as InvalidValue, all but an ArmModel for ``arm``."""
+    """Decorate ``function(arm, ...)`` to raise InvalidValue unless ``arm`` is an ArmModel."""
 
     @wraps(function)
     def checked(arm: object, *rest: Any, **named: Any) -> Any:
@@ -33,7 +33,7 @@ def requires_arm(function: F) -> F:
 
 
 def require_same_joints(name: str, arm: object, than: ArmModel) -> ArmModel:
-    """Return ``arm`` when its joints are those of ``than``; raises InvalidValue if not."""
+    """Return ``arm`` if its joints are those of ``than``; else raise InvalidValue."""
     found = check_arm(arm, name)
     if found.joint_names != than.joint_names:
         raise InvalidValue(

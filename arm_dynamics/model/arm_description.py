@@ -1,4 +1,4 @@
-"""What a URDF says of an arm, as values: joints with their motors and solids, base, tool."""
+"""Content of a URDF as values: joints with their motors and solids, base, tool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOOL = "tool"
 
 @dataclass(frozen=True, slots=True)
 class MotorSpec:
-    """Actuator of a joint: its registered name, its constants (SI), what it takes commands in."""
+    """Actuator of a joint: registered name, constants (SI), command interfaces."""
 
     name: str
     constants: Mapping[str, float] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class ChainSegment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmDescription:
-    """All that a URDF says: chain, base and tool (m, in the last link), colours (r, g, b, a).
+    """Content of a URDF: chain, base and tool (m, in the last link), colors (r, g, b, a).
 
     ``tool_rotation`` (3, 3) turns the tool's axes into the last link's; None for the same axes.
     ``tool_link`` names the link that carries the tool where fingers come after it, "" for the

@@ -1,7 +1,4 @@
-"""One joint of an arm: its limits, friction, stop, motor and initial position.
-
-An arm as a frozen value: Pinocchio model, joints, motors, payload, gravity, tool.
-"""
+"""An arm as a read-only value: Pinocchio model, joints, motors, payload, gravity, tool."""
 
 from __future__ import annotations
 
@@ -47,9 +44,9 @@ class Joint:
     constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Mapping proxies are not sent to other processes: the constants go as a dict."""
+        """Pickle the constants as a dict: mapping proxies cannot be pickled."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _restored, ({**values, "constants": dict(self.constants)},)
+        return _unpickle_joint, ({**values, "constants": dict(self.constants)},)
 
     @property
     def unit(self) -> str:
@@ -57,7 +54,7 @@ class Joint:
         return "m" if self.kind == "prismatic" else "rad"
 
 
-def _restored(values: dict[str, Any]) -> Joint:
+def _unpickle_joint(values: dict[str, Any]) -> Joint:
     return Joint(**{**values, "constants": MappingProxyType(values["constants"])})
 
 
@@ -119,10 +116,10 @@ class ArmModel:
         return f"<ArmModel {self.name[:40]}: {size} {joints}, {kinds}, {mass:.4g} kg{load}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its own fields travel to another process; what is built from them is built there."""
+        """Pickle the init fields only; derived values are computed when unpickled."""
         load = (self.payload.mass, self.payload.centre)
         own = (self.name, self.urdf, self.source, self.links, self.joints, self.tool_frame)
-        return _restored_arm_model, (own, self.gravity, load)
+        return _unpickle_arm, (own, self.gravity, load)
 
     @property
     def nv(self) -> int:
@@ -136,22 +133,22 @@ class ArmModel:
 
     @cached_property
     def na(self) -> int:
-        """Number of the actuators' own states."""
+        """Number of actuator states."""
         return sum(len(actuator.states) for actuator in self.actuators)
 
     @property
     def act_names(self) -> tuple[str, ...]:
-        """Names of the actuators' own states, joint by joint: "R1.current" ..."""
+        """Names of the actuator states, joint by joint: "R1.current" ..."""
         every = ((a.joint, state) for a in self.actuators for state in a.states)
         return tuple(f"{joint}.{state.name}" for joint, state in every)
 
     @property
     def initial_act(self) -> Vector:
-        """The actuators' own states at rest (na,)."""
+        """Actuator states at rest (na,)."""
         return as_readonly([state.initial for a in self.actuators for state in a.states])
 
     def hold_act(self, q: Vector, act: Vector) -> Vector:
-        """``act`` (na,) changed so that joints that go where they are told stay at ``q`` (nv,)."""
+        """Return ``act`` (na,) so that joints with prescribed motion stay at ``q`` (nv,)."""
         held: list[float] = []
         for actuator, angle in zip(self.actuators, q.tolist(), strict=True):
             own = act[len(held) : len(held) + len(actuator.states)].tolist()
@@ -159,7 +156,7 @@ class ArmModel:
         return as_readonly(held)
 
     def resent_act(self, command: Vector, act: Vector) -> Vector:
-        """``act`` (na,) when ``command`` (nv,) is sent; itself where that changes nothing."""
+        """Return ``act`` (na,) after ``command`` (nv,) is sent; itself if nothing changes."""
         own, sent = act.tolist(), list[float]()
         for actuator, value in zip(self.actuators, command.tolist(), strict=True):
             sent.extend(actuator.resent(value, own[len(sent) : len(sent) + len(actuator.states)]))
@@ -177,7 +174,7 @@ class ArmModel:
 
     @cached_property
     def is_continuous(self) -> NDArray[np.bool_]:
-        """Whether each joint turns without limits and counts its turns (nv,)."""
+        """Mask (nv,) of the continuous joints, which count their turns."""
         found = np.array([joint.kind == "continuous" for joint in self.joints], dtype=bool)
         found.flags.writeable = False
         return found
@@ -201,7 +198,7 @@ class ArmModel:
 
     @cached_property
     def locked(self) -> tuple[str, ...]:
-        """Joints of the URDF that move, but were locked when it was loaded."""
+        """Movable joints of the URDF that were locked when it was loaded."""
         every = Robot(parse_xml(self.urdf)).joints.items()
         moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
         return tuple(name for name in moving if name not in self.joint_names)
@@ -213,28 +210,28 @@ class ArmModel:
         return str(next(bodies).name)
 
     def index(self, joint: str) -> int:
-        """Index of a joint by name; raises UnknownName."""
+        """Return the index of a joint by name; raises UnknownName."""
         if joint not in self.joint_names:
             raise UnknownName(f"joint of arm '{self.name}'", joint, self.joint_names)
         return self.joint_names.index(joint)
 
     def with_initial(self, q: ArrayLike) -> ArmModel:
-        """This arm with another initial pose (nv,) [rad or m]; raises InvalidValue."""
+        """Return the arm with another initial configuration (nv,) [rad or m]; InvalidValue."""
         values = self.check_position("initial q", q).tolist()
         joints = [replace(j, initial=x) for j, x in zip(self.joints, values, strict=True)]
         return replace(self, joints=tuple(joints))
 
     def with_payload(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
-        """This arm carrying a point mass [kg] at ``centre`` [m] in the tool frame."""
+        """Return the arm with a point mass [kg] at ``centre`` [m] in the tool frame."""
         mass = check_float("payload mass [kg]", mass, lower=0)
         return replace(self, payload=Payload(mass, check_vector("payload centre", centre, 3)))
 
     def with_gravity(self, gravity: ArrayLike) -> ArmModel:
-        """This arm in another gravity field (3,) [m/s²], for a tilted or orbital base."""
+        """Return the arm in another gravity field (3,) [m/s²], for example a tilted base."""
         return replace(self, gravity=check_vector("gravity", gravity, 3))
 
     def with_joint(self, name: str, **changes: Any) -> ArmModel:
-        """This arm with a joint's own numbers changed: damping, friction, stop_stiffness ...
+        """Return the arm with changed numbers of a joint: damping, friction, stop_stiffness ...
 
         Raises UnknownName for a joint or field that does not exist, InvalidValue for a
         negative or non-finite one.
@@ -315,15 +312,13 @@ def _actuator(joint: Joint) -> Any:
 
 
 def _require_finite(actuator: Any) -> None:
-    """Raises InvalidValue where an actuator's constants lead out of the finite numbers."""
+    """Raise InvalidValue if the constants of an actuator give a non-finite number."""
     for name in REFLECTED:
         what = f"actuator of joint '{actuator.joint}': {name} at the joint, from its constants,"
         check_float(what, getattr(actuator, name))
 
 
-def _restored_arm_model(
-    own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]
-) -> ArmModel:
+def _unpickle_arm(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
     name, urdf, source, links, joints, tool = own
-    carried = Payload(load[0], as_readonly(load[1]))
-    return ArmModel(name, urdf, source, links, joints, tool, as_readonly(gravity), carried)
+    payload = Payload(load[0], as_readonly(load[1]))
+    return ArmModel(name, urdf, source, links, joints, tool, as_readonly(gravity), payload)

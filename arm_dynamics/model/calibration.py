@@ -1,7 +1,7 @@
-"""Sign and offset of a joint from positions of its motor's shaft at places that are known.
+"""Sign and offset of a joint from shaft positions of its motor at known joint positions.
 
-q = s m / N + b  with the shaft at m [rad], the mechanical reduction N, the sign s and the offset b. Where the
-shaft stands at m_a and at m_b, with q_a < q_b:  s = sign(m_b - m_a);  b = q_a - s m_a / N.
+q = s m / N + b  with the shaft at m [rad], the mechanical reduction N, the sign s and the offset b.
+With shaft positions m_a and m_b at q_a < q_b:  s = sign(m_b - m_a);  b = q_a - s m_a / N.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class DhLink:
 
 
 def chain_segments(links: Sequence[DhLink]) -> tuple[ChainSegment, ...]:
-    """Joint frames as URDF has them, the solids of each link moved into its joint's frame."""
+    """Return the chain with the joint frames of URDF and the solids in these frames."""
     before = (DhRow(), *(link.row for link in links))
     return mdh.chain_segments(
         _proximal(last, link) for last, link in zip(before, links, strict=False)

@@ -106,11 +106,5 @@ def _motor(joint: str, block: Node | None) -> JointMotor:
         raise ConfigError(f"<ros2_control>: {error}") from error
     if not motor:
         raise ConfigError(f"<ros2_control> joint '{joint}': <param name=\"motor\"> is missing")
-    return JointMotor(
-        joint,
-        int(numbers["id"]),
-        motor,
-        numbers["sign"],
-        numbers["offset"],
-        numbers["mechanical_reduction"],
-    )
+    sign, offset, reduction = (numbers[n] for n in ("sign", "offset", "mechanical_reduction"))
+    return JointMotor(joint, int(numbers["id"]), motor, sign, offset, reduction)

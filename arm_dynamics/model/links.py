@@ -24,7 +24,7 @@ from arm_dynamics.model.xml_source import Node
 UNBOUNDED = 1e9
 """Stands for the infinite limits of a continuous joint, which Pinocchio does not draw from."""
 Rotation = Sequence[Sequence[float]]
-_X_AXIS = (1.0, 0.0, 0.0)  # an axis that URDF leaves out
+_X_AXIS = (1.0, 0.0, 0.0)  # the default axis of URDF
 _ALIGNED = {
     (1.0, 0.0, 0.0): (pin.JointModelRX, pin.JointModelPX),
     (0.0, 1.0, 0.0): (pin.JointModelRY, pin.JointModelPY),

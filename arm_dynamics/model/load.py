@@ -1,7 +1,4 @@
-"""Which link is the tool: the one that the URDF names, else the deepest one.
-
-From a URDF to an ArmModel: audit first, then one coordinate for every joint.
-"""
+"""From a URDF to an ArmModel: audit first, then one coordinate for every joint."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from arm_dynamics.model.xml_source import Node, parse_xml, read_text
 
 
 def tool_frame(robot: Robot) -> str:
-    """The link in ``<param name="tool_frame">``, else the last one of the longest chain.
+    """Return the link of ``<param name="tool_frame">``, else the last one of the longest chain.
 
     Joints of every type count; of chains of one length, the link written later in the file.
     The audit has seen that the named link exists and that the links form a tree.
@@ -52,26 +49,43 @@ def _deepest(robot: Robot) -> str:
 
 
 STOP_RATE = 100.0
-"""Natural frequency [rad/s] of a stop that the URDF does not describe."""
+"""Natural frequency [rad/s] of an end stop that the URDF does not describe."""
 
 
 def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
-    """The arm of a bundled name ("five_dof") or of a URDF file.
+    """Load a bundled arm ("five_dof") or a URDF file.
 
-    ``lock`` names joints to fix at their initial position, or at zero (grippers, mimic
-    joints). Raises UnknownName for an arm that does not exist, ConfigError for a file that
-    cannot be read, UrdfRejected with every fault of the file, and of ``lock``, at once; what is
-    only doubtful is warned of.
+    Parameters
+    ----------
+    arm : str or Path
+        Name of a bundled arm or path of a URDF.
+    lock : sequence of str
+        Joints to fix at their initial position, or at zero (grippers, mimic joints).
+
+    Returns
+    -------
+    ArmModel
+        The arm; questionable values of the URDF give a RuntimeWarning.
+
+    Raises
+    ------
+    UnknownName
+        For an arm that does not exist.
+    ConfigError
+        For a file that cannot be read.
+    UrdfRejected
+        With all faults of the file and of ``lock``.
+
     """
     path = find_urdf(arm)
     return parse_arm(read_text(path), path, lock)
 
 
 def find_urdf(arm: str | Path) -> Path:
-    """The file of a bundled arm's name or of a path.
+    """Return the file of a bundled arm's name or of a path.
 
-    Raises UnknownName for what does not exist, ConfigError for what cannot be looked at and
-    InvalidValue for what is neither.
+    Raises UnknownName if it does not exist, ConfigError if it cannot be accessed and InvalidValue
+    for another type.
     """
     if not isinstance(arm, str | Path):
         raise InvalidValue(f"arm = {arm!r}: a bundled arm's name or a URDF's path is expected")
@@ -88,7 +102,7 @@ def find_urdf(arm: str | Path) -> Path:
 
 
 def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -> ArmModel:
-    """The arm of a URDF's text; ``source`` is where meshes are looked for."""
+    """Return the arm of a URDF text; ``source`` is the file to which mesh paths are relative."""
     check_type(str, "URDF", text)
     lock = check_names("lock", lock)
     faults = audit_urdf(text, source.parent if source else None, lock=lock)
@@ -135,7 +149,7 @@ def _joint(node: Node, motor: Node | None) -> Joint:
 
 
 def _motor(motor: Node | None) -> dict[str, Any]:
-    """The fields of Joint that the <ros2_control> block describes."""
+    """Return the fields of Joint in the <ros2_control> block."""
     if motor is None:
         return {"stop_stiffness": -1.0}
     given = {param.get("name") or "": param.text for param in motor.find_all("param")}
@@ -158,13 +172,13 @@ def _initial(motor: Node | None, default: float) -> float:
 
 
 def _number(node: Node | None, attribute: str, default: float) -> float:
-    """The number in an attribute, which the audit has read; ``default`` where it is left out."""
+    """Return the number of an attribute, which the audit has read; ``default`` if absent."""
     value = number_attribute(node, attribute)
     return default if value is None else value
 
 
 def _with_default_stops(arm: ArmModel) -> ArmModel:
-    """k = M_ii w², b = 2 M_ii w, critically damped, where the URDF gives no stop."""
+    """Set k = M_ii w², b = 2 M_ii w, critically damped, for joints without an end stop."""
     inertia = pin.crba(
         arm.model, arm.model.createData(), np.array(arm.configuration("initial"))
     ).diagonal()

@@ -58,7 +58,7 @@ class MdhLink:
 
 
 def chain_segments(links: Iterable[MdhLink]) -> tuple[ChainSegment, ...]:
-    """Joint frames as URDF has them: in this convention they are the table's own."""
+    """Return the chain; the joint frames of this convention are those of URDF."""
     return tuple(ChainSegment(link.row.placement, link.joint) for link in links)
 
 

@@ -50,7 +50,7 @@ def may_open(path: Path, uri: str, folder: Path | None) -> bool:
 
 
 def find_mesh(uri: str, folder: Path | None) -> Path | None:
-    """The file of a mesh that may be opened; None where there is none."""
+    """Return the file of a mesh that may be opened, or None."""
     places = candidates(uri, folder) or []
     return next((p for p in places if may_open(p, uri, folder) and os.path.isfile(p)), None)
 

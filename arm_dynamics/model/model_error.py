@@ -1,4 +1,4 @@
-"""What a law's model of an arm may have wrong: masses, lengths, inertias and friction."""
+"""Errors of a controller model: masses, lengths, inertias and friction."""
 
 from __future__ import annotations
 
@@ -31,19 +31,41 @@ def with_model_error(
     friction: float = 0.0,
     seed: int | None = None,
 ) -> ArmModel:
-    """The arm as a law may take it for: x → x (1 + s error / 100), errors in per cent.
+    """Return the arm with model errors, x → x (1 + s error / 100).
 
-    s = 1 without a seed; with one, uniform in [-1, 1] for every link and joint by itself, the same
-    for the same seed. ``mass``: of the links and the payload. ``length``: of the base and every
-    link, its joints, centre of mass and tool going along. ``inertia``: about the centres of mass.
-    ``friction``: damping and dry friction of the joints and in their actuators. Whatever is not
-    named stays: motors, limits, stops.
+    s = 1 without a seed; with a seed s is uniform in [-1, 1], independent for every link and joint
+    and the same for the same seed. Motors, limits and end stops do not change.
 
-    Raises InvalidValue for an error of -100 % or less, with a seed also for one of 100 % or more,
-    for a seed that is no whole number, and as ``require_holdable`` where ``arm`` itself is borne.
+    Parameters
+    ----------
+    arm : ArmModel
+        The nominal arm.
+    mass : float
+        Error of the masses of the links and the payload [%].
+    length : float
+        Error of the lengths of the base and the links [%]; joints, centers of mass and tool move
+        with them.
+    inertia : float
+        Error of the inertias about the centers of mass [%].
+    friction : float
+        Error of damping and dry friction of the joints and their actuators [%].
+    seed : int, optional
+        Seed of the random factors s.
+
+    Returns
+    -------
+    ArmModel
+        The perturbed arm.
+
+    Raises
+    ------
+    InvalidValue
+        For an error of -100 % or less, with a seed also for 100 % or more; for a seed that is not
+        an integer; and as ``require_holdable`` if ``arm`` is holdable.
+
     """
     draw = _uniform if seed is None else _random(check_int("seed", seed))
-    masses, lengths, inertias, rubbing = (
+    masses, lengths, inertias, frictions = (
         draw(_percent(name, error, seed is not None), count)
         for name, error, count in (
             ("mass", mass, arm.nv + 2),
@@ -52,20 +74,20 @@ def with_model_error(
             ("friction", friction, arm.nv),
         )
     )
-    joints = tuple(_rubbing(j, float(f)) for j, f in zip(arm.joints, rubbing, strict=True))
+    joints = tuple(_with_friction(j, float(f)) for j, f in zip(arm.joints, frictions, strict=True))
     payload = replace(arm.payload, mass=arm.payload.mass * float(masses[-1]))
     links = _links(arm.links, masses, lengths, inertias)
-    wrong = replace(arm, links=links, joints=joints, payload=payload)
-    return require_holdable(wrong) if _unborne(arm) is None else wrong
+    perturbed = replace(arm, links=links, joints=joints, payload=payload)
+    return require_holdable(perturbed) if _overloaded_joint(arm) is None else perturbed
 
 
 def require_holdable(model: ArmModel) -> ArmModel:
-    """Return ``model`` when |g(q)| is within the effort limits at its pose "initial".
+    """Return ``model`` if |g(q)| is within the effort limits in the configuration "initial".
 
-    A law with another one could only push against its limits, even at home. Raises InvalidValue
-    naming the joint, its weight and its limit.
+    With any other model a controller saturates even there. Raises InvalidValue with the joint, its
+    gravity torque and its limit.
     """
-    found = _unborne(model)
+    found = _overloaded_joint(model)
     if found is None:
         return model
     joint, weight = model.joints[found[0]], found[1]
@@ -78,8 +100,8 @@ def require_holdable(model: ArmModel) -> ArmModel:
     )
 
 
-def _unborne(arm: ArmModel) -> tuple[int, float] | None:
-    """The joint whose weight at home exceeds its limit most, and that weight; None: none does."""
+def _overloaded_joint(arm: ArmModel) -> tuple[int, float] | None:
+    """Return the joint whose gravity torque exceeds its limit most, and the torque; or None."""
     held = pin.computeGeneralizedGravity(
         arm.model, arm.model.createData(), arm.configuration("initial")
     )
@@ -105,7 +127,7 @@ def _random(seed: int) -> Draw:
     return lambda error, count: 1 + error / 100 * source.uniform(-1, 1, count)
 
 
-def _rubbing(joint: Joint, factor: float) -> Joint:
+def _with_friction(joint: Joint, factor: float) -> Joint:
     constants = {
         name: value * factor if name in MOTOR_FRICTION else value
         for name, value in joint.constants.items()

@@ -75,7 +75,7 @@ REGISTERED = "share/ament_index/resource_index/packages"
 def robot_description(arm: ArmModel) -> str:
     """Return the URDF of ``arm`` as robot_state_publisher and RViz read it.
 
-    Mesh and texture URIs are such as RViz resolves. Locked joints are fixed: nobody publishes
+    Mesh and texture URIs are such as RViz resolves. Locked joints are fixed: no node publishes
     states of them, so that their links would have no transform.
     """
     return with_resolvable_uris(with_fixed_joints(arm), arm.source.parent if arm.source else None)

@@ -161,7 +161,7 @@ def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
 
     m = Σ m_i, c = Σ m_i c_i / m, I = Σ (I_i + m_i (|d_i|² 1 - d_i d_i^T)), d_i = c_i - c.
     Source: Goldstein, Classical Mechanics (3rd ed.), section 5.3 (Steiner).
-    Raises InvalidValue when there is no mass at all.
+    Raises InvalidValue if the total mass is 0.
     """
     mass = float(sum(solid.mass for solid in solids))
     if not mass > 0:

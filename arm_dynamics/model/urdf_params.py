@@ -83,7 +83,7 @@ class _Reader:
         return closed.end() if closed else start
 
     def _added(self, joint: str) -> _Edit:
-        """Params that were not there, each on a line of its own behind the last child."""
+        """Add new params, each on a separate line after the last child."""
         start, end = self._last
         if not end:
             raise ConfigError(f"<ros2_control> joint '{joint}' is empty: it has no motor")

@@ -1,7 +1,7 @@
 """Text of a URDF with its ros2_control block, from a chain of joints and solids.
 
-Every way of describing an arm (modified DH, standard DH ...) ends in ``ChainSegment``s; this
-module alone knows XML. Numbers are the shortest text that reads back as the same double.
+Every description of an arm (modified DH, standard DH ...) becomes ``ChainSegment``s; only this
+module writes XML. Numbers are the shortest text that reads back as the same double.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def format_numbers(values: ArrayLike) -> str:
 
 
 def rpy(rotation: Vector) -> tuple[float, float, float]:
-    """Angles (r, p, y) [rad] with R = Rz(y) Ry(p) Rx(r), as URDF's origin has them.
+    """Return the angles (r, p, y) [rad] of R = Rz(y) Ry(p) Rx(r), the rpy of a URDF origin.
 
     r is measured after Rz(-y) has been taken off, which keeps it exact at p = ±pi/2 too.
     """

@@ -69,10 +69,10 @@ class Node:
 
 
 def read_text(path: Path) -> str:
-    """Return an XML file's text, decoded as its byte order mark or its declaration says.
+    """Return an XML file's text, decoded by its byte order mark or its declaration.
 
-    UTF-8 without either. Bytes that are no UTF-8 become U+FFFD, which ``parse_xml`` rejects outside of
-    comments. The text's own declaration says UTF-8 then, as which it travels on. Raises ConfigError
+    UTF-8 without either. Bytes that are not UTF-8 become U+FFFD, which ``parse_xml`` rejects
+    outside of comments. The declaration in the text becomes UTF-8. Raises ConfigError
     for a file that cannot be read, and for an encoding that is unknown or does not fit.
     """
     try:

@@ -129,13 +129,15 @@ def search(
 
     def with_p(points: Sequence[Point]) -> list[float]:
         p = np.array(points)
-        return evaluate(p, np.zeros_like(p)).tolist()
+        costs: list[float] = evaluate(p, np.zeros_like(p)).tolist()
+        return costs
 
     p = minimize_simplex(with_p, START_P, STEP_P, RULE, lambda result: observe("P", result))
 
     def with_i(points: Sequence[Point]) -> list[float]:
         i = np.array(points)
-        return evaluate(np.tile(p.point, (len(i), 1)), i).tolist()
+        costs: list[float] = evaluate(np.tile(p.point, (len(i), 1)), i).tolist()
+        return costs
 
     i = minimize_simplex(with_i, START_I, STEP_I, RULE, lambda result: observe("I", result))
     return PublishedSearch(p, i, time.perf_counter() - began)

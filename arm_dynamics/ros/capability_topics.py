@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.timed_gains import thin_margin
+from arm_dynamics.control.stability_margins import thin_margin
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue

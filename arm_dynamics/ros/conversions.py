@@ -17,9 +17,9 @@ from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_dynamics.control.trajectories.joint_trajectory import (
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import (
     NO_OPTIONS,
-    JointTrajectory,
     Options,
     parse_trajectory,
 )

@@ -39,7 +39,7 @@ STOP = 0.5
 class DemoMotion:
     """Sends trajectories to ``joint_controller``, each from the current reference.
 
-    ``~/tour`` starts and stops the motion; the latched ``~/tour_running`` reports its state.
+    ``~/demo`` starts and stops the motion; the latched ``~/demo_running`` reports its state.
     """
 
     def __init__(self, node: Node, arm: ArmModel, *, running: bool) -> None:
@@ -49,8 +49,8 @@ class DemoMotion:
         self._next, self._interrupted = 0.0, tuple(0.0 for _ in INTERRUPTED)
         self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
         self._tracking: Any = None
-        self._state = node.create_publisher(Bool, "~/tour_running", qos.LATCHED)
-        self._service = node.create_service(SetBool, "~/tour", self._on_request)
+        self._state = node.create_publisher(Bool, "~/demo_running", qos.LATCHED)
+        self._service = node.create_service(SetBool, "~/demo", self._on_request)
         self.running = False
         self._run(running)
 
@@ -69,7 +69,7 @@ class DemoMotion:
         if request.data != self.running:
             self._run(request.data)
         response.success = True
-        response.message = "tour running" if self.running else "tour stopped"
+        response.message = "demo running" if self.running else "demo stopped"
         return response
 
     def continue_motion(self, simulated: float, *interrupted: float) -> None:
@@ -115,15 +115,15 @@ def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory
     return found
 
 
-class RemoteTour:
+class RemoteDemo:
     """Remote control of the demo motion of ``arm-dynamics sim``, if this run has one."""
 
     def __init__(self, node: Node) -> None:
         self.running: bool | None = None
         """Whether the motion runs; None without one."""
-        self._remote = Remote(node, SetBool, "sim/tour")
+        self._remote = Remote(node, SetBool, "sim/demo")
         self._asked: Any = None
-        listen(node, Bool, "sim/tour_running", self._note, qos.LATCHED, lambda _: None)
+        listen(node, Bool, "sim/demo_running", self._note, qos.LATCHED, lambda _: None)
 
     def set(self, running: bool) -> str:
         """Start or stop the motion; return the response."""

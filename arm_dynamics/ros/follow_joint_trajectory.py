@@ -23,8 +23,7 @@ from rclpy.task import Future
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.goal import ErrorCode, Goal, GoalResult, ToleranceOverrides
-from arm_dynamics.control.goals.goal_request import GoalRequest, rejecting_with
-from arm_dynamics.control.goals.goals import GoalHandler
+from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest, rejecting_with
 from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected, InvalidValue
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, structure

@@ -186,4 +186,4 @@ def _waits(rest: str, declared: Collection[str]) -> bool:
     """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group."""
     group, _, gain = rest.rpartition(".")
     groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}
-    return (group in groups or group == "law") and is_gain(group, gain)
+    return (group in groups or group == "controller") and is_gain(group, gain)

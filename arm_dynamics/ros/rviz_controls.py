@@ -24,7 +24,7 @@ from arm_dynamics.ros import marker_messages, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.conversions import Placed, read_pose
 from arm_dynamics.ros.decode import listen
-from arm_dynamics.ros.demo_motion import TRACKING, RemoteTour
+from arm_dynamics.ros.demo_motion import TRACKING, RemoteDemo
 from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.display_goals import CONTROLLER, JointGoals, ToolGoals
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
@@ -92,7 +92,7 @@ class RvizControlsNode(Node):
         self._emergency = StopRequest(self, self._status)
         services = [f"{name}/reset_emergency_stop" for name in ARMS]
         self._resets = [Remote(self, Trigger, service) for service in services]
-        clear = RemoteTour(self).end
+        clear = RemoteDemo(self).end
         self._joints = JointGoals(self, self._arm, self._status, clear, self._words)
         self._tool = ToolGoals(self, self._frames, self._words)
         self._server = MarkerServer(

@@ -198,7 +198,7 @@ class _Session:
         refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
         motion = options.motion or ("hold" if options.headless else "demo")
-        self._tour = DemoMotion(node, build_arm(options), running=motion == "demo")
+        self._demo = DemoMotion(node, build_arm(options), running=motion == "demo")
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
         self._notice = self._alive + NOTICE
 
@@ -261,7 +261,7 @@ class _Session:
             message = self._status.messages.get("simulator", "paused")
             print(f"t {simulated:8.2f} s  simulated time stopped: {message}", flush=True)
             return
-        self._tour.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
+        self._demo.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         trouble = "".join(
             f"\n  {name}: {text}"
             for name, text in self._status.messages.items()

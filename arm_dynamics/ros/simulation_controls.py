@@ -17,7 +17,7 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros.decode import listen
-from arm_dynamics.ros.demo_motion import RemoteTour
+from arm_dynamics.ros.demo_motion import RemoteDemo
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.display_goals import JointGoals
 from arm_dynamics.ros.remote import Remote, RemoteParameters
@@ -30,7 +30,7 @@ SEARCH_PERIOD = 0.5
 FOLLOW = 0.15
 """Time [s] between two updates of the sliders from the reference."""
 PAUSE, GO_ON, RESET, PUSH = "Pause", "Continue", "Reset", "Push"
-STOP_TOUR, START_TOUR = "Stop tour", "Start tour"
+STOP_DEMO, START_DEMO = "Stop demo", "Start demo"
 
 
 class SimulationControls:
@@ -48,7 +48,7 @@ class SimulationControls:
         self._pause = Remote(node, SetBool, "simulator/pause")
         self._reset = Remote(node, Trigger, "simulator/reset")
         self._release = Remote(node, Trigger, "simulator/reset_emergency_stop")
-        self._tour = RemoteTour(node)
+        self._demo = RemoteDemo(node)
         self._push = Remote(node, Trigger, "simulator/push")
         self._goals: JointGoals | None = None
         self._fields: RemoteFields | None = None
@@ -66,8 +66,8 @@ class SimulationControls:
         self._fields.look()
         if self._status.updates > self._paused_until:
             self._paused = self._status.values.get("paused") == "true"
-        tour = {True: (STOP_TOUR,), False: (START_TOUR,), None: ()}[self._tour.running]
-        self._row.offer(GO_ON if self._paused else PAUSE, RESET, PUSH, *tour)
+        demo = {True: (STOP_DEMO,), False: (START_DEMO,), None: ()}[self._demo.running]
+        self._row.offer(GO_ON if self._paused else PAUSE, RESET, PUSH, *demo)
         if not self._goals.under_way:
             self._follow(reference)
 
@@ -79,7 +79,7 @@ class SimulationControls:
         if not all(service.ready for service in needed):
             return
         controls = self._page.add_controls()
-        sliders, feedback, end = controls.sliders, controls.feedback, self._tour.end
+        sliders, feedback, end = controls.sliders, controls.feedback, self._demo.end
         goals = JointGoals(self._node, self._arm, self._status, end, feedback, sliders.send_again)
         sliders.on_target(goals.ask)
         actions = {
@@ -87,8 +87,8 @@ class SimulationControls:
             GO_ON: lambda: self._set_paused(False),
             RESET: lambda: self._do_reset(goals),
             PUSH: self._push.do,
-            STOP_TOUR: lambda: self._tour.set(False),
-            START_TOUR: lambda: self._start_tour(goals),
+            STOP_DEMO: lambda: self._demo.set(False),
+            START_DEMO: lambda: self._start_demo(goals),
         }
         self._fields = RemoteFields(self._node, controls)
         self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
@@ -114,9 +114,9 @@ class SimulationControls:
         goals.reset()
         return f"reset: {self._reset.do()}"
 
-    def _start_tour(self, goals: JointGoals) -> str:
+    def _start_demo(self, goals: JointGoals) -> str:
         goals.reset()
-        return self._tour.set(True)
+        return self._demo.set(True)
 
 
 GAINS = "gains"

@@ -19,10 +19,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.effort_check import check_path, check_wrench
 from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.control.reference_generator import RESTART_THRESHOLD, CartesianReferenceGenerator
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.effort_check import check_path, check_wrench
 from arm_dynamics.control.trajectories.online_trajectory import (
     CartesianTarget,
     OnlineCartesianTrajectory,

@@ -1,8 +1,6 @@
-"""How much of its effort a warm motor may still give.
+"""Limits of commands: position, velocity, effort, effort rate, derating and soft limit zones.
 
-The last stretch before a position limit: efforts that push on fade, and a damper brakes.
-
-What is left of a wanted command within the limits of position, speed, effort and its rate.
+In the zone before a position limit, efforts toward the limit fade and a damper brakes the joint.
 """
 
 from __future__ import annotations
@@ -33,44 +31,46 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, NUMBER)
-def derating_scale(temperature: float, start: float, hottest: float, least: float) -> float:
-    """s = clip(1 - (1 - least) (T - start) / (hottest - start), least, 1).
+def derating_scale(temperature: float, start: float, limit: float, least: float) -> float:
+    """Return the effort scale of a warm motor.
 
-    Temperatures [°C]; 1 for a motor that does not tell its own (NaN).
+    s = clip(1 - (1 - least) (T - start) / (limit - start), least, 1); temperatures [°C]; 1 if the
+    temperature is not measured (NaN).
     """
-    fallen = (1.0 - least) * (temperature - start) / (hottest - start)
+    fallen = (1.0 - least) * (temperature - start) / (limit - start)
     return where(fallen > 0.0, clip(1.0 - fallen, least, 1.0), 1.0)
 
 
 FADE = 0.1
-"""Share of a velocity limit over which efforts that speed a joint up are faded out."""
+"""Fraction of a velocity limit over which accelerating efforts fade."""
 MAX_STEP = 0.5
-"""Most that the damper may take of a joint's speed in one cycle: beyond 1 it would swing."""
+"""Largest fraction of its velocity that a damper removes per cycle; above 1 it oscillates."""
 
 BRAKING = 0.02
-"""Time constant [s] at which a speed beyond its limit is braked, if a cycle can follow."""
+"""Time constant [s] of braking a velocity beyond its limit, if the cycle is short enough."""
 
 
 @compiled
 def overspeed_damping(inertia: float, dt: float) -> float:
-    """B = m / BRAKING,  B <= LARGEST_STEP m / dt [N·m·s/rad]."""
+    """Return B = m / BRAKING,  B <= MAX_STEP m / dt [N·m·s/rad]."""
     return minimum(inertia / BRAKING, MAX_STEP * inertia / maximum(dt, 1e-6))
 
 
 @compiled
-def distance_scale(room: float, zone: float) -> float:
-    """s = clip(room / zone, 0, 1), of the way that is left; without a zone 1 up to the limit."""
-    return where(zone > 0.0, clip(room / maximum(zone, 1e-12), 0.0, 1.0), where(room > 0, 1.0, 0.0))
+def distance_scale(distance: float, zone: float) -> float:
+    """Return s = clip(distance / zone, 0, 1) of the distance to a limit; 1 without a zone."""
+    inside = clip(distance / maximum(zone, 1e-12), 0.0, 1.0)
+    return where(zone > 0.0, inside, where(distance > 0, 1.0, 0.0))
 
 
 @compiled
 def soft_limit_damping(inertia: float, push: float, speed: float, zone: float, dt: float) -> float:
-    """D = m r + k / r,  k = u / z,  r = max(V / z, sqrt(k / m)),  D <= LARGEST_STEP m / dt.
+    """Return D = m r + k / r,  k = u / z,  r = max(V / z, sqrt(k / m)),  D <= MAX_STEP m / dt.
 
-    With u (1 - x / z) pushing on, x the way into the zone,  m x'' + D x' + k x = k z  has the
-    real roots -r and -k / (m r): a joint that enters at no more than V approaches x = z and never
-    passes it. Inertia m [kg·m²], strongest push u [N·m] beyond the weight, V [rad/s], zone z
-    [rad], cycle dt [s]; returns [N·m·s/rad].
+    With u (1 - x / z) toward the limit, x the distance into the zone,
+    m x'' + D x' + k x = k z  has the real roots -r and -k / (m r): a joint that enters at no more
+    than V approaches x = z and never passes it. Inertia m [kg·m²], largest push u [N·m] beyond the
+    gravity torque, V [rad/s], zone z [rad], cycle dt [s]; returns [N·m·s/rad].
     """
     stiffness = push / maximum(zone, 1e-12)
     root = maximum(speed / maximum(zone, 1e-12), math.sqrt(stiffness / inertia))
@@ -89,11 +89,11 @@ def soft_limited_effort(
     damping: float,
     brake: float,
 ) -> float:
-    """τ = g + s (τ* - g) - D v - B v_over: what drives a joint on fades, never its weight g.
+    """Return τ = g + s (τ* - g) - D v - B v_over: the gravity torque g does not fade.
 
-    s is the share of room left on the side that τ* - g pushes to (``below``, ``above``), or of
-    speed, clip((V - |v|) / (FADE V), 0, 1), if that is less and it speeds the joint up. D acts
-    on a joint that moves on in a zone, B [N·m·s/rad] on v_over, its speed
+    s is ``distance_scale`` on the side toward which τ* - g acts (``below``, ``above``), or the
+    velocity scale clip((V - |v|) / (FADE V), 0, 1) if that is smaller and the joint accelerates. D
+    acts on a joint that moves toward a limit in its zone, B [N·m·s/rad] on v_over, its velocity
     beyond V. Efforts [N·m], speed limit V and v [rad/s].
     """
     push = wanted - weight
@@ -108,13 +108,13 @@ def soft_limited_effort(
 MAX_VELOCITY = 100.0
 """Speed [rad/s or m/s] taken where a joint has no velocity limit."""
 MAX_PERIOD = 0.05
-"""Longest time [s] that a change of a command is reckoned over: a host that stood still."""
+"""Longest time [s] for the change of a command, after an interruption of the host."""
 LOWER, UPPER, SPEED, EFFORT = 0, 1, 2, 3
 
 
 @compiled_for(VECTOR, VECTOR, MATRIX, NUMBER)
 def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
-    """Whether any joint is in a zone before a limit (``table`` (4, nv)) or nearly at its speed."""
+    """Return whether any joint is near a position or velocity limit of ``table`` (4, nv)."""
     near = 0
     for i in range(q.size):
         near += q[i] < table[LOWER, i] + zone or q[i] > table[UPPER, i] - zone
@@ -129,7 +129,7 @@ def soft_limit_efforts(
 ) -> None:  # fmt: skip
     """``soft_limited_effort`` of every joint, into ``out`` (nv,).
 
-    D <= m / dt and B <= LARGEST_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
+    D <= m / dt and B <= MAX_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
     is above 1.5 then, however the joints are coupled (column sums); dampers are unstable from 2.
     """
     inverse = solve_spd(M, np.eye(q.size))
@@ -163,8 +163,8 @@ def clamp_efforts(
 class CommandLimiter:
     """Keeps commands within an arm's limits; remembers what was sent last.
 
-    Efforts change by no more than ``max_effort_rate`` limits a second, whatever else is wanted:
-    derating and the soft zone come before. A position goal moves no faster than the velocity
+    Efforts change by no more than ``max_effort_rate`` limits a second, after
+    derating and soft limits. A position goal moves no faster than the velocity
     limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
     """
 
@@ -182,13 +182,13 @@ class CommandLimiter:
         self._apply = {"effort": self._effort, "position": self._position, "velocity": self._speed}
 
     def start(self, value: Vector) -> None:
-        """Go on from ``value`` (nv,), what the motors have now."""
+        """Start from ``value`` (nv,), the present command of the motors."""
         self.last = np.array(value, float)
 
     def apply(
         self, interface: str, wanted: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
     ) -> Vector:
-        """What may be sent instead of ``wanted`` (nv,), dt [s] after the last."""
+        """Return the limited command for ``wanted`` (nv,), dt [s] after the last one."""
         dt = min(max(dt, 0.0), MAX_PERIOD)
         self.last = self._apply[interface](wanted, q, v, temperature, dt)
         return self.last
@@ -219,7 +219,7 @@ class CommandLimiter:
         lower, upper, speed, _ = self.table
         step = speed * dt
         near = np.minimum(np.maximum(wanted, self.last - step), self.last + step)
-        outer = np.minimum(lower, self.last), np.maximum(upper, self.last)  # may be led back
+        outer = np.minimum(lower, self.last), np.maximum(upper, self.last)  # may move back
         held: Vector = np.minimum(np.maximum(near, outer[0]), outer[1])
         return held
 
@@ -233,7 +233,7 @@ class CommandLimiter:
 def soft_limit_velocities(
     wanted: Vector, q: Vector, table: Vector, zone: float, out: Vector
 ) -> None:
-    """v = clip(v*, -s_below V, s_above V), s the share of room left, into ``out`` (nv,)."""
+    """Write v = clip(v*, -s_below V, s_above V), s = ``distance_scale``, into ``out`` (nv,)."""
     for i in range(q.size):
         below = distance_scale(q[i] - table[LOWER, i], zone)
         above = distance_scale(table[UPPER, i] - q[i], zone)

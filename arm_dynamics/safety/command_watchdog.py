@@ -1,6 +1,6 @@
-"""The last look at a command before it is written.
+"""Validation of commands before they are written, and the command time-out.
 
-Which command an arm obeys: the last good one while it is young, else a safe stop.
+An arm executes the last valid command until its time-out, then a controlled stop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNITS = {"effort": "N·m", "voltage": "V", "position": "rad", "velocity": "rad/s
 
 
 class Guard:
-    """Refuses what is not finite, clamps what is beyond the limits, counts both."""
+    """Rejects non-finite commands and clamps those beyond the limits; counts both."""
 
     def __init__(
         self, arm: ArmModel, events: Events, extra_interfaces: Collection[str] = ()
@@ -89,10 +89,10 @@ class Guard:
 
 
 class CommandWatchdog:
-    """Accepts commands, refuses bad ones, and stops the arm when they no longer come.
+    """Accepts commands, rejects invalid ones, and stops the arm when no more arrive.
 
-    A refused command does not renew the watch: the last good one decays as if nothing had
-    arrived. Before the first command the arm is held where it is.
+    A rejected command does not reset the time-out. Before the first command the arm is held at
+    its position.
     """
 
     def __init__(
@@ -122,15 +122,15 @@ class CommandWatchdog:
 
     @property
     def commanded(self) -> bool:
-        """Whether a command is in force."""
+        """Whether a command is active."""
         return self._accepted is not None
 
     def age(self, now: float) -> float:
-        """How long ago [s] the command in force came; 0 without one."""
+        """Return the age [s] of the active command; 0 without one."""
         return 0.0 if self._accepted is None else now - self._since
 
     def submit(self, command: Command, now: float) -> bool:
-        """Take a command that arrived at ``now`` [s]; False when it was refused."""
+        """Accept a command that arrived at ``now`` [s]; return False if it is rejected."""
         try:
             self._accepted = self._guard.check_command(command)
         except CommandRejected:

@@ -1,7 +1,4 @@
-"""How an arm comes to rest when nobody commands it.
-
-How an arm stops: hold its place, damp, come to a rest without stiffness, or let go.
-"""
+"""Stop motions of an arm without commands: controlled, damped, ramped, or held."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from arm_dynamics.model.arm_model import ArmModel
 STOP_TIME = 0.1
 """Time constant [s] at which the velocity decays."""
 RAMP = 0.02
-"""Time [s] over which the last command gives way to the stop."""
+"""Time [s] over which the last command blends into the stop."""
 BANDWIDTH = 20.0
 """Natural frequency [rad/s] that holds the stopping path against model error."""
 MAX_BANDWIDTH = 100.0
@@ -29,7 +26,7 @@ REACTION = 0.8
 LATE = 1.4
 """Factor on the delay: (1 + LATE d) T is the period of a loop as fast, but without delay."""
 STIFFNESS_PER_EFFORT_LIMIT = 0.4
-"""Stiffness per effort limit [1/rad]: a light wrist must hold a load it knows nothing of."""
+"""Stiffness per effort limit [1/rad]: a light wrist must hold an unmodeled payload."""
 
 
 class ControlledStop:
@@ -38,7 +35,7 @@ class ControlledStop:
     Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
     effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
-    short of its limit. A joint that goes where it is told is held at q0.
+    short of its limit. A joint with prescribed motion is held at q0.
     K = w² M_ii, or GRIP of the effort limit where that is more and not
     faster than FASTEST, and no faster than ``max_loop_bandwidth``; D = 1.6 sqrt(K M_ii).
     Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
@@ -121,7 +118,7 @@ RAMP_ENDS = 0.5
 """Time [s] after which a ramped stop has ended: e^-5 of the speed is left."""
 
 SAG = 0.1
-"""Way [rad] that a position servo may stand behind its goal under its load."""
+"""Following error [rad] of a position servo under its load."""
 
 
 class StopMotion(Protocol):
@@ -233,7 +230,7 @@ def make_stop(
 
 
 def stop_damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
-    """D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w the ``max_loop_bandwidth`` of the loop."""
+    """Return D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w = ``max_loop_bandwidth``."""
     M = mass_matrix(arm, state.q)
     found: Vector = np.diag(M) * min(1 / STOP_TIME, max_loop_bandwidth(M, timing))
     return found

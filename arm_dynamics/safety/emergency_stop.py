@@ -22,10 +22,10 @@ class TorqueOffRequest:
         """Ask once, through a bus's ``disable``; those that confirm are done."""
         if self.pending:
             done = frozenset(disable(sorted(self.pending)))
-            self.pending -= done  # looked at anew: more may have been asked for meanwhile
+            self.pending -= done  # read again: other threads may have added requests
 
     def until_confirmed(self, disable: Disable, tries: int) -> None:
-        """Ask up to ``tries`` times at once."""
+        """Send up to ``tries`` requests without a pause."""
         for _ in range(tries):
             self.send(disable)
             if not self.pending:
@@ -37,7 +37,7 @@ class EmergencyStopLatch:
 
     def __init__(self) -> None:
         self.source = ""
-        """Who pressed it first; "" while it is not engaged."""
+        """Source of the first press; "" while it is not engaged."""
         self.seen = False
         """Whether the loop has acted on it."""
         self.press = object()
@@ -58,7 +58,7 @@ class EmergencyStopLatch:
     def release(self, press: object) -> bool:
         """Let go, unless it was pressed again after ``press`` was the newest; whether it did.
 
-        It lets go first and looks then: a press in between latches it anew, one before is seen.
+        It releases first and then compares: a press in between latches it again.
         """
         source, self.source = self.source, ""
         if press is not self.press:
@@ -67,5 +67,5 @@ class EmergencyStopLatch:
 
 
 def motors_with_torque(enabled: Mapping[int, bool | None]) -> frozenset[int]:
-    """Motors that say that they apply torque."""
+    """Return the motors that report torque enabled."""
     return frozenset(id for id, on in enabled.items() if on)

@@ -14,7 +14,7 @@ from typing import Any
 
 Listener = Callable[[str, str], None]
 MAX_MESSAGE_LENGTH = 500
-"""Characters of a message that are kept: it may repeat what somebody sent."""
+"""Characters of a message that are kept: it may contain the input of a client."""
 PERIOD = 1.0
 """Time [s] in which one message of a kind is logged at most, BURST of those in SINGLE."""
 SINGLE = frozenset({"goal_rejected", "goal_aborted", "activation_rejected", "request_rejected"})

@@ -1,4 +1,4 @@
-"""The numbers of an arm's safety; the limits of its joints are the URDF's."""
+"""Safety settings of an arm; the limits of its joints are those of the URDF."""
 
 from __future__ import annotations
 
@@ -10,74 +10,72 @@ from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
 
 POLICIES = ("hold", "damp", "ramp", "disable")
-"""How an arm stops; ``stop_policy`` has the laws."""
+"""Stop motions, see ``controlled_stop.make_stop``."""
 
 _MANY, _LONG = 1e4, 60.0
 PARAMETERS = (
-    Parameter("command_timeout", 0.1, "s", "age of a command that is still obeyed", 1e-3, _LONG),
+    Parameter("command_timeout", 0.1, "s", "largest age of a command", 1e-3, _LONG),
     Parameter(
         "motor_watchdog_timeout",
         0.2,
         "s",
-        "silence after which a motor stops by itself",
+        "time without commands after which a motor stops",
         1e-3,
         _LONG,
     ),
-    Parameter("max_missed_cycles", 5, "1", "cycles that a joint may be silent", 0, _MANY),
+    Parameter("max_missed_cycles", 5, "1", "cycles without feedback of a joint", 0, _MANY),
     Parameter(
-        "feedback_timeout", 0.25, "s", "age of a joint's reading that is still told", 1e-3, _LONG
+        "feedback_timeout", 0.25, "s", "largest age of feedback that is published", 1e-3, _LONG
     ),
-    Parameter("activation_cycles", 3, "1", "whole cycles in a row before torque", 1, _MANY),
-    Parameter("recovery_cycles", 20, "1", "good cycles after which a lost link is back", 1, _MANY),
-    Parameter("reconnect_period", 0.5, "s", "time between two tries to open a lost port", 0, _LONG),
-    Parameter("effort_limit_scale", 1.0, "1", "share of the effort limits", 0, 1, 0),
-    Parameter("velocity_limit_scale", 1.0, "1", "share of the velocity limits", 0, 1, 0),
+    Parameter("activation_cycles", 3, "1", "consecutive complete cycles before torque", 1, _MANY),
+    Parameter("recovery_cycles", 20, "1", "good cycles after which a lost bus recovers", 1, _MANY),
+    Parameter("reconnect_period", 0.5, "s", "time between attempts to open a lost port", 0, _LONG),
+    Parameter("effort_limit_scale", 1.0, "1", "scale of the effort limits", 0, 1, 0),
+    Parameter("velocity_limit_scale", 1.0, "1", "scale of the velocity limits", 0, 1, 0),
     Parameter(
-        "max_effort_rate", 50.0, "1/s", "effort limits that an effort may change by", 0, above=0
+        "max_effort_rate", 50.0, "1/s", "largest change of effort, in effort limits", 0, above=0
     ),
     Parameter(
-        "soft_limit_zone", 0.1, "rad", "way before a position limit where efforts fade", 0, 1
+        "soft_limit_zone", 0.1, "rad", "zone before a position limit where efforts fade", 0, 1
     ),
-    Parameter("position_margin", 0.02, "rad", "way beyond a position limit that trips", 0, 1),
-    Parameter("velocity_margin", 0.25, "1", "share above a velocity limit that trips", 0, 10),
+    Parameter("position_margin", 0.02, "rad", "distance beyond a position limit that trips", 0, 1),
+    Parameter("velocity_margin", 0.25, "1", "fraction above a velocity limit that trips", 0, 10),
     Parameter(
         "derating_temperature",
         60.0,
         "°C",
-        "temperature where efforts begin to be derated",
+        "temperature at which derating starts",
         -50,
         200,
     ),
     Parameter("max_temperature", 75.0, "°C", "temperature that trips", -50, 200),
+    Parameter("derating_min_scale", 0.3, "1", "scale of the effort limit at max_temperature", 0, 1),
+    Parameter("max_following_error", 0.5, "rad", "following error that trips", 0, above=0),
     Parameter(
-        "derating_min_scale", 0.3, "1", "share of the effort limit that is left when hottest", 0, 1
+        "following_error_timeout", 0.3, "s", "time above max_following_error that trips", 0, _LONG
     ),
     Parameter(
-        "max_following_error", 0.5, "rad", "way behind a position goal that trips", 0, above=0
-    ),
-    Parameter("following_error_timeout", 0.3, "s", "how long it may be exceeded", 0, _LONG),
-    Parameter(
-        "max_effort_reversals", 8, "1", "turns of an effort, end to end in 1 s, that trip", 2, _MANY
+        "max_effort_reversals", 8, "1", "full-scale effort reversals in 1 s that trip", 2, _MANY
     ),
     Parameter(
-        "activation_max_velocity", 0.5, "rad/s", "speed of a joint that is taken up", 0, above=0
+        "activation_max_velocity", 0.5, "rad/s", "largest velocity at activation", 0, above=0
     ),
     Parameter(
         "limit_recovery_margin",
         0.2,
         "rad",
-        "way beyond a position limit that may be led back",
+        "distance beyond a limit allowed at activation",
         0,
         1,
     ),
-    Parameter("activation_max_motion", 0.02, "rad", "motion by torque on that trips", 0, 1, 0),
+    Parameter("activation_max_motion", 0.02, "rad", "motion during activation that trips", 0, 1, 0),
 )
-"""Every number, its default and its range, as nodes declare them."""
+"""All numbers with default and range; nodes declare them as ROS parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SafetySettings:
-    """Checked numbers, one a name of PARAMETERS, and the stop ``stop_policy``.
+    """Checked safety settings: the numbers of PARAMETERS, and ``stop_policy``.
 
     Raises InvalidValue for a number out of its range and for derating without a range,
     UnknownName for another policy than POLICIES.
@@ -124,7 +122,7 @@ class SafetySettings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> SafetySettings:
-        """Settings by name, as a parameter file has them; raises UnknownName for others."""
+        """Return settings from the names of a parameter file; raises UnknownName for others."""
         known = tuple(field.name for field in fields(cls))
         for name in given:
             if name not in known:

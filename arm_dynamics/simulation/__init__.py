@@ -98,13 +98,13 @@ _MODULES = {
 }
 
 __all__ = [
+    "INTEGRATORS",
     "Actuator",
     "ActuatorState",
     "DataSheet",
     "DcMotor",
     "Dynamechs",
     "EquationsOfMotion",
-    "INTEGRATORS",
     "Ideal",
     "Inconsistency",
     "Integrator",

@@ -1,4 +1,4 @@
-"""Where the actuators' own states are: in the vector z, in the compiled laws, in a step's order."""
+"""Layout of the actuator states: in the vector z, in compiled code, in the order of a step."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from arm_dynamics.model.arm_model import ArmModel
 
 
 def actuator_state_slices(arm: ArmModel) -> list[slice]:
-    """Where in z each joint's own states are."""
+    """Return the slice of z with the actuator states of each joint."""
     ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
     return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def compiled_state_entries(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
-    """Entries of z that the compiled laws keep, with the slot and the joint of each."""
+    """Return the entries of z that compiled code holds, with the slot and the joint of each."""
     own = actuator_state_slices(arm)
     found = [
         (k, slot, i)
@@ -27,7 +27,7 @@ def compiled_state_entries(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]
 
 
 def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
-    """Entries of z by group, in order; those of prescribed joints move with the joint."""
+    """Return the entries of z by group, in order; without those of prescribed joints."""
     every = [(s.group, a.prescribes_motion) for a in arm.actuators for s in a.states]
     numbers = sorted({group for group, prescribed in every if not prescribed})
     return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)

@@ -21,7 +21,7 @@ One call:
 
 Artefacts that the product's own step does not have: the torque of the joint limits counts twice;
 step 2 acts with zero friction too, so that each reversal stops the joint for one call; the stiction
-test leaves out gravity and inertial reactions, so that a joint may lock in free fall (at zero
+test omits gravity and inertial reactions, so that a joint may lock in free fall (at zero
 voltage R5 of five_dof locks in call 18 and stays). R5 has no limits in the publication:
 ``published_arm`` removes them, ``load_arm("five_dof")`` has them in this mode too.
 
@@ -277,7 +277,7 @@ def objective(
     for _ in range(calls):
         plant.call(dt)
         error = published_control_step(x)
-        if not error <= LOST_ERROR:  # also when it is no number any more
+        if not error <= LOST_ERROR:  # also when it is NaN
             return LOST
         total += error
     return total

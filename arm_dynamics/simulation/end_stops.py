@@ -1,4 +1,4 @@
-"""Joint stops as damped springs."""
+"""End stops of the joints as damped springs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arm_dynamics.core.compiled_math import compiled, where
 def end_stop_effort(
     q: float, v: float, lower: float, upper: float, stiffness: float, damping: float
 ) -> float:
-    """Effort of a damped spring beyond a limit, zero between the limits.
+    """Return the effort of a damped spring beyond a limit, zero between the limits.
 
     tau = k (lower - q) - b v  below, tau = k (upper - q) - b v  above.
 

@@ -1,7 +1,4 @@
-"""What acts on the joints at one instant, term by term.
-
-The arm's equations of motion under one command, as the integrators ask for them.
-"""
+"""Equations of motion of an arm under one command, and their terms at one instant."""
 
 from __future__ import annotations
 
@@ -30,11 +27,14 @@ from arm_dynamics.simulation.friction import force_response, viscous_effort
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointEfforts:
-    """M(q) v̇ + C(q, v) v + g(q) = applied + viscous + stop + dry,  -forward <= dry <= backward.
+    """Generalized efforts, each (nv,) [N·m], read-only.
 
-    Each (nv,) [N·m], read-only. ``computed`` is what the command asks of the actuators, before
-    supply, current, temperature and gear limit it; ``applied`` is what they give. ``dry_friction_forward``
-    and ``dry_friction_backward`` are the largest dry friction against forward and against backward motion.
+    M(q) v̇ + C(q, v) v + g(q) = applied + viscous + stop + dry,
+    -dry_friction_forward <= dry <= dry_friction_backward.
+
+    ``computed`` is the effort of the command before supply, current, temperature and gear limit
+    it; ``applied`` is the effort of the actuators. ``dry_friction_forward`` and
+    ``dry_friction_backward`` are the largest dry friction against forward and backward motion.
     """
 
     computed: Vector
@@ -47,7 +47,7 @@ class JointEfforts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotorValues:
-    """Voltage [V] and temperature [°C] of each motor, (nv,) each; NaN where it has none."""
+    """Voltage [V] and temperature [°C] of each motor, (nv,) each; NaN where undefined."""
 
     voltage: Vector
     temperature: Vector
@@ -86,18 +86,18 @@ class EquationsOfMotion:
 
     @property
     def effort(self) -> Vector:
-        """The actuators' effort (nv,) [N·m] as last evaluated."""
+        """Effort of the actuators (nv,) [N·m] as last evaluated."""
         effort: Vector = self._effort.copy()
         return effort
 
     def set_command(self, command: Command) -> None:
-        """From here on the command is this one."""
+        """Set the command for all later evaluations."""
         self._interfaces = [a.resolve_interface(command.interface) for a in self.arm.actuators]
         self._rows[row.COMMAND] = command.value
-        self._rows[row.BY_VOLTAGE] = [taken == "voltage" for taken in self._interfaces]
+        self._rows[row.BY_VOLTAGE] = [name == "voltage" for name in self._interfaces]
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
-        """v̇ (nv,) [rad/s²], dry friction apart; Featherstone's articulated-body algorithm."""
+        """Return v̇ (nv,) [rad/s²] without dry friction, by the articulated-body algorithm."""
         self._drive(q, v, z)
         if self.prescribed:
             return self._constrained(q, v)
@@ -105,7 +105,7 @@ class EquationsOfMotion:
         return a
 
     def implicit_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
-        """(M + dt D)⁻¹ M v̇: with what currents relaxed over dt brake, D, taken at the new speed."""
+        """Return (M + dt D)⁻¹ M v̇: the damping D of the winding currents acts at the new speed."""
         self._drive(q, v, z)
         _, winding = self.step_damping(q, v, z, dt)
         if self.prescribed:
@@ -115,7 +115,7 @@ class EquationsOfMotion:
         return a
 
     def step_damping(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
-        """-∂tau/∂v (nv,) [N·m·s/rad] within a step: of everything, of winding currents alone."""
+        """Return -∂τ/∂v (nv,) [N·m·s/rad] within a step: in total, and of winding currents."""
         self._load(q, v, z)
         x = self._rows
         x[row.BRAKING] = 0.0
@@ -125,7 +125,7 @@ class EquationsOfMotion:
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
     def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """``steps`` times v += dt a(q, v), q += dt v, in place, for a ``plain`` motion.
+        """Repeat v += dt a(q, v), q += dt v ``steps`` times, in place, for ``plain`` equations.
 
         Returns whether q and v were finite and still are.
         """
@@ -137,7 +137,7 @@ class EquationsOfMotion:
         return row.kick_drift_end(x, pin.aba(*dynamics), dt, q, v)
 
     def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """λ and n of the actuators' own states, (na,) each."""
+        """Return λ and n of ż = n - λ z, (na,) each."""
         self._load(q, v, z)
         row.joint_act_dot_terms(self._rows)
         self._decay, source = np.zeros(z.size), np.zeros(z.size)
@@ -149,12 +149,12 @@ class EquationsOfMotion:
         return decay, source
 
     def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
+        """Return the largest dry friction (nv,) [N·m] against forward and backward motion."""
         self._drive(q, v, z)  # the gear's loss depends on the effort
         return self.dry_friction_bounds_at(v)
 
     def dry_friction_bounds_at(self, speed: Vector) -> tuple[Vector, Vector]:
-        """As ``dry_friction_bounds``, at ``speed`` (nv,) and with the efforts as last evaluated."""
+        """Return ``dry_friction_bounds`` at ``speed`` (nv,), with the efforts last evaluated."""
         x = self._rows
         x[row.V] = speed
         x[row.FORWARD] = x[row.BACKWARD] = 0.0
@@ -168,14 +168,14 @@ class EquationsOfMotion:
         return x[row.FORWARD].copy(), x[row.BACKWARD].copy()
 
     def inverse_mass(self, q: Vector) -> Vector:
-        """M(q)⁻¹ (nv, nv), of the joints that forces move; 1 on the others' diagonal."""
+        """Return M(q)⁻¹ (nv, nv) of the joints without prescribed motion; 1 for the others."""
         nothing = np.zeros(self.arm.nv)
         return self.force_response(q, nothing, nothing, (1.0,), 0.0)
 
     def force_response(
         self, q: Vector, implicit: Vector, braking: Vector, terms: Sequence[float], dt: float
     ) -> Vector:
-        """``friction.force_response`` of the joints that forces move; 1 on the others' diagonal."""
+        """Return ``friction.force_response`` as ``inverse_mass``; 1 for prescribed joints."""
         mass, f = mass_matrix(self.arm, q), self._free
         if not self.prescribed:
             return force_response(mass, implicit, braking, terms, dt)
@@ -185,11 +185,11 @@ class EquationsOfMotion:
         return response
 
     def set_end_stops(self, lower: Vector, upper: Vector) -> None:
-        """Let the stops' springs begin at other positions than the joints' limits, (nv,) each."""
+        """Set the positions (nv,) at which the end stops begin, instead of the joint limits."""
         self._rows[row.LOWER], self._rows[row.UPPER] = lower, upper
 
     def apply_internal_friction(self, before: Vector, z: Vector, dt: float) -> None:
-        """Dry friction over dt [s] on actuators' own states, z ``before`` the step; in place."""
+        """Apply dry friction over dt [s] to z, in place; ``before`` is z before the step."""
         x = self._flat
         x[self._act], x[self._before] = z[self._kept], before[self._kept]
         row.apply_rotor_friction(self._rows, dt)
@@ -200,7 +200,7 @@ class EquationsOfMotion:
                 z[own] = actuator.apply_internal_friction(before[own], z[own], self._decay[own], dt)
 
     def efforts(self, q: Vector, v: Vector, z: Vector) -> JointEfforts:
-        """What acts on the joints in this state."""
+        """Return the efforts on the joints in this state."""
         self.acceleration(q, v, z)
         x = self._rows
         applied = x[row.EFFORT].copy()
@@ -224,7 +224,7 @@ class EquationsOfMotion:
         return MotorValues(as_readonly(voltage), as_readonly(temperature))
 
     def step_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
-        """Set off the joints that go where they are told; return where they end (np,).
+        """Start the joints with prescribed motion; return their positions at the end (np,).
 
         v_p = (q_p⁺ - q_p) / dt, and the others get the jump's impulse: M_ff Δv_f = -M_fp Δv_p.
         """
@@ -255,7 +255,7 @@ class EquationsOfMotion:
         return a
 
     def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
-        """Fill in the efforts of actuators, friction and stops."""
+        """Evaluate the efforts of actuators, friction and end stops."""
         self._load(q, v, z)
         for i in self._given:
             self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(*self._asked(i, z))
@@ -268,12 +268,12 @@ class EquationsOfMotion:
 
     def _asked(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows
-        told = float(x[row.COMMAND, i])
-        return self._interfaces[i], told, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+        command = float(x[row.COMMAND, i])
+        return self._interfaces[i], command, float(self._q[i]), float(self._v[i]), z[self._own[i]]
 
 
 def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
-    """Return ``command``, checked; raises CommandRefused, or UnknownName naming the joint."""
+    """Return ``command``, checked; raises CommandRejected, or UnknownName with the joint."""
     given = require_command(command)
     for actuator in arm.actuators:
         if actuator.resolve_interface(given.interface) not in actuator.interfaces:
@@ -283,7 +283,7 @@ def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
 
 
 def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:
-    """Joints that go where they are told, the others, and which of these rub."""
+    """Return the joints with prescribed motion, the others, and a mask of dry friction."""
     prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes_motion]
     free = [i for i, a in enumerate(arm.actuators) if not a.prescribes_motion]
     dry_friction_joints = np.zeros(arm.nv, dtype=bool)

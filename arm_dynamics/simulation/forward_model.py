@@ -1,10 +1,8 @@
-"""An arm's whole state as one flat vector, for whoever wants numbers alone.
+"""One time step as a pure function: state vector and commands in, next state vector out.
 
-q (n), q̇ (n), q̈ (n), tool x y z (3), then (stiction flag, previous velocity) of each joint
-(2n), then the actuators' own states where the arm has any (na): 5n + 3 + na numbers, in rad,
-rad/s, rad/s², m.
-
-The arm as one pure function: state vector and commands in, next state vector out.
+The state vector has 5n + 3 + na entries in rad, rad/s, rad/s² and m: q (n), q̇ (n), q̈ (n), tool
+x y z (3), then (stiction flag, previous velocity) of each joint (2n), then the actuator states
+(na).
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float
+from arm_dynamics.core.arrays import BoolArray, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State, require_state
 from arm_dynamics.dynamics.kinematics import tool_position
@@ -29,7 +27,7 @@ from arm_dynamics.simulation.plant import Plant
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateVectorParts:
-    """What a state vector is made of, read-only; ``stiction`` is 1 where a joint sticks, else 0."""
+    """Parts of a state vector, read-only; ``stiction`` is 1 where a joint sticks, else 0."""
 
     q: Vector
     v: Vector
@@ -41,12 +39,12 @@ class StateVectorParts:
 
 
 def state_vector_size(arm: ArmModel) -> int:
-    """Length of the arm's state vector, 5n + 3 + na."""
+    """Return the length of the state vector, 5n + 3 + na."""
     return 5 * arm.nv + 3 + arm.na
 
 
 def entry_names(arm: ArmModel) -> tuple[str, ...]:
-    """What each entry is: "q[R1]" ..., "tool x" ..., "stiction[R1]", "previous v[R1]" ..."""
+    """Return the entries' names: "q[R1]" ..., "tool x" ..., "stiction[R1]" ..."""
     joints = arm.joint_names
     motion = [f"{letter}[{joint}]" for letter in ("q", "v", "a") for joint in joints]
     tool = [f"tool {axis}" for axis in "xyz"]
@@ -56,10 +54,10 @@ def entry_names(arm: ArmModel) -> tuple[str, ...]:
 
 @requires_arm
 def split_state_vector(arm: ArmModel, vector: ArrayLike) -> StateVectorParts:
-    """The parts of a state vector.
+    """Return the parts of a state vector.
 
-    Raises InvalidValue for a wrong length, saying of what the right one is made, and for an
-    entry that is not finite, naming it.
+    Raises InvalidValue for a wrong length, with the expected composition, and for a non-finite
+    entry, with its name.
     """
     x, n = _checked(arm, vector), arm.nv
     memory = x[3 * n + 3 : 5 * n + 3]
@@ -70,18 +68,18 @@ def split_state_vector(arm: ArmModel, vector: ArrayLike) -> StateVectorParts:
 
 
 def join_state_vector(arm: ArmModel, parts: StateVectorParts) -> Vector:
-    """The state vector (5n + 3 + na,) of its parts, read-only."""
+    """Return the state vector (5n + 3 + na,) of its parts, read-only."""
     memory = np.column_stack((parts.stiction, parts.previous)).ravel()
     return as_readonly(np.concatenate((parts.q, parts.v, parts.a, parts.tool, memory, parts.act)))
 
 
 @requires_arm
 def pack_state(arm: ArmModel, state: State) -> Vector:
-    """The state vector (5n + 3 + na,) of an arm's state, read-only.
+    """Return the state vector (5n + 3 + na,) of an arm's state, read-only.
 
-    Nothing was there before: the acceleration is 0, no joint sticks, the previous velocity is
-    the present one. A state without the actuators' own states gets those at rest there. Raises
-    InvalidValue for a wrong number of joints or actuator states and for one that is not finite.
+    The acceleration is 0, no joint sticks, and the previous velocity is the present one. Without
+    ``state.act`` the actuator states are those at rest in this configuration. Raises InvalidValue
+    for a wrong number of joints or actuator states and for a non-finite entry.
     """
     n, state = arm.nv, require_state(state)
     if state.q.size != n or state.v.size != n or state.act.size not in (0, arm.na):
@@ -94,7 +92,7 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
     parts = StateVectorParts(state.q, state.v, still, tool, still, state.v, act)
     split_state_vector(
         arm, join_state_vector(arm, parts)
-    )  # every entry is looked at before the tool is
+    )  # checks every entry before the tool position is computed
     return join_state_vector(
         arm,
         StateVectorParts(state.q, state.v, still, tool_position(arm, state.q), still, state.v, act),
@@ -103,9 +101,9 @@ def pack_state(arm: ArmModel, state: State) -> Vector:
 
 @requires_arm
 def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
-    """The arm's state at ``time`` [s] from a state vector (5n + 3 + na,).
+    """Return the arm's state at ``time`` [s] from a state vector (5n + 3 + na,).
 
-    The applied effort is not in the vector: it is unknown (NaN). Raises InvalidValue as
+    The applied effort is not in the vector and becomes NaN. Raises InvalidValue as
     ``split_state_vector`` does.
     """
     parts = split_state_vector(arm, vector)
@@ -132,24 +130,25 @@ def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
 
 
 def _composition(arm: ArmModel) -> str:
-    n, own = arm.nv, f" + {arm.na} states of the actuators" if arm.na else ""
+    n, own = arm.nv, f" + {arm.na} actuator states" if arm.na else ""
     return (
-        f"({state_vector_size(arm)},) expected for arm '{arm.name}': {n} positions + {n} velocities + {n}"
-        f" accelerations + 3 of the tool + 2 · {n} (stiction flag, previous velocity){own}"
+        f"({state_vector_size(arm)},) expected for arm '{arm.name}': {n} positions +"
+        f" {n} velocities + {n} accelerations + 3 of the tool +"
+        f" 2 · {n} (stiction flag, previous velocity){own}"
     )
 
 
 __all__ = ["COMPATIBILITY", "forward_model", "pack_state", "unpack_state"]
 
 COMPATIBILITY = ("dynamechs",)
-"""Published programs whose step can be had instead, artefacts included."""
+"""Published programs whose step is available instead, artifacts included."""
 INTEGRATOR = "semi_implicit_euler"
 PLANT_CAPACITY = 8
 """Plants that each thread keeps for its next call."""
 
 
 class _Plants(threading.local):
-    """This thread's plants: they hold scratch memory, which no two threads may share."""
+    """Plants of one thread: their scratch memory must not be used by two threads."""
 
     def __init__(self) -> None:
         self.of = lru_cache(maxsize=PLANT_CAPACITY)(Plant)
@@ -170,23 +169,46 @@ def forward_model(
     interface: str = "voltage",
     compatibility: str | None = None,
 ) -> Vector:
-    """The state vector after one time step: x⁺ = f(x, u, dt), read-only; inputs stay untouched.
+    """Return the state vector after one time step, x⁺ = f(x, u, dt), read-only.
 
-    ``state`` is the flat vector (5n + 3 + na,) of this module, ``voltages``
-    (n,) one command a joint on ``interface``: "voltage" [V] or "effort" [N·m]; dt [s].
-    Calling it again and again is what ``Simulation`` does, bit for bit, for every integration
-    ``integrator``. In the result q̈ = (q̇⁺ - q̇) / dt is the acceleration of the step just taken, the
-    stiction flag is 1 where dry friction holds the joint at rest, and the previous velocity is
-    the one that came in; none of the three is read.
+    Repeated calls give what ``Simulation`` gives, bit for bit, with every integrator. In the
+    result q̈ = (q̇⁺ - q̇) / dt is the acceleration of the step just taken, the stiction flag is 1
+    where dry friction holds the joint at rest, and the previous velocity is that of ``state``;
+    none of the three is an input.
 
-    ``compatibility="dynamechs"`` takes the published step instead, as
-    ``arm_dynamics.simulation.dynamechs`` states it: it reads all three, knows voltages only and
-    has its own method.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    state : ArrayLike, shape (5n + 3 + na,)
+        State vector of this module; not changed.
+    voltages : ArrayLike, shape (n,)
+        Commands on ``interface``.
+    dt : float
+        Time step [s].
+    integrator : str
+        Name of the integrator.
+    interface : str
+        "voltage" [V] or "effort" [N·m].
+    compatibility : str, optional
+        "dynamechs": the published step of ``arm_dynamics.simulation.dynamechs``, which reads all
+        three entries named above, accepts voltages only and has its own integrator.
 
-    Raises InvalidValue for a vector of a wrong length or with an entry that is not finite, a dt
-    that is not positive, and a motion that leaves the finite numbers; CommandRefused for a wrong
-    number of voltages or one that is not finite; UnknownName for a method, interface or
-    compatibility that does not exist.
+    Returns
+    -------
+    Vector, shape (5n + 3 + na,)
+        The next state vector.
+
+    Raises
+    ------
+    InvalidValue
+        For a vector of a wrong length or with a non-finite entry, a dt that is not positive, and
+        a simulation that diverges.
+    CommandRejected
+        For a wrong number of voltages or a non-finite one.
+    UnknownName
+        For an integrator, interface or compatibility that does not exist.
+
     """
     before = split_state_vector(arm, state)
     dt = check_float("dt [s]", dt, above=0)
@@ -198,8 +220,8 @@ def forward_model(
         raise UnknownName("compatibility", compatibility, COMPATIBILITY)
     if (integrator, interface) != (INTEGRATOR, "voltage"):
         raise InvalidValue(
-            f"compatibility '{compatibility}' takes voltages and has its own method;"
-            f" method '{integrator}' with interface '{interface}' given: leave both out"
+            f"compatibility '{compatibility}': integrator = '{integrator}', interface ="
+            f" '{interface}'; expected neither: it takes voltages and has its own integrator"
         )
     return _published_step(arm, before, command.value, dt)
 
@@ -209,7 +231,7 @@ def _step(
 ) -> Vector:
     start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
     after = _plants.of(arm, integrator).step(start, command, dt)
-    held = _rubbing(arm) & (after.v == 0.0)
+    held = _has_dry_friction(arm) & (after.v == 0.0)
     a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
     return join_state_vector(
         arm, StateVectorParts(after.q, after.v, a, tool, held, before.v, after.act)
@@ -217,8 +239,8 @@ def _step(
 
 
 @lru_cache(maxsize=PLANT_CAPACITY)
-def _rubbing(arm: ArmModel) -> NDArray[np.bool_]:
-    """Which joints feel dry friction (nv,)."""
+def _has_dry_friction(arm: ArmModel) -> BoolArray:
+    """Return which joints have dry friction (nv,)."""
     pairs = zip(arm.joints, arm.actuators, strict=True)
     return np.array([joint.friction > 0 or actuator.has_dry_friction for joint, actuator in pairs])
 
@@ -228,7 +250,7 @@ def _published_step(arm: ArmModel, before: StateVectorParts, voltages: Vector, d
         before.q, before.v, before.a, before.stiction, before.previous, voltages, dt
     )
     if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
-        raise InvalidValue(f"the motion left the finite numbers with dt = {dt:g} s: use a smaller")
+        raise InvalidValue(f"simulation diverged (dynamechs, dt = {dt:g} s); reduce dt")
     return join_state_vector(
         arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
     )

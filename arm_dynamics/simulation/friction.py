@@ -15,32 +15,32 @@ TOLERANCE = 1e-14
 
 @compiled
 def viscous_effort(v: float, coefficient: float) -> float:
-    """tau = -b v; v [rad/s], b [N·m·s/rad], returns [N·m]."""
+    """Return τ = -b v [N·m]; v [rad/s], b [N·m·s/rad]."""
     return -coefficient * v
 
 
 @compiled
 def stribeck_friction(v: float, coulomb: float, stiction: float, stribeck: float) -> float:
-    """Dry friction [N·m] at speed v: f = fc + (fs - fc) exp(-(v / vs)²), fs where at rest.
+    """Return the dry friction [N·m] at speed v: f = fc + (fs - fc) exp(-(v / vs)²), fs at rest.
 
     v, vs [rad/s]; coulomb fc, stiction fs [N·m], taken as at least fc.
     Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, Automatica 30 (1994), the
     general kinetic friction model with exponent 2.
     """
-    share = v / stribeck
-    return coulomb + maximum(stiction - coulomb, 0.0) * exp(-share * share)
+    ratio = v / stribeck
+    return coulomb + maximum(stiction - coulomb, 0.0) * exp(-ratio * ratio)
 
 
 def force_response(
     mass: Vector, implicit: Vector, braking: Vector, terms: Sequence[float], dt: float
 ) -> Vector:
-    """W (nv, nv): the velocity that a constant force over one step gives, per impulse.
+    """Return W (nv, nv), the change of velocity in one step per impulse of a constant force.
 
     W = p(-dt M'⁻¹ B) M'⁻¹,  M' = M + dt diag(implicit),  p(x) = Σ terms[k] x^k.
 
-    M⁻¹ for a step without damping. With damping B = diag(braking) [N·m·s/rad] a method's own W
-    is what makes a joint break away at exactly its break-away effort: the step brakes the
-    motion that friction holds, and friction must not be asked for that part again.
+    W = M⁻¹ for a step without damping. With damping B = diag(braking) [N·m·s/rad] W of the
+    integrator makes a joint break away at exactly its breakaway effort: the step already damps
+    the motion that friction prevents, and friction must not count that part twice.
     """
     inverse = np.array(np.linalg.inv(mass + dt * np.diag(implicit)), dtype=float)
     x: Vector = -dt * inverse * braking
@@ -54,7 +54,7 @@ def force_response(
 def velocity_after_dry_friction(
     v: Vector, inverse_mass: Vector, forward: Vector, backward: Vector
 ) -> Vector:
-    """Velocity after dry friction took what it may in one step.
+    """Return the velocity after the impulse of dry friction in one step.
 
     v+ = v + W λ,  -f_i dt <= λ_i <= b_i dt,  λ_i = -f_i dt where v+_i > 0, b_i dt where < 0,
 
@@ -74,8 +74,8 @@ def velocity_after_dry_friction(
     for _ in range(SWEEPS):
         largest = 0.0
         for i in range(size):
-            wanted = impulse[i] - after[i] / inverse_mass[i, i]
-            change = clip(wanted, -forward[i], backward[i]) - impulse[i]
+            stopping = impulse[i] - after[i] / inverse_mass[i, i]
+            change = clip(stopping, -forward[i], backward[i]) - impulse[i]
             impulse[i] += change
             for j in range(size):
                 after[j] += inverse_mass[j, i] * change

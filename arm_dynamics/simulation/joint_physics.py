@@ -1,7 +1,7 @@
-"""All forces of the joints, motors, friction and stops, for one arm in one compiled call.
+"""Efforts of all motors, friction and end stops of an arm in one compiled call.
 
-Everything lives in one array of rows, one column a joint: passing one array to compiled code
-costs a tenth of passing twelve. The rows' order is this module's alone.
+One array holds everything, one column per joint: passing one array to compiled code costs a tenth
+of passing twelve. Only this module defines the order of the rows.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from arm_dynamics.simulation.integrators.euler_and_verlet import kick_drift
 
 Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
 ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
-"""First of four rows each: own states z of an actuator, λ and n of ż = n - λ z, z before a step."""
+"""First of four rows each: actuator states z, λ and n of ż = n - λ z, z before a step."""
 BRAKING, WINDING = 24, 25
-"""-∂tau/∂v within a step, of everything and of winding currents alone."""
+"""-∂τ/∂v within a step, in total and of winding currents only."""
 LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(26, 34)
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
-"""Rows of what ``end_stop_effort`` takes, in its order."""
+"""Rows of the arguments of ``end_stop_effort``, in its order."""
 SLOTS = 4
 ROWS = CONSTANTS + 25
 
@@ -46,7 +46,7 @@ ROWS = CONSTANTS + 25
 def pack_joint_table(
     joints: Sequence[Joint], actuators: Sequence[Actuator], dtype: type[Any] = float
 ) -> Vector:
-    """Array (ROWS, nv) with every constant of the joints and their actuators filled in."""
+    """Return an array (ROWS, nv) with all constants of the joints and their actuators."""
     rows = np.zeros((ROWS, len(joints)), dtype)
     for i, (joint, actuator) in enumerate(zip(joints, actuators, strict=True)):
         rows[LOWER, i], rows[UPPER, i] = joint.lower, joint.upper
@@ -65,8 +65,8 @@ def joint_efforts(x: Vector) -> None:
 
     tau_i = actuator_i(command_i, v_i, z_i) - b_i v_i + stop_i(q_i, v_i)
 
-    x (ROWS, nv), changed in place. Actuators without a compiled law (kernel 0) have their
-    EFFORT filled in beforehand.
+    x (ROWS, nv), changed in place. The EFFORT of actuators without a kernel
+    (kernel 0) must be filled in before.
     """
     for i in range(x.shape[1]):
         q, v, kernel, c = x[Q, i], x[V, i], x[KERNEL, i], x[CONSTANTS:, i]
@@ -82,7 +82,7 @@ def joint_efforts(x: Vector) -> None:
 
 @compiled
 def set_state_and_evaluate(x: Vector, q: Vector, v: Vector) -> bool:
-    """Q = q, V = v, then ``joint_efforts``; whether q and v (nv,) are finite."""
+    """Set Q = q, V = v, then ``joint_efforts``; return whether q and v (nv,) are finite."""
     for i in range(q.size):  # slices would bring three seconds of compilation
         x[Q, i], x[V, i] = q[i], v[i]
     joint_efforts(x)
@@ -91,14 +91,14 @@ def set_state_and_evaluate(x: Vector, q: Vector, v: Vector) -> bool:
 
 @compiled
 def kick_drift_drive(x: Vector, a: Vector, dt: float) -> None:
-    """V += dt a, Q += dt V, then ``joint_efforts``: what lies between two calls of a dynamics."""
+    """Apply V += dt a, Q += dt V, then ``joint_efforts``: one step between two accelerations."""
     kick_drift(x[Q], x[V], a, dt)
     joint_efforts(x)
 
 
 @compiled
 def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
-    """V += dt a, Q += dt V, into q and v (nv,); whether these are finite."""
+    """Write V + dt a and Q + dt V⁺ into v and q (nv,); return whether these are finite."""
     for i in range(q.size):
         q[i], v[i] = x[Q, i], x[V, i]
     kick_drift(q, v, a, dt)
@@ -107,7 +107,7 @@ def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> boo
 
 @compiled
 def joint_act_dot_terms(x: Vector) -> None:
-    """Fill RATE and SOURCE of the actuators' own states from V, ACT and COMMAND."""
+    """Fill RATE and SOURCE of the actuator states from V, ACT and COMMAND."""
     for i in range(x.shape[1]):
         if x[KERNEL, i] == 2:
             by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
@@ -120,7 +120,7 @@ def joint_act_dot_terms(x: Vector) -> None:
 def joint_step_damping(x: Vector, dt: float) -> None:
     """Fill BRAKING and WINDING for a step of dt [s] from Q, V, ACT and COMMAND.
 
-    Actuators without a compiled law have their BRAKING filled in beforehand.
+    The BRAKING of actuators without a kernel must be filled in before.
     """
     for i in range(x.shape[1]):
         q, v, motor, winding = x[Q, i], x[V, i], x[BRAKING, i], 0.0
@@ -137,9 +137,9 @@ def joint_step_damping(x: Vector, dt: float) -> None:
 
 @compiled
 def joint_dry_friction(x: Vector) -> None:
-    """Fill FORWARD and BACKWARD, the largest dry friction each way, from V and EFFORT.
+    """Fill FORWARD and BACKWARD, the largest dry friction, from V and EFFORT.
 
-    Actuators without a compiled law have theirs filled in beforehand; the joint's is added.
+    Those of actuators without a kernel must be filled in before; the joint's is added.
     """
     for i in range(x.shape[1]):
         if x[KERNEL, i] == 2:
@@ -152,7 +152,7 @@ def joint_dry_friction(x: Vector) -> None:
 
 @compiled
 def apply_rotor_friction(x: Vector, dt: float) -> None:
-    """Dry friction on rotors that gear play parts from their joints: ACT after dt [s].
+    """Apply dry friction over dt [s] to ACT of rotors behind backlash.
 
     From ACT after the smooth step, BEFORE at its start and RATE as last filled in.
     """

@@ -1,7 +1,4 @@
-"""The arm and its motors, linear about a pose: what small motions do.
-
-Poses at rest: what holds them.
-"""
+"""Linearization of an arm with its motors, and equilibria."""
 
 from __future__ import annotations
 
@@ -22,15 +19,15 @@ from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion, check
 from arm_dynamics.simulation.friction import viscous_effort
 
 STEP = 2.0**-17
-"""Relative step of the central differences through motor laws: these are piecewise smooth
-functions of one joint's numbers, most of them linear, so that 1e-10 is left of the error."""
+"""Relative step of the central differences of motor equations. These are piecewise smooth
+functions of one joint's numbers, most of them linear; the error is about 1e-10."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
     """δẏ = A δy + B δu, y = (q, v, z); with ``dt`` δy⁺ = A δy + B δu instead.
 
-    A (n, n) and B (n, nv), n = 2 nv + na; ``decay`` (na,) is λ of the own states [1/s].
+    A (n, n) and B (n, nv), n = 2 nv + na; ``decay`` (na,) is λ of the actuator states [1/s].
     """
 
     arm: ArmModel
@@ -44,17 +41,40 @@ class Linearization:
 def linearize(
     arm: ArmModel, state: State, command: Command, dt: float | None = None
 ) -> Linearization:
-    """A = ∂f/∂y and B = ∂f/∂u of ẏ = f(y, u), dry friction and stops apart.
+    """Return A = ∂f/∂y and B = ∂f/∂u of ẏ = f(y, u) without dry friction and end stops.
 
-    v̇ = ABA(q, v, τ(v, z, u)):  ∂v̇/∂x = ∂ABA/∂x + M⁻¹ ∂τ/∂x, x any of q, v, z, u. The first is
-    analytical; motors' slopes are central differences of scalar laws. With ``dt`` [s] the exact
-    step under a held command: exp([A B; 0 0] dt). State without own states: these at rest.
+    v̇ = ABA(q, v, τ(v, z, u)):  ∂v̇/∂x = ∂ABA/∂x + M⁻¹ ∂τ/∂x, x any of q, v, z, u. The first term
+    is analytical; the derivatives of the motors are central differences.
 
-    Raises InvalidValue for an arm with joints that their actuators place, for a state or command
-    of a wrong size or with an entry that is not finite, and for a dt that is not positive;
-    UnknownName for an interface that a joint does not take.
-    Sources: J. Carpentier and N. Mansard, RSS XIV (2018), for the derivatives of ABA; C. Van
-    Loan, IEEE Trans. Automatic Control 23 (1978), for the step.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    state : State
+        State (q, v, act); without act the actuator states at rest.
+    command : Command
+        Constant command.
+    dt : float, optional
+        With dt [s] the exact step under a constant command, exp([A B; 0 0] dt).
+
+    Returns
+    -------
+    Linearization
+        A (n, n) and B (n, nv), n = 2 nv + na.
+
+    Raises
+    ------
+    InvalidValue
+        For an arm with prescribed motion, a state or command of a wrong size or with a non-finite
+        entry, and a dt that is not positive.
+    UnknownName
+        For an interface that a joint does not accept.
+
+    References
+    ----------
+    J. Carpentier and N. Mansard, RSS XIV (2018), for the derivatives of ABA; C. Van Loan, IEEE
+    Trans. Automatic Control 23 (1978), for the step.
+
     """
     motion = smooth_dynamics(arm)
     command, state = check_command_interfaces(arm, command), require_state(state)
@@ -68,12 +88,12 @@ def linearize(
     if dt is not None:
         A, B = zero_order_hold(A, B, dt)
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
-        raise InvalidValue("A and B leave the finite numbers: a smaller state or dt is expected")
+        raise InvalidValue("linearization: A or B is not finite; reduce the state or dt")
     return Linearization(arm, as_readonly(A), as_readonly(B), as_readonly(decay), dt)
 
 
 def zero_order_hold(A: Vector, B: Vector, dt: float) -> tuple[Vector, Vector]:
-    """e^(A dt) and ∫ e^(A s) ds B: the exact step of ẏ = A y + B u with u held."""
+    """Return e^(A dt) and ∫ e^(A s) ds B: the exact step of ẏ = A y + B u with u constant."""
     n, m = B.shape
     both = np.zeros((n + m, n + m))
     both[:n, :n], both[:n, n:] = A * dt, B * dt
@@ -82,9 +102,10 @@ def zero_order_hold(A: Vector, B: Vector, dt: float) -> tuple[Vector, Vector]:
 
 
 def _exponential(X: Vector) -> Vector:
-    """e^X = (e^(X / 2^s))^(2^s), the inner one by 14 terms of its series at a norm below 1/4.
+    """Return e^X = (e^(X / 2^s))^(2^s), with 14 terms of the series at a norm below 1/4.
 
-    A search for an edge takes it hundreds of times: enough for small matrices, and quick.
+    A search for a stability limit evaluates it hundreds of times: for small matrices this is
+    accurate and fast.
     Source: C. Moler and C. Van Loan, SIAM Review 45 (2003), methods 1 and 3.
     """
     squarings = max(0, ceil(log2(np.abs(X).sum(axis=0).max() + 1e-300)) + 2)
@@ -101,11 +122,11 @@ def _exponential(X: Vector) -> Vector:
 
 @requires_arm
 def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
-    """The arm's equations with its stops off; raises InvalidValue for joints that are placed."""
+    """Return the equations without end stops; raises InvalidValue for prescribed motion."""
     motion = EquationsOfMotion(arm)
     if motion.prescribed:
         name = arm.joint_names[motion.prescribed[0]]
-        raise InvalidValue(f"joint '{name}' goes where its actuator puts it: nothing to linearize")
+        raise InvalidValue(f"joint '{name}': its actuator prescribes motion; expected an effort")
     motion.set_end_stops(np.full(arm.nv, -np.inf), np.full(arm.nv, np.inf))
     return motion
 
@@ -113,7 +134,7 @@ def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
 def _continuous(
     motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
 ) -> tuple[Vector, Vector]:
-    """A and B by rows q̇ = v, v̇, ż."""
+    """Return A and B by rows q̇ = v, v̇, ż."""
     arm, nv = motion.arm, motion.arm.nv
     n = 2 * nv + z.size
     motion.acceleration(q, v, z)
@@ -121,7 +142,7 @@ def _continuous(
         j.damping + a.viscous_friction for j, a in zip(arm.joints, arm.actuators, strict=True)
     ]
     effort, rate = actuator_jacobians(motion, q, v, z, command)
-    effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # a linear law
+    effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # linear in v
     tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
     data = arm.model.createData()
     by_q, by_v, inverse = pin.computeABADerivatives(arm.model, data, q, v, tau)
@@ -139,7 +160,7 @@ def _continuous(
 def actuator_jacobians(
     motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
 ) -> tuple[Vector, Vector]:
-    """∂τ/∂x (nv, m) and ∂ż/∂x (na, m) of the actuators alone, x = (q, v, z, u), m entries."""
+    """Return ∂τ/∂x (nv, m) and ∂ż/∂x (na, m) of the actuators, x = (q, v, z, u) (m,)."""
     nv, x = q.size, np.concatenate([q, v, z, command.value])
     slopes = np.empty((nv + z.size, x.size))
 
@@ -157,7 +178,7 @@ def actuator_jacobians(
 
 
 def actuator_response(motion: EquationsOfMotion, x: Vector, na: int, interface: str) -> Vector:
-    """The actuators' effort and ż at x = (q, v, z, u)."""
+    """Return the effort of the actuators and ż at x = (q, v, z, u)."""
     nv = motion.arm.nv
     q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + na])
     motion.set_command(Command(interface, u))
@@ -171,41 +192,41 @@ def actuator_response(motion: EquationsOfMotion, x: Vector, na: int, interface: 
 
 ITERATIONS = 30
 HELD = 1e-9
-"""Largest share of the weight by which a pose may be missed that is called held."""
+"""Largest residual of an equilibrium, as a fraction of the largest gravity torque."""
 
 
 @requires_arm
 def find_equilibrium(
     arm: ArmModel, q: ArrayLike, interface: str = "effort"
 ) -> tuple[State, Command]:
-    """The state at rest at ``q`` and the command under which it stays there.
+    """Return the state at rest at ``q`` (nv,) and the command of its equilibrium.
 
-    Raises InvalidValue where no command of the actuators holds the pose, such as beyond a
-    supply's reach, or with gear play, where the joint is loose.
+    Raises InvalidValue if no command of the actuators holds the configuration, for example beyond
+    the supply voltage, or with backlash, where the joint is loose.
     """
     position, motion = arm.check_position("pose", q), smooth_dynamics(arm)
-    weight, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
+    g, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
     x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
-    scale = np.abs(weight).max() + 1.0
+    scale = np.abs(g).max() + 1.0
     for _ in range(ITERATIONS):
-        miss, slope = _miss(motion, interface, position, x, weight)
-        if np.abs(miss).max() <= HELD * scale:
+        residual, slope = _residual(motion, interface, position, x, g)
+        if np.abs(residual).max() <= HELD * scale:
             break
-        x -= np.linalg.lstsq(slope, miss, rcond=None)[0]
+        x -= np.linalg.lstsq(slope, residual, rcond=None)[0]
     else:
-        worst = int(np.argmax(np.abs(miss))) % nv
+        worst = int(np.argmax(np.abs(residual))) % nv
         raise InvalidValue(
-            f"no {interface} command holds arm '{arm.name}' at this pose: joint"
-            f" '{arm.joint_names[worst]}' carries {weight[worst]:.4g} N·m; choose another pose"
+            f"no {interface} command holds arm '{arm.name}' in this configuration: joint"
+            f" '{arm.joint_names[worst]}' carries {g[worst]:.4g} N·m; choose another configuration"
         )
     command = Command.checked(interface, x[:nv], nv)
-    return State.of(position, v, weight, act=x[nv:]), command
+    return State.of(position, v, g, act=x[nv:]), command
 
 
-def _miss(
-    motion: EquationsOfMotion, interface: str, q: Vector, x: Vector, weight: Vector
+def _residual(
+    motion: EquationsOfMotion, interface: str, q: Vector, x: Vector, g: Vector
 ) -> tuple[Vector, Vector]:
-    """What is missing of τ = g and ż = 0 at x = (u, z), and its slope."""
+    """Return the residual of τ = g and ż = 0 at x = (u, z), and its derivative."""
     nv = q.size
     u, z, v = x[:nv], x[nv:], np.zeros(nv)
     command = Command(interface, u)
@@ -213,5 +234,5 @@ def _miss(
     order = np.r_[2 * nv + z.size : 3 * nv + z.size, 2 * nv : 2 * nv + z.size]
     slope = np.concatenate([effort, rate])[:, order]
     value = actuator_response(motion, np.concatenate([q, v, z, u]), z.size, interface)
-    value[:nv] -= weight
+    value[:nv] -= g
     return value, slope

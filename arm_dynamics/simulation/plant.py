@@ -1,4 +1,4 @@
-"""The arm as physics: motors, friction, stops and rigid bodies, advanced in time."""
+"""The simulated arm: motors, friction, end stops and rigid bodies, advanced in time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arm_dynamics.simulation.friction import velocity_after_dry_friction
 from arm_dynamics.simulation.integrators import find_integrator
 
 RUNAWAY = 1e6
-"""Speed [rad/s] at which a motion on its way out of the finite numbers is called lost."""
+"""Speed [rad/s] above which a simulation counts as diverged."""
 NO_COMMAND = Command(MIXED, NO_STATES)
 FLOAT = np.dtype(np.float64)
 
@@ -34,8 +34,16 @@ FLOAT = np.dtype(np.float64)
 class Plant:
     """M(q) v̇ + C(q, v) v + g(q) = tau_motor(command, v, z) - friction + stops,  ż = n - λ z.
 
-    Not thread-safe: one plant a thread. Holds no state of the arm between calls: ``step``
+    Not thread-safe: use one plant per thread. It holds no state of the arm between calls: ``step``
     is a function of its arguments.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    integrator : str
+        Name of the integrator, one of ``INTEGRATORS``.
+
     """
 
     def __init__(self, arm: ArmModel, integrator: str = "semi_implicit_euler") -> None:
@@ -58,25 +66,46 @@ class Plant:
         *,
         end: float | None = None,
     ) -> State:
-        """The state after ``steps`` time steps of dt [s] under one constant command.
+        """Return the state after ``steps`` time steps under one constant command.
 
-        ``end`` is the time [s] of the result, by default state.time + steps dt. Sums of rounded
-        times drift: whoever takes many steps counts them with a ``StepClock``.
+        Parameters
+        ----------
+        state : State
+            State at the start; without act the actuator states at rest.
+        command : Command
+            Constant command (nv,).
+        dt : float
+            Time step [s].
+        steps : int
+            Number of time steps.
+        end : float, optional
+            Time [s] of the result (default: state.time + steps dt). Sums of rounded times drift:
+            count many steps with a ``StepClock``.
 
-        ``tau`` of the result is the actuators' effort as the integrator last evaluated it: at the
-        start of the last step for the Euler methods, within or at the end of it for the others.
-        A state without the actuators' own states starts with these at rest.
-        Raises UnknownName for an interface that a joint does not take, CommandRefused for a
-        wrong size or a non-finite entry, InvalidValue for a bad state, time step or number of
-        steps, and when the motion leaves the finite numbers.
+        Returns
+        -------
+        State
+            Its ``tau`` is the effort of the actuators as the integrator last evaluated it: at the
+            start of the last step for the Euler methods, within or at the end of it for the
+            others.
+
+        Raises
+        ------
+        UnknownName
+            For an interface that a joint does not accept.
+        CommandRejected
+            For a command of a wrong size or with a non-finite entry.
+        InvalidValue
+            For an invalid state, time step or number of steps, and if the simulation diverges.
+
         """
         if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
             dt = check_float("dt [s]", dt, above=0)
             steps = check_int("steps", steps, lower=1)
-        if state is not self._after:  # its own last result needs no look
+        if state is not self._after:  # its last result is valid
             self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
-            self._accept_command(command)  # one look at a frozen command is enough
+            self._accept_command(command)  # a read-only command is checked once
         q, v, z = state.q.copy(), state.v.copy(), self._at_rest
         if self._smooth:
             well = self.integrator.run(self._motion, q, v, dt, steps)
@@ -93,7 +122,7 @@ class Plant:
         return after
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
-        """What acts on the joints in this state under this command; no time passes.
+        """Return the efforts on the joints in this state under this command.
 
         Raises as ``step`` does for a bad state or command.
         """
@@ -103,7 +132,7 @@ class Plant:
         return self._motion.efforts(state.q, state.v, self._own_states(state))
 
     def motors(self, state: State, command: Command) -> MotorValues:
-        """Voltages and temperatures of the motors in this state under this command.
+        """Return voltages and temperatures of the motors in this state under this command.
 
         Raises as ``step`` does for a bad state or command.
         """
@@ -112,9 +141,9 @@ class Plant:
         return self._motion.motors(state.q, state.v, self._own_states(state))
 
     def struck(self, state: State, impulse: ArrayLike) -> State:
-        """The state right after an impulse p (3,) [N·s] on the tool, along the base's axes.
+        """Return the state after an impulse p (3,) [N·s] on the tool, in base axes.
 
-        v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their speed.
+        v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their velocity.
         """
         generalized = jacobian(self.arm, state.q)[:3].T @ check_vector("impulse", impulse, 3)
         generalized[self._motion.prescribed] = 0.0
@@ -122,11 +151,11 @@ class Plant:
         return replace(state, v=as_readonly(state.v + change))
 
     def require_stable(self, q: Vector, dt: float) -> None:
-        """Refuse damping that a time step of dt [s] cannot follow at ``q``.
+        """Raise InvalidValue if a time step of dt [s] is unstable at ``q`` (nv,).
 
-        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF as far
-        as the method does not take them implicitly; teeth of a gear with play swing on their own.
-        Raises InvalidValue naming the joint, its damping or teeth, and the most that is allowed.
+        Explicit damping is stable while b dt < 2 M_ii, with b viscous friction and back-EMF that
+        the integrator does not treat implicitly. The tooth contact of a gear with backlash has
+        its own limit. The message names the joint, its damping or gear, and the limit.
         """
         dt = check_float("dt [s]", dt, above=0)
         if self.integrator.implicit_damping == "everything":
@@ -138,15 +167,15 @@ class Plant:
         allowed = 2 * np.diag(mass_matrix(self.arm, q)) / dt
         for i in np.flatnonzero(damping >= allowed):
             raise InvalidValue(
-                f"joint '{self.arm.joint_names[i]}': damping {damping[i]:.4g} N·m·s/rad, friction"
-                f" and back-EMF together; below {allowed[i]:.4g} is allowed with dt = {dt:g} s"
+                f"joint '{self.arm.joint_names[i]}': damping = {damping[i]:.4g} N·m·s/rad"
+                f" (friction and back-EMF); expected below {allowed[i]:.4g} with dt = {dt:g} s"
             )
-        compliance = np.diag(self._motion.inverse_mass(q))
-        for (_, actuator), softness in zip(parts, compliance.tolist(), strict=True):
-            actuator.require_stable(softness, dt)
+        inverse_mass = np.diag(self._motion.inverse_mass(q))
+        for (_, actuator), compliance in zip(parts, inverse_mass.tolist(), strict=True):
+            actuator.require_stable(compliance, dt)
 
     def _compile(self) -> None:
-        """Let what this arm needs, and no more, be compiled here, before time runs."""
+        """Compile what this arm needs, and no more, before time runs."""
         q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self._at_rest.copy()
         self._instants(q, v, z, 1e-9, 1)
         if self._smooth:
@@ -154,9 +183,9 @@ class Plant:
         self._motion.efforts(q, v, z)
         self._require_finite(State.of(q, v, act=z))
 
-    @np.errstate(all="ignore")  # what leaves the finite numbers is refused, not warned of
+    @np.errstate(all="ignore")  # divergence raises InvalidValue
     def _instants(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
-        """``steps`` time steps, in place, as far as numbers stay finite; whether they do."""
+        """Take ``steps`` time steps in place while all is finite; return whether it is."""
         well = all_finite(q, v, z)
         while well and steps:
             self._instant(q, v, z, dt)
@@ -164,9 +193,9 @@ class Plant:
         return well
 
     def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-        """One time step, in place."""
+        """Take one time step, in place."""
         motion = self._motion
-        goals = motion.step_prescribed_motion(q, v, z, dt) if motion.prescribed else None
+        targets = motion.step_prescribed_motion(q, v, z, dt) if motion.prescribed else None
         before = z.copy() if motion.has_internal_friction else z
         if not self._rubs:
             self.integrator.advance(motion, q, v, z, dt)
@@ -174,26 +203,26 @@ class Plant:
             self._instant_with_dry_friction(q, v, z, dt)
         if motion.has_internal_friction:
             motion.apply_internal_friction(before, z, dt)
-        if goals is not None:
-            q[motion.prescribed] = goals
+        if targets is not None:
+            q[motion.prescribed] = targets
 
     def _instant_with_dry_friction(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-        """The integrator's smooth step, then the impulse of dry friction over dt."""
+        """Take the integrator's smooth step, then apply the impulse of dry friction over dt."""
         response, start, before = self._response(q, v, z, dt), q.copy(), v.copy()
         self.integrator.advance(self._motion, q, v, z, dt)
         if np.isfinite(v).all():
-            # A joint that was at rest, or turns round, must break away: speed 0 counts.
+            # A joint at rest or at a reversal must break away: velocity 0 counts.
             forward, backward = self._motion.dry_friction_bounds_at(
                 np.where(before * v > 0, before, 0.0)
             )
-            rubbed = velocity_after_dry_friction(v, response, dt * forward, dt * backward)
-            q += self.integrator.drift_fraction * dt * (rubbed - v)
-            v[:] = rubbed
-            stuck = (before == 0) & (rubbed == 0)
+            after = velocity_after_dry_friction(v, response, dt * forward, dt * backward)
+            q += self.integrator.drift_fraction * dt * (after - v)
+            v[:] = after
+            stuck = (before == 0) & (after == 0)
             q[stuck] = start[stuck]
 
     def _response(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
-        """What a constant force does to the speeds in one step of the method, per impulse."""
+        """Return the change of velocity in one step per impulse of a constant force."""
         implicit, explicit = self.integrator.split_damping(*self._motion.step_damping(q, v, z, dt))
         return self._motion.force_response(
             q, implicit, explicit, self.integrator.force_response_terms, dt
@@ -219,7 +248,7 @@ class Plant:
             )
         if state.act.size not in self._own_sizes:
             raise InvalidValue(
-                f"state has {state.act.size} own states of actuators, arm '{self.arm.name}' has"
+                f"state has {state.act.size} actuator states, arm '{self.arm.name}' has"
                 f" {self.arm.na}: {', '.join(self.arm.act_names) or 'none'}"
             )
 
@@ -237,13 +266,13 @@ class Plant:
         self._require_finite(state)
         joint, time = self._first_to_leave(state, dt, steps)
         raise InvalidValue(
-            f"joint '{joint}' left the finite numbers at t = {time:.6g} s"
-            f" with dt = {dt:g} s ({self.integrator.name}): use a smaller dt"
+            f"simulation diverged: joint '{joint}' is not finite at t = {time:.6g} s"
+            f" ({self.integrator.name}, dt = {dt:g} s); reduce dt"
         )
 
     @np.errstate(all="ignore")
     def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
-        """The motion once more, up to the first joint that no arm could follow."""
+        """Repeat the motion up to RUNAWAY; return the joint and the time [s]."""
         q, v, step = state.q.copy(), state.v.copy(), 0
         z = self._own_states(state).copy()
         while step < steps:

@@ -1,4 +1,4 @@
-"""An arm in simulated time: plant, state and the watch over its commands."""
+"""An arm in simulated time: plant, state and command watchdog."""
 
 from __future__ import annotations
 
@@ -21,20 +21,38 @@ from arm_dynamics.simulation.equations_of_motion import JointEfforts, MotorValue
 from arm_dynamics.simulation.plant import Plant
 
 MAX_STEPS = 1_000_000
-"""Time steps within one control period: seconds in which nothing else is answered."""
+"""Largest number of time steps in a control period: these take seconds to compute."""
 
 SHORT = 2e-3
-"""Control period [s] up to which the usual gains of a stop are stable on all bundled arms."""
+"""Control period [s] up to which the default gains of a stop are stable on bundled arms."""
 
 HARDEST_PUSH = 20.0
 """Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
 
 
 class Simulation:
-    """Holds the state of one arm and advances it by control periods.
+    """State of one arm, advanced by control periods.
 
     Within a period the command stays constant and the plant takes steps of dt. Steps are counted,
-    so that the state's time does not drift.
+    so that the time of the state does not drift.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The simulated arm.
+    q, v : ArrayLike, shape (nv,), optional
+        Initial positions [rad or m] (default: the initial configuration) and velocities (0).
+    dt : float
+        Time step [s].
+    period : float
+        Control period [s], a whole multiple of dt.
+    timeout : float
+        Age [s] of a command after which the arm stops.
+    integrator : str
+        Name of the integrator.
+    nominal : ArmModel, optional
+        Model of the arm for the controlled stop (default: ``arm``).
+
     """
 
     def __init__(
@@ -49,22 +67,22 @@ class Simulation:
         integrator: str = "semi_implicit_euler",
         nominal: ArmModel | None = None,
     ) -> None:
-        """``nominal`` is the arm as the watch's safe stop believes it to be; default: the same."""
+        """Start at rest, or with velocity ``v``, under no command."""
         self.steps = steps_per_period(period, dt, MAX_STEPS)
         self.plant = Plant(arm, integrator)
         self.dt = float(dt)
-        believed = arm if nominal is None else require_same_joints("nominal", nominal, arm)
-        self.watch = CommandWatchdog(believed.with_gravity(arm.gravity), timeout, stop=self._stop)
+        model = arm if nominal is None else require_same_joints("nominal", nominal, arm)
+        self.watch = CommandWatchdog(model.with_gravity(arm.gravity), timeout, stop=self._stop)
         self.state = self._at_rest(arm.configuration("initial") if q is None else q, v, 0.0)
         self._clock = StepClock()
         self._command: Command | None = None
         self._impulse: Vector | None = None
         self.on_period: Callable[[State, Command, State], None] | None = None
-        """Told of every period: the state before, the command that acted, the state after."""
+        """Called after every period: the state before, the command that acted, the state after."""
 
     @property
     def arm(self) -> ArmModel:
-        """The arm as it is simulated, payload and live changes included."""
+        """The simulated arm, with payload and live changes."""
         return self.plant.arm
 
     @property
@@ -73,10 +91,10 @@ class Simulation:
         return self.steps * self.dt
 
     def submit(self, command: Command) -> bool:
-        """Take a new command; False, and an event, when it was rejected.
+        """Accept a new command; return False and report an event if it is rejected.
 
         Servos clamp it to their present limits, also where it equals their last command.
-        Raises InvalidValue for what is no Command.
+        Raises InvalidValue if it is not a Command.
         """
         if not self.watch.submit(require_command(command), self.state.time):
             return False
@@ -87,7 +105,7 @@ class Simulation:
         return True
 
     def advance(self) -> State:
-        """One control period under the watched command."""
+        """Advance by one control period under the watched command."""
         before, command = self.state, self.watch.command(self.state)
         if self._impulse is not None:
             before, self._impulse = self.plant.struck(before, self._impulse), None
@@ -101,19 +119,19 @@ class Simulation:
         return self.state
 
     def efforts(self) -> JointEfforts | None:
-        """What acts on the joints now, under the last period's command; None before any."""
+        """Return the present efforts under the last period's command; None before any."""
         return None if self._command is None else self.plant.efforts(self.state, self._command)
 
     def motors(self) -> MotorValues | None:
-        """Voltages and temperatures of the motors now; None before any period."""
+        """Return the present voltages and temperatures of the motors; None before any period."""
         return None if self._command is None else self.plant.motors(self.state, self._command)
 
     def set_arm(self, arm: ArmModel) -> None:
-        """Go on with a changed arm (payload, gravity, motor constants) in the same state.
+        """Continue with a changed arm (payload, gravity, motor constants) in the same state.
 
-        Own states of actuators go on by name, new ones from rest. The watch is told of the
-        gravity, as a mounting is known; of nothing else. Raises InvalidValue for what is no arm
-        and for one with other joints.
+        Actuator states continue by name; new ones start at rest. The model of the controlled stop
+        takes the gravity, since a mounting is known, and no other change. Raises InvalidValue if
+        it is not an arm or has other joints.
         """
         require_same_joints("arm", arm, self.arm)
         if arm.act_names != self.arm.act_names:
@@ -126,10 +144,10 @@ class Simulation:
         self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
 
     def push(self, impulse: ArrayLike) -> None:
-        """Strike the tool with an impulse (3,) [N·s], base axes, as the next period begins.
+        """Apply an impulse (3,) [N·s], base axes, to the tool at the start of the next period.
 
-        Raises InvalidValue where it would change a joint's speed by more than HARDEST_PUSH, or
-        none at all.
+        Raises InvalidValue if it changes the velocity of a joint by more than HARDEST_PUSH, or
+        of no joint.
         """
         p = check_vector("impulse", impulse, 3)
         change = np.abs(self.plant.struck(self.state, p).v - self.state.v)
@@ -140,16 +158,14 @@ class Simulation:
                 f" {change[i]:.4g} rad/s or m/s; expected at most {HARDEST_PUSH:g}"
             )
         if not change[i] > 0:
-            raise InvalidValue(
-                "impulse: no joint of this arm gives way to it; expected another direction"
-            )
+            raise InvalidValue("impulse: no joint of this arm moves; expected another direction")
         self._impulse = p
 
     def usual_impulse(self) -> Vector:
-        """An impulse (3,) [N·s] that changes the speed of a joint by 1 rad/s or m/s, others less.
+        """Return an impulse (3,) [N·s] that changes the largest velocity by 1 rad/s or m/s.
 
-        Along the axis of the base to which the arm gives way most easily at its present state;
-        zero where it gives way to none.
+        Along the base axis with the smallest effective inertia in the present state; zero if no
+        axis moves a joint.
         """
         struck = [self.plant.struck(self.state, p).v for p in np.eye(3)]
         changes = np.abs(np.array(struck) - self.state.v).max(axis=1)
@@ -157,9 +173,9 @@ class Simulation:
         return as_readonly(np.eye(3)[i] / changes[i] if changes[i] > 0 else np.zeros(3))
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
-        """Put the arm at rest at ``q`` (default: its initial pose).
+        """Place the arm at rest at ``q`` (default: its initial configuration).
 
-        One period passes, so that no two states carry the same time.
+        One period passes, so that no two states have the same time.
         """
         position = self.arm.configuration("initial") if q is None else q
         time = self._clock.after(self.state.time, self.dt, self.steps)
@@ -168,7 +184,7 @@ class Simulation:
         return self.state
 
     def set_time(self, time: float) -> None:
-        """Go on from ``time`` [s] in the same state; the command in force ends."""
+        """Continue from ``time`` [s] in the same state; the active command ends."""
         self.state = replace(self.state, time=check_float("time [s]", time))
         self.watch.restart()
 
@@ -184,24 +200,24 @@ class Simulation:
         return State.of(position, speed, self._holding(position), time, own)
 
     def _holding(self, q: Vector) -> Vector:
-        """The effort that carries the arm's weight, as far as the motors' limits go."""
+        """Return the gravity torque within the effort limits."""
         limit = self.arm.effort_limit
         return np.clip(gravity(self.arm, q), -limit, limit)
 
 
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:
-    """period / dt as a whole number; raises InvalidValue when it is none or above ``most``."""
+    """Return period / dt; raises InvalidValue if it is not an integer or above ``most``."""
     dt = check_float("dt [s]", dt, above=0)
     period = check_float("period [s]", period, lower=dt)
     if not period / dt <= most:
         raise InvalidValue(
-            f"period {period:g} s is {period / dt:.3g} steps of dt {dt:g} s;"
+            f"period = {period:g} s: {period / dt:.3g} steps of dt = {dt:g} s;"
             f" expected at most {most:g}"
         )
     steps = round(period / dt)
     if abs(steps * dt - period) > 1e-9 * period:
         raise InvalidValue(
-            f"period {period:g} s is no whole multiple of dt {dt:g} s;"
-            f" nearest allowed: {steps * dt:g} s"
+            f"period = {period:g} s; expected a whole multiple of dt = {dt:g} s,"
+            f" such as {steps * dt:g} s"
         )
     return steps

@@ -1,4 +1,4 @@
-"""A motion of an arm as samples, with the energies and tool positions that follow from them."""
+"""Samples of a motion of an arm, with energies and tool positions."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ def _link(i: int, name: str, drive: Drive, mass: float, length: float) -> str:
 
 def _wired(i: int, name: str, drive: Drive) -> str:
     wiring = {
-        "id": i + 1, "motor": drive.model, "sign": SIGN[i], "offset": OFFSET[i], "mechanical_reduction": RATIO[i]
+        "id": i + 1, "motor": drive.model, "sign": SIGN[i], "offset": OFFSET[i],
+        "mechanical_reduction": RATIO[i],
     }  # fmt: skip
     both = {**drive.params(), **wiring}
     return _WIRED.format(name=name, params="".join(_param(*pair) for pair in both.items()))

@@ -25,8 +25,8 @@ CASES = {
     "misspelt motor constant": ("simulator", {"motors.R1.kn": 1.0}, ["motors.R1.kn", "motors.R1."]),
     "misspelt limit": (
         "hardware",
-        {"safety.watchdg": 0.1},
-        ["safety.watchdg", "safety.motor_watchdog_timeout"],
+        {"safety.motor_watchdg_timeout": 0.1},
+        ["safety.motor_watchdg_timeout", "safety.motor_watchdog_timeout"],
     ),
     "misspelt payload": ("joint_controller", {"payload_mas": 1.0}, ["payload_mas", "_mass'?"]),
     "no gain table": (

@@ -162,6 +162,7 @@ def stands(shared, positions):
     return np.array(positions.news().position)
 
 
+@pytest.mark.quick(1)
 def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, shared, controller):
     """No states for a while, and a controller that is started again; both know the last goal."""
     law = controller("position")
@@ -200,6 +201,7 @@ def stamp(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
 
 
+@pytest.mark.slow
 def test_a_simulated_arms_thin_margin_is_logged_before_it_moves(ros):
     """At the period of the simulator: 4 ms are too long for gains that hold with 1 ms."""
     for rate, thin in ((1000, False), (250, True)):

@@ -109,7 +109,7 @@ NAN = float("nan")
 REFUSED = {
     "unknown joint": (trajectory((1, INITIAL), names=[*JOINTS[:4], "R9"]), ["R9"]),
     "missing joint": (trajectory((1, INITIAL[:4]), names=JOINTS[:4]), ["missing", "R5"]),
-    "wrong length": (trajectory((1, INITIAL[:3])), ["3 positions", "5 joints"]),
+    "wrong length": (trajectory((1, INITIAL[:3])), ["3 positions", "expected 5"]),
     "NaN": (trajectory((1, changed("R4", NAN))), ["R4", "nan"]),
     "equal times": (trajectory((1, INITIAL), (1, AWAY)), ["waypoint 1", "increasing"]),
     "beyond the upper limit": (trajectory((9, changed("R3", 0.7))), ["R3", "0.6"]),

@@ -178,6 +178,7 @@ def press(motors, how):
         os.kill(motors.process.pid, signal.SIGUSR1)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("how", ["service", "topic", "signal", "page"])
 def test_an_emergency_stop_is_latched_until_it_is_reset(active, how):
     shared = active.ros

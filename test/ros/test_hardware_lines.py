@@ -11,7 +11,7 @@ from emulators.served import served
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.ros.hardware_cycle import PAUSE
 
 from .driven import Driven
@@ -162,6 +162,7 @@ def active(line, shared):
         line.is_let_go()
 
 
+@pytest.mark.quick(1)
 def test_torque_on_moves_nothing_and_a_trajectory_is_followed(active):
     assert active.moved_by_torque < RESOLUTION
     active.is_moved_to(active.start + AWAY)
@@ -171,6 +172,7 @@ def test_torque_on_moves_nothing_and_a_trajectory_is_followed(active):
     active.is_moved_to(active.start)
 
 
+@pytest.mark.quick(1)
 def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
     active.sets_off_to(active.start + AWAY)
     active.ros.publish(Bool(data=True), "emergency_stop")
@@ -184,6 +186,7 @@ def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
     active.is_moved_to(active.start)
 
 
+@pytest.mark.quick(1)
 def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active):
     active.sets_off_to(active.start + AWAY)
     os.kill(active.process.pid, signal.SIGSTOP)
@@ -199,6 +202,7 @@ def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active)
     active.is_moved_to(active.start)
 
 
+@pytest.mark.quick(1)
 def test_unplugged_while_it_moves_it_comes_back_inactive(active):
     active.sets_off_to(active.start + AWAY)
     active.arm.tell("unplug")
@@ -214,6 +218,7 @@ def test_unplugged_while_it_moves_it_comes_back_inactive(active):
     active.is_moved_to(active.start)
 
 
+@pytest.mark.quick(1)
 def test_an_arm_whose_controller_is_killed_is_held(active):
     active.sets_off_to(active.start + AWAY)
     active.law.kill()
@@ -224,6 +229,7 @@ def test_an_arm_whose_controller_is_killed_is_held(active):
     active.diagnosis(lambda values: values["state"] == "active")
 
 
+@pytest.mark.slow
 def test_voltages_turn_motors_that_take_no_currents(tmp_path):
     """One joint of three is told to; they stop with the last command's age."""
     line = Line(MAKERS["dynamixel_pwm"], tmp_path, controlled=False, command_interface="voltage")
@@ -249,6 +255,7 @@ def test_voltages_turn_motors_that_take_no_currents(tmp_path):
 # --- gains against the period and the delay that the node publishes
 
 
+@pytest.mark.slow
 def test_default_gains_are_slowed_down_and_given_ones_that_are_unstable_command_nothing(tmp_path):
     line = Line(MAKERS["mit_can"], tmp_path, controlled=False)
     usual = PidGravity(line.arm_model).values

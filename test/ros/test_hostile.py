@@ -222,6 +222,7 @@ def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):
     moves(domain, INITIAL)
 
 
+@pytest.mark.slow
 def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jump(domain):
     """Its process stays in ROS's graph for 20 s; nobody waits as long."""
     states = domain.arm_states
@@ -275,6 +276,7 @@ def rival(motors):
         thread.join()
 
 
+@pytest.mark.quick(1)
 def test_neither_bytes_nor_a_second_commander_take_a_physical_arms_torque(motors):
     """Nor where the node stands still for longer than a commander may be silent."""
     before = np.array(motors.news().position)

@@ -53,7 +53,7 @@ def test_placements_lead_from_the_base_to_every_link():
 def test_transforms_come_at_once_again_and_again_and_end_with_the_compilation(monkeypatch):
     kind = SimpleNamespace(TFMessage=SimpleNamespace)
     monkeypatch.setattr(module, "import_module", lambda name: {"tf2_msgs.msg": kind}[name])
-    monkeypatch.setattr(module, "PERIOD", 0.001)
+    monkeypatch.setattr(module, "TRANSFORM_PERIOD", 0.001)
     node = Publisher()
     with module.initial_transforms(node, ARM, FRAMES, START):
         until = time.monotonic() + 60

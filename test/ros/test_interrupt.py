@@ -7,6 +7,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from .link import ROOT
 
 OBEYED = 2.0
@@ -64,6 +66,7 @@ def cpu_time(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.slow
 def test_every_executable_ends_during_its_imports(ros):
     assert len(EXECUTABLES) == 9
     with ThreadPoolExecutor(os.cpu_count()) as pool:

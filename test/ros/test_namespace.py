@@ -47,6 +47,7 @@ def test_a_status_is_that_of_one_namespace(namespace, rate, joint):
     assert ("simulator" in status.status_values()) is (namespace == "/right")
 
 
+@pytest.mark.slow
 def test_two_arms_run_side_by_side(ros):
     """Simulator and controller of each find each other and not those beside them.
 

@@ -6,7 +6,7 @@ from rcl_interfaces.msg import ParameterType
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller
-from arm_dynamics.control.lqr_design.gain_table_build import build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import build_gain_table
 from arm_dynamics.dynamics.rigid_body import gravity
 
 from .link import GAINS, INITIAL, LOCKSTEP, Motion

@@ -9,6 +9,7 @@ from arm_dynamics.recording.replay import replay
 pytest.importorskip("rosbags", reason="rosbags is not installed")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("process", [[], ["--composed"]], ids=["nodes", "composed"])
 def test_a_run_that_is_interrupted_leaves_a_recording(ros, tmp_path, process):
     folder = tmp_path / "Bag 1"

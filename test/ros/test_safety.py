@@ -202,6 +202,7 @@ def test_a_restarted_controller_takes_over_without_a_jump(killed):
     assert codes[0] == codes[2] == 0
 
 
+@pytest.mark.slow
 def test_faster_than_real_time_a_controller_has_its_time_by_the_wall_clock(ros):
     """A pause of the controller is no time-out, its death is one, and neither throws the arm."""
     timeout, states = 0.5, ros.states()

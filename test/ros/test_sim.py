@@ -72,7 +72,7 @@ def test_a_run_that_holds_ends_with_0_and_a_summary(ros):
 def test_two_runs_started_together_do_not_meet(ros):
     """Each in a domain of its own, with an arm of its own: both are led along their tour."""
     arms = ("five_dof", "two_link")
-    both = [sim(ros, arm, "--motion", "tour", "--duration", "3", domain="") for arm in arms]
+    both = [sim(ros, arm, "--motion", "demo", "--duration", "3", domain="") for arm in arms]
     assert [process.wait() for process in both] == [0, 0], ros.told("")
     domains = [re.search(r"^ROS domain (\d+); to join: .*$", p.output, re.M) for p in both]
     assert domains[0][1] != domains[1][1]
@@ -124,7 +124,7 @@ def test_what_others_report_does_not_count(ros):
 @pytest.mark.slow
 def test_an_interrupted_tour_begins_anew_from_where_the_arm_is(ros):
     """Put elsewhere during a round: the tour goes on from there, and none is rejected."""
-    process, _ = running(ros, "--motion", "tour")
+    process, _ = running(ros, "--motion", "demo")
     states, q = ros.states(), [1.5, 0.5, -1.0, 1.0, 1.0]
     assert ros.set("simulator", reset_positions=q)[0].successful
     assert ros.trigger("simulator/reset").success

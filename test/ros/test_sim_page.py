@@ -12,7 +12,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from browser import Panel
 from websockets.exceptions import ConnectionClosed
 
-from arm_dynamics.ros.demo_motion import RemoteTour
+from arm_dynamics.ros.demo_motion import RemoteDemo
 
 from .link import INITIAL, JOINTS, Motion
 
@@ -28,7 +28,7 @@ class Run:
         url = ros.wait_for(lambda: FOUND.search(self.process.output), "no page")[1]
         self.states = ros.states()
         self.page = Panel(url)
-        self.page.wait_for(lambda: "Stop tour" in self.page.offered, "no controls", 180)
+        self.page.wait_for(lambda: "Stop demo" in self.page.offered, "no controls", 180)
         ros.wait_until(self.states, 0.5)
 
     @property
@@ -43,8 +43,8 @@ class Run:
     def rest(self):
         """End the tour; where the arm stands then."""
         self.page.wait_for(lambda: self.page.offered, "no controls")
-        if "Stop tour" in self.page.offered:
-            self.page.push("Stop tour")
+        if "Stop demo" in self.page.offered:
+            self.page.push("Stop demo")
         self.ros.wait_longer(self.states, 2.0)
         return self.q
 
@@ -64,17 +64,17 @@ def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
     """The other joints go where their sliders stand; the tour starts again from there."""
     page = sim.page
     page.set("R1", 0.4)
-    page.wait_for(lambda: "Start tour" in page.offered, "the tour was not stopped")
+    page.wait_for(lambda: "Start demo" in page.offered, "the demo was not stopped")
     sim.says("joint targets reached")
     goal = [page.sliders[name] for name in JOINTS]
     assert goal[0] == 0.4
     sim.at(goal)
-    page.push("Start tour")
-    page.wait_for(lambda: "Stop tour" in page.offered, "the tour did not start")
+    page.push("Start demo")
+    page.wait_for(lambda: "Stop demo" in page.offered, "the demo did not start")
     sim.page.wait_for(lambda: np.abs(sim.q - goal).max() > 0.1, "the arm stands")
     sim.page.wait_for(lambda: abs(page.sliders["R2"] - sim.q[1]) < 0.1, "the sliders stand")
-    page.push("Stop tour")
-    sim.says("tour stopped")
+    page.push("Stop demo")
+    sim.says("demo stopped")
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,14 @@ def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
 )  # fmt: skip
 def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready, ended):
     asked = []
-    tour = object.__new__(RemoteTour)
+    tour = object.__new__(RemoteDemo)
     tour.running, tour._asked = running, None
     tour._remote = SimpleNamespace(ready=ready, ask=lambda request: asked.append(request.data))
     assert tour.end() is ended
     assert asked == ([] if ended else [False])
 
 
+@pytest.mark.slow
 def test_every_page_shows_the_same_and_each_can_act(sim):
     with Panel(sim.page._url) as other:
         other.wait_for(lambda: "R5" in other.sliders, "no sliders")
@@ -110,6 +111,7 @@ def test_pause_and_continue(sim):
     sim.ros.wait_longer(sim.states, 0.1)
 
 
+@pytest.mark.slow
 def test_reset_puts_the_arm_at_its_initial_pose(sim):
     sim.page.set("R1", -0.5)
     sim.page.wait_for(lambda: sim.q[0] < -0.4, "R1 did not move")
@@ -136,6 +138,7 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
     assert "EMERGENCY" not in sim.process.output
 
 
+@pytest.mark.slow
 def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
     before, start = sim.rest(), len(sim.states)
     sim.page.push("Push")
@@ -151,6 +154,7 @@ def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
     assert np.abs(Motion(sim.states.messages(-10)).v).max() < 0.1
 
 
+@pytest.mark.slow
 def test_payload_of_the_arm_and_of_the_controllers_model(sim):
     """A value that another client sets is shown, too."""
     sim.rest()
@@ -190,6 +194,7 @@ def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reas
     sim.says(f"R5: p = {before:g}")
 
 
+@pytest.mark.slow
 def test_voltages_of_the_motors_can_be_plotted(sim):
     """As the simulator reports them; five_dof's motors have no thermal model."""
     choice = sim.page.wait_for(lambda: sim.page.named("Plot"), "no plot")[0]
@@ -201,6 +206,7 @@ def test_voltages_of_the_motors_can_be_plotted(sim):
     sim.page.update(choice, value="voltage [V]")
 
 
+@pytest.mark.slow
 def test_what_no_control_sends_moves_nothing(sim):
     before = sim.rest()
     slider = sim.page.named("R1", "Slider")[0]

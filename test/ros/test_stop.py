@@ -37,6 +37,7 @@ def test_a_hail_of_signals_ends_a_node_cleanly(ros):
     assert process.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_start_that_compiles_is_interrupted(ros, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     process = ros.start("joint_controller", controller="computed_torque")

@@ -419,13 +419,13 @@ REFUSED = {
     "NaN twist": ("target_twist", moving((0, NAN, 0)), ["twist", "nan"]),
     "infinite wrench": ("target_wrench", pushing((0, np.inf, 0)), ["wrench", "inf"]),
     "too strong": ("target_wrench", pushing((0, 0, 1e308)), ["wrench", "joint 'R", "limit"]),
-    "endless": ("trajectory", timetable((2**31 - 1, placed())), ["motion takes", "at most 1000 s"]),
-    "no poses": ("path", path(), ["at least one"]),
-    "far away": ("path", FAR, ["can not follow from", "misses by", "m at"]),
+    "endless": ("trajectory", timetable((2**31 - 1, placed())), ["duration = ", "at most 1000 s"]),
+    "no poses": ("path", path(), ["0 poses", "expected 1 to"]),
+    "far away": ("path", FAR, ["out of reach from", "position error", "m at"]),
     "another joint": ("trajectory", timetable((1, placed()), names=["R1"]), ["R1", "tool"]),
     "times": ("trajectory", timetable((1, placed()), (1, placed())), ["point 1", "increasing"]),
-    "too fast": ("trajectory", timetable((0.1, placed((0, 0.3, 0)))), ["velocity", "exceeds"]),
-    "past": ("trajectory", timetable((0.01, placed()), start=0.001), ["due at"]),
+    "too fast": ("trajectory", timetable((0.1, placed((0, 0.3, 0)))), ["velocity", "within"]),
+    "past": ("trajectory", timetable((0.01, placed()), start=0.001), ["last waypoint"]),
 }
 
 

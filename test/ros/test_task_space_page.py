@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pytest
 import yaml
 
 from .link import LOCKSTEP
@@ -65,6 +66,7 @@ def test_every_command_of_the_page_is_taken(ros):
     assert ros.stop_all() == [0, 0], ros.told("")
 
 
+@pytest.mark.slow
 def test_the_page_s_springs_are_those_of_impedance(ros):
     ros.start(NODE, controller="impedance")
     springs = [(name, float(value)) for _, name, value in SET if ".tool." in name]

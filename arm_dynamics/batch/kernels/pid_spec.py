@@ -10,8 +10,7 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.control.controllers.pid_gravity import PidGravity
+from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference, State

@@ -27,9 +27,9 @@ from arm_dynamics.control.linear_controller import (
     closed_loop_map,
     is_stable,
     linear_controller,
+    linearized_controller,
     modes,
 )
-from arm_dynamics.control.timed_gains import linear_law
 from arm_dynamics.core.arrays import Matrix, check_float
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.linearization import Linearization, find_equilibrium, linearize
@@ -145,7 +145,7 @@ def controlled_loop(
     """
     state, command = find_equilibrium(arm, q, controller.interface)
     linear = linearize(arm, state, command)
-    form = linear_law if isinstance(controller, ComputedTorque) else linear_controller
+    form = linearized_controller if isinstance(controller, ComputedTorque) else linear_controller
     return LinearLoop(linear, lambda span: form(controller, state.q, span), dt, period)
 
 

@@ -1,5 +1,1 @@
-"""Control laws: one class a file, found by name through ``arm_dynamics.core.plugins``."""
-
-from arm_dynamics.control.controllers.controller import Controller
-
-__all__ = ["Controller"]
+"""Controllers: one class per file, found by name through ``arm_dynamics.core.plugins``."""

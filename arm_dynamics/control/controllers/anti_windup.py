@@ -1,4 +1,4 @@
-"""What several laws share of their integrals: none winds up while an effort is saturated."""
+"""Integrals that do not wind up while an effort is saturated (conditional integration)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arm_dynamics.core.compiled_math import (
 def anti_windup_step(
     ki: float, clamp: float, error: float, saturated: bool, integral: float, dt: float
 ) -> float:
-    """∫ [rad/s² or m/s²] of an axis a period later; saturated, it may only shrink."""
+    """Return the integral of an axis after a period; while saturated it may only decrease."""
     free = (not saturated) | (integral * error < 0)
     return clip(where(free, integral + dt * ki * error, integral), -clamp, clamp)
 
@@ -29,8 +29,8 @@ def anti_windup_step(
 def anti_windup_steps(
     ki: Vector, clamp: Vector, error: Vector, saturated: bool, integral: Vector, dt: float
 ) -> Vector:
-    """∫ (n,) of all axes a period later."""
-    grown = np.empty(error.size)
+    """Return the integrals (n,) of all axes after a period."""
+    after = np.empty(error.size)
     for i in range(error.size):
-        grown[i] = anti_windup_step(ki[i], clamp[i], error[i], saturated, integral[i], dt)
-    return grown
+        after[i] = anti_windup_step(ki[i], clamp[i], error[i], saturated, integral[i], dt)
+    return after

@@ -1,4 +1,4 @@
-"""Computed torque: the arm as decoupled double integrators."""
+"""Computed torque (inverse dynamics control): the arm as decoupled double integrators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from arm_dynamics.control.controllers.anti_windup import anti_windup_step
 from arm_dynamics.control.controllers.controller import MAX_VALUE, Controller, Gains
 from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     MATRIX_OUT,
@@ -26,32 +26,32 @@ from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
 SLOW = 0.001
-"""Speed [rad/s] of the reference model from which on all of the dry friction is compensated."""
+"""Velocity of the reference model at which the whole dry friction is compensated [rad/s]."""
 
 
 @compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
 def commanded_acceleration(
-    gains: Vector, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
+    gains: Matrix, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
     v: Vector,
 ) -> Vector:  # fmt: skip
-    """a_ref + kp e + kd ė + ∫ (nv,) [rad/s²]; gains (4, nv): the parameters in their order."""
-    wanted = np.empty(q.size)
+    """Return a_ref + kp e + kd ė + ∫ (nv,) [rad/s²]; rows of gains (4, nv): the parameters."""
+    a = np.empty(q.size)
     for j in range(q.size):
         feedback = gains[0, j] * (q_ref[j] - q[j]) + gains[2, j] * (v_ref[j] - v[j])
-        wanted[j] = a_ref[j] + feedback + integral[j]
-    return wanted
+        a[j] = a_ref[j] + feedback + integral[j]
+    return a
 
 
 @compiled_for(MATRIX, VECTOR_OUT, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER)
 def clamp_and_integrate(
-    gains: Vector, integral: Vector, wanted: Vector, limit: Vector, q_ref: Vector, q: Vector,
+    gains: Matrix, integral: Vector, desired: Vector, limit: Vector, q_ref: Vector, q: Vector,
     dt: float,
 ) -> Vector:  # fmt: skip
-    """Efforts (nv,) [N·m] within ±limit; ``integral`` (nv,) is changed in place."""
+    """Return efforts (nv,) [N·m] within ±limit; changes ``integral`` (nv,) in place."""
     effort, saturated = np.empty(q.size), False
     for j in range(q.size):
-        effort[j] = clip(wanted[j], -limit[j], limit[j])
-        saturated = saturated | (effort[j] != wanted[j])
+        effort[j] = clip(desired[j], -limit[j], limit[j])
+        saturated = saturated | (effort[j] != desired[j])
     for j in range(q.size):
         error = q_ref[j] - q[j]
         integral[j] = anti_windup_step(gains[1, j], gains[3, j], error, saturated, integral[j], dt)
@@ -60,7 +60,7 @@ def clamp_and_integrate(
 
 @compiled_for(MATRIX, MATRIX_OUT, VECTOR, VECTOR, VECTOR, NUMBER)
 def advance_reference_model(
-    gains: Vector, model: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, dt: float
+    gains: Matrix, model: Matrix, q_ref: Vector, v_ref: Vector, a_ref: Vector, dt: float
 ) -> None:
     """Advance the rows q_m, v_m, ∫_m (3, nv) of ``model`` by an implicit Euler step, in place.
 
@@ -80,23 +80,26 @@ class ComputedTorque(Controller):
     """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref + f s(v_m).
 
     e = q_ref - q, s(v) = clip(v / SLOW, ±1). M, C, g, viscous friction b and dry friction f are
-    those of the controller's model. With a true model and b = 0 every joint obeys
-    ë + kd ė + kp e + ki ∫e = 0 in every configuration; so the gains do not depend on the arm.
-    The default ones have poles at -3.6, -18 and -38 1/s and overshoot a step by 14 %.
+    those of the controller's model. With an exact model and b = 0 every joint satisfies
+    ë + kd ė + kp e + ki ∫e = 0 in every configuration: the gains do not depend on the arm. The
+    default gains have poles at -3.6, -18 and -38 1/s and overshoot a step by 14 %.
 
-    v_m is the velocity of a reference model: of a joint without friction that obeys the equation
-    above. Along a trajectory v_m = v_ref; after a step of q_ref it is the velocity that the joint
-    should have, so that a joint that sticks does not disturb the joints that its acceleration was
-    to balance. It depends on references only, not on feedback: stability does not depend on f.
+    v_m is the velocity of a reference model: a joint without friction that satisfies the equation
+    above. Along a trajectory v_m = v_ref. After a step of q_ref it is the velocity that the joint
+    should have: a joint in stiction then does not disturb the joints that its acceleration was to
+    balance. v_m depends on references only: stability does not depend on f.
 
-    A joint with viscous friction gets (b / kd) (kp e + ki ∫e) in addition. It then obeys
-    M ë + (M + b / kd) (kd ė + kp e + ki ∫e) = 0: with little inertia it is held by its friction's
-    time constant instead of hardly at all.
+    A joint with viscous friction gets (b / kd) (kp e + ki ∫e) in addition. It then satisfies
+    M ë + (M + b / kd) (kd ė + kp e + ki ∫e) = 0: with little inertia it is controlled with its
+    friction's time constant.
 
     While any effort is saturated the arm does not accelerate as commanded: integrals then only
-    shrink. They never pass i_clamp.
+    decrease. They are limited to i_clamp.
 
-    Source: Siciliano et al., Robotics (2009), section 8.5.2 (inverse dynamics control).
+    References
+    ----------
+    Siciliano et al., Robotics (2009), section 8.5.2 (inverse dynamics control).
+
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -107,20 +110,19 @@ class ComputedTorque(Controller):
         Parameter(
             "kd", 60.0, "1/s", "acceleration per velocity error", lower=0, upper=1e4, order=1
         ),
-        Parameter("i_clamp", inf, "rad/s²", "largest acceleration of the integral", lower=0),
+        Parameter("i_clamp", inf, "rad/s²", "maximum acceleration of the integral", lower=0),
     )
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
         self._integral: Vector = np.zeros(arm.nv)
-        self._reference_model: Vector = np.zeros((3, arm.nv))
+        self._reference_model: Matrix = np.zeros((3, arm.nv))
 
     def reset(self, state: State) -> None:
-        """Take over without a step of the effort, where the arm's effort is known.
+        """Set the integral so that the first output is the measured effort.
 
-        ∫ = (M + b / kd)⁻¹ (tau - C v - g + M kd v), so that the first output on a reference at
-        rest is the effort measured now; 0 where the effort is unknown (NaN), and for a joint with
-        ki = 0. The reference model starts at rest at q.
+        ∫ = (M + b / kd)⁻¹ (tau - C v - g + M kd v) on a reference at rest; 0 if the effort is
+        unknown (NaN), and for a joint with ki = 0. The reference model starts at rest at q.
         """
         state, _ = self.bounded_inputs(state, Reference.hold(state.q))
         self._integral = np.zeros(self.arm.nv)
@@ -138,45 +140,45 @@ class ComputedTorque(Controller):
         return np.concatenate([self._integral, self._reference_model.ravel()])
 
     def remember(self, memory: Vector) -> None:
-        """Go on from a ``memory`` (4 nv,)."""
+        """Continue from a ``memory`` (4 nv,)."""
         self._integral = memory[: self.arm.nv].copy()
         self._reference_model = memory[self.arm.nv :].reshape(3, -1).copy()
 
     def set_gains(self, gains: Gains) -> None:
-        """Take new gains without disturbing the integral; errors as in Controller."""
+        """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
-        self._note_friction()
+        self._table: Matrix = np.stack([self.gains[p.name] for p in self.parameters])
+        self._store_friction()
 
     def set_model(self, arm: ArmModel) -> None:
-        """Tell the law another model; errors as in Controller."""
+        """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
-        self._note_friction()
+        self._store_friction()
 
-    def inertia(self, q: Vector) -> Vector:
-        """M(q) + diag(b / kd) (nv, nv): effort per acceleration that kp e and the integral ask."""
-        inertia: Vector = mass_matrix(self.arm, q) + np.diag(self._slow)
+    def inertia(self, q: Vector) -> Matrix:
+        """Return M(q) + diag(b / kd) (nv, nv): effort per acceleration of kp e and the integral."""
+        inertia: Matrix = mass_matrix(self.arm, q) + np.diag(self._viscous_inertia)
         return inertia
 
-    def _note_friction(self) -> None:
-        """b, f and b / kd, which is 0 where kd is."""
+    def _store_friction(self) -> None:
+        """Store b, f and b / kd, which is 0 where kd is."""
         self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
         kd = self.gains["kd"]
-        self._slow = np.where(kd > 0, self._viscous / np.where(kd > 0, kd, 1.0), 0.0)
+        self._viscous_inertia = np.where(kd > 0, self._viscous / np.where(kd > 0, kd, 1.0), 0.0)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        """Return the effort command (nv,) [N·m] within the effort limits."""
         state, reference = self.bounded_inputs(state, reference, dt)
-        wanted = commanded_acceleration(
+        a = commanded_acceleration(
             self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
         )
         advance_reference_model(
             self._table, self._reference_model, reference.q, reference.v, reference.a, dt
         )
         dry = self._dry * np.clip(self._reference_model[1] / SLOW, -1, 1)
-        held = self._slow * (self.gains["kp"] * (reference.q - state.q) + self._integral)
-        friction = self._viscous * reference.v + held + dry
-        tau = self.dynamics.rnea(state.q, state.v, wanted) + friction
+        stiffness = self.gains["kp"] * (reference.q - state.q) + self._integral
+        friction = self._viscous * reference.v + self._viscous_inertia * stiffness + dry
+        tau = self.dynamics.rnea(state.q, state.v, a) + friction
         effort = clamp_and_integrate(
             self._table, self._integral, tau, self._limit, reference.q, state.q, dt
         )

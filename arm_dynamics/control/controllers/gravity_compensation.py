@@ -1,4 +1,4 @@
-"""Free drive: the arm weighs nothing and can be led by hand."""
+"""Gravity compensation: the arm can be guided by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from arm_dynamics.core.state import Command, Reference, State
 
 
 class GravityCompensation(Controller):
-    """tau = g(q) - d v, with g of the controller's own model; the reference is ignored.
+    """tau = g(q) - d v, with the gravity torque g of the controller's model.
 
-    Source: Siciliano et al., Robotics (2009), section 8.5.1.
+    The reference is ignored.
+
+    References
+    ----------
+    Siciliano et al., Robotics (2009), section 8.5.1.
+
     """
 
     tracks_reference: ClassVar[bool] = False
@@ -21,8 +26,7 @@ class GravityCompensation(Controller):
     )
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        """Return the effort command (nv,) [N·m] within the effort limits."""
         state, reference = self.bounded_inputs(state, reference, dt)
-        return self.effort_command(
-            self.dynamics.gravity(state.q) - self.gains["d"] * state.v, state
-        )
+        effort = self.dynamics.gravity(state.q) - self.gains["d"] * state.v
+        return self.effort_command(effort, state)

@@ -1,4 +1,4 @@
-"""Linear-quadratic regulation about the reference."""
+"""Linear-quadratic regulator (LQR) about the reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arm_dynamics.control.lqr_design.lqr_gain import (
     lqr_gain,
     viscous_damping,
 )
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import CommandRejected, InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
@@ -22,24 +22,28 @@ from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
 BANDWIDTH = 30.0
-"""Natural frequency [rad/s] of a joint by itself when no weights are given."""
+"""Natural frequency of a single joint without given weights [rad/s]."""
 MAX_RATE = 400.0
-"""Highest rate [1/s] of these weights' loop, for control periods up to some 2 ms."""
+"""Maximum rate of the loop with these weights [1/s], for control periods up to about 2 ms."""
 
 
 class Lqr(Controller):
     """tau = tau* - K (x - x_ref),  x = (q, v),  tau* = M a_ref + C v_ref + g + b v_ref at x_ref.
 
-    K makes ∫ Σ (position e² + velocity ė² + effort δtau²) dt least for the arm linearized, by
-    analytical derivatives, about the reference's pose at rest: it depends on the pose alone. It
-    is solved for when the pose changes, some 0.5 ms, or interpolated in a table (``set_gain_table``),
-    some µs, where that reaches. Arm, gravity and friction are those of the law's own model.
+    K minimizes ∫ Σ (position e² + velocity ė² + effort δtau²) dt for the arm linearized, by
+    analytical derivatives, about the reference configuration at rest. It is solved for when the
+    configuration changes, about 0.5 ms, or interpolated in a gain table (``set_gain_table``),
+    some µs, within the table's range. Arm, gravity and friction are those of the controller's
+    model.
 
-    Without weights: those that give a joint by itself, of inertia m = M_ii at the initial pose,
-    the stiffness w² m and the damping 1.6 w m, with w = BANDWIDTH, or less where coupled joints
-    would make the fastest rate exceed FASTEST.
-    Source: B. Anderson and J. Moore, Optimal Control: Linear Quadratic Methods (1990), section
-    3.1.
+    Without weights, a single joint of inertia m = M_ii at the initial configuration gets the
+    stiffness w² m and the damping 1.6 w m with w = BANDWIDTH. w is less if, with coupled joints,
+    the fastest rate would exceed MAX_RATE.
+
+    References
+    ----------
+    B. Anderson and J. Moore, Optimal Control: Linear Quadratic Methods (1990), section 3.1.
+
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -53,44 +57,55 @@ class Lqr(Controller):
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self._table: GainTable | None = None
         super().__init__(arm, gains)
-        self.gain(arm.configuration("initial"))  # refused here, before time runs
+        self.gain(arm.configuration("initial"))  # raises here, before the loop runs
 
     def set_gains(self, gains: Gains) -> None:
-        """Take new weights; a table of others is put away. Errors as in Controller."""
+        """Set weights; a gain table of other weights is discarded. Errors as in Controller."""
         super().set_gains(gains)
-        self._begin()
+        self._update_model()
 
     def set_model(self, arm: ArmModel) -> None:
-        """Tell the law another model; a table of another one is put away. Errors as there."""
+        """Set the controller's model; a gain table of another model is discarded.
+
+        Errors as in Controller.
+        """
         super().set_model(arm)
-        self._begin()
+        self._update_model()
 
     def set_gain_table(self, table: GainTable) -> None:
-        """Interpolate K in ``table``; raises InvalidValue when it is another arm's or weights'."""
+        """Interpolate K in a gain table.
+
+        Raises
+        ------
+        InvalidValue
+            If it was computed for another model or other weights.
+
+        """
         if not table.matches(self.arm, self.weights):
             raise InvalidValue(
-                f"the gain table is not of arm '{self.arm.name}' as the law knows it and of its"
-                f" weights: build one with law.arm and law.weights"
+                f"gain table: computed for another model or other weights; expected those of the"
+                f" controller for arm '{self.arm.name}'; build it with controller.arm and"
+                " controller.weights"
             )
         self._table = table
 
-    def _begin(self) -> None:
+    def _update_model(self) -> None:
         self._viscous = viscous_damping(self.arm)
-        self._last: tuple[Vector, Vector] | None = None
+        self._last: tuple[Vector, Matrix] | None = None
         if self._table is not None and not self._table.matches(self.arm, self.weights):
             self._table = None
 
     @property
     def weights(self) -> LqrWeights:
-        """The weights in force."""
+        """The active weights."""
         position, velocity, effort = (self.gains[p.name] for p in self.parameters)
         return LqrWeights(position, velocity, effort)
 
-    def gain(self, q: Vector) -> Vector:
-        """K (nv, 2 nv) at the pose ``q``; raises CommandRefused where there is none."""
-        looked_up = None if self._table is None else self._table.at(q)
-        if looked_up is not None:
-            return looked_up
+    def gain(self, q: Vector) -> Matrix:
+        """Return K (nv, 2 nv) at the configuration ``q``; raises CommandRejected without one."""
+        interpolated = None if self._table is None else self._table.at(q)
+        if interpolated is not None:
+            return interpolated
         if self._last is None or not np.array_equal(self._last[0], q):
             try:
                 self._last = q.copy(), lqr_gain(self.arm, q, self.weights)
@@ -99,27 +114,29 @@ class Lqr(Controller):
         return self._last[1]
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Effort command (nv,) [N·m] within the arm's effort limits.
+        """Return the effort command (nv,) [N·m] within the effort limits.
 
-        Raises CommandRefused at a reference that no gain stabilises.
+        Raises
+        ------
+        CommandRejected
+            At a reference that no gain stabilizes.
+
         """
         state, reference = self.bounded_inputs(state, reference, dt)
-        held = (
-            self.dynamics.rnea(reference.q, reference.v, reference.a) + self._viscous * reference.v
-        )
+        along = self.dynamics.rnea(reference.q, reference.v, reference.a)
+        along = along + self._viscous * reference.v
         error = np.concatenate([reference.q - state.q, reference.v - state.v])
-        return self.effort_command(held + self.gain(reference.q) @ error, state)
+        return self.effort_command(along + self.gain(reference.q) @ error, state)
 
     def default_gains(self) -> Gains:
-        """Weights of equal bandwidth at the initial pose."""
+        """Return weights of uniform bandwidth at the initial configuration."""
         q = self.arm.configuration("initial")
         inertia = np.diag(mass_matrix(self.arm, q))
         weights = uniform_bandwidth_weights(inertia, BANDWIDTH)
         A, B = linear_dynamics(self.arm, q)
         rates = np.linalg.eigvals(A - B @ lqr_gain(self.arm, q, weights))
-        weights = uniform_bandwidth_weights(
-            inertia, BANDWIDTH * min(1.0, MAX_RATE / np.abs(rates).max())
-        )
+        w = BANDWIDTH * min(1.0, MAX_RATE / np.abs(rates).max())
+        weights = uniform_bandwidth_weights(inertia, w)
         table = np.stack([weights.position, weights.velocity, weights.effort], axis=1)
         names = [p.name for p in self.parameters]
         return {
@@ -129,7 +146,7 @@ class Lqr(Controller):
 
 
 def uniform_bandwidth_weights(inertia: Vector, w: float) -> LqrWeights:
-    """Weights for stiffness w² m and damping 1.6 w m of joints by themselves.
+    """Return weights for stiffness w² m and damping 1.6 w m of single joints of inertia m.
 
     m ë = -k e - d ė is optimal for q/r = k² and v/r = d² - 2 m k.
     """

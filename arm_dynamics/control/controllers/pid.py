@@ -1,7 +1,4 @@
-"""How fast a law may be that damps joints by themselves.
-
-Independent joint PID.
-"""
+"""Joint-space PID controllers: alone, and with gravity compensation and feedforward."""
 
 from __future__ import annotations
 
@@ -12,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import MOMENT, Controller, Gains
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     MATRIX_OUT,
@@ -28,28 +26,38 @@ from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
+BANDWIDTH = 30.0
+"""Natural frequency of the closed loop without given gains [rad/s]."""
+MAX_DAMPING_RATE = 400.0
+"""Maximum damping rate of these gains [1/s], for control periods up to about 2 ms."""
 DAMPING = 1.6
 """Damping ratio times 2."""
+FILTER = 4
+"""Row of d_filter in the table of gains."""
+SLOW = 0.001
+"""Reference velocity at which the whole dry friction is compensated [rad/s]."""
 
 
-def uniform_bandwidth(arm: ArmModel, wanted: float, fastest: float) -> tuple[float, Vector]:
-    """w [rad/s] and m = M_ii (nv,) at the initial pose, for kp = w² m and kd = 1.6 w m.
+def uniform_bandwidth(arm: ArmModel, desired: float, max_rate: float) -> tuple[float, Vector]:
+    """Return w [rad/s] and m = M_ii (nv,) at the initial configuration.
 
-    w is the ``wanted`` one, or less where coupled joints would make the fastest rate, the largest
-    eigenvalue of M⁻¹ diag(kd), exceed ``fastest`` [1/s].
+    For kp = w² m and kd = 1.6 w m.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm whose joints are controlled.
+    desired : float
+        Desired natural frequency [rad/s]. w is less if, with coupled joints, the largest
+        eigenvalue of M⁻¹ diag(kd) would exceed ``max_rate``.
+    max_rate : float
+        Maximum damping rate [1/s].
+
     """
     mass = mass_matrix(arm, arm.configuration("initial"))
     inertia = np.diag(mass)
-    rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(DAMPING * wanted * inertia)))
-    return wanted * min(1.0, fastest / float(rates.real.max())), inertia
-
-
-BANDWIDTH = 30.0
-"""Natural frequency [rad/s] of the closed loop when no gains are given."""
-MAX_DAMPING_RATE = 400.0
-"""Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
-FILTER = 4
-"""Row of d_filter in the gains' table."""
+    rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(DAMPING * desired * inertia)))
+    return desired * min(1.0, max_rate / float(rates.real.max())), inertia
 
 
 @compiled
@@ -70,25 +78,26 @@ def pid_effort(
     filtered: float,
     dt: float,
 ) -> tuple[float, float, float]:
-    """Effort [N·m] of one joint within ±limit, and its memory ∫ [N·m] and v_f [rad/s] after it.
+    """Return the effort of one joint [N·m] within ±limit, and its memory after the update.
 
-    The first six are the parameters of ``Pid`` in their order; dt = 0 leaves the memory as it is.
+    The memory is the integral [N·m] and v_f [rad/s]; dt = 0 does not change it. The first six
+    arguments are the parameters of ``Pid`` in their order.
     """
-    share = dt / where(dt > 0, dt + d_filter, 1.0)
-    filtered = where(dt > 0, filtered + share * (v - filtered), filtered)
+    weight = dt / where(dt > 0, dt + d_filter, 1.0)
+    filtered = where(dt > 0, filtered + weight * (v - filtered), filtered)
     error = q_ref - q
     damping = d * (scale * v_ref - filtered)
-    wanted = p * error + integral + damping + feedforward
-    effort = clip(wanted, -limit, limit)
-    free = (wanted - effort) * error <= 0  # not saturated in the error's direction
-    grown = where(free, integral + dt * i * error, integral)
-    return effort, clip(grown, -i_clamp, i_clamp), filtered
+    desired = p * error + integral + damping + feedforward
+    effort = clip(desired, -limit, limit)
+    free = (desired - effort) * error <= 0  # not saturated in the error's direction
+    after = where(free, integral + dt * i * error, integral)
+    return effort, clip(after, -i_clamp, i_clamp), filtered
 
 
 @compiled_for(MATRIX, MATRIX_OUT, *[VECTOR] * 6, NUMBER)
 def pid_efforts(
-    gains: Vector,
-    memory: Vector,
+    gains: Matrix,
+    memory: Matrix,
     limit: Vector,
     feedforward: Vector,
     q_ref: Vector,
@@ -97,9 +106,9 @@ def pid_efforts(
     v: Vector,
     dt: float,
 ) -> Vector:
-    """Effort (nv,) [N·m] of every joint; ``memory`` (2, nv), ∫ and v_f, is changed in place.
+    """Return the efforts (nv,) [N·m]; changes ``memory`` (2, nv), integral and v_f, in place.
 
-    gains (6, nv): the rows are the parameters of ``Pid`` in their order.
+    The rows of gains (6, nv) are the parameters of ``Pid`` in their order.
     """
     effort = np.empty(q.size)
     for j in range(q.size):
@@ -114,37 +123,40 @@ def pid_efforts(
 class Pid(Controller):
     """tau = kp e + ki ∫e dt + kd (s v_ref - v_f) + feedforward,  e = q_ref - q.
 
-    v_f is the measured velocity through a first-order filter (the derivative acts on the
-    measurement: a step of the reference position causes no kick), s = ff_velocity_scale.
-    The integral stands still while the output is saturated in its direction (conditional
-    integration: Åström and Hägglund, Advanced PID Control (2006), section 3.5), and never
-    gives more than i_clamp [N·m].
+    v_f is the measured velocity after a first-order filter: the derivative acts on the measurement,
+    so that a step of the reference causes no kick. s = ff_velocity_scale. The integral stops while
+    the output is saturated in its direction (conditional integration) and is limited to i_clamp
+    [N·m].
 
     Without gains: kp = w² m, kd = 1.6 w m, ki = kp w / 6, with m = M_ii and w = BANDWIDTH, or
-    less where coupled joints would make the fastest rate, the largest eigenvalue of M⁻¹ diag(kd),
-    exceed FASTEST.
+    less if, with coupled joints, the largest eigenvalue of M⁻¹ diag(kd) would exceed
+    MAX_DAMPING_RATE.
+
+    References
+    ----------
+    Åström and Hägglund, Advanced PID Control (2006), section 3.5.
+
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("p", None, "N·m/rad", "proportional gain", lower=0, upper=1e6, order=2),
         Parameter("i", None, "N·m/(rad·s)", "integral gain", lower=0, upper=1e8, order=3),
         Parameter("d", None, "N·m·s/rad", "derivative gain", lower=0, upper=1e6, order=1),
-        Parameter("i_clamp", inf, "N·m", "largest effort of the integral", lower=0),
+        Parameter("i_clamp", inf, "N·m", "maximum effort of the integral", lower=0),
         Parameter("d_filter", 0.0, "s", "time constant of the velocity filter", lower=0, upper=1),
-        Parameter("ff_velocity_scale", 1.0, "1", "share of v_ref in the derivative", lower=0),
+        Parameter("ff_velocity_scale", 1.0, "1", "fraction of v_ref in the derivative", lower=0),
     )
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
-        self._memory: Vector = np.zeros((2, arm.nv))
-        self._none = as_readonly(np.zeros(arm.nv))
+        self._memory: Matrix = np.zeros((2, arm.nv))
+        self._zero = as_readonly(np.zeros(arm.nv))
 
     def reset(self, state: State) -> None:
-        """Take over without a step of the effort, where the arm's effort is known.
+        """Set the integral so that the first output is the measured effort.
 
-        ∫ = tau - feedforward + kd v, so that the first output is the effort measured now; 0
-        for a joint whose effort is unknown (NaN) or that has no integral gain. The velocity
-        filter starts at the measurement.
+        Integral = tau - feedforward + kd v; 0 for a joint whose effort is unknown (NaN) or without
+        integral gain. The velocity filter starts at the measured velocity.
         """
         state, rest = self.bounded_inputs(state, Reference.hold(state.q))
         carried = state.tau - self.feedforward(state, rest) + self.gains["d"] * state.v
@@ -154,17 +166,17 @@ class Pid(Controller):
         self.set_memory(integral, state.v)
 
     def set_memory(self, integral: Vector, filtered: Vector) -> None:
-        """Go on from a memory: ∫ (nv,) [N·m] and v_f (nv,) [rad/s]."""
+        """Set the memory: integral (nv,) [N·m] and v_f (nv,) [rad/s]."""
         self._memory = np.stack([integral, filtered])
 
     @property
     def memory(self) -> Vector:
-        """∫ [N·m] and v_f [rad/s] (2 nv,)."""
+        """Integral [N·m] and v_f [rad/s], (2 nv,)."""
         memory: Vector = self._memory.reshape(-1).copy()
         return memory
 
     def remember(self, memory: Vector) -> None:
-        """Go on from ∫ [N·m] and v_f [rad/s] (2 nv,)."""
+        """Continue from integral [N·m] and v_f [rad/s], (2 nv,)."""
         self._memory = memory.reshape(2, -1).copy()
 
     def instant(
@@ -174,25 +186,25 @@ class Pid(Controller):
         memory: Vector,
         acceleration: Callable[[Vector], Vector],
     ) -> tuple[Command, Vector]:
-        """As in Controller, with v̇_f = (v - v_f) / d_filter, or v_f = v where d_filter is 0."""
+        """Return as Controller, with v̇_f = (v - v_f) / d_filter, or v_f = v if d_filter is 0."""
         del acceleration
         state, reference = self.bounded_inputs(state, reference)
         integral, filtered = memory.reshape(2, -1)
         lag = self.gains["d_filter"]
-        still = np.where(lag > 0, filtered, state.v)
-        after, table = np.stack([integral, still]), self._table.copy()
-        table[FILTER] = inf  # the filter stands still while the law integrates
+        constant = np.where(lag > 0, filtered, state.v)
+        after, table = np.stack([integral, constant]), self._table.copy()
+        table[FILTER] = inf  # v_f stays constant during the integration
         effort = pid_efforts(
             table, after, self._limit, self.feedforward(state, reference),
             reference.q, reference.v, state.q, state.v, MOMENT,
         )  # fmt: skip
         effort.flags.writeable = False
-        change = np.divide(state.v - still, lag, out=np.zeros_like(lag), where=lag > 0)
+        change = np.divide(state.v - constant, lag, out=np.zeros_like(lag), where=lag > 0)
         rate = np.concatenate([(after[0] - integral) / MOMENT, change])
         return Command(self.interface, effort, state.time), rate
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        """Return the effort command (nv,) [N·m] within the effort limits."""
         state, reference = self.bounded_inputs(state, reference, dt)
         effort = pid_efforts(
             self._table, self._memory, self._limit, self.feedforward(state, reference),
@@ -202,18 +214,65 @@ class Pid(Controller):
         return Command(self.interface, effort, state.time)
 
     def set_gains(self, gains: Gains) -> None:
-        """Take new gains without disturbing the integral; errors as in Controller."""
+        """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._table: Vector = np.stack([self.gains[p.name] for p in self.parameters])
+        self._table: Matrix = np.stack([self.gains[p.name] for p in self.parameters])
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
-        """Effort (nv,) [N·m] added to the PID; none here."""
-        return self._none
+        """Return the effort (nv,) [N·m] added to the PID: 0."""
+        return self._zero
 
     def default_gains(self) -> Gains:
-        """Gains of equal bandwidth at the initial pose."""
+        """Return gains of uniform bandwidth at the initial configuration."""
         w, inertia = uniform_bandwidth(self.arm, BANDWIDTH, MAX_DAMPING_RATE)
         return {
             name: {"p": w**2 * m, "i": w**3 / 6 * m, "d": DAMPING * w * m}
             for name, m in zip(self.arm.joint_names, inertia.tolist(), strict=True)
         }
+
+
+class PidGravity(Pid):
+    """tau = PID(e) + g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)).
+
+    M, C, g, viscous friction b and dry friction f are those of the controller's model, and
+    s = ff_acceleration_scale, by default 0. With s = 1 and an exact model the PID only corrects
+    disturbances; with s = 0 the arm lags by what the gains need to accelerate it. The feedforward
+    depends on the reference only: it does not change the stability margins.
+
+    References
+    ----------
+    Siciliano et al., Robotics (2009), sections 8.5.1 and 8.7.1.
+
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        *Pid.parameters,
+        Parameter(
+            "ff_acceleration_scale",
+            0.0,
+            "1",
+            "fraction of M a_ref + C v_ref + friction added",
+            lower=0,
+        ),
+    )
+
+    def set_gains(self, gains: Gains) -> None:
+        """Set gains; the integral stays. Errors as in Controller."""
+        super().set_gains(gains)
+        self._scale = self.gains["ff_acceleration_scale"]
+        self._has_feedforward = bool(self._scale.any())
+        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
+
+    def set_model(self, arm: ArmModel) -> None:
+        """Set the controller's model; errors as in Controller."""
+        super().set_model(arm)
+        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
+
+    def feedforward(self, state: State, reference: Reference) -> Vector:
+        """Return g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)) (nv,) [N·m]."""
+        gravity = self.dynamics.gravity(state.q)
+        if not self._has_feedforward or not (reference.a.any() or reference.v.any()):
+            return gravity
+        along = self.dynamics.rnea(state.q, reference.v, reference.a)
+        friction = self._viscous * reference.v + self._dry * np.clip(reference.v / SLOW, -1, 1)
+        return gravity + self._scale * (along - gravity + friction)

@@ -1,4 +1,4 @@
-"""Position commands for arms whose joints go where they are told."""
+"""Position commands for arms with position servos."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from arm_dynamics.core.state import Command, Reference, State
 
 
 class PositionController(Controller):
-    """u = q_ref: the reference's position as a command; the actuators do the rest."""
+    """u = q_ref: the reference position as a position command."""
 
     interface: ClassVar[str] = "position"
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Position command (nv,) [rad or m]; nothing but the reference enters."""
+        """Return the position command (nv,) [rad or m]."""
         state, reference = self.bounded_inputs(state, reference, dt)
         return Command(self.interface, as_readonly(reference.q), state.time)

@@ -1,4 +1,4 @@
-"""What all laws of the tool share: their axes, and what they follow within the arm's reach."""
+"""The base of all task-space controllers: a reference limited to the reachable workspace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import replace
 from math import hypot
 from typing import ClassVar
 
-from arm_dynamics.control.controllers.controller import MAX_VALUE, Controller, Gains, bounded_vector
+from arm_dynamics.control.controllers.controller import (
+    MAX_VALUE,
+    Controller,
+    Gains,
+    bounded_vector,
+)
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import demand
@@ -20,27 +25,29 @@ from arm_dynamics.model.arm_model import ArmModel
 
 
 class TaskSpaceController(Controller):
-    """A law that follows a TaskReference by an arm without mass that can go where this one can.
+    """Tracks a TaskReference by its closed-loop inverse kinematics (CLIK) solution.
 
-    A plain Reference is followed by its tool. ``clik`` tells how far the reference is out of
-    reach and how close a singularity is.
+    The tool of a joint reference is tracked. ``clik`` contains the reachability error and the
+    minimum singular value.
     """
 
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("rate", 10.0, "1/s", "rate at which the reference is caught up", above=0),
+        Parameter("tracking_rate", 10.0, "1/s", "rate of the task-space error", above=0),
         Parameter(
-            "acceleration", 100.0, "rad/s²", "largest change of a joint's reference", above=0
+            "max_joint_acceleration", 100.0, "rad/s²", "maximum acceleration of a joint reference",
+            above=0,
         ),
-        Parameter("posture_rate", 2.0, "1/s", "rate at which spare joints go to q_ref", lower=0),
+        Parameter("nullspace_rate", 2.0, "1/s", "rate of the null-space posture", lower=0),
         Parameter(
-            "weak", 0.05, "1", "singular values filtered below this share of the reach", above=0
+            "singular_value_threshold", 0.05, "1",
+            "singular value, as a fraction of the reach, below which motion is damped", above=0,
         ),
-    )
+    )  # fmt: skip
 
     def __init_subclass__(cls) -> None:
-        """Have its inverse kinematics compiled before torque is on: tens of seconds.
+        """Compile the inverse kinematics at the import of a subclass, before torque is enabled.
 
-        From the import of a subclass on, since its objects may be made while motors have torque.
+        It takes tens of seconds, and controllers may be created while motors have torque.
         """
         super().__init_subclass__()
         demand(clik_step)
@@ -51,40 +58,39 @@ class TaskSpaceController(Controller):
         self.reset(State.of(arm.configuration("initial")))
 
     def set_model(self, arm: ArmModel) -> None:
-        """Tell the law another model; errors as in Controller."""
+        """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
-        old, tool, virtual = self.clik, ToolKinematics(arm), ClosedLoopIk(arm)
-        virtual.q, virtual.v, virtual.a = old.q, old.v, old.a
-        virtual.reachability_error, virtual.min_singular_value = (
-            old.reachability_error,
-            old.min_singular_value,
-        )
-        virtual.leaving, virtual.time, virtual.task = old.leaving, old.time, old.task
-        self.tool, self.clik = tool, virtual  # only now: a loop may run in another thread
+        old, tool, clik = self.clik, ToolKinematics(arm), ClosedLoopIk(arm)
+        clik.q, clik.v, clik.a = old.q, old.v, old.a
+        clik.reachability_error = old.reachability_error
+        clik.min_singular_value = old.min_singular_value
+        clik.leaving, clik.time, clik.task = old.leaving, old.time, old.task
+        self.tool, self.clik = tool, clik  # complete: a loop may run in another thread
 
     def reset(self, state: State) -> None:
-        """Follow anew from where the arm is, and from how it moves."""
+        """Start the CLIK solution at the measured position and velocity."""
         state, _ = super().bounded_inputs(state, Reference.hold(state.q))
         self.clik.reset(state.q, state.v)
 
     def bounded_inputs(
         self, state: State, reference: Reference, dt: float = 0.0
     ) -> tuple[State, Reference]:
-        """As for every law, with the parts of a TaskReference; errors as there."""
-        state, told = super().bounded_inputs(state, reference, dt)
-        if not isinstance(told, TaskReference):
-            return state, told
-        p, t, a, w = told.position, told.twist, told.acceleration, told.wrench
+        """Return as Controller, with the parts of a TaskReference; errors as there."""
+        state, bounded = super().bounded_inputs(state, reference, dt)
+        if not isinstance(bounded, TaskReference):
+            return state, bounded
+        p, t, a, w = bounded.position, bounded.twist, bounded.acceleration, bounded.wrench
         try:
             if hypot(*p.tolist(), *t.tolist(), *a.tolist(), *w.tolist()) < MAX_VALUE:
-                return state, told
+                return state, bounded
         except (AttributeError, TypeError):
-            return state, told  # no vectors: refused by name when it is followed
-        names = {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
-        clipped = {
-            n: bounded_vector(f"reference: {n}", getattr(told, n), k) for n, k in names.items()
+            return state, bounded  # no vectors: rejected by name in reachable_reference
+        sizes = {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
+        parts = {
+            name: bounded_vector(f"reference: {name}", getattr(bounded, name), size)
+            for name, size in sizes.items()
         }
-        return state, replace(told, **clipped)
+        return state, replace(bounded, **parts)
 
     def instant(
         self,
@@ -93,12 +99,12 @@ class TaskSpaceController(Controller):
         memory: Vector,
         acceleration: Callable[[Vector], Vector],
     ) -> tuple[Command, Vector]:
-        """Raise InvalidValue: the CLIK that is followed is a recursion in discrete time."""
+        """Raise InvalidValue: the CLIK solution is a recursion in discrete time."""
         raise InvalidValue(
             f"controller {type(self).__name__}: its closed-loop inverse kinematics exists in"
             " discrete time only; expected the sampled loop"
         )
 
     def reachable_reference(self, reference: Reference, dt: float) -> TaskReference:
-        """What the arm can follow of a reference, dt [s] after the last one."""
+        """Return the reachable part of a reference, dt [s] after the last one."""
         return self.clik.update(to_task_reference(self.arm, reference), dt, self.controller_gains)

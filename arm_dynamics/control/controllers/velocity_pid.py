@@ -1,4 +1,4 @@
-"""PID of the velocity error: proportional in speed, its integral the position error."""
+"""PID of the velocity error: proportional in velocity, its integral the position error."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ import numpy as np
 from arm_dynamics.control.controllers.controller import NO_MEMORY, Controller, Gains
 from arm_dynamics.control.controllers.pid import DAMPING, uniform_bandwidth
 from arm_dynamics.control.lqr_design.lqr_gain import viscous_damping
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.model.arm_model import ArmModel
 
 BANDWIDTH = 30.0
-"""Natural frequency [rad/s] of a joint by itself when no gains are given."""
+"""Natural frequency of a single joint without given gains [rad/s]."""
 MAX_DAMPING_RATE = 400.0
-"""Highest damping rate [1/s] of these gains, for control periods up to some 2 ms."""
-MOST_ROUNDS, CLOSE = 100, 1e-13
-"""Rounds in which effort and acceleration settle in continuous time, to this, relative."""
+"""Maximum damping rate of these gains [1/s], for control periods up to about 2 ms."""
+MAX_ITERATIONS, CONVERGENCE_TOLERANCE = 100, 1e-13
+"""Iterations of effort and acceleration in continuous time, and their relative tolerance."""
 
 
 class VelocityPid(Controller):
     """tau = kv ė + kx e + ka (a_ref - a) + s g(q),  e = q_ref - q,  ė = v_ref - v.
 
-    A PID of the velocity error with the integral written out: ∫ė dt = e. So there is no integral
-    to wind up. g is that of the controller's own model; s = gravity is 1, or 0 without gravity
-    compensation. a is the arm's actual acceleration, so that together with the arm
+    A PID of the velocity error with the integral written out: ∫ė dt = e, so no integral winds up.
+    g is that of the controller's model; s = gravity_scale is 1, or 0 without gravity compensation.
+    a is the arm's actual acceleration, so that together with the arm
 
         (M + ka) a = kv ė + kx e + ka a_ref + s g_model(q) - C(q, v) v - g(q) - b v,
 
-    and an error of the model enters by s g_model alone. With the ``two_link`` gains and masses and
-    lengths of the model 5 % too large the cubic of 4 s so ends, at 5 s, at errors of (6.6e-3,
-    3.1e-3) rad, as published; with an acceleration from that model it would be (9.2e-3, 1.0e-3).
+    and a model error enters only by s g_model. With the ``two_link`` gains and the model's masses
+    and lengths 5 % too large, the cubic of 4 s ends, at 5 s, with errors of (6.6e-3, 3.1e-3) rad,
+    as published; with an acceleration from that model it would be (9.2e-3, 1.0e-3).
 
-    tau and a depend on each other at the same instant. Sampled, the mean acceleration of the last
-    period, (v - v_last) / dt, is measured, and the model predicts its change:
-    a = (v - v_last) / dt + M⁻¹ (tau - tau_last). Its errors so act for one period at most, and not
-    at all at rest. In the first update a = M⁻¹ (tau - C v - g - b v). Noise of v enters tau by up
-    to ka / dt. In continuous time tau and a are solved for together (``instant``).
+    tau and a depend on each other at the same instant. In discrete time the mean acceleration of
+    the last period, (v - v_last) / dt, is measured, and the model predicts its change:
+    a = (v - v_last) / dt + M⁻¹ (tau - tau_last). Its errors act for one period at most, and not at
+    rest. In the first update a = M⁻¹ (tau - C v - g - b v). Noise of v enters tau by up to ka / dt.
+    In continuous time tau and a are solved for together (``instant``).
 
-    Without gains: kx = w² m, kv = 1.6 w m, ka = 0, with m = M_ii at the initial pose and
-    w = BANDWIDTH, or less where coupled joints would make the fastest rate, the largest eigenvalue
-    of M⁻¹ diag(kv), exceed FASTEST. Published for the arm ``two_link`` (MCEN90028)
-    with kv = 100, 20; kx = 200, 50; ka = 0.5, 0.05.
+    Without gains: kx = w² m, kv = 1.6 w m, ka = 0, with m = M_ii at the initial configuration and
+    w = BANDWIDTH, or less if, with coupled joints, the largest eigenvalue of M⁻¹ diag(kv) would
+    exceed MAX_DAMPING_RATE. Published for the arm ``two_link`` (MCEN90028) with kv = 100, 20;
+    kx = 200, 50; ka = 0.5, 0.05.
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
@@ -57,7 +57,7 @@ class VelocityPid(Controller):
         Parameter("ka", 0.0, "kg·m²", "effort per acceleration error", lower=0, upper=1e6),
     )
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("gravity", 1.0, "1", "share of the model's weight that is added", lower=0),
+        Parameter("gravity_scale", 1.0, "1", "fraction of the gravity torque added", lower=0),
     )
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
@@ -65,21 +65,21 @@ class VelocityPid(Controller):
         self._last: tuple[Vector, Vector] | None = None
 
     def reset(self, state: State) -> None:
-        """Forget the last velocity and effort."""
+        """Clear the last velocity and effort."""
         self._last = None
 
     def set_gains(self, gains: Gains) -> None:
-        """Take new gains; errors as in Controller."""
+        """Set gains; errors as in Controller."""
         super().set_gains(gains)
         self._viscous = viscous_damping(self.arm)
 
     def set_model(self, arm: ArmModel) -> None:
-        """Tell the controller another model; errors as in Controller."""
+        """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
         self._viscous = viscous_damping(arm)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Effort command (nv,) [N·m] within the arm's effort limits."""
+        """Return the effort command (nv,) [N·m] within the effort limits."""
         state, reference = self.bounded_inputs(state, reference, dt)
         known, q, v = self._without_acceleration(state, reference), state.q, state.v
         if not self.gains["ka"].any():
@@ -90,7 +90,7 @@ class VelocityPid(Controller):
         else:
             v_last, tau_last = self._last
             other = mass @ ((v - v_last) / dt) - tau_last
-        command = self.effort_command(known - self._share(mass) @ (known + other), state)
+        command = self.effort_command(known - self._sensitivity(mass) @ (known + other), state)
         self._last = v, command.value
         return command
 
@@ -101,9 +101,13 @@ class VelocityPid(Controller):
         memory: Vector,
         acceleration: Callable[[Vector], Vector],
     ) -> tuple[Command, Vector]:
-        """As in Controller: what sampled updates settle to while no time passes.
+        """Return as Controller: the fixed point of discrete updates at one instant.
 
-        Raises InvalidValue where they do not settle, because the model is far too heavy.
+        Raises
+        ------
+        InvalidValue
+            If the iteration does not converge because the model is far too heavy.
+
         """
         state, reference = self.bounded_inputs(state, reference)
         known = self._without_acceleration(state, reference)
@@ -111,36 +115,38 @@ class VelocityPid(Controller):
         if not self.gains["ka"].any():
             return command, NO_MEMORY
         mass = self.dynamics.mass_matrix(state.q)
-        share = self._share(mass)
-        for _ in range(MOST_ROUNDS):
+        sensitivity = self._sensitivity(mass)
+        for _ in range(MAX_ITERATIONS):
             tau = command.value
             other = mass @ acceleration(tau) - tau
-            command = self.effort_command(known - share @ (known + other), state)
-            if np.abs(command.value - tau).max() <= CLOSE * (1 + np.abs(tau).max()):
+            command = self.effort_command(known - sensitivity @ (known + other), state)
+            tolerance = CONVERGENCE_TOLERANCE * (1 + np.abs(tau).max())
+            if np.abs(command.value - tau).max() <= tolerance:
                 return command, NO_MEMORY
         raise InvalidValue(
             f"controller VelocityPid at t = {state.time:g} s: effort and acceleration do not"
-            f" settle in {MOST_ROUNDS} rounds; expected a model less than twice as heavy as the arm"
+            f" converge in {MAX_ITERATIONS} iterations; expected a model less than twice as heavy"
+            " as the arm"
         )
 
     def _without_acceleration(self, state: State, reference: Reference) -> Vector:
-        """kv ė + kx e + ka a_ref + s g(q)."""
+        """Return kv ė + kx e + ka a_ref + s g(q)."""
         gains, q = self.gains, state.q
+        scale = self.controller_gains["gravity_scale"]
         tau = gains["kv"] * (reference.v - state.v) + gains["kx"] * (reference.q - q)
-        return (
-            tau
-            + gains["ka"] * reference.a
-            + self.controller_gains["gravity"] * self.dynamics.gravity(q)
-        )
+        return tau + gains["ka"] * reference.a + scale * self.dynamics.gravity(q)
 
-    def _share(self, mass: Vector) -> Vector:
-        """S = ka (M + ka)⁻¹ (nv, nv): M a = tau + f and tau = u - ka a give tau = u - S (u + f)."""
+    def _sensitivity(self, mass: Matrix) -> Matrix:
+        """Return S = ka (M + ka)⁻¹ (nv, nv).
+
+        M a = tau + f and tau = u - ka a give tau = u - S (u + f).
+        """
         ka = self.gains["ka"]
-        share: Vector = ka[:, None] * np.linalg.inv(mass + np.diag(ka))
-        return share
+        sensitivity: Matrix = ka[:, None] * np.linalg.inv(mass + np.diag(ka))
+        return sensitivity
 
     def default_gains(self) -> Gains:
-        """Gains of equal bandwidth at the initial pose."""
+        """Return gains of uniform bandwidth at the initial configuration."""
         w, inertia = uniform_bandwidth(self.arm, BANDWIDTH, MAX_DAMPING_RATE)
         return {
             name: {"kv": DAMPING * w * m, "kx": w**2 * m}

@@ -1,1 +1,1 @@
-"""Goals as joint_trajectory_controller knows them: asked for, judged at every tick, ended."""
+"""Goals and streams on a control loop, by the rules of joint_trajectory_controller."""

@@ -1,4 +1,4 @@
-"""Trajectories and commands of a stream on a control loop: joined within the limits, never lost."""
+"""Streams of waypoints and commands on a control loop, followed within the limits."""
 
 from __future__ import annotations
 
@@ -32,38 +32,45 @@ from arm_dynamics.core.arrays import as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 
 GAP = 0.25
-"""Time [s] between two messages beyond which the second one begins another stream."""
+"""Time between two messages beyond which a new stream begins [s]."""
 AHEAD = 0.25
-"""Time [s] up to which a single waypoint ahead is one of a stream."""
+"""Maximum time ahead of a single waypoint of a stream [s]."""
 LATE = 0.1
-"""Age [s] up to which a last waypoint counts as due now."""
+"""Maximum age of a last waypoint that counts as due now [s]."""
 MISSED = 1.5
-"""Periods beyond the longest of the last times between messages for which a stream's motion
-continues without one: a message may be lost."""
+"""Periods, in addition to the longest recent one, for which a stream's motion continues without a
+message: a message may be lost."""
 FIRST = 0.05
-"""Time [s] for which a first message is waited for another one."""
+"""Time for which a second message is awaited after the first one [s]."""
 MAX_EXTRAPOLATION_TIME = 0.1
-"""Time [s] for which it continues at most."""
+"""Maximum time for which the motion continues [s]."""
 SLOW = 2.5
-"""Periods of a slow stream in which a difference fades out."""
+"""Periods of a slow stream in which a difference decays."""
 INTERVALS = 16
-"""Times between messages of which the mean is the stream's period."""
+"""Times between messages whose mean is the stream's period."""
 MIN_PERIOD = 0.002
-"""Period [s] at least, and where it is not known yet."""
+"""Minimum period, also while it is unknown [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """How ``~/commands`` are read: ``interface`` position or velocity, ``timeout`` [s]."""
+    """Settings of ``~/commands``: ``interface`` position or velocity, ``timeout`` [s]."""
 
     interface: str = "position"
     timeout: float = 0.25
 
 
 class Streams:
-    """What comes on ``~/joint_trajectory`` and ``~/commands``.
+    """Messages of ``~/joint_trajectory`` and ``~/commands``.
 
-    ``observe`` is called after every tick by the loop's thread, all others by one other thread.
+    ``observe`` is called after every cycle by the loop's thread, all other methods by one other
+    thread.
+
+    Parameters
+    ----------
+    loop : ControlLoop
+        Loop that follows the streams.
+
     """
 
     def __init__(self, loop: ControlLoop) -> None:
@@ -80,25 +87,34 @@ class Streams:
 
     @property
     def period(self) -> float:
-        """Time [s] between two messages: their mean; LEAST where there are none."""
-        return (
-            max(sum(self._intervals) / len(self._intervals), MIN_PERIOD)
-            if self._intervals
-            else MIN_PERIOD
-        )
+        """Mean time between two messages [s]; MIN_PERIOD without messages."""
+        if not self._intervals:
+            return MIN_PERIOD
+        return max(sum(self._intervals) / len(self._intervals), MIN_PERIOD)
 
     def take(self, trajectory: JointTrajectory, *, integrated: bool = False) -> None:
-        """Follow waypoints of ``~/joint_trajectory`` from the next tick on.
+        """Follow waypoints of ``~/joint_trajectory`` from the next cycle.
 
-        Raises TrajectoryRefused where they leave the arm's limits by themselves, or are due in
-        the past; the active trajectory then continues. ``integrated``: only velocities were given.
+        Parameters
+        ----------
+        trajectory : JointTrajectory
+            Received waypoints.
+        integrated : bool
+            Whether only velocities were given.
+
+        Raises
+        ------
+        TrajectoryRejected
+            If the waypoints leave the arm's limits, or are due in the past. The active trajectory
+            continues.
+
         """
         state, present = self.loop.present()
         now, trajectory = state.time, trajectory.near(self.loop.arm, present.q, state.time)
         if trajectory.end <= now - LATE:
             raise TrajectoryRejected(
-                f"the last waypoint is due at {trajectory.end:.6g} s and it is {now:.6g} s:"
-                f" a time later than now is expected"
+                f"trajectory: time of the last waypoint = {trajectory.end:.6g} s; expected a time"
+                f" later than now ({now:.6g} s)"
             )
         streaming = self._continues(now)
         coast = self._coast(now, trajectory.end)
@@ -111,7 +127,7 @@ class Streams:
             self.loop.follow(self._window(trajectory, now, coast, streaming=streaming))
 
     def _continues(self, now: float) -> bool:
-        """Note a message; whether it continues a stream."""
+        """Count a message; return whether it continues a stream."""
         interval, self._last = now - self._last, now
         if not 0 <= interval <= GAP:
             self._intervals.clear()
@@ -121,7 +137,7 @@ class Streams:
         return True
 
     def _coast(self, now: float, end: float) -> float:
-        """Time [s] after a last waypoint for which its motion continues."""
+        """Return the time after a last waypoint for which its motion continues [s]."""
         wait = max(self._intervals, default=FIRST) + MISSED * self.period
         return min(max(now + wait - end, 0.0), MAX_EXTRAPOLATION_TIME)
 
@@ -138,16 +154,16 @@ class Streams:
         begun = max(sum(w.time <= now for w in trajectory.waypoints) - 1, 0)
         points = trajectory.waypoints[begun:]
         positions_only = points[0].v is None
-        if streaming and positions_only and len(points) > 1 and self._keeps(smooth(points)):
+        if streaming and positions_only and len(points) > 1 and self._is_allowed(smooth(points)):
             points = smooth(points)
         check_limits(self.loop.arm, JointTrajectory(points), present.q)
-        led = JointTrajectory(points).starting_from(now, present).waypoints
-        if points[0].time >= now + FADE and self._keeps(led):
-            points = led
+        joined = JointTrajectory(points).starting_from(now, present).waypoints
+        if points[0].time >= now + FADE and self._is_allowed(joined):
+            points = joined
         ended = through(points, self._limits, coast, to_rest=positions_only)
         return self._of(trajectory, ended, coast)
 
-    def _keeps(self, points: tuple[Waypoint, ...]) -> bool:
+    def _is_allowed(self, points: tuple[Waypoint, ...]) -> bool:
         try:
             check_limits(self.loop.arm, JointTrajectory(points), self.loop.present()[1].q)
         except TrajectoryRejected:
@@ -167,8 +183,8 @@ class Streams:
             v = np.zeros(arm.nv) if point.v is None else point.v
             for i in np.flatnonzero(np.abs(v) > arm.velocity_limit * (1 + 1e-6)).tolist():
                 raise TrajectoryRejected(
-                    f"joint '{arm.joint_names[i]}': velocity {v[i]:.6g} rad/s at"
-                    f" {point.time:.3f} s exceeds the limit {arm.velocity_limit[i]:.6g}"
+                    f"joint '{arm.joint_names[i]}': velocity = {v[i]:.6g} rad/s at"
+                    f" {point.time:.3f} s; expected within the limit {arm.velocity_limit[i]:.6g}"
                 )
             rows.append(tuple(v.tolist()))
         times, end = tuple(w.time for w in trajectory.waypoints), trajectory.end + coast
@@ -176,9 +192,18 @@ class Streams:
         return VelocityStream(self._limits, times, tuple(rows), end, self.period, trajectory.effort)
 
     def command(self, values: Sequence[float]) -> None:
-        """Follow one message of ``~/commands``: positions [rad or m] or velocities.
+        """Follow one message of ``~/commands``.
 
-        Raises InvalidValue for another number of values than joints, or one that is not finite.
+        Parameters
+        ----------
+        values : (nv,) sequence
+            Positions [rad or m] or velocities [rad/s or m/s], limited to the joints' ranges.
+
+        Raises
+        ------
+        InvalidValue
+            For another number of values than joints, or a value that is not finite.
+
         """
         state, present = self.loop.present()
         now, arm, interface = state.time, self.loop.arm, self.commands.interface
@@ -192,8 +217,8 @@ class Streams:
             low, high = arm.lower, arm.upper
         else:
             low, high = -arm.velocity_limit, arm.velocity_limit
-        kept = as_readonly(np.clip(given, low, high))
-        for i in np.flatnonzero(kept != given).tolist():
+        limited = as_readonly(np.clip(given, low, high))
+        for i in np.flatnonzero(limited != given).tolist():
             self.loop.events.report(
                 "command_limited",
                 f"commands: joint '{arm.joint_names[i]}': {interface} = {given[i]:.6g}; limited to"
@@ -201,21 +226,21 @@ class Streams:
             )
         self._continues(now)
         if interface == "position":
-            point = JointTrajectory((Waypoint(now, kept),)).near(arm, present.q, now)
+            point = JointTrajectory((Waypoint(now, limited),)).near(arm, present.q, now)
             self.loop.follow(self._single(point, self._coast(now, now)))
             return
-        end, row = now + self.commands.timeout, tuple(kept.tolist())
+        end, row = now + self.commands.timeout, tuple(limited.tolist())
         self.loop.follow(VelocityStream(self._limits, (now,), (row,), end, self.period))
 
     def observe(self) -> None:
-        """Report a stream that ended in motion, and hold once cmd_timeout is over."""
-        following = self.loop.reference_generator
-        trajectory = following.trajectory
+        """Report a stream that ended in motion, and stop after cmd_timeout."""
+        generator = self.loop.reference_generator
+        trajectory = generator.trajectory
         kinds = JointTrajectory | StreamTrajectory | VelocityStream
-        if not isinstance(trajectory, kinds) or following.pending:
+        if not isinstance(trajectory, kinds) or generator.pending:
             return
-        passed = following.time - trajectory.data_end
-        if passed >= 0 and trajectory.moving and self._reported is not trajectory:
+        elapsed = generator.time - trajectory.data_end
+        if elapsed >= 0 and trajectory.moving and self._reported is not trajectory:
             self._reported = trajectory
             self.loop.events.report(
                 "stream_ended",
@@ -223,7 +248,7 @@ class Streams:
                 " holds",
             )
         streamed = not isinstance(trajectory, JointTrajectory)
-        if streamed and 0 < self.timeout <= passed and self._timed_out is not trajectory:
+        if streamed and 0 < self.timeout <= elapsed and self._timed_out is not trajectory:
             self._timed_out = trajectory
             self.loop.events.report(
                 "command_timeout",

@@ -1,1 +1,1 @@
-"""Linear-quadratic gains about a pose, and tables of them."""
+"""LQR gains about a configuration, and tables of them."""

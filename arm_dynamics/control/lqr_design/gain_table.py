@@ -1,20 +1,36 @@
-"""Regulator gains over the configuration: stored, loaded, interpolated."""
+"""Tables of LQR gains over the configuration: built in parallel, stored, interpolated."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, viscous_damping
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.control.lqr_design.lqr_gain import (
+    LqrWeights,
+    lqr_gain,
+    require_static_effort,
+    viscous_damping,
+)
+from arm_dynamics.core.arrays import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+    check_int,
+    check_vector,
+)
 from arm_dynamics.core.compiled_math import (
     INDICES,
     INF,
@@ -28,30 +44,36 @@ from arm_dynamics.core.compiled_math import (
 )
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
+from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 MAX_TABLE_SIZE = 1e8
-"""Numbers in a table, of 8 bytes each: more do not fit beside their making in 4 GB."""
-_KINDS = {"U": "text", "i": "whole numbers", "f": "numbers"}
-EDGE = 1e-9
-"""Share of a cell by which rounding may put a pose beyond the grid."""
+"""Maximum numbers in a table, of 8 bytes each: building more exceeds 4 GB."""
+PARTS = 64
+"""Tasks of a build in parallel: each sends the arm to a process."""
+_KINDS = {"U": "text", "i": "integers", "f": "numbers"}
+CELL_TOLERANCE = 1e-9
+"""Fraction of a cell by which rounding may move a configuration outside the grid."""
+Axis = tuple[float, float, int]
+"""Minimum and maximum position [rad or m], and number of grid points."""
+Progress = Callable[[int, int], None]
+"""Called with the number of solved configurations, and with all."""
 
 
 @compiled
 def grid_coordinate(x: float, lower: float, upper: float, turn: float, count: float) -> float:
-    """Where ``x`` is on an axis, counted in cells from its start; -1 where it is not on it."""
+    """Return the position of ``x`` on an axis in cells from its start; -1 outside."""
     x = where(turn < INF, lower + (x - lower) % turn, x)
     place = (x - lower) / (upper - lower) * (count - 1.0)
-    return where((place >= -EDGE) & (place <= count - 1.0 + EDGE), place, -1.0)
+    inside = (place >= -CELL_TOLERANCE) & (place <= count - 1.0 + CELL_TOLERANCE)
+    return where(inside, place, -1.0)
 
 
 @compiled_for(MATRIX, INDICES, MATRIX, VECTOR)
-def interpolate(
-    table: Vector, joints: NDArray[np.int64], axes: Vector, q: Vector
-) -> tuple[bool, Vector]:
-    """Multilinear interpolation in ``table`` (Π counts, m), and whether ``q`` is on the grid.
+def interpolate(table: Matrix, joints: IntArray, axes: Matrix, q: Vector) -> tuple[bool, Vector]:
+    """Return whether ``q`` is on the grid, and the multilinear interpolation.
 
-    axes (4, k): lower, upper, turn and count of every one of the ``joints``.
+    table (Π counts, m). The rows of axes (4, k) are lower, upper, turn and count of the ``joints``.
     """
     result, place, inside = np.zeros(table.shape[1]), np.empty(joints.size), True
     for j in range(joints.size):
@@ -72,23 +94,39 @@ def interpolate(
 
 @dataclass(frozen=True, eq=False)
 class GainTable:
-    """K (nv, 2 nv) on a grid over some joints of an arm; see ``build_gain_table`` and ``load_gain_table``.
+    """K (nv, 2 nv) on a grid over some joints of an arm.
 
-    ``key`` tells arm and weights; ``joints`` (k,) are columns of q, ``lower`` and ``upper`` (k,)
-    the ends of their grids; ``turn`` (k,) is 2 π for a joint that turns without end, else inf.
-    gains (n_1, ..., n_k, nv, 2 nv). Raises InvalidValue for parts that do not fit together: the
-    compiled interpolation indexes them unchecked.
+    Create it with ``build_gain_table`` or ``load_gain_table``.
+
+    Parameters
+    ----------
+    key : str
+        Digest of arm and weights.
+    joints : (k,) integer array
+        Columns of q.
+    lower, upper : (k,) arrays
+        Ends of the grid [rad or m].
+    turn : (k,) array
+        2 π for a continuous joint, else inf.
+    gains : (n_1, ..., n_k, nv, 2 nv) array
+        K at every grid point.
+
+    Raises
+    ------
+    InvalidValue
+        For inconsistent parts: the compiled interpolation does not check indices.
+
     """
 
     key: str
-    joints: NDArray[np.int64]
+    joints: IntArray
     lower: Vector
     upper: Vector
     turn: Vector
-    gains: Vector
+    gains: FloatArray
 
     def __post_init__(self) -> None:
-        """Check every part, and keep it read-only."""
+        """Check every part, and make it read-only."""
         for name in ("lower", "upper", "turn", "gains"):
             part = np.ascontiguousarray(as_readonly(getattr(self, name)))
             part.flags.writeable = False
@@ -96,8 +134,10 @@ class GainTable:
         for name, dtype, shape in _layout(self.gains.shape):
             part = np.asarray(getattr(self, name))
             if part.dtype.kind != dtype or part.shape != shape:
-                said = f"gain table: {name} = {part.dtype} {part.shape}"
-                raise InvalidValue(f"{said}; expected {_KINDS[dtype]} {shape}")
+                raise InvalidValue(
+                    f"gain table: {name} = {part.dtype} {part.shape}; expected {_KINDS[dtype]}"
+                    f" {shape}"
+                )
         object.__setattr__(self, "joints", np.ascontiguousarray(self.joints, dtype=np.int64))
         nv, joints = self.gains.shape[-2], self.joints.tolist()
         if len(set(joints)) < len(joints) or not all(0 <= joint < nv for joint in joints):
@@ -105,24 +145,28 @@ class GainTable:
                 f"gain table: joints = {joints}; expected different ones of 0 to {nv - 1}"
             )
         for name, valid, expected in (
-            ("lower", np.isfinite(self.lower), "finite numbers"),
+            ("lower", np.isfinite(self.lower), "each finite"),
             ("upper", np.isfinite(self.upper) & (self.upper > self.lower), "finite, above lower"),
             ("turn", np.isin(self.turn, (2 * math.pi, np.inf)), "2 π or inf"),
         ):
             if not valid.all():
-                said = f"gain table: {name} = {getattr(self, name).tolist()}; expected {expected}"
-                raise InvalidValue(said)
+                values = getattr(self, name).tolist()
+                raise InvalidValue(f"gain table: {name} = {values}; expected {expected}")
         if not np.isfinite(self.gains).all():
             count = int((~np.isfinite(self.gains)).sum())
             raise InvalidValue(f"gain table: {count} gains are not finite; build the table again")
 
-    def at(self, q: Vector) -> Vector | None:
-        """K (nv, 2 nv) interpolated at the pose ``q`` (nv,); None outside of the grid.
+    def at(self, q: Vector) -> Matrix | None:
+        """Return K (nv, 2 nv) interpolated at ``q`` (nv,); None outside the grid.
 
-        Raises InvalidValue for a q of another size.
+        Raises
+        ------
+        InvalidValue
+            For a q of another size.
+
         """
         if q.shape != self.gains.shape[-2:-1]:
-            raise InvalidValue(f"q: shape {q.shape}; expected {self.gains.shape[-2:-1]}")
+            raise InvalidValue(f"q: shape = {q.shape}; expected {self.gains.shape[-2:-1]}")
         inside, gain = interpolate(self._rows, self.joints, self._axes, q)
         if not inside:
             return None
@@ -130,30 +174,151 @@ class GainTable:
         return gain.reshape(self.gains.shape[-2:])
 
     def matches(self, arm: ArmModel, weights: LqrWeights) -> bool:
-        """Whether these are gains of that arm and those weights."""
+        """Return whether the table was built for this arm and these weights."""
         return self.key == table_key(arm, weights)
 
     def save(self, file: str | Path) -> None:
-        """Write the table; raises ConfigError when that is impossible."""
+        """Write the table; raises ConfigError if that fails."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
         with output_file(file) as path, path.open("wb") as out:
             np.savez_compressed(out, **parts)
 
     @cached_property
-    def _axes(self) -> Vector:
+    def _axes(self) -> Matrix:
         counts = np.array(self.gains.shape[:-2], dtype=float)
         return np.stack([self.lower, self.upper, self.turn, counts])
 
     @cached_property
-    def _rows(self) -> Vector:
+    def _rows(self) -> Matrix:
         return self.gains.reshape(-1, self.gains.shape[-2] * self.gains.shape[-1])
 
 
-def load_gain_table(file: str | Path, arm: ArmModel, weights: LqrWeights) -> GainTable:
-    """The table that ``save`` wrote.
+@requires_arm
+def build_gain_table(
+    arm: ArmModel,
+    weights: LqrWeights,
+    grid: Mapping[str, Axis],
+    configuration: ArrayLike | None = None,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> GainTable:
+    """Return the LQR gains at every configuration of a grid.
 
-    Raises ConfigError for a file that is none or cannot be read, and for one of another arm
-    (masses, lengths, friction, gravity and payload count) or of other weights.
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm.
+    weights : LqrWeights
+        Weights of the cost.
+    grid : Mapping[str, Axis]
+        Joint → (lower, upper, count).
+    configuration : (nv,) array, optional
+        Positions of the other joints [rad or m]; default: the initial configuration. Correct for
+        joints that rotate the arm about the vertical: gains do not depend on them.
+    executor : Executor, optional
+        Solves in parallel.
+    progress : callable, optional
+        Called with the number of solved configurations, and with all.
+
+    Returns
+    -------
+    GainTable
+
+    Raises
+    ------
+    UnknownName
+        For an unknown joint.
+    InvalidValue
+        For an invalid axis, a grid of more than MAX_TABLE_SIZE numbers, and, with configuration
+        and joint, if the gravity torque exceeds an effort limit or no gain stabilizes.
+
+    """
+    axes = {arm.index(name): _axis(name, axis) for name, axis in grid.items()}
+    if not axes:
+        raise InvalidValue(f"grid = {grid!r}; expected at least one joint of {arm.joint_names}")
+    lower, upper, counts = map(list, zip(*axes.values(), strict=True))
+    count, limit = math.prod(counts), int(MAX_TABLE_SIZE // (2 * arm.nv**2))
+    if count > limit:
+        raise InvalidValue(
+            f"grid: {count} configurations; expected at most {limit}; use fewer per joint, or fewer"
+            " joints"
+        )
+    start = arm.configuration("initial")
+    if configuration is not None:
+        start = check_vector("configuration", configuration, arm.nv)
+    points = list(itertools.product(*(np.linspace(*axis) for axis in axes.values())))
+    configurations = np.tile(start, (count, 1))
+    configurations[:, list(axes)] = points
+    gains, done = np.empty((count, arm.nv, 2 * arm.nv)), 0
+    for first, part in _solved_parts(arm, weights, configurations, executor):
+        gains[first : first + len(part)] = part
+        done += len(part)
+        if progress is not None:
+            progress(done, count)
+    return GainTable(
+        table_key(arm, weights),
+        np.array(list(axes), dtype=np.int64),
+        as_readonly(lower),
+        as_readonly(upper),
+        turns([arm.joints[j].kind for j in axes]),
+        as_readonly(gains.reshape(*counts, arm.nv, 2 * arm.nv)),
+    )
+
+
+def _axis(name: str, axis: Axis) -> Axis:
+    where = f"grid of joint '{name}'"
+    try:
+        lower, upper, count = axis
+    except (TypeError, ValueError):
+        raise InvalidValue(f"{where} = {axis!r}; expected (lower, upper, count)") from None
+    low = check_float(f"{where}: lower", lower)
+    high = check_float(f"{where}: upper", upper, above=low)
+    return low, high, check_int(f"{where}: count", count, lower=2)
+
+
+def _solved_parts(
+    arm: ArmModel, weights: LqrWeights, configurations: Matrix, executor: Executor | None
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the index of the first configuration and the gains (m, nv, 2 nv) of every part."""
+    size = -(-len(configurations) // PARTS)
+    parts = [(k, configurations[k : k + size]) for k in range(0, len(configurations), size)]
+    if executor is None:
+        yield from ((k, _gains(arm, weights, part)) for k, part in parts)
+        return
+    tasks = {executor.submit(_gains, arm, weights, part): k for k, part in parts}
+    try:
+        for task in as_completed(tasks):
+            yield tasks[task], task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _gains(arm: ArmModel, weights: LqrWeights, configurations: Matrix) -> FloatArray:
+    for q in configurations:
+        require_static_effort(arm, q)
+    return np.array([lqr_gain(arm, q, weights) for q in configurations])
+
+
+def load_gain_table(file: str | Path, arm: ArmModel, weights: LqrWeights) -> GainTable:
+    """Return the table that ``save`` wrote.
+
+    Parameters
+    ----------
+    file : str or Path
+        File of the table.
+    arm : ArmModel
+        Arm of the table.
+    weights : LqrWeights
+        Weights of the table.
+
+    Raises
+    ------
+    ConfigError
+        For a file that cannot be read, and for a table of another arm (masses, lengths, friction,
+        gravity or payload) or of other weights.
+
     """
     try:
         with ZipFile(file) as parts:
@@ -162,10 +327,10 @@ def load_gain_table(file: str | Path, arm: ArmModel, weights: LqrWeights) -> Gai
             values = {name: arrays[name] for name in GainTable.__dataclass_fields__}
         table = GainTable(**{**values, "key": str(values["key"])})
     except Exception as error:  # numpy and zipfile raise any kind for damaged bytes
-        said = f"{error}" or type(error).__name__
-        raise ConfigError(f"{file} is not a gain table that can be read: {said}") from error
+        message = f"{error}" or type(error).__name__
+        raise ConfigError(f"{file}: not a readable gain table: {message}") from error
     if not table.matches(arm, weights):
-        raise ConfigError(f"{file}: made for another arm than '{arm.name}', or other weights")
+        raise ConfigError(f"{file}: built for another arm than '{arm.name}', or other weights")
     kinds = [arm.joints[joint].kind for joint in table.joints]
     if not np.array_equal(table.turn, turns(kinds)):
         raise ConfigError(f"{file}: turn = {table.turn.tolist()}; expected {turns(kinds).tolist()}")
@@ -173,7 +338,7 @@ def load_gain_table(file: str | Path, arm: ArmModel, weights: LqrWeights) -> Gai
 
 
 def turns(kinds: Sequence[str]) -> Vector:
-    """Period [rad] of each joint's positions: 2 π for a continuous one, else inf."""
+    """Return the period of each joint's position [rad]: 2 π for a continuous one, else inf."""
     return as_readonly([2 * math.pi if kind == "continuous" else np.inf for kind in kinds])
 
 
@@ -184,7 +349,7 @@ def _check_headers(parts: ZipFile, nv: int) -> None:
         with parts.open(member) as part:
             version = np.lib.format.read_magic(part)
             if version != (1, 0):
-                raise InvalidValue(f"{member}: format {version}; expected (1, 0)")
+                raise InvalidValue(f"{member}: format = {version}; expected (1, 0)")
             shape, _, dtype = np.lib.format.read_array_header_1_0(part)
             headers[member.removesuffix(".npy")] = dtype.kind, shape
     fields = set(GainTable.__dataclass_fields__)
@@ -195,16 +360,15 @@ def _check_headers(parts: ZipFile, nv: int) -> None:
         raise InvalidValue(f"gains = {gains}; expected (..., {nv}, {2 * nv}) for this arm")
     if math.prod(gains) > MAX_TABLE_SIZE:
         raise InvalidValue(
-            f"gains = {gains}: {math.prod(gains)} numbers; at most {MAX_TABLE_SIZE:g}"
+            f"gains = {gains}, {math.prod(gains)} numbers; expected at most {MAX_TABLE_SIZE:g}"
         )
     for name, kind, expected in (("key", "U", ()), *_layout(gains)):
         if headers[name] != (kind, expected):
-            said = f"{_KINDS[kind]} {expected}"
-            raise InvalidValue(f"{name} = {headers[name]}; expected {said}")
+            raise InvalidValue(f"{name} = {headers[name]}; expected {_KINDS[kind]} {expected}")
 
 
 def _layout(gains: tuple[int, ...]) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
-    """Name, kind and shape of every array that goes with gains of a shape, themselves included."""
+    """Return name, kind and shape of every array that belongs to gains of a shape."""
     *counts, nv, width = gains if len(gains) > 2 else (0, 0, 0)
     if min(*counts, nv + 1) < 2 or width != 2 * nv:
         raise InvalidValue(f"gain table: gains = {gains}; expected (n_1 >= 2, ..., nv, 2 nv)")
@@ -214,12 +378,12 @@ def _layout(gains: tuple[int, ...]) -> tuple[tuple[str, str, tuple[int, ...]], .
 
 
 def table_key(arm: ArmModel, weights: LqrWeights) -> str:
-    """Hexadecimal digest of everything that gains depend on."""
+    """Return the hexadecimal digest of all that gains depend on."""
     model = arm.model
     numbers = [model.armature, model.gravity.vector, viscous_damping(arm), arm.effort_limit > 0]
     numbers += [inertia.toDynamicParameters() for inertia in model.inertias]
     numbers += [place.homogeneous.ravel() for place in model.jointPlacements]
-    shown = [f"{x:.9e}" for x in np.round(np.concatenate(numbers), 10) + 0.0]
+    rounded = [f"{x:.9e}" for x in np.round(np.concatenate(numbers), 10) + 0.0]
     costs = np.concatenate([weights.position, weights.velocity, weights.effort])
-    shown += [f"{x:.9e}" for x in costs]
-    return hashlib.sha256("\n".join([arm.urdf, *shown]).encode()).hexdigest()
+    rounded += [f"{x:.9e}" for x in costs]
+    return hashlib.sha256("\n".join([arm.urdf, *rounded]).encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Ways through time: of the joints and of the tool, and whether an arm can follow them."""
+"""Joint-space and Cartesian trajectories, their limits and their checks."""

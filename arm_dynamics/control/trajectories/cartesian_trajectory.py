@@ -1,4 +1,4 @@
-"""Trajectories of the tool: lines, arcs and holds, one after the other, from rest to rest."""
+"""Cartesian trajectories: lines, arcs, circles and holds in sequence, from rest to rest."""
 
 from __future__ import annotations
 
@@ -29,30 +29,53 @@ from arm_dynamics.control.trajectories.transition_blend import (
     to_task_reference,
 )
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.dynamics.kinematics.pose_target import rotation_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
-ENTRY = 0.1
-"""Least time [s] in which a trajectory is entered from elsewhere."""
-STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+MIN_BLEND_TIME = 0.1
+"""Minimum duration of the transition from another reference [s]."""
+REST_PHASE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class CartesianTrajectory:
-    """Pieces of ``path`` and profile, one after the other from ``start_time`` [s] on.
+    """Segments of path and profile in sequence from ``start_time`` on.
 
-    ``position`` (3,) [m] and ``rotation`` (3, 3) of the tool before the first piece. ``posture``
-    (nv,) and ``wrench`` (6,) [N, N·m] are told at all times. ``weights`` (6,), as inverse
-    kinematics takes them, say along which axes the arm must be able to follow; None: those that
-    it controls. With ``allow_unreachable`` a check lets ways pass that the arm can not follow.
+    Each method ``line``, ``arc``, ``circle`` and ``hold`` returns a trajectory with one more
+    segment.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that moves.
+    position : (3,) array
+        Position of the tool before the first segment [m].
+    rotation : (3, 3) array
+        Orientation of the tool before the first segment.
+    posture : (nv,) array
+        Null-space posture of the joints [rad or m].
+    start_time : float
+        Start of the first segment [s].
+    segments : tuple of (PosePath, Profile)
+        Paths and their time scalings.
+    wrench : (6,) array
+        Wrench that the tool applies [N, N·m], in the base's axes.
+    weights : (6,) array, optional
+        Axes along which the arm must be able to follow, as for inverse kinematics; default: the
+        controlled axes.
+    allow_unreachable : bool
+        Skip the feasibility check.
+    entry : TransitionBlend, optional
+        Transition from another reference, set by ``starting_from``.
+
     """
 
     arm: ArmModel
     position: Vector
-    rotation: Vector
+    rotation: Matrix
     posture: Vector
     start_time: float = 0.0
     segments: tuple[tuple[PosePath, Profile], ...] = ()
@@ -65,7 +88,18 @@ class CartesianTrajectory:
     def from_configuration(
         cls, arm: ArmModel, q: ArrayLike, start: float = 0.0
     ) -> CartesianTrajectory:
-        """Stand where the tool is with the joints at ``q`` (nv,), which are the posture too."""
+        """Return a trajectory that rests at the tool pose of ``q``, which is also the posture.
+
+        Parameters
+        ----------
+        arm : ArmModel
+            Arm that moves.
+        q : (nv,) array
+            Configuration [rad or m].
+        start : float
+            Start time [s].
+
+        """
         at = check_type(ArmModel, "arm", arm)
         return cls(at, *pose(at, q), check_vector("q", q, at.nv), check_float("start [s]", start))
 
@@ -74,58 +108,84 @@ class CartesianTrajectory:
         cls, arm: ArmModel, position: ArrayLike, rotation: ArrayLike, posture: ArrayLike,
         start: float = 0.0,
     ) -> CartesianTrajectory:  # fmt: skip
-        """Stand with the tool at ``position`` (3,) [m] and ``rotation`` (3, 3)."""
+        """Return a trajectory that rests at a tool pose.
+
+        Parameters
+        ----------
+        arm : ArmModel
+            Arm that moves.
+        position : (3,) array
+            Position [m] in the base frame.
+        rotation : (3, 3) array
+            Orientation in the base frame.
+        posture : (nv,) array
+            Null-space posture [rad or m].
+        start : float
+            Start time [s].
+
+        """
         arm = check_type(ArmModel, "arm", arm)
-        where = check_vector("position", position, 3), rotation_matrix("rotation", rotation)
-        return cls(
-            arm, *where, check_vector("posture", posture, arm.nv), check_float("start [s]", start)
-        )
+        at = check_vector("position", position, 3), rotation_matrix("rotation", rotation)
+        joints = check_vector("posture", posture, arm.nv)
+        return cls(arm, *at, joints, check_float("start [s]", start))
 
     def line(
         self, to: ArrayLike, timing: Profile | ToolLimits, rotation: ArrayLike | None = None
     ) -> CartesianTrajectory:
-        """Go on straight to ``to`` (3,) [m], turning to ``rotation`` (3, 3), or keeping it."""
+        """Append a straight line.
+
+        Parameters
+        ----------
+        to : (3,) array
+            End position [m].
+        timing : Profile or ToolLimits
+            Time scaling, or the limits of the fastest one.
+        rotation : (3, 3) array, optional
+            Orientation at the end; default: unchanged.
+
+        """
         before = self._last[0]
-        return self._go(
-            Line(before, as_readonly(check_vector("to", to, 3) - before)), timing, rotation
-        )
+        end = check_vector("to", to, 3)
+        return self._appended(Line(before, as_readonly(end - before)), timing, rotation)
 
     def arc(
         self, via: ArrayLike, to: ArrayLike, timing: Profile | ToolLimits,
         rotation: ArrayLike | None = None,
     ) -> CartesianTrajectory:  # fmt: skip
-        """Go on along the arc over ``via`` (3,) to ``to`` (3,) [m]."""
-        return self._go(arc_through(self._last[0], via, to), timing, rotation)
+        """Append the arc through ``via`` (3,) to ``to`` (3,) [m]; other parameters as ``line``."""
+        return self._appended(arc_through(self._last[0], via, to), timing, rotation)
 
     def circle(
         self, centre: ArrayLike, axis: ArrayLike, angle: float, timing: Profile | ToolLimits,
         rotation: ArrayLike | None = None,
     ) -> CartesianTrajectory:  # fmt: skip
-        """Go on round the line through ``centre`` (3,) [m] along ``axis`` (3,) by ``angle``."""
-        return self._go(circle(self._last[0], centre, axis, angle), timing, rotation)
+        """Append an arc by ``angle`` [rad] about the axis through ``centre`` [m], each (3,).
+
+        Other parameters as ``line``.
+        """
+        return self._appended(circle(self._last[0], centre, axis, angle), timing, rotation)
 
     def hold(self, duration: float) -> CartesianTrajectory:
-        """Stand for ``duration`` [s]."""
+        """Append a rest of ``duration`` [s]."""
         length = check_float("duration [s]", duration, above=0)
         position, rotation = self._last
-        still = ToolPath(Line(position, ZERO_TWIST[:3]), rotation, ZERO_TWIST[:3])
-        return replace(self, segments=(*self.segments, (still, Profile((0.0,), (STILL,), length))))
+        rest = ToolPath(Line(position, ZERO_TWIST[:3]), rotation, ZERO_TWIST[:3])
+        segment = rest, Profile((0.0,), (REST_PHASE,), length)
+        return replace(self, segments=(*self.segments, segment))
 
-    def _go(
+    def _appended(
         self, curve: Curve, timing: Profile | ToolLimits, rotation: ArrayLike | None
     ) -> CartesianTrajectory:
         path = ToolPath.to(curve, self._last[1], rotation)
         profile = timing.profile(path) if isinstance(timing, ToolLimits) else timing
-        if profile is None:  # limits allow a way of no length in no time
+        if profile is None:  # a path of length 0 within limits takes no time
             return self
-        check_type(
-            Profile, "timing", profile, "cubic(T), quintic(T), trapezoidal(...) or ToolLimits"
-        )
+        check_type(Profile, "timing", profile, "cubic(T), quintic(T), trapezoidal(...), ToolLimits")
         return replace(self, segments=(*self.segments, (path, profile)))
 
     @cached_property
-    def _last(self) -> tuple[Vector, Vector]:
-        """Where the last piece ends."""
+    def _last(self) -> tuple[Vector, Matrix]:
+        """Pose at the end of the last segment."""
         if not self.segments:
             return self.position, self.rotation
         position, rotation, _, _ = self.segments[-1][0].at(1.0)
@@ -133,23 +193,27 @@ class CartesianTrajectory:
 
     @cached_property
     def knots(self) -> tuple[float, ...]:
-        """Times [s] at which a piece begins, and the end of the last one."""
+        """Start times of the segments, and the end of the last one [s]."""
         return tuple(accumulate((p.duration for _, p in self.segments), initial=self.start_time))
 
     @property
     def start(self) -> float:
-        """Time [s] from which on it moves: the first piece's, or that of its entry."""
+        """Time from which the tool moves [s]: of the first segment, or of the transition."""
         return self.start_time if self.entry is None else self.entry.begin
 
     @property
     def end(self) -> float:
-        """Time [s] from which on the tool stands still."""
+        """Time from which the tool rests [s]."""
         return self.knots[-1] if self.entry is None else max(self.knots[-1], self.entry.end)
 
     def at(self, time: float) -> TaskReference:
-        """What the tool should do at ``time`` [s]; it rests before the start and after the end.
+        """Return the reference at ``time`` [s]; at rest before the start and after the end.
 
-        Raises InvalidValue for NaN.
+        Raises
+        ------
+        InvalidValue
+            For NaN.
+
         """
         if isnan(time):
             raise invalid_time_error(time)
@@ -160,7 +224,7 @@ class CartesianTrajectory:
         return self.entry.added(self._planned(time), time)
 
     def _planned(self, time: float) -> TaskReference:
-        """Without what an entry adds."""
+        """Return the reference without the transition."""
         i = min(bisect_right(self.knots, time), len(self.segments)) - 1
         if i < 0:
             return self._reference(self.position, self.rotation, ZERO_TWIST, ZERO_TWIST)
@@ -169,28 +233,31 @@ class CartesianTrajectory:
         p, rotation, first, second = path.at(s)
         return self._reference(p, rotation, ds * first, dds * first + ds * ds * second)
 
-    def _reference(self, p: Vector, R: Vector, rates: Vector, changes: Vector) -> TaskReference:
-        still = self._still
-        told = as_readonly(p), as_readonly(R), as_readonly(rates), as_readonly(changes)
-        return TaskReference(self.posture, still, still, *told, self.wrench)
+    def _reference(
+        self, p: Vector, R: Matrix, twist: Vector, acceleration: Vector
+    ) -> TaskReference:
+        zero = self._zero
+        tool = as_readonly(p), as_readonly(R), as_readonly(twist), as_readonly(acceleration)
+        return TaskReference(self.posture, zero, zero, *tool, self.wrench)
 
     @cached_property
-    def _still(self) -> Vector:
+    def _zero(self) -> Vector:
         return as_readonly(np.zeros(self.arm.nv))
 
     def starting_from(self, now: float, current_reference: Reference) -> CartesianTrajectory:
-        """This trajectory entered at ``now`` [s] from the ``current_reference`` reference, without a jump.
+        """Return this trajectory started at ``now`` [s] from a reference, without a jump.
 
-        Position, rotation, twist, acceleration, wrench and posture of the current_reference one, of which a
-        plain Reference has the tool's by its joints, pass into the planned ones by the end of the
-        piece that is under way, or by the start; at least for ENTRY.
+        Position, rotation, twist, acceleration, wrench and posture of the current reference blend
+        into the planned ones by the end of the active segment, or by the start; at least for
+        MIN_BLEND_TIME. Of a joint reference the tool's values are used.
         """
         ends = [t for t in self.knots if t > now]
-        end = max(ends[0] if ends else now, now + ENTRY)
-        planned, told = self._planned(now), to_task_reference(self.arm, current_reference)
-        return replace(self, entry=TransitionBlend.between(planned, told, now, end))
+        end = max(ends[0] if ends else now, now + MIN_BLEND_TIME)
+        planned = self._planned(now)
+        current = to_task_reference(self.arm, current_reference)
+        return replace(self, entry=TransitionBlend.between(planned, current, now, end))
 
     def check(self, arm: ArmModel) -> None:
-        """Raise TrajectoryRefused where ``arm`` can not follow, unless ``allow_unreachable`` allows it."""
+        """Raise TrajectoryRejected if ``arm`` cannot follow, unless ``allow_unreachable``."""
         if not self.allow_unreachable:
             feasibility.require_feasible(arm, self, self.weights)

@@ -1,6 +1,6 @@
-"""Whether the joints can follow a motion of the tool: found before it starts, with time and amount.
+"""Feasibility of Cartesian trajectories, checked before they start.
 
-The joints are led along by inverse kinematics from sample to sample, within their limits.
+Inverse kinematics within the joint limits finds unreachable, too fast and singular spans.
 """
 
 from __future__ import annotations
@@ -11,52 +11,79 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_dynamics.control.trajectories.joint_splines import spline_trajectory
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Trajectory
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.path_inverse_kinematics import (
     PERIOD,
     TOLERANCE,
-    PathFault,
     PathInverseKinematics,
     reached,
-    singular_spans,
-    true_runs,
-    unreachable_span,
-    velocity_spans,
 )
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float
+from arm_dynamics.control.trajectories.trajectory import Trajectory
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import IkSolution
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 REPORT_TIME = 1.0
-"""Time [s] beyond a joint that is too fast in which a part out of reach is told instead."""
+"""Time after a velocity fault in which an unreachable span is reported instead [s]."""
 WIDER = 1.2
-"""Ratio of two intervals between looks ahead from where a way is out of reach on."""
+"""Ratio of successive intervals when looking ahead from an unreachable sample."""
+MIN_SINGULAR_RATIO = 1e-2
+"""Minimum σ_min / σ_max of a regular Jacobian."""
+LIMIT_TOLERANCE = 0.01
+"""Distance [rad or m] from a position limit within which a joint is at its limit."""
 IkSample = tuple[float, IkSolution]
-"""Time [s], and what inverse kinematics found there."""
+"""Time [s], and the solution of inverse kinematics."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathFault:
+    """A fault from ``begin`` to ``end`` [s], with its maximum ``amount`` at the time ``at``.
+
+    ``kind``: "out of reach" [m, or rad if only the rotation is missed], "too fast" (ratio to the
+    velocity limit) or "singular" (σ_min / σ_max of the Jacobian).
+    """
+
+    kind: str
+    begin: float
+    end: float
+    at: float
+    amount: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeasibilityReport:
-    """Joints q (n, nv) at ``times`` (n,) [s], ``missed`` [m] and ``turned`` [rad] (n,) there.
+    """Joint motion along a Cartesian trajectory, with its faults.
 
-    ``parts`` in the order of time; those of kind "singular" need not be faults.
+    Parameters
+    ----------
+    times : (n,) array
+        Times [s].
+    q : (n, nv) array
+        Configurations [rad or m].
+    missed, turned : (n,) arrays
+        Position errors [m] and orientation errors [rad].
+    parts : tuple of PathFault
+        In the order of time; a singular one need not prevent the motion.
+
     """
 
     times: Vector
-    q: Vector
+    q: Matrix
     missed: Vector
     turned: Vector
     parts: tuple[PathFault, ...]
 
     @property
     def faults(self) -> tuple[PathFault, ...]:
-        """The parts that the arm can not follow."""
+        """Parts that the arm cannot follow."""
         return tuple(part for part in self.parts if part.kind != "singular")
 
     def joints(self) -> JointTrajectory:
-        """The joints' motion as a smooth spline; raises TrajectoryRefused for a fault."""
+        """Return the joint motion as a spline; raises TrajectoryRejected for a fault."""
         for part in self.faults:
             raise TrajectoryRejected(part.text)
         return spline_trajectory(list(self.q), self.times)
@@ -64,7 +91,7 @@ class FeasibilityReport:
 
 @requires_arm
 def require_feasible(arm: ArmModel, trajectory: Trajectory, weights: Vector | None = None) -> None:
-    """Raise TrajectoryRefused where ``solve_feasible`` does."""
+    """Raise TrajectoryRejected as ``solve_feasible`` does."""
     solve_feasible(arm, trajectory, weights)
 
 
@@ -75,26 +102,44 @@ def solve_feasible(
     weights: Vector | None = None,
     pause: Callable[[], None] | None = None,
 ) -> FeasibilityReport:
-    """What ``solve_along`` finds of a trajectory without faults, but for its singular parts.
+    """Return the joint motion along a trajectory without faults, except singular spans.
 
-    Raises TrajectoryRefused telling the first part out of reach, else the first at which a joint
-    is too fast, and looks no further: how long and how far a part is out of reach comes from a few
-    looks ahead, WIDER and wider apart. ``pause`` is called after every sample.
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that is to follow.
+    trajectory : Trajectory
+        Trajectory of TaskReferences.
+    weights : (6,) array, optional
+        Axes that count; default: the controlled axes.
+    pause : callable, optional
+        Called after every sample.
+
+    Returns
+    -------
+    FeasibilityReport
+
+    Raises
+    ------
+    TrajectoryRejected
+        For the first unreachable span, else the first one in which a joint is too fast. The end of
+        an unreachable span is estimated from few samples ahead.
+
     """
-    leader, late = PathInverseKinematics(arm, trajectory, weights), np.inf
-    for time in leader.samples(PERIOD):
-        if not reached(leader.found[-1]):
-            raise TrajectoryRejected(_miss_ahead(leader).text)
-        if late == np.inf and leader.velocity_ratio() > 1 + 1e-6:
+    solver, late = PathInverseKinematics(arm, trajectory, weights), np.inf
+    for time in solver.samples(PERIOD):
+        if not reached(solver.found[-1]):
+            raise TrajectoryRejected(_unreachable_ahead(solver).text)
+        if late == np.inf and solver.velocity_ratio() > 1 + 1e-6:
             late = time + REPORT_TIME
         if time >= late:
             break
         if pause is not None:
             pause()
-    found = _following(leader, [])
-    for part in found.faults:
+    report = _report(solver, [])
+    for part in report.faults:
         raise TrajectoryRejected(part.text)
-    return found
+    return report
 
 
 @requires_arm
@@ -104,66 +149,143 @@ def solve_along(
     weights: Vector | None = None,
     period: float = PERIOD,
 ) -> FeasibilityReport:
-    """Lead the joints along a trajectory of TaskReferences, from its start's posture.
+    """Return the joint motion along a trajectory with all its faults.
 
-    ``weights`` (6,) of inverse kinematics say which axes count; None: those that the arm
-    controls. What is nearest is followed where a pose is out of reach. ``period`` [s] is the
-    longest time between samples of a tool that moves by more than some millimetres in it; the
-    edges of parts out of reach are found to 1 ms.
-    Raises TrajectoryRefused for a motion of more than MOST periods.
+    The motion starts at the trajectory's posture. The nearest pose replaces an unreachable one.
+    Boundaries of unreachable spans are exact to 1 ms.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that is to follow.
+    trajectory : Trajectory
+        Trajectory of TaskReferences.
+    weights : (6,) array, optional
+        Axes that count; default: the controlled axes.
+    period : float
+        Maximum time between samples while the tool moves [s].
+
+    Returns
+    -------
+    FeasibilityReport
+
+    Raises
+    ------
+    TrajectoryRejected
+        For a trajectory of more than 50000 periods, and for a joint trajectory.
+
     """
-    leader = PathInverseKinematics(arm, trajectory, weights)
-    for _ in leader.samples(check_float("period [s]", period, above=0)):
+    solver = PathInverseKinematics(arm, trajectory, weights)
+    for _ in solver.samples(check_float("period [s]", period, above=0)):
         pass
-    q = np.array([solution.q for solution in leader.found])
-    nearly = singular_spans(arm, np.array(leader.times), q, leader.weights > 0)
-    return _following(leader, [*_misses(leader), *nearly])
+    q = np.array([solution.q for solution in solver.found])
+    singular = singular_spans(arm, np.array(solver.times), q, solver.weights > 0)
+    return _report(solver, [*_unreachable(solver), *singular])
 
 
-def _following(leader: PathInverseKinematics, parts: list[PathFault]) -> FeasibilityReport:
-    """All that was found, with the joints that were too fast."""
-    times, found = as_readonly(leader.times), leader.found
+def _report(solver: PathInverseKinematics, parts: list[PathFault]) -> FeasibilityReport:
+    """Return all samples, with the spans in which joints are too fast."""
+    times, found = as_readonly(solver.times), solver.found
     q = as_readonly([solution.q for solution in found])
-    missed, turned = (as_readonly([getattr(s, n) for s in found]) for n in ("missed", "turned"))
-    fast = velocity_spans(leader.arm, times, q, np.maximum(missed, turned) <= TOLERANCE)
+    missed = as_readonly([solution.position_error for solution in found])
+    turned = as_readonly([solution.orientation_error for solution in found])
+    fast = velocity_spans(solver.arm, times, q, np.maximum(missed, turned) <= TOLERANCE)
     every = sorted([*parts, *fast], key=lambda part: part.begin)
     return FeasibilityReport(times, q, missed, turned, tuple(every))
 
 
-def _misses(leader: PathInverseKinematics) -> list[PathFault]:
-    """Runs of samples that were missed."""
-    samples, parts = list(zip(leader.times, leader.found, strict=True)), []
-    for first, last in true_runs([not reached(s) for s in leader.found]):
+def _unreachable(solver: PathInverseKinematics) -> list[PathFault]:
+    """Return all spans that were not reached."""
+    samples, parts = list(zip(solver.times, solver.found, strict=True)), []
+    for first, last in true_runs([not reached(s) for s in solver.found]):
         before = samples[first - 1] if first > 0 else None
         after = samples[last + 1] if last + 1 < len(samples) else None
-        parts.append(_part(leader, samples[first : last + 1], before, after))
+        parts.append(_span(solver, samples[first : last + 1], before, after))
     return parts
 
 
-def _miss_ahead(leader: PathInverseKinematics) -> PathFault:
-    """The part out of reach that the latest sample begins, from looks ahead."""
-    samples = list(zip(leader.times[-2:], leader.found[-2:], strict=True))
+def _unreachable_ahead(solver: PathInverseKinematics) -> PathFault:
+    """Return the unreachable span that starts at the latest sample, from samples ahead."""
+    samples = list(zip(solver.times[-2:], solver.found[-2:], strict=True))
     before, missed = samples[0] if len(samples) > 1 else None, samples[-1:]
-    time, end, step = leader.times[-1], leader.trajectory.end, PERIOD
+    time, end, step = solver.times[-1], solver.trajectory.end, PERIOD
     while time < end:
         time, step = min(time + step, end), WIDER * step
-        found = time, leader.solve_next(leader.target(time), missed[-1][1])
-        if reached(found[1]):
-            return _part(leader, missed, before, found)
-        missed.append(found)
-    return _part(leader, missed, before, None)
+        ahead = time, solver.solve_next(solver.target(time), missed[-1][1])
+        if reached(ahead[1]):
+            return _span(solver, missed, before, ahead)
+        missed.append(ahead)
+    return _span(solver, missed, before, None)
 
 
-def _part(
-    leader: PathInverseKinematics,
+def _span(
+    solver: PathInverseKinematics,
     missed: list[IkSample],
     before: IkSample | None,
     after: IkSample | None,
 ) -> PathFault:
-    """A run of samples that were missed, between two that were not, where there are such."""
-    begin = missed[0][0] if before is None else leader.reachability_boundary(missed[0], before)
-    end = missed[-1][0] if after is None else leader.reachability_boundary(missed[-1], after)
-    at, worst = max(
-        missed, key=lambda sample: max(sample[1].position_error, sample[1].orientation_error)
+    """Return a run of unreached samples between two reached ones, if these exist."""
+    begin = missed[0][0] if before is None else solver.reachability_boundary(missed[0], before)
+    end = missed[-1][0] if after is None else solver.reachability_boundary(missed[-1], after)
+    at, worst = max(missed, key=lambda s: max(s[1].position_error, s[1].orientation_error))
+    return unreachable_span(solver.arm, begin, end, at, worst)
+
+
+def unreachable_span(
+    arm: ArmModel, begin: float, end: float, at: float, solution: IkSolution
+) -> PathFault:
+    """Return the fault from ``begin`` to ``end`` [s] with its maximum error at the time ``at``."""
+    far = solution.position_error > TOLERANCE
+    amount = solution.position_error if far else solution.orientation_error
+    stuck = [
+        f"'{joint.name}'"
+        for joint, x in zip(arm.joints, solution.q.tolist(), strict=True)
+        if min(x - joint.lower, joint.upper - x) < LIMIT_TOLERANCE
+    ]
+    at_limits = f", with {', '.join(stuck)} at its limit" if stuck else ""
+    kind, unit = ("position", "m") if far else ("orientation", "rad")
+    text = (
+        f"trajectory out of reach from {begin:.3f} s to {end:.3f} s: {kind} error = {amount:.4g}"
+        f" {unit} at {at:.3f} s{at_limits}; expected at most {TOLERANCE:g} {unit}"
     )
-    return unreachable_span(leader.arm, begin, end, at, worst)
+    return PathFault("out of reach", begin, end, at, amount, text)
+
+
+def velocity_spans(arm: ArmModel, times: Vector, q: Matrix, there: BoolArray) -> list[PathFault]:
+    """Return runs of intervals in which a joint is too fast; both ends must be ``there``."""
+    speed = np.diff(q, axis=0) / np.diff(times)[:, None]
+    ratio = np.abs(speed) / np.maximum(arm.velocity_limit, 1e-9)
+    ratio[~(there[1:] & there[:-1])] = 0.0
+    parts = []
+    for first, last in true_runs(list(ratio.max(axis=1) > 1 + 1e-6)):
+        k, i = np.unravel_index(int(ratio[first : last + 1].argmax()), (last + 1 - first, arm.nv))
+        k, at = k + first, float(times[k + first : k + first + 2].mean())
+        text = (
+            f"joint '{arm.joint_names[i]}': velocity = {speed[k, i]:.4g} rad/s at {at:.3f} s;"
+            f" expected within the limit {arm.velocity_limit[i]:.6g}"
+        )
+        begin, end = float(times[first]), float(times[last + 1])
+        parts.append(PathFault("too fast", begin, end, at, float(ratio[k, i]), text))
+    return parts
+
+
+def singular_spans(arm: ArmModel, times: Vector, q: Matrix, rows: BoolArray) -> list[PathFault]:
+    """Return runs of samples at which the ``rows`` of the Jacobian are nearly dependent."""
+    values = [np.linalg.svd(jacobian(arm, row)[rows], compute_uv=False) for row in q]
+    ratio = np.array([s[-1] / s[0] if s[0] > 0 else 0.0 for s in values])
+    parts = []
+    for first, last in true_runs(list(ratio < MIN_SINGULAR_RATIO)):
+        k = first + int(ratio[first : last + 1].argmin())
+        at, least = float(times[k]), float(ratio[k])
+        text = f"near singularity at {at:.3f} s: σ_min / σ_max = {least:.3g}"
+        parts.append(
+            PathFault("singular", float(times[first]), float(times[last]), at, least, text)
+        )
+    return parts
+
+
+def true_runs(wrong: list[bool]) -> list[tuple[int, int]]:
+    """Return the first and last index of each run of True."""
+    padded = np.diff(np.concatenate([[0], np.asarray(wrong, dtype=int), [0]]))
+    firsts, ends = np.flatnonzero(padded == 1), np.flatnonzero(padded == -1)
+    return [(int(a), int(b) - 1) for a, b in zip(firsts, ends, strict=True)]

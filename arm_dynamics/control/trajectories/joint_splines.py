@@ -1,7 +1,7 @@
-"""Joint trajectories through given points: cubic, quintic, smooth and trapezoidal.
+"""Joint trajectories through given points: cubic, quintic, spline and trapezoidal.
 
-``points`` (m, nv) [rad or m] begin where the arm is. All joints leave a point and arrive at the
-next one together. Every function raises TrajectoryRefused naming the point or time at fault.
+``points`` (m, nv) [rad or m] start at the present configuration. All joints leave a point and
+arrive at the next one together. Every function raises TrajectoryRejected, naming the point or time.
 """
 
 from __future__ import annotations
@@ -12,23 +12,40 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
-from arm_dynamics.control.trajectories.profiles import trapezoidal as fastest_profile
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.control.trajectories.profiles import trapezoidal
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 
 UNLIMITED = 1e9
-"""Velocity or acceleration taken where a limit is infinite."""
+"""Velocity or acceleration that replaces an infinite limit."""
 
 DISTANCE_TOLERANCE = 1e-12
-"""Way [rad or m] of a joint that does not count as one."""
+"""Distance [rad or m] below which a joint does not move."""
 
 
 def cubic_trajectory(
     points: Sequence[ArrayLike], times: ArrayLike, velocities: Sequence[ArrayLike] | None = None
 ) -> JointTrajectory:
-    """Cubic polynomials between the points, passed at ``times`` (m,) [s] with ``velocities``.
+    """Return cubic polynomials between the points.
 
-    Without velocities the arm rests at every point.
+    Parameters
+    ----------
+    points : (m, nv) array
+        Positions [rad or m], the present configuration first.
+    times : (m,) array
+        Times of the points [s], increasing.
+    velocities : (m, nv) array, optional
+        Velocities at the points; default: rest at every point.
+
+    Returns
+    -------
+    JointTrajectory
+
+    Raises
+    ------
+    TrajectoryRejected
+        Naming the point or time.
+
     """
     q = check_points(points)
     t = _times(times, len(q))
@@ -42,7 +59,27 @@ def quintic_trajectory(
     velocities: Sequence[ArrayLike] | None = None,
     accelerations: Sequence[ArrayLike] | None = None,
 ) -> JointTrajectory:
-    """Quintic polynomials between the points; what is not given is 0 at every point."""
+    """Return quintic polynomials between the points.
+
+    Parameters
+    ----------
+    points : (m, nv) array
+        Positions [rad or m], the present configuration first.
+    times : (m,) array
+        Times of the points [s], increasing.
+    velocities, accelerations : (m, nv) arrays, optional
+        Values at the points; default: 0.
+
+    Returns
+    -------
+    JointTrajectory
+
+    Raises
+    ------
+    TrajectoryRejected
+        Naming the point or time.
+
+    """
     q = check_points(points)
     t = _times(times, len(q))
     rates = (("velocities", velocities), ("accelerations", accelerations))
@@ -51,9 +88,28 @@ def quintic_trajectory(
 
 
 def spline_trajectory(points: Sequence[ArrayLike], times: ArrayLike) -> JointTrajectory:
-    """The cubic spline through the points from rest to rest, without a jump of acceleration.
+    """Return the cubic spline through the points, from rest to rest, with smooth acceleration.
 
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 4.4.1.
+    Parameters
+    ----------
+    points : (m, nv) array
+        Positions [rad or m], the present configuration first.
+    times : (m,) array
+        Times of the points [s], increasing.
+
+    Returns
+    -------
+    JointTrajectory
+
+    Raises
+    ------
+    TrajectoryRejected
+        Naming the point or time.
+
+    References
+    ----------
+    Biagiotti and Melchiorri, Trajectory Planning (2008), section 4.4.1.
+
     """
     from scipy.interpolate import CubicSpline  # noqa: PLC0415 - slow to import
 
@@ -71,78 +127,95 @@ def trapezoidal_trajectory(
     start: float = 0.0,
     durations: ArrayLike | None = None,
 ) -> JointTrajectory:
-    """Straight in joint space from point to point, resting at each, as fast as limits allow.
+    """Return straight joint-space motions with trapezoidal velocity, at rest at every point.
 
-    All joints share one s(t): q = q_k + s h, h = q_k+1 - q_k, of ``profiles.trapezoidal`` with
-    ṡ <= min v_i / |h_i| and |s̈| <= min a_i / |h_i|: the joint with the longest way at its limits
-    sets the pace. ``velocity`` and ``acceleration`` (nv,) [rad/s, rad/s²] are the limits;
-    ``durations`` (m - 1,) [s] slow the moves down. The clock stands at ``start`` [s].
+    q = q_k + s h, h = q_k+1 - q_k. All joints have one profile s(t) with ṡ <= min v_i / |h_i| and
+    |s̈| <= min a_i / |h_i|.
+
+    Parameters
+    ----------
+    points : (m, nv) array
+        Positions [rad or m], the present configuration first.
+    velocity, acceleration : (nv,) arrays
+        Limits [rad/s, rad/s²; m/s, m/s² for prismatic joints]; inf for none.
+    start : float
+        Start time [s].
+    durations : (m - 1,) array, optional
+        Longer durations of the motions [s].
+
+    Returns
+    -------
+    JointTrajectory
+
+    Raises
+    ------
+    TrajectoryRejected
+        Naming the point or time.
+
     """
     q = check_points(points)
     given = ("velocity", velocity), ("acceleration", acceleration)
-    limits = [_limit(n, x, q.shape[1]) for n, x in given]
-    found = [
-        Waypoint(
-            check_float("start [s]", start), as_readonly(q[0]), as_readonly(np.zeros(q.shape[1]))
-        )
-    ]
-    moves = len(q) - 1
-    lasting = [None] * moves if durations is None else check_vector("durations", durations, moves)
-    for k, duration in enumerate(lasting):
+    limits = [_limit(name, value, q.shape[1]) for name, value in given]
+    begin = check_float("start [s]", start)
+    waypoints = [Waypoint(begin, as_readonly(q[0]), as_readonly(np.zeros(q.shape[1])))]
+    count = len(q) - 1
+    longer = [None] * count if durations is None else check_vector("durations", durations, count)
+    for k, duration in enumerate(longer):
         try:
-            found.extend(_move(found[-1].time, q[k], q[k + 1], limits, duration))
+            waypoints.extend(_segment(waypoints[-1].time, q[k], q[k + 1], limits, duration))
         except InvalidValue as error:
-            raise TrajectoryRejected(f"the way from point {k} to {k + 1}: {error}") from error
-    return JointTrajectory(tuple(found))
+            raise TrajectoryRejected(f"segment from point {k} to {k + 1}: {error}") from error
+    return JointTrajectory(tuple(waypoints))
 
 
-def _move(
+def _segment(
     start: float, before: Vector, after: Vector, limits: Sequence[Vector], duration: float | None
 ) -> Iterator[Waypoint]:
-    """Where the acceleration changes, and the end: the cubics between them are the parabolas."""
-    way, rest = after - before, as_readonly(np.zeros_like(after))
-    moving = np.abs(way) > DISTANCE_TOLERANCE
+    """Yield the waypoints at which the acceleration changes: cubics through them are parabolas."""
+    distance, rest = after - before, as_readonly(np.zeros_like(after))
+    moving = np.abs(distance) > DISTANCE_TOLERANCE
     if not moving.any():
         if duration is not None:
-            yield Waypoint(
-                start + check_float("duration [s]", duration, above=0), as_readonly(after), rest
-            )
+            end = start + check_float("duration [s]", duration, above=0)
+            yield Waypoint(end, as_readonly(after), rest)
         return
-    v, a = (float((limit[moving] / np.abs(way[moving])).min()) for limit in limits)
-    profile = fastest_profile(v, a)
+    v, a = (float((limit[moving] / np.abs(distance[moving])).min()) for limit in limits)
+    profile = trapezoidal(v, a)
     profile = profile if duration is None else profile.stretched_to(duration)
     for time in (*profile.times[1:], profile.duration):
         s, speed, _ = profile.at(time)
-        yield Waypoint(start + time, as_readonly(before + s * way), as_readonly(speed * way))
+        q, rate = as_readonly(before + s * distance), as_readonly(speed * distance)
+        yield Waypoint(start + time, q, rate)
 
 
-def _trajectory(t: Vector, q: Vector, v: Vector, a: Vector | None = None) -> JointTrajectory:
-    """These rows as waypoints, none of which may leave the arm moving at the end."""
+def _trajectory(t: Vector, q: Matrix, v: Matrix, a: Matrix | None = None) -> JointTrajectory:
+    """Return these rows as waypoints; raises TrajectoryRejected for a velocity at the end."""
     if v[-1].any():
-        raise TrajectoryRejected(f"velocities of the last point {v[-1].tolist()}: 0 is expected")
-    rows: Sequence[Vector | None] = (
-        [None] * len(t) if a is None else [as_readonly(row) for row in a]
-    )
+        raise TrajectoryRejected(f"velocities of the last point = {v[-1].tolist()}; expected 0")
+    accelerations: Sequence[Vector | None] = [None] * len(t) if a is None else list(a)
+    rows = zip(t.tolist(), q, v, accelerations, strict=True)
     return JointTrajectory(
         tuple(
-            Waypoint(float(time), as_readonly(q[i]), as_readonly(v[i]), rows[i])
-            for i, time in enumerate(t)
+            Waypoint(time, as_readonly(x), as_readonly(y), None if z is None else as_readonly(z))
+            for time, x, y, z in rows
         )
     )
 
 
-def check_points(points: Sequence[ArrayLike]) -> Vector:
-    """Points as (m, nv), m >= 2: one alone has no way to go."""
+def check_points(points: Sequence[ArrayLike]) -> Matrix:
+    """Return points as an array (m, nv), m >= 2; raises TrajectoryRejected."""
     rows = _rows("points", points)
     if len(rows) < 2:
-        raise TrajectoryRejected(f"{len(rows)} points: at least 2 are expected, the start first")
+        raise TrajectoryRejected(
+            f"number of points = {len(rows)}; expected at least 2, the present configuration first"
+        )
     return _table("points", rows, (len(rows), np.size(rows[0])))
 
 
-def _table(name: str, given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Vector:
+def _table(name: str, given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Matrix:
     rows = _rows(name, given)
     if len(rows) != shape[0]:
-        raise TrajectoryRejected(f"{name}: {len(rows)} rows for {shape[0]} points")
+        raise TrajectoryRejected(f"{name}: {len(rows)} rows; expected {shape[0]}, one per point")
     try:
         return np.array([check_vector(f"{name}[{k}]", row, shape[1]) for k, row in enumerate(rows)])
     except InvalidValue as error:
@@ -153,7 +226,7 @@ def _rows(name: str, given: Sequence[ArrayLike]) -> list[ArrayLike]:
     try:
         return list(given)
     except TypeError as error:
-        raise TrajectoryRejected(f"{name} = {given!r}: a list of rows is expected") from error
+        raise TrajectoryRejected(f"{name} = {given!r}; expected a list of rows") from error
 
 
 def _times(times: ArrayLike, count: int) -> Vector:
@@ -163,14 +236,14 @@ def _times(times: ArrayLike, count: int) -> Vector:
         raise TrajectoryRejected(str(error)) from error
     for k in np.flatnonzero(np.diff(t) <= 0).tolist():
         raise TrajectoryRejected(
-            f"times[{k + 1}] = {t[k + 1]} s after {t[k]} s: strictly increasing times are expected"
+            f"times[{k + 1}] = {t[k + 1]} s after {t[k]} s; expected strictly increasing times"
         )
     return t
 
 
 def _limit(name: str, value: ArrayLike, size: int) -> Vector:
-    """Limits above 0 of each joint; inf where there is none."""
+    """Return limits (size,) of at least 0, UNLIMITED in place of inf."""
     limit = check_vector(name, np.minimum(as_readonly(value), UNLIMITED), size)
     for i in np.flatnonzero(limit < 0).tolist():
-        raise TrajectoryRejected(f"{name}[{i}] = {limit[i]}: a limit of at least 0 is expected")
+        raise TrajectoryRejected(f"{name}[{i}] = {limit[i]}; expected a limit of at least 0")
     return limit

@@ -1,6 +1,6 @@
-"""The motion of one joint as polynomials in time, in plain numbers: faster than arrays of few.
+"""Fastest motions of one joint within velocity and acceleration limits, also to a moving target.
 
-The fastest motion of a joint to a target that moves, within its velocity and acceleration.
+Motions are polynomials in plain floats: faster than arrays of a few entries.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from collections.abc import Iterable, Sequence
 from math import copysign, inf, sqrt
 from typing import NamedTuple
 
+MAX_ITERATIONS = 20
+TIME_TOLERANCE = 1e-7
+"""Accuracy of the meeting time with a moving target [s]."""
+
 Row = tuple[float, ...]
-"""Coefficients c_k of a polynomial of at most degree 5, the constant first."""
+"""Coefficients c_k of a polynomial of degree 5 or less, the constant first."""
 
 
 class Moment(NamedTuple):
@@ -22,10 +26,19 @@ class Moment(NamedTuple):
     a: float
 
 
-class Track:
-    """q(t) = Σ_k c_jk (t - t_j)^k in the last piece j that has begun; the first one before that.
+class Limits(NamedTuple):
+    """Limits of a joint: velocity [rad/s or m/s], acceleration, positions [rad or m]."""
 
-    ``times`` t_j [s] do not decrease.
+    velocity: float
+    acceleration: float
+    lower: float = -inf
+    upper: float = inf
+
+
+class Track:
+    """q(t) = Σ_k c_jk (t - t_j)^k in the last segment j that has begun.
+
+    Before the first t_j the first segment is extended. ``times`` t_j [s] do not decrease.
     """
 
     __slots__ = ("rows", "times")
@@ -39,7 +52,7 @@ class Track:
         return moment(self.rows[j], time - self.times[j])
 
     def append(self, time: float, row: Row) -> None:
-        """Add a piece at the end."""
+        """Append a segment that starts at ``time`` [s]."""
         self.times.append(time)
         self.rows.append(row)
 
@@ -55,11 +68,14 @@ def moment(row: Row, s: float) -> Moment:
 
 
 def fading(difference: Sequence[float], length: float) -> Row:
-    """Return the quintic from ``difference`` to 0 with its rates in ``length`` [s].
+    """Return the quintic from a difference to 0 within ``length`` [s].
 
-    ``difference``: value, rate and second derivative.
+    ``difference``: value, rate and second derivative; all three end at 0.
 
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), eq. 2.5.
+    References
+    ----------
+    Biagiotti and Melchiorri, Trajectory Planning (2008), eq. 2.5.
+
     """
     e, w, b = difference
     T = length
@@ -71,22 +87,8 @@ def fading(difference: Sequence[float], length: float) -> Row:
     )
 
 
-ROUNDS = 20
-CLOSE = 1e-7
-"""Time [s] to which the meeting with a target is found."""
-
-
-class Limits(NamedTuple):
-    """Of one joint: velocity [rad/s or m/s], acceleration, and positions [rad or m]."""
-
-    velocity: float
-    acceleration: float
-    lower: float = -inf
-    upper: float = inf
-
-
 class Phases(NamedTuple):
-    """``first``, ``middle`` and ``last`` durations [s]; accelerations ``begin``, 0 and ``end``."""
+    """Durations ``first``, ``middle`` and ``last`` [s]; accelerations ``begin``, 0 and ``end``."""
 
     first: float
     middle: float
@@ -96,33 +98,37 @@ class Phases(NamedTuple):
 
     @property
     def duration(self) -> float:
-        """Duration [s] of all three; inf where the target is never reached."""
+        """Duration of all three [s]; inf if the target is never reached."""
         return self.first + self.middle + self.last
 
 
 def fastest(q: float, v: float, to_q: float, to_v: float, limits: Limits) -> Phases:
-    """Return the fastest motion to a target at ``to_q`` now that keeps its velocity ``to_v``.
+    """Return the fastest motion to a target at ``to_q`` that moves with the velocity ``to_v``.
 
     In the target's frame e = q - to_q and w = v - to_v become 0 with |ẇ| <= a and
     |w + to_v| <= v_max: full acceleration until |w| = √(a |e| + w²/2), or to the limit and a
-    cruise there, then full deceleration. A target as fast as the limit is never reached.
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 3.2, in a moving frame.
+    cruise, then full deceleration. A target at the velocity limit is never reached.
+
+    References
+    ----------
+    Biagiotti and Melchiorri, Trajectory Planning (2008), section 3.2, in a moving frame.
+
     """
     rate, w, ahead = limits.acceleration, v - to_v, to_q - q
     sign = copysign(1.0, ahead - w * abs(w) / (2 * rate))
-    way, u = sign * ahead, sign * w
+    distance, u = sign * ahead, sign * w
     top = max(limits.velocity - sign * to_v, 0.0)
-    peak = sqrt(max(rate * way + u * u / 2, 0.0))
+    peak = sqrt(max(rate * distance + u * u / 2, 0.0))
     cruise = min(peak, top)
     first, last = abs(cruise - u) / rate, cruise / rate
-    left = way - (cruise + u) / 2 * first - cruise / 2 * last if peak > top else 0.0
+    left = distance - (cruise + u) / 2 * first - cruise / 2 * last if peak > top else 0.0
     middle = 0.0 if left <= 0 else left / cruise if cruise else inf
     begin = sign * (rate if cruise >= u else -rate)
     return Phases(first, middle, last, begin, -sign * rate)
 
 
 def follow(track: Track, time: float, q: float, v: float, phases: Phases) -> float:
-    """Append a motion from q, v at ``time`` [s] to ``track``; return the time [s] of its end."""
+    """Append a motion from q, v at ``time`` [s] to ``track``; return its end time [s]."""
     durations = (phases.first, phases.middle, phases.last)
     for length, a in zip(durations, (phases.begin, 0.0, phases.end), strict=True):
         if length > 0:
@@ -132,20 +138,20 @@ def follow(track: Track, time: float, q: float, v: float, phases: Phases) -> flo
 
 
 def settle(track: Track, time: float, present: Moment, goal: float, limits: Limits) -> float:
-    """Append the fastest motion to rest at ``goal``; return the time [s] of its end."""
+    """Append the fastest motion to rest at ``goal``; return its end time [s]."""
     end = follow(track, time, present.q, present.v, fastest(*present[:2], goal, 0.0, limits))
     track.append(end, (goal,))
     return end
 
 
 def brake(track: Track, time: float, present: Moment, limits: Limits) -> float:
-    """Append a stop at the acceleration limit, or the rate that stops within the positions.
+    """Append a stop at the acceleration limit, or faster to stop within the position limits.
 
-    Return the time [s] of its end.
+    Return its end time [s].
     """
     q, v, _ = present
-    room = limits.upper - q if v > 0 else q - limits.lower
-    length = min(abs(v) / limits.acceleration, 2 * max(room, 0.0) / abs(v)) if v else 0.0
+    distance = limits.upper - q if v > 0 else q - limits.lower
+    length = min(abs(v) / limits.acceleration, 2 * max(distance, 0.0) / abs(v)) if v else 0.0
     if length > 0:
         track.append(time, (q, v, -v / (2 * length)))
     end, goal = time + length, q + v * length / 2
@@ -154,19 +160,19 @@ def brake(track: Track, time: float, present: Moment, limits: Limits) -> float:
 
 
 def join(target: Track, now: float, present: Moment, limits: Limits) -> tuple[Track, float]:
-    """Return the fastest motion onto ``target``, and the time [s] from which on it is there.
+    """Return the fastest motion onto ``target``, and the time [s] at which it is reached.
 
-    It aims at the target's tangent at the time T of the meeting, which is found by iterating
-    T ← duration to the tangent at T. Where that does not converge, the target being faster than
-    the limit, it goes to where the target rests in the end.
+    The motion aims at the target's tangent at the meeting time T, found by the iteration
+    T ← duration to the tangent at T. Without convergence (a target faster than the limit) it goes
+    to the target's final position.
     """
     q, v, _ = present
     track, T = Track((), ()), 0.0
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         there = target.at(now + T)
         phases = fastest(q, v, there.q - there.v * T, there.v, limits)
         before, T = T, min(phases.duration, max(target.times[-1] - now, 0.0) + 1.0)
-        if abs(phases.duration - before) <= CLOSE:
+        if abs(phases.duration - before) <= TIME_TOLERANCE:
             return track, follow(track, now, q, v, phases)
     goal = target.rows[-1][0]
     return track, max(settle(track, now, present, goal, limits), target.times[-1])

@@ -1,4 +1,4 @@
-"""How far along its way a motion is: s(t) from 0 to 1, from rest to rest."""
+"""Velocity profiles: time scalings s(t) from 0 to 1, from rest to rest."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue
 
 MIN_DURATION, MAX_DURATION = 1e-30, 1e30
-"""Durations [s] whose speeds and accelerations are numbers to reckon with."""
+"""Durations [s] with finite velocities and accelerations."""
 PhaseCoefficients = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """s(t) = Σ c_k x^k, x = (t - t_i) / scale, in its phase i, which begins at ``times[i]`` [s].
+    """s(t) = Σ c_k x^k, x = (t - t_i) / scale, in the phase i that starts at ``times[i]`` [s].
 
-    ``rows`` are the c of each phase; ``duration`` [s] is the end of the last one.
+    Parameters
+    ----------
+    times : tuple of float
+        Start time of each phase [s].
+    rows : tuple of PhaseCoefficients
+        Coefficients c of each phase.
+    duration : float
+        End of the last phase [s].
+    scale : float
+        Unit of x [s].
+
     """
 
     times: tuple[float, ...]
@@ -27,9 +37,13 @@ class Profile:
     scale: float = 1.0
 
     def at(self, time: float) -> tuple[float, float, float]:
-        """s, ṡ [1/s] and s̈ [1/s²]; rest at 0 before 0 and at 1 from ``duration`` on.
+        """Return s, ṡ [1/s] and s̈ [1/s²]; at rest before 0 and from ``duration`` on.
 
-        Raises InvalidValue for NaN.
+        Raises
+        ------
+        InvalidValue
+            For NaN.
+
         """
         if not 0 < time < self.duration:
             if isnan(time):
@@ -44,57 +58,98 @@ class Profile:
         return s, v * k, a * k * k
 
     def stretched_to(self, duration: float) -> Profile:
-        """The same profile slowed down to a longer ``duration`` [s].
+        """Return the profile slowed down to a longer ``duration`` [s].
 
-        Speeds fall by the ratio of the durations and accelerations by its square, so that it
-        keeps the limits that it was made for. Raises InvalidValue for a shorter duration.
+        Velocities decrease by the ratio of the durations, accelerations by its square: limits
+        remain satisfied.
+
+        Raises
+        ------
+        InvalidValue
+            For a shorter duration.
+
         """
         slower = check_float("duration [s]", duration, upper=MAX_DURATION) / self.duration
         if slower < 1 - 1e-12:
             raise InvalidValue(
-                f"duration = {duration:.6g} s: at least {self.duration:.6g} s is needed within"
-                f" the limits of velocity and acceleration"
+                f"duration = {duration:.6g} s; expected at least {self.duration:.6g} s within the"
+                " velocity and acceleration limits"
             )
         times = tuple(slower * t for t in self.times)
         return replace(self, times=times, duration=duration, scale=slower * self.scale)
 
 
 def invalid_time_error(time: float) -> InvalidValue:
-    """The refusal of a time that is no number: it is neither before nor after anything."""
-    return InvalidValue(f"time = {time} s: a number is expected")
+    """Return the error of a time that is not a number."""
+    return InvalidValue(f"time = {time} s; expected a number")
 
 
 def cubic(duration: float) -> Profile:
-    """s = 3 x² - 2 x³, x = t / T: speed without a jump; at most 1.5 / T and 6 / T².
+    """Return s = 3 x² - 2 x³, x = t / T, with a continuous velocity.
 
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 2.1.4.
+    Maxima: velocity 1.5 / T, acceleration 6 / T².
+
+    Parameters
+    ----------
+    duration : float
+        T [s].
+
+    References
+    ----------
+    Biagiotti and Melchiorri, Trajectory Planning (2008), section 2.1.4.
+
     """
     T = check_float("duration [s]", duration, lower=MIN_DURATION, upper=MAX_DURATION)
     return Profile((0.0,), ((0.0, 0.0, 3.0, -2.0, 0.0, 0.0),), T, T)
 
 
 def quintic(duration: float) -> Profile:
-    """s = 10 x³ - 15 x⁴ + 6 x⁵, x = t / T: acceleration without a jump; at most 1.875 / T.
+    """Return s = 10 x³ - 15 x⁴ + 6 x⁵, x = t / T, with a continuous acceleration.
 
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 2.1.5.
+    Maximum velocity: 1.875 / T.
+
+    Parameters
+    ----------
+    duration : float
+        T [s].
+
+    References
+    ----------
+    Biagiotti and Melchiorri, Trajectory Planning (2008), section 2.1.5.
+
     """
     T = check_float("duration [s]", duration, lower=MIN_DURATION, upper=MAX_DURATION)
     return Profile((0.0,), ((0.0, 0.0, 0.0, 10.0, -15.0, 6.0),), T, T)
 
 
 def trapezoidal(velocity: float, acceleration: float) -> Profile:
-    """The fastest s(t) within |ṡ| <= ``velocity`` [1/s] and |s̈| <= ``acceleration`` [1/s²].
+    """Return the fastest s(t) within a velocity and an acceleration limit.
 
-    Full acceleration, then full velocity, where 1 is far enough to come to it, then full
-    deceleration: T = 1 / v + v / a, or 2 / √a where v² >= a.
-    Raises InvalidValue for limits under which it would last longer than LONGEST.
-    Source: Biagiotti and Melchiorri, Trajectory Planning (2008), section 3.2.
+    Full acceleration, cruise at the velocity limit if it is reached, full deceleration:
+    T = 1 / v + v / a, or 2 / √a if v² >= a.
+
+    Parameters
+    ----------
+    velocity : float
+        Limit v of |ṡ| [1/s].
+    acceleration : float
+        Limit a of |s̈| [1/s²].
+
+    Raises
+    ------
+    InvalidValue
+        If it would last longer than MAX_DURATION.
+
+    References
+    ----------
+    Biagiotti and Melchiorri, Trajectory Planning (2008), section 3.2.
+
     """
     a = check_float("acceleration [1/s²]", acceleration, lower=1e-60, upper=1e60)
     v = min(check_float("velocity [1/s]", velocity, lower=1e-30), sqrt(a))
-    ramp, way, end = v / a, v * v / a / 2, 1 / v + v / a
-    up, down = (0.0, 0.0, a / 2, 0.0, 0.0, 0.0), (1 - way, v, -a / 2, 0.0, 0.0, 0.0)
-    if 2 * way > 1 - 1e-12:
+    ramp, distance, end = v / a, v * v / a / 2, 1 / v + v / a
+    up, down = (0.0, 0.0, a / 2, 0.0, 0.0, 0.0), (1 - distance, v, -a / 2, 0.0, 0.0, 0.0)
+    if 2 * distance > 1 - 1e-12:
         return Profile((0.0, ramp), (up, down), end)
-    cruise = (way, v, 0.0, 0.0, 0.0, 0.0)
+    cruise = (distance, v, 0.0, 0.0, 0.0, 0.0)
     return Profile((0.0, ramp, end - ramp), (up, cruise, down), end)

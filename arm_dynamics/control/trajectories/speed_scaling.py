@@ -1,4 +1,4 @@
-"""A clock for trajectories that can run slower than time, or stand still."""
+"""Speed scaling: a trajectory clock that runs slower than time, or stops."""
 
 from __future__ import annotations
 
@@ -9,72 +9,78 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference, TaskReference
 
 RAMP = 0.25
-"""Time [s] in which the clock goes from full speed to a stand, and back."""
+"""Time in which the clock changes from full speed to a stop, and back [s]."""
 
 
 class ScaledClock:
-    """Trajectory time s with ds/dt = f; f goes to the factor that is asked for, by 1/RAMP a second.
+    """Trajectory time s with ds/dt = f, where f approaches the set factor by 1/RAMP per second.
 
-    The reference q(s(t)) then has the velocity f v and the acceleration f² a + f' v: neither its
-    position nor its velocity jumps, whatever is asked for. Source: Hollerbach, Dynamic Scaling of
-    Manipulator Trajectories (1984), eqs. 4 to 6.
+    The reference q(s(t)) has the velocity f v and the acceleration f² a + f' v. Position and
+    velocity do not jump at any change of the factor.
+
+    References
+    ----------
+    J. Hollerbach, Dynamic Scaling of Manipulator Trajectories (1984), eqs. 4 to 6.
+
     """
 
     def __init__(self) -> None:
-        self.wanted = 1.0
+        self.requested = 1.0
         self.factor = 1.0
         self._rate = 0.0
         self._lag = 0.0
         self._now: float | None = None
 
     def set_factor(self, factor: float) -> None:
-        """Let time pass ``factor`` times as fast: 0 is a pause.
+        """Set the speed scaling factor; 0 is a pause.
 
-        Raises InvalidValue outside [0, 1]: what was held against velocity limits is not faster.
+        Raises
+        ------
+        InvalidValue
+            Outside [0, 1]: velocity limits were checked at full speed.
+
         """
         number = check_float("speed scaling factor", factor)
         if not 0 <= number <= 1:
-            raise InvalidValue(f"speed scaling factor = {number:g}: 0 to 1 is allowed")
-        self.wanted = number
+            raise InvalidValue(f"speed scaling factor = {number:g}; expected 0 to 1")
+        self.requested = number
 
     def restart(self) -> None:
-        """Trajectory time is time again from now on; the factor stays."""
+        """Set trajectory time to time; the factor stays."""
         self._lag = 0.0
 
     def advance(self, now: float) -> float:
-        """Trajectory time s at the time ``now`` [s]."""
+        """Return the trajectory time s at ``now`` [s], which never decreases between calls."""
         before, self._now = self._now, now
-        if before is None or now <= before or self.factor == self.wanted == 1.0:
+        if before is None or now <= before or self.factor == self.requested == 1.0:
             self._rate = 0.0
         else:
-            self._lag += now - before - self._passed(now - before)
+            self._lag += now - before - self._elapsed(now - before)
         return now - self._lag
 
     def at(self, time: float) -> float:
-        """Trajectory time at another time [s], were the present factor to stay."""
+        """Return the trajectory time at another time [s], with the present factor."""
         now = time if self._now is None else self._now
         return now - self._lag + self.factor * (time - now)
 
-    def _passed(self, dt: float) -> float:
-        """∫ f dt over the next ``dt``, exactly; f is then the one after it."""
-        change = min(max(self.wanted - self.factor, -dt / RAMP), dt / RAMP)
+    def _elapsed(self, dt: float) -> float:
+        """Return ∫ f dt over the next ``dt``, exactly, and update f."""
+        change = min(max(self.requested - self.factor, -dt / RAMP), dt / RAMP)
         ramp, start = abs(change) * RAMP, self.factor
         self._rate = change / dt if ramp >= dt * (1 - 1e-9) else 0.0
-        self.factor = self.wanted if self._rate == 0.0 else start + change
+        self.factor = self.requested if self._rate == 0.0 else start + change
         return 0.5 * (start + self.factor) * ramp + self.factor * (dt - ramp)
 
     def scaled(self, reference: Reference) -> Reference:
-        """The reference at s as it is in time."""
+        """Return a reference at s as a reference in time."""
         f, rate = self.factor, self._rate
         return reference if f == 1.0 and rate == 0.0 else _scaled(reference, f, rate)
 
     def unscaled(self, reference: Reference) -> Reference:
-        """A reference in time as a trajectory entered now must take it; at rest for f = 0."""
+        """Return a reference in time as a trajectory starts from it now; at rest for f = 0."""
         if self.factor == 1.0:
             return reference
-        if self.factor == 0.0:
-            return _scaled(reference, 0.0, 0.0)
-        return _scaled(reference, 1 / self.factor, 0.0)
+        return _scaled(reference, 1 / self.factor if self.factor else 0.0, 0.0)
 
 
 def _scaled(reference: Reference, f: float, rate: float) -> Reference:

@@ -1,10 +1,9 @@
-"""A rotation that changes, as the rotation vector φ of E = exp([φ]×) and its derivatives.
+"""Transition between two task-space references without a jump: a difference that decays.
 
-Angular velocity Ω = J(φ) φ̇ with the left Jacobian J = 1 + A [φ]× + B [φ]×²,
-A = (1 - cos θ) / θ², B = (θ - sin θ) / θ³, θ = |φ|; singular at θ = 2π.
-Source: Sola, Deray, Atchuthan, A micro Lie theory (2018), eq. 145; the derivatives follow.
-
-From one motion of the tool into another without a jump: a difference that fades out.
+A rotation difference is the rotation vector φ of E = exp([φ]×). Its angular velocity is
+Ω = J(φ) φ̇ with the left Jacobian J = 1 + A [φ]× + B [φ]×², A = (1 - cos θ) / θ²,
+B = (θ - sin θ) / θ³, θ = |φ|; singular at θ = 2π. Reference: Sola, Deray, Atchuthan, A micro Lie
+theory (2018), eq. 145; the derivatives follow.
 """
 
 from __future__ import annotations
@@ -16,112 +15,59 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.control.trajectories.polynomials import boundary_polynomial, evaluate
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import acceleration, pose, twist
 from arm_dynamics.model.arm_model import ArmModel
 
-SMALL = 1e-2
-"""Angle [rad] below which series are exacter than the quotients."""
-ZERO_ANGLE_TOLERANCE = 1e-100
-"""Angle [rad] that stands for none in a denominator."""
-
-
-def rotation_and_derivatives(
-    phi: Vector, rate: Vector, second: Vector
-) -> tuple[Vector, Vector, Vector]:
-    """Rotation E (3, 3), angular velocity Ω [rad/s] and acceleration Ω̇ [rad/s²], from φ, φ̇, φ̈."""
-    J = left_jacobian(phi)
-    return pin.exp3(phi), J @ rate, J @ second + _drift(phi, rate)
-
-
-def angular_velocities(phi: Vector, rate: Vector) -> Vector:
-    """Ω (n, 3) = φ̇ + A φ × φ̇ + B φ × (φ × φ̇), for many φ and φ̇ (n, 3) at once."""
-    t = np.linalg.norm(phi, axis=1)[:, None]
-    once = np.cross(phi, rate)
-    A, B = (
-        np.sinc(t / 2 / np.pi) ** 2 / 2,
-        (1 - np.sinc(t / np.pi)) / np.maximum(t, ZERO_ANGLE_TOLERANCE) ** 2,
-    )
-    found: Vector = rate + A * once + B * np.cross(phi, once)  # B's rounding falls with φ²
-    return found
-
-
-def rotation_vector_derivatives(phi: Vector, omega: Vector, alpha: Vector) -> tuple[Vector, Vector]:
-    """φ̇ and φ̈ of a rotation φ that turns with Ω and Ω̇."""
-    J = left_jacobian(phi)
-    rate: Vector = np.linalg.inv(J) @ omega
-    second: Vector = np.linalg.inv(J) @ (alpha - _drift(phi, rate))
-    return rate, second
-
-
-def left_jacobian(phi: Vector) -> Vector:
-    """J(φ) (3, 3)."""
-    A, B, _, _ = _factors(phi)
-    cross = pin.skew(phi)
-    found: Vector = np.eye(3) + A * cross + B * cross @ cross
-    return found
-
-
-def _drift(phi: Vector, rate: Vector) -> Vector:
-    """J̇ φ̇ = Ȧ φ×φ̇ + Ḃ φ×(φ×φ̇) + B φ̇×(φ×φ̇)."""
-    _, B, dA, dB = _factors(phi)
-    cross = pin.skew(phi)
-    turned = cross @ rate
-    found: Vector = phi @ rate * (dA * turned + dB * cross @ turned) + B * pin.skew(rate) @ turned
-    return found
-
-
-def _factors(phi: Vector) -> tuple[float, float, float, float]:
-    """A, B, and A' / θ, B' / θ, so that Ȧ = (A' / θ) φ·φ̇."""
-    t = sqrt(phi @ phi)
-    if t < SMALL:
-        t2 = t * t
-        return (
-            1 / 2 - t2 / 24 + t2 * t2 / 720,
-            1 / 6 - t2 / 120 + t2 * t2 / 5040,
-            -1 / 12 + t2 / 180 - t2 * t2 / 6720,
-            -1 / 60 + t2 / 1260 - t2 * t2 / 60480,
-        )
-    A, B = (1 - cos(t)) / t**2, (t - sin(t)) / t**3
-    return A, B, (sin(t) / t - 2 * A) / t**2, (A - 3 * B) / t**2
-
-
 ZERO_TWIST = as_readonly(np.zeros(6))
 ROUNDING = 1e-12
-"""Difference that counts as none."""
+"""Difference that counts as 0."""
+SMALL = 1e-2
+"""Angle below which series are more exact than the quotients [rad]."""
+ZERO_ANGLE_TOLERANCE = 1e-100
+"""Angle that replaces 0 in a denominator [rad]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransitionBlend:
-    """What is added to a plan from ``begin`` to ``end`` [s].
+    """Difference added to a plan from ``begin`` to ``end`` [s].
 
-    A quintic polynomial of columns (12 + nv): position, rotation vector, wrench and posture
-    that the plan lacks. It ends at 0 with its first two derivatives.
+    A quintic polynomial of 12 + nv columns: position, rotation vector, wrench and posture. It ends
+    at 0 with its first two derivatives.
     """
 
     begin: float
     end: float
-    coefficients: Vector
+    coefficients: Matrix
 
     @classmethod
     def between(
-        cls, planned: TaskReference, present: TaskReference, begin: float, end: float
+        cls, planned: TaskReference, current: TaskReference, begin: float, end: float
     ) -> TransitionBlend | None:
-        """From ``present`` to ``planned``, both at ``begin``; None where they are the same."""
-        missing = _difference(planned, present)
+        """Return the transition from ``current`` to ``planned``, both at ``begin``; None if equal.
+
+        Parameters
+        ----------
+        planned, current : TaskReference
+            References at the time ``begin``.
+        begin, end : float
+            Start and end of the transition [s].
+
+        """
+        missing = _difference(planned, current)
         if max(np.abs(x).max() for x in missing) < ROUNDING:
             return None
         p, v, a = ((x, np.zeros_like(x)) for x in missing)
         return cls(begin, end, as_readonly(boundary_polynomial(end - begin, p, v, a)))
 
     def added(self, planned: TaskReference, time: float) -> TaskReference:
-        """``planned`` with this on top; both at ``time`` [s]."""
+        """Return ``planned`` with the difference; both at ``time`` [s]."""
         return _sum(planned, *evaluate(self.coefficients, time - self.begin))
 
 
 def to_task_reference(arm: ArmModel, reference: Reference) -> TaskReference:
-    """A plain reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench."""
+    """Return a joint reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench."""
     if isinstance(reference, TaskReference):
         return reference
     q, v, a = reference.q, reference.v, reference.a
@@ -130,38 +76,36 @@ def to_task_reference(arm: ArmModel, reference: Reference) -> TaskReference:
 
 
 def at_rest(r: TaskReference) -> TaskReference:
-    """Standing still where ``r`` is."""
-    still = as_readonly(np.zeros_like(r.q))
-    return TaskReference(
-        r.q, still, still, r.position, r.rotation, ZERO_TWIST, ZERO_TWIST, r.wrench
-    )
+    """Return the reference at rest at the pose of ``r``."""
+    zero = as_readonly(np.zeros_like(r.q))
+    return TaskReference(r.q, zero, zero, r.position, r.rotation, ZERO_TWIST, ZERO_TWIST, r.wrench)
 
 
-def _difference(plan: TaskReference, present: TaskReference) -> tuple[Vector, Vector, Vector]:
-    """Values, rates and second derivatives (12 + nv,) that ``plan`` lacks to be ``present``.
+def _difference(plan: TaskReference, current: TaskReference) -> tuple[Vector, Vector, Vector]:
+    """Return values, rates and second derivatives (12 + nv,) of ``current`` minus ``plan``.
 
     R = E R_plan, ω = Ω + E ω_plan, ω̇ = Ω̇ + E ω̇_plan + Ω × E ω_plan.
     """
-    phi = pin.log3(present.rotation @ plan.rotation.T)
+    phi = pin.log3(current.rotation @ plan.rotation.T)
     E = pin.exp3(phi)
     base = E @ plan.twist[3:]
-    omega = present.twist[3:] - base
-    alpha = present.acceleration[3:] - E @ plan.acceleration[3:] - pin.skew(omega) @ base
+    omega = current.twist[3:] - base
+    alpha = current.acceleration[3:] - E @ plan.acceleration[3:] - pin.skew(omega) @ base
     rate, second = rotation_vector_derivatives(phi, omega, alpha)
     p, v, a = (
-        present.position - plan.position,
-        present.twist[:3] - plan.twist[:3],
-        present.acceleration[:3] - plan.acceleration[:3],
+        current.position - plan.position,
+        current.twist[:3] - plan.twist[:3],
+        current.acceleration[:3] - plan.acceleration[:3],
     )
     return (
-        np.concatenate([p, phi, present.wrench - plan.wrench, present.q - plan.q]),
-        np.concatenate([v, rate, ZERO_TWIST, present.v - plan.v]),
-        np.concatenate([a, second, ZERO_TWIST, present.a - plan.a]),
+        np.concatenate([p, phi, current.wrench - plan.wrench, current.q - plan.q]),
+        np.concatenate([v, rate, ZERO_TWIST, current.v - plan.v]),
+        np.concatenate([a, second, ZERO_TWIST, current.a - plan.a]),
     )
 
 
 def _sum(plan: TaskReference, x: Vector, v: Vector, a: Vector) -> TaskReference:
-    """``plan`` with a difference of these values, rates and second derivatives on top."""
+    """Return ``plan`` plus a difference of these values, rates and second derivatives."""
     E, omega, alpha = rotation_and_derivatives(x[3:6], v[3:6], a[3:6])
     base = E @ plan.twist[3:]
     change = alpha + E @ plan.acceleration[3:] + pin.skew(omega) @ base
@@ -175,3 +119,61 @@ def _sum(plan: TaskReference, x: Vector, v: Vector, a: Vector) -> TaskReference:
         as_readonly(np.concatenate([plan.acceleration[:3] + a[:3], change])),
         as_readonly(plan.wrench + x[6:12]),
     )
+
+
+def rotation_and_derivatives(
+    phi: Vector, rate: Vector, second: Vector
+) -> tuple[Matrix, Vector, Vector]:
+    """Return E (3, 3), angular velocity Ω [rad/s] and acceleration Ω̇ [rad/s²] from φ, φ̇, φ̈."""
+    J = left_jacobian(phi)
+    return pin.exp3(phi), J @ rate, J @ second + _drift(phi, rate)
+
+
+def angular_velocities(phi: Matrix, rate: Matrix) -> Matrix:
+    """Return Ω (n, 3) = φ̇ + A φ × φ̇ + B φ × (φ × φ̇) of φ and φ̇, each (n, 3)."""
+    t = np.linalg.norm(phi, axis=1)[:, None]
+    once = np.cross(phi, rate)
+    A = np.sinc(t / 2 / np.pi) ** 2 / 2
+    B = (1 - np.sinc(t / np.pi)) / np.maximum(t, ZERO_ANGLE_TOLERANCE) ** 2
+    omega: Matrix = rate + A * once + B * np.cross(phi, once)  # B's rounding decreases with φ²
+    return omega
+
+
+def rotation_vector_derivatives(phi: Vector, omega: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+    """Return φ̇ and φ̈ of a rotation φ with angular velocity Ω and acceleration Ω̇."""
+    inverse = np.linalg.inv(left_jacobian(phi))
+    rate: Vector = inverse @ omega
+    second: Vector = inverse @ (alpha - _drift(phi, rate))
+    return rate, second
+
+
+def left_jacobian(phi: Vector) -> Matrix:
+    """Return J(φ) (3, 3)."""
+    A, B, _, _ = _factors(phi)
+    cross = pin.skew(phi)
+    J: Matrix = np.eye(3) + A * cross + B * cross @ cross
+    return J
+
+
+def _drift(phi: Vector, rate: Vector) -> Vector:
+    """Return J̇ φ̇ = Ȧ φ×φ̇ + Ḃ φ×(φ×φ̇) + B φ̇×(φ×φ̇)."""
+    _, B, dA, dB = _factors(phi)
+    cross = pin.skew(phi)
+    turned = cross @ rate
+    drift: Vector = phi @ rate * (dA * turned + dB * cross @ turned) + B * pin.skew(rate) @ turned
+    return drift
+
+
+def _factors(phi: Vector) -> tuple[float, float, float, float]:
+    """Return A, B, and A' / θ, B' / θ, so that Ȧ = (A' / θ) φ·φ̇."""
+    t = sqrt(phi @ phi)
+    if t < SMALL:
+        t2 = t * t
+        return (
+            1 / 2 - t2 / 24 + t2 * t2 / 720,
+            1 / 6 - t2 / 120 + t2 * t2 / 5040,
+            -1 / 12 + t2 / 180 - t2 * t2 / 6720,
+            -1 / 60 + t2 / 1260 - t2 * t2 / 60480,
+        )
+    A, B = (1 - cos(t)) / t**2, (t - sin(t)) / t**3
+    return A, B, (sin(t) / t - 2 * A) / t**2, (A - 3 * B) / t**2

@@ -1,4 +1,4 @@
-"""Where the frames of an arm are, how they move, and which postures bring them somewhere."""
+"""Forward, differential and inverse kinematics of the frames of an arm."""
 
 from arm_dynamics.dynamics.kinematics.frames import (
     AXES,

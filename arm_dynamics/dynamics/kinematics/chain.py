@@ -23,7 +23,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """A serial chain of n joints, each about or along the z axis of its own frame.
+    """A serial chain of n joints, each about or along the z axis of its frame.
 
     ``placements`` (n + 1, 12): columns of the rotation, then the origin [m], of each joint's frame
     in the one before it, the base's for the first, and of the frame at the end in the last
@@ -56,7 +56,7 @@ def chain_of(arm: ArmModel, frame: str | None) -> Chain:
     try:
         return _chains[arm][frame]
     except (KeyError, TypeError):
-        number = frame_id(arm, frame)  # raises for what is no name
+        number = frame_id(arm, frame)  # raises for an unknown name
     with _lock:
         return _chains.setdefault(arm, {}).setdefault(frame, _chain(arm, number))
 
@@ -133,7 +133,7 @@ def pose_error(
 ) -> None:
     """Write e = (W_p (p* - p), W_r φ) (6,) and φ = log(R* Rᵀ) (3,) [rad].
 
-    ``rows`` (6, 3) are W_p and W_r: weights times the axes along which they count. φ is left
+    ``rows`` (6, 3) are W_p and W_r: weights times the axes along which they count. φ is not
     alone unless ``turns``: where no rotation counts.
     """
     if turns:

@@ -1,6 +1,7 @@
-"""Whether a reference of the tool is one that compiled laws can read.
+"""Closed-loop inverse kinematics (CLIK): joint motion that tracks a task-space reference.
 
-An arm without mass that follows the tool's reference as far as its joints reach.
+It respects the joint limits, damps motion in singular directions and saturates the task-space
+error.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 
 def has_valid_shapes(task: TaskReference, nv: int) -> bool:
-    """Whether all parts have the shapes that TaskReference tells: a tick has time for no more."""
+    """Return whether all parts have the shapes of TaskReference; cheap enough for every cycle."""
     try:
         return (
             task.q.shape == task.v.shape == task.a.shape == (nv,)
@@ -51,7 +52,7 @@ def has_valid_shapes(task: TaskReference, nv: int) -> bool:
 
 
 def invalid_reference_error(task: TaskReference, nv: int, dt: float) -> InvalidValue:
-    """Why a task can not be followed: its first part of a wrong shape or that is not finite."""
+    """Return an error with the first part of a wrong shape or that is not finite."""
     sizes = dict.fromkeys("qva", nv) | {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
     try:
         for name, size in sizes.items():
@@ -59,16 +60,14 @@ def invalid_reference_error(task: TaskReference, nv: int, dt: float) -> InvalidV
         check_vector("rotation", np.ravel(task.rotation), 9)
     except InvalidValue as error:
         return InvalidValue(f"reference of the tool: {error}")
-    return InvalidValue(
-        f"the reference of the tool leaves the finite numbers, or is not of arrays, in dt = {dt} s"
-    )
+    return InvalidValue(f"task-space reference: not finite, or not of arrays, within dt = {dt} s")
 
 
 MAX_VELOCITY = 100.0
 """Speed [rad/s or m/s] of joints without a velocity limit."""
 MAX_ERROR_FRACTION = 0.1
-"""Share of the reach up to which an error is caught up in proportion; beyond, as if it were this:
-a target far out of reach would else pull a stretched arm to and fro."""
+"""Saturation of the task-space error, as a fraction of the reach. Without it a target far out
+of reach moves a stretched arm back and forth."""
 NEGLIGIBLE = 1e-4
 """Error in singular directions, as a fraction of the reach, that causes no motion out of them."""
 Axes = NDArray[np.intp]
@@ -103,18 +102,17 @@ class ClosedLoopIk:
         """The last reference that it followed."""
 
     def reset(self, q: Vector, v: Vector | None = None) -> None:
-        """Be at ``q``, moving with ``v`` (nv,) [rad/s] as far as its joints can; none: at rest."""
+        """Restart at ``q`` with velocity ``v`` (nv,) [rad/s] within the limits (default: 0)."""
         still = np.zeros(q.size)
         self.q, self.a = q.copy(), still
         self.v = still.copy() if v is None else np.clip(v, -self._fastest, self._fastest)
         self.leaving, self.reachability_error = still, 0.0
 
-    def update(self, task: TaskReference, dt: float, law: Mapping[str, float]) -> TaskReference:
-        """Move on by dt [s]; its joints and its tool, as a reference that lies within reach.
+    def update(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> TaskReference:
+        """Advance by dt [s]; return joints and tool as a reference within reach.
 
-        ``law`` has rate, posture_rate, weak and acceleration as ``TaskSpaceController`` describes them.
-        Raises InvalidValue for a task of wrong shapes and for what leads beyond the finite
-        numbers; it then stays as it was.
+        ``gains`` has the ``controller_parameters`` of ``TaskSpaceController``. Raises InvalidValue
+        for a reference of wrong shapes and for a non-finite result; the state is then unchanged.
         """
         if not has_valid_shapes(task, self.q.size):
             raise invalid_reference_error(task, self.q.size, dt)
@@ -125,7 +123,8 @@ class ClosedLoopIk:
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
             self._axis_weights, self.leaving, dt,
-            law["rate"], law["posture_rate"], law["weak"] * self.reach, law["acceleration"],
+            gains["tracking_rate"], gains["nullspace_rate"],
+            gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"],
         )  # fmt: skip
         if not all_finite(q, v, a):
             raise invalid_reference_error(task, q.size, dt)

@@ -1,8 +1,8 @@
-"""Where the frames of an arm are, and how they move: in the base's axes, at the frame's origin.
+"""Poses and motion of the frames of an arm, in base axes at the origin of the frame.
 
 Twists and Jacobians are Pinocchio's LOCAL_WORLD_ALIGNED: linear part [m/s] first, of the frame's
-origin, then angular [rad/s], both along the axes of the base. A frame is the tool's where none is
-named. Every function raises InvalidValue for a wrong size or a non-finite entry and UnknownName
+origin, then angular [rad/s], both along the axes of the base. The default frame is the tool
+frame. Every function raises InvalidValue for a wrong size or a non-finite entry and UnknownName
 for a frame that the arm does not have.
 """
 

@@ -39,7 +39,7 @@ FLOOR = 1e-12
 GIVE_UP = 1e12
 """Damping at which no step is left that lowers the cost."""
 HOPELESS = 1e-2
-"""Share by which a step must come nearer to the cost at which another descent ended."""
+"""Fraction by which a step must approach the cost at which another descent ended."""
 TURN = 2.0 * math.pi
 
 
@@ -63,15 +63,15 @@ def descend(
 
     (JᵀJ + μ 1) δ = Jᵀ e over the joints that no limit stops, x ← clip(x + δ) where that lowers
     the cost, μ = κ |e|²: quadratic convergence where e reaches 0, also where J has less than full
-    rank. κ follows the share of the foreseen decrease that came true. It ends within ``tolerance``
-    [m] and [rad], or where a whole step is foreseen to lower the cost by no more than the share
-    ``stalled`` of it, or HOPELESS of what it is above ``least``.
+    rank. κ follows the ratio of actual to predicted decrease. The descent ends within
+    ``tolerance`` [m] and [rad], or when the predicted decrease of a whole step is at most the
+    fraction ``stalled`` of the cost, or HOPELESS of its excess over ``least``.
     ``free``: before that, steps regardless of the limits with μ = λ |e|², all of which are taken,
     so that x passes local minima; then joints are turned by whole turns to the middle of their
     limits.
 
-    The first four parameters are a ``Chain``, the next three a ``PoseTarget``, with ``rows`` as
-    ``pose_error`` has them.
+    The first four parameters are a ``Chain``, the next three a ``PoseTarget``, with the ``rows``
+    of ``pose_error``.
     Sources: J. Fan and Y. Yuan, Computing 74 (2005), 23; K. Madsen, H. Nielsen, O. Tingleff,
     Methods for Non-Linear Least Squares Problems (2004), section 3.2, for κ; D. Bertsekas, SIAM
     J. Control and Optimization 20 (1982), 221, for the limits; S. Chan and P. Lawrence, IEEE

@@ -50,7 +50,7 @@ class PoseTarget:
         own = UNTURNED if rotation is None else rotation_matrix("rotation", rotation)
         weight = (PLACE if rotation is None else WHOLE) if weights is None else _weights(weights)
         if rotation is None and weight is not PLACE and weight[3:].any():
-            raise InvalidValue(f"weights {weight.tolist()} count rotation, and none is given")
+            raise InvalidValue(f"weights {weight.tolist()} count rotation, but rotation is missing")
         axes = own if weights_frame == "target" else UNTURNED
         return cls(check_coordinates("position", position, 3), own, weight, axes)
 
@@ -73,7 +73,7 @@ def check_coordinates(name: str, value: ArrayLike, size: int | None = None) -> V
 
 
 def rotation_matrix(name: str, value: ArrayLike) -> Vector:
-    """Return ``value`` as a read-only rotation matrix (3, 3); raises InvalidValue if it is none."""
+    """Return ``value`` as a read-only rotation matrix (3, 3); else raise InvalidValue."""
     R = as_readonly(value)
     if R.shape != (3, 3):
         raise InvalidValue(f"{name}: shape {R.shape} given, (3, 3) expected")

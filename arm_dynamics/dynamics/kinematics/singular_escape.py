@@ -1,4 +1,4 @@
-"""Joint motion that leaves a singular configuration by the second-order motion of the tool."""
+"""Joint motion that leaves a singular configuration by second-order task-space motion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def escape(
     last: Vector,
     stopped: Vector,
 ) -> tuple[Vector, float, Vector, float]:
-    """Return direction d (nv,), step along it [rad or m], lost error (k,) [m], its share [0, 1].
+    """Return direction d (nv,), step along it [rad or m], lost error (k,) [m], its weight [0, 1].
 
     The damped pseudoinverse removes e_lost = L e, L = Σ (1 - σ²/weak²) u uᵀ over the singular
     directions u of J with σ < ``weak``. The singular configuration is a saddle of |e|²/2 if
@@ -57,7 +57,7 @@ def escape(
     taken, unless a position limit leaves less of s there than on the other side; without g the
     sign toward the posture, else toward the middle of the position limits. A direction once
     chosen is kept until g opposes it.
-    The step falls to 0 as the lost error falls to ``least``, and with the curvature. The share
+    The step falls to 0 as the lost error falls to ``least``, and with the curvature. The weight
     does as the error along singular directions, whether lost or not, falls to ``least``.
 
     Parameters: ``rows`` J (k, nv) of the controlled axes [m]; ``jacobian`` (6, nv) unscaled;

@@ -1,4 +1,4 @@
-"""All that a law of the tool asks of kinematics at one instant, in one pass."""
+"""Kinematics of a task-space controller at one instant, in one pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 SAMPLES, RANK, ALIVE = 16, 1e-6, 1e-9
-"""Poses that tell which axes a tool can move along, and what counts as none."""
+"""Number of configurations that determine the axes of the tool, and two tolerances of rank."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +32,14 @@ class ToolMotion:
 
 
 class ToolKinematics:
-    """The tool of one arm, for a caller that asks in every tick."""
+    """Tool kinematics of one arm without checks, for control cycles."""
 
     def __init__(self, arm: ArmModel) -> None:
         self._model, self._data = check_arm(arm).model, arm.model.createData()
         self._number, self._nothing = frame_id(arm, None), np.zeros(arm.nv)
 
     def motion(self, q: Vector, v: Vector) -> ToolMotion:
-        """At q and v (nv,), finite, which are not checked."""
+        """Return the motion at q and v (nv,), which must be finite."""
         model, scratch, number = self._model, self._data, self._number
         pin.forwardKinematics(model, scratch, q, v, self._nothing)
         pin.computeJointJacobians(model, scratch)
@@ -51,9 +51,9 @@ class ToolKinematics:
 
 @requires_arm
 def controlled_axes(arm: ArmModel) -> tuple[bool, ...]:
-    """Which of x, y, z, rx, ry, rz of the tool a law can ask for at once.
+    """Return which of x, y, z, rx, ry, rz of the tool can be controlled together.
 
-    All that the arm moves at all, where it has a joint for each; else those of the position.
+    All that the arm can move, if it has a joint for each; else those of the position.
     """
     every = [jacobian(arm, q) for q in _poses(arm)]
     alive = np.abs(every).max(axis=(0, 2)) > ALIVE

@@ -26,7 +26,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 POSITION = AXIS_NAMES[:3]
 SINGULAR = 1e-12
-"""Share of the largest singular value up to which one is 0."""
+"""Fraction of the largest singular value up to which another one counts as 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +155,7 @@ def _missed(arm: ArmModel, target: Vector, clouds: list[Workspace], frame: str |
     least = np.inf
     for cloud in clouds:
         near = cloud.q[np.argmin(((cloud.points - target) ** 2).sum(axis=1))]
-        found = nearest_reachable(arm, target, start=near, frame=frame, restarts=0)
+        found = nearest_reachable(arm, target, initial_guess=near, frame=frame, restarts=0)
         least = min(least, found.position_error)
         if least <= TOLERANCE:
             break

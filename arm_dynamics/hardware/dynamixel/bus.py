@@ -292,8 +292,8 @@ class TorqueSwitch:
 def read_settings(settings: Mapping[str, str]) -> tuple[float, float, bool]:
     """Return rate [bit/s], latency [s] and whether fast reads may be used.
 
-    Raises ConfigError naming the setting that is no number or out of its range. Settings of other
-    names are ignored.
+    Raises ConfigError naming the setting that is not a number or out of its range. Settings of
+    other names are ignored.
     """
     names = [parameter.name for parameter in SETTINGS]
     numbers = {name: settings[name] for name in names if settings.get(name)}

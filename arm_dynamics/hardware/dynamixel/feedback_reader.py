@@ -2,9 +2,9 @@
 
 The block is gathered by indirect addresses. It contains torque enable, hardware error, bus
 watchdog, current, velocity, position, supply, temperature and the realtime tick. Two more bytes
-give blocks of three lengths: a different length in each cycle tells a late reply from the requested
-one. A motor that was powered off has forgotten its indirect addresses and replies zeros, which a
-supply of 0 V reveals.
+give blocks of three lengths: a different length in each cycle distinguishes a late reply from the
+requested one. A motor that was powered off has forgotten its indirect addresses and replies zeros,
+which a supply of 0 V reveals.
 
 References
 ----------
@@ -118,10 +118,10 @@ def _fault_text(block: Block, fault: str) -> str:
 
 
 class MotorClocks:
-    """Tell late replies from fresh ones by the clock in each motor.
+    """Detect late replies by the clock in each motor.
 
-    A reply carries no number of its request: one that is some cycles late would pass as fresh. With
-    host time t and tick k of the last reply known to be fresh, a fresh one satisfies
+    A reply carries no number of its request: one that is some cycles late would pass as fresh. The
+    last reply known to be fresh has host time t and tick k. A fresh reply satisfies
 
     (t' - t) - (k' - k) <= TICK_TOLERANCE + latency + CLOCK_DRIFT (t' - t)
 

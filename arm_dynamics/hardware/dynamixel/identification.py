@@ -43,7 +43,7 @@ def check_motor(
         problem = "two motors with this id, or a disturbed line" if noise else NO_REPLY
     elif reply[0] != model.number:
         number, firmware = reply
-        problem = f"model = {model_name(number)} (firmware {firmware}); expected {model.name}"
+        problem = f"model = {model_name(number)} (firmware {firmware}), expected {model.name}"
     else:
         problem = "" if has_unique_id(line, motor.id) else "two motors reply with this id"
     text = f"joint '{motor.joint}' (id {motor.id}): {problem}" if problem else ""

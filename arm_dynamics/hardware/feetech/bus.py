@@ -155,7 +155,7 @@ class Feetech(MotorBus):
         """Send commands to servos whose torque is enabled; those of others are not sent.
 
         Raises CommandRejected for a command that is not finite and InvalidValue for one of another
-        interface than the prepared one; then none is sent.
+        interface than the prepared one; in both cases no command is sent.
         """
         other = {goal.interface for goal in goals.values()} - {self._interface}
         if other:
@@ -232,7 +232,7 @@ class Feetech(MotorBus):
 
 
 def read_settings(settings: Mapping[str, str]) -> dict[str, float]:
-    """Return the values of SETTINGS; raises ConfigError if one is no number or out of range."""
+    """Return the values of SETTINGS; raises ConfigError if one is not a number or out of range."""
     names = {parameter.name for parameter in SETTINGS}
     numbers = {name: text for name, text in settings.items() if name in names}
     try:

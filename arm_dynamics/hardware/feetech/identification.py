@@ -40,7 +40,7 @@ def _identity_fault(line: FeetechTransport, motor: JointMotor) -> str:
         if replies:
             reported = table.MODEL.unpack(replies[0].data)
             name = table.model_name(reported)
-            return "" if reported == number else f"model = {name}; expected {motor.motor}"
+            return "" if reported == number else f"model = {name}, expected {motor.motor}"
         corrupt = corrupt or noise
     return CORRUPT_REPLY if corrupt else NO_REPLY
 
@@ -88,7 +88,7 @@ def _scan_at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMoto
             if noise and not motors[id]:
                 late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
         for id in sorted(late & {id for id in ids if not motors[id]}):
-            # one byte more tells the reply from a late one to the first request
+            # one byte more: a late reply to the first request has another length
             packets, noise = line.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
             corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
             motors[id] = _discovered(packets, id, baud) or corrupt

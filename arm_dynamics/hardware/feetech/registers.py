@@ -5,8 +5,8 @@ q = (position - 2048) 2π / 4096,   V = PWM / 1000 · V_supply,   τ = k_t i sig
 Signed values are a magnitude and a sign bit. Values up to address 39 survive a loss of power if
 they are written while LOCK is 0. The current is measured (in steps of 6.5 mA, its sign only by some
 firmware), the torque is not: it is computed from the current, without the friction of the 1:345
-gear. LOAD is no torque either, but the applied duty in thousandths: if the current has no sign it
-gives the direction.
+gear. LOAD is not a torque either, but the applied duty in thousandths: it gives the direction if
+the current has no sign.
 
 References
 ----------

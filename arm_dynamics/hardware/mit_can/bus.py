@@ -2,10 +2,11 @@
 
 A motor that does not reply is never enabled: requests for feedback cannot enable torque. Damiao
 motors are requested by a refresh frame, which changes nothing. The manual of CubeMars has no such
-request: reading "when there is no state" uses the enabling frame itself. A CubeMars motor that this
-program has not enabled is therefore requested by the **disabling** frame, which has a reply too: if
-another program holds it enabled, it loses its torque. CubeMars motors report neither their enabled
-state nor their ranges, and have no watchdog; ``TorqueLossDetector`` detects those without torque.
+request: it reads the state of an idle motor by the enabling frame itself. A CubeMars motor that
+this program has not enabled is therefore requested by the **disabling** frame, which has a reply
+too: if another program holds it enabled, it loses its torque. CubeMars motors report neither their
+enabled state nor their ranges, and have no watchdog; ``TorqueLossDetector`` detects those without
+torque.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Ranges:
 class MitFeedback:
     """Reply of a motor, at its output shaft; temperatures of drive and rotor [°C].
 
-    ``fault`` is "" for none. ``enabled`` is None and the drive's temperature NaN if the
+    ``fault`` is "" for none. ``enabled`` is ``None`` and the drive's temperature NaN if the
     manufacturer's reply does not contain them.
     """
 

@@ -201,7 +201,7 @@ class TorqueSwitch:
     def clear_timeouts(self, ids: Collection[int]) -> set[int]:
         """Clear tripped watchdogs only; return motors where that failed, or without a reply.
 
-        An ended program or a lost connection is no fault of a motor.
+        A tripped watchdog after the end of a program is not a fault of the motor.
         """
         replies = self.wait_for_all(ids)
         lost = can_frames.COMMUNICATION_LOST

@@ -135,9 +135,9 @@ def _identify(registers: Registers, id: int, model: MitMotor) -> MotorIdentity |
         return NO_RANGES
     expected = model.ranges.torque
     if not isclose(t, expected, rel_tol=1e-6):
-        return f"torque range = {t:g} N·m ({model_with_torque_range(t)}); expected {expected:g} N·m"
+        return f"torque range = {t:g} N·m ({model_with_torque_range(t)}), expected {expected:g} N·m"
     if p <= 0.0 or v <= 0.0:
-        return f"ranges = {p:g} rad, {v:g} rad/s; expected both above 0"
+        return f"ranges = {p:g} rad, {v:g} rad/s, expected both above 0"
     return MotorIdentity(rounds[0][0][0], Ranges(p, v, t))
 
 

@@ -69,7 +69,7 @@ MARKS_PER_CYCLE = 2
 
 
 class LatencyGuard:
-    """Tell a line with late replies from one that lost some, by a request with a mark.
+    """Distinguish a line with late replies from one that lost some, by a request with a mark.
 
     A feedback frame carries no number of its request: one that is cycles late would pass as fresh.
     Before a line gets so late there is a cycle without any reply. After such a cycle, a register is
@@ -120,9 +120,8 @@ class TorqueLossDetector:
     A reply counts if |τ| < MIN_RESPONSE min(|τ*|, MAX_TORQUE_FRACTION τ_max) while
     |τ*| > MIN_TORQUE_FRACTION τ_max. τ* is the smaller of the torques that the last two commands
     require at the reported q and v: a reply reports a torque from before the command that it
-    answers. A CubeMars motor does not report whether it is enabled, and after a brown-out it
-    replies to commands as before (so does the public firmware of the Mini Cheetah, in its rest
-    mode).
+    answers. CubeMars motors do not report whether they are enabled. After a brown-out they reply to
+    commands as before (so does the public firmware of the Mini Cheetah, in its rest mode).
 
     Attributes
     ----------

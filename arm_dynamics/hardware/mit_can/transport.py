@@ -37,7 +37,7 @@ class CanTransport(ABC):
 
     @abstractmethod
     def receive(self, until: float) -> CanFrame | None:
-        """Return the next frame of 8 bytes; None if none is received by ``until`` [s]."""
+        """Return the next frame of 8 bytes; None after ``until`` [s]."""
 
     @abstractmethod
     def close(self) -> None:
@@ -54,8 +54,8 @@ class SlcanTransport(CanTransport):
     """slcan over a serial ``port``, on that port's clock: CAN frames as lines of ASCII.
 
     ``t``, three digits of identifier, the number of bytes, two digits for each byte, carriage
-    return. There is no checksum. ``bitrate`` [bit/s] is that of the CAN bus; raises ConfigError for
-    a rate that slcan does not have.
+    return. No checksum protects it. ``bitrate`` [bit/s] is that of the CAN bus. Raises ConfigError
+    for a rate that slcan does not have.
 
     References
     ----------
@@ -87,7 +87,7 @@ class SlcanTransport(CanTransport):
         self._port.write(encode_line(frame))
 
     def receive(self, until: float) -> CanFrame | None:
-        """Return the next frame; None if none is received by ``until`` [s]."""
+        """Return the next frame; None after ``until`` [s]."""
         while True:
             text = self._line(until)
             if text is None:
@@ -181,7 +181,7 @@ class PythonCanTransport(CanTransport):
             self._sent.append(frame)
 
     def receive(self, until: float) -> CanFrame | None:
-        """Return the next frame of 8 bytes; None if none is received by ``until`` [s]."""
+        """Return the next frame of 8 bytes; None after ``until`` [s]."""
         while True:
             message = self._message(max(until - self.now(), self._least))
             if message is not None and _is_data_frame(message):
@@ -226,7 +226,7 @@ class PythonCanTransport(CanTransport):
         return self._bus
 
     def _is_echo(self, frame: CanFrame) -> bool:
-        """Whether this is the echo of a sent frame, which udp_multicast always produces."""
+        """Return whether this is the echo of a sent frame, which udp_multicast always produces."""
         if frame not in self._sent:
             return False
         self._sent.remove(frame)

@@ -1,4 +1,4 @@
-"""The audit of a robot description: every fault at once, each with its line and remedy.
+"""Audit of a robot description: all faults in one report, each with its line and remedy.
 
 URDF loaders accept much that is broken (negative masses, NaN text, two parents, a zero axis)
 and stop at the first of the rest. This audit reads the text alone and reports all of it.
@@ -45,7 +45,7 @@ def audit_urdf(
         problem = "is not a URDF's root element"
         return (Fault(root.line, title(root), root.tag, problem, 'write <robot name="…">'),)
     robot = Robot(root, frozenset(lock))
-    with np.errstate(all="ignore"):  # absurd but finite numbers may overflow
+    with np.errstate(all="ignore"):  # very large numbers may overflow
         found = [fault for rule in _RULES for fault in rule(robot)]
     found += files.check(robot, folder)
     return tuple(sorted(found, key=lambda fault: fault.line))

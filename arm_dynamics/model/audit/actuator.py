@@ -141,5 +141,5 @@ def _missing(
 
 
 def control_title(joint: Node) -> str:
-    """``<ros2_control> joint 'R2'``: apart from the robot's joint of that name."""
+    """``<ros2_control> joint 'R2'``: to distinguish it from the robot's joint."""
     return f"<ros2_control> {title(joint)}"

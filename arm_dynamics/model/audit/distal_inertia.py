@@ -1,4 +1,6 @@
-"""Swing: the last body on a turning joint resists it, or its mass matrix is singular.
+"""Distal inertia: the last body on a revolute joint needs inertia about its axis.
+
+Without it the mass matrix is singular.
 
 J = sum over the welded links of  n^T R I R^T n + m |n x p|^2, with n the joint's axis, R and p
 the centre of mass in the joint's frame. J = 0 for a point mass that lies on the axis.
@@ -19,7 +21,7 @@ from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
 Matrix = NDArray[np.float64]
-_X_AXIS = (1.0, 0.0, 0.0)  # an axis that URDF leaves out
+_X_AXIS = (1.0, 0.0, 0.0)  # the default axis of URDF
 
 
 def check(robot: Robot) -> Iterator[Fault]:

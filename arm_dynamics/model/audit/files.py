@@ -44,7 +44,7 @@ def _file(owner: Node, node: Node, folder: Path | None, unknown: set[str]) -> It
 
 
 def _unknown(node: Node, element: str, uri: str, unknown: set[str]) -> Iterator[Fault]:
-    """One warning for each package or scheme; without a folder, relative paths say nothing."""
+    """One warning for each package or scheme; without a folder, relative paths are not checked."""
     scheme, separator, rest = uri.partition("://")
     source = rest.partition("/")[0] if scheme == "package" else scheme
     if not separator or source in unknown:

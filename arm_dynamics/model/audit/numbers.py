@@ -1,7 +1,7 @@
 """Numbers in text: every one that a link or a joint holds must be finite and bare.
 
-This rule reports what cannot be read; the other rules read with ``number_attribute`` and ``vector_attribute``
-and pass over what gives None.
+This rule reports unreadable numbers; the other rules read with ``number_attribute`` and
+``vector_attribute`` and skip None.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def number_attribute(node: Node | None, attribute: str) -> float | None:
 
 
 def vector_attribute(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
-    """The ``count`` finite numbers in an attribute, or None."""
+    """Return ``count`` finite numbers of an attribute, or None."""
     text = (node.get(attribute) or "") if node else ""
     values = [parse_number(word) for word in (_words(text) if count > 1 else (text,))]
     known = tuple(value for value in values if value is not None)

@@ -1,7 +1,7 @@
-"""The links and joints of a description that may be broken in any way.
+"""Links and joints of a description that may have any fault.
 
-Names are looked up first come, first served; what does not fit is left out here and reported
-by the rules.
+The first element of a name counts; inconsistent elements are omitted here and reported by the
+rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Motor models: one class a file, found by name through ``arm_dynamics.core.plugins``."""
+"""Motor models: one class per file, found by name through ``arm_dynamics.core.plugins``."""
 
 from arm_dynamics.simulation.actuators.actuator import Actuator
 

@@ -1,4 +1,4 @@
-"""A motor's data sheet turned into the constants of ``dc_motor``, and refused if it cannot be."""
+"""Constants of ``dc_motor`` from a data sheet, with checks of its consistency."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
 
 TOLERANCE = 0.1
-"""Share by which two numbers of a sheet may differ; motors of one type scatter as much."""
+"""Relative difference allowed between two numbers; motors of one type scatter as much."""
 DERIVED = ("kt", "ke", "resistance", "coulomb_friction", "viscous_friction")
 BASIC = ("nominal_voltage", "no_load_speed", "stall_torque", "no_load_current")
 UNITS = MappingProxyType(
@@ -30,13 +30,13 @@ UNITS = MappingProxyType(
 
 
 def from_rpm(speed: float) -> float:
-    """ω = 2π n / 60: turns a minute in rad/s; the same for rpm/V. InvalidValue for no number."""
+    """Return ω = 2π n / 60 [rad/s] of n [rpm], or rad/s/V of rpm/V."""
     return check_float("speed [rpm]", speed) * 2 * pi / 60
 
 
 @dataclass(frozen=True, slots=True)
 class DataSheet:
-    """What a maker states of a DC motor, and the constants k, R and friction that follow.
+    """Data sheet of a DC motor, and the constants k, R and friction that follow from it.
 
     At the nominal voltage V, with k = Kt = Ke and shaft friction M_c + b ω = k i0 at no load:
         V = k ω0 + R i0,   M_c = (1 - s) k i0,   b = s k i0 / ω0,   M_H = k V / R - M_c,
@@ -44,17 +44,25 @@ class DataSheet:
     R = k² ω0 / (M_H - s k i0).
 
     V ``nominal_voltage`` [V], ω0 ``no_load_speed`` [rad/s], M_H ``stall_torque`` [N·m] net of
-    friction, as a brake measures it (makers that state k V / R differ by i0 / stall current, a
-    percent or two), i0 ``no_load_current`` [A], s ``viscous_fraction`` of the no-load friction.
+    friction, as a brake measures it (manufacturers that state k V / R
+    differ by i0 / stall current, a percent or two), i0 ``no_load_current`` [A], s
+    ``viscous_fraction`` of the no-load friction.
     With a gear, speed and torque are those of its output: ω0 → ω0 N and M_H → M_H / (N η); of
     k i0 the gear loses 1 - η, so that M_c and b are η of the above.
     ``stall_current`` [A], ``resistance`` [Ω], ``torque_constant`` [N·m/A] and
     ``speed_constant`` [rad/s/V] of the motor itself are checked against the rest when given.
 
-    Raises InvalidValue for a number out of range, and for two numbers that contradict each
-    other by more than ``tolerance``, with their values and the one that would go with the other.
-    Source: maxon, Key information on DC motors (motor as an energy converter); M_H net of
-    friction as in Faulhaber, Technical information on DC-micromotors.
+    Raises
+    ------
+    InvalidValue
+        For a number out of range, and for two numbers that contradict each other by more than
+        ``tolerance``, with their values and the consistent one.
+
+    References
+    ----------
+    maxon, Key information on DC motors (motor as an energy converter); M_H net of friction as in
+    Faulhaber, Technical information on DC-micromotors.
+
     """
 
     nominal_voltage: float
@@ -111,11 +119,11 @@ class DataSheet:
         return self.k * self.k * self.shaft_speed / (self.shaft_torque - viscous)
 
     def constants(self, **more: float) -> Mapping[str, float]:
-        """Constants of a ``dc_motor``, with ``more`` of them (rotor_inertia, inductance ...).
+        """Return the constants of a ``dc_motor``, with ``more`` (rotor_inertia, inductance ...).
 
-        The four basic numbers alone decide kt, ke, resistance and friction: such a motor has
-        the sheet's no-load and stall points. Raises UnknownName for a constant that a dc_motor
-        has not, InvalidValue for one that the sheet decides.
+        Only the four basic numbers determine kt, ke, resistance and friction: such a motor has
+        the no-load and stall points of the sheet. Raises UnknownName for a constant that does not
+        exist, InvalidValue for one that the sheet determines.
         """
         known = tuple(p.name for p in PARAMETERS)
         for name, value in more.items():
@@ -149,7 +157,7 @@ class DataSheet:
                 )
 
     def _refuse_overflow(self) -> None:
-        """Numbers each in range, of which none that is finite, or above 0, can be made."""
+        """Raise InvalidValue if valid numbers give a constant that is not finite."""
         try:
             made = {**self.constants(), "1 / kt": 1 / self.k, "1 / resistance": 1 / self.r}
         except ArithmeticError:
@@ -175,7 +183,7 @@ class DataSheet:
         self._compare("speed_constant", "no_load_speed", 1 / self.k)
 
     def _compare(self, name: str, other: str, expected: float) -> None:
-        """Refuse ``name`` unless it is ``expected``, what ``other`` and the rest make of it."""
+        """Raise InvalidValue unless ``name`` is ``expected``, which follows from ``other``."""
         value = getattr(self, name)
         if value is None or abs(value / expected - 1) <= self.tolerance:
             return

@@ -1,4 +1,4 @@
-"""A brushed DC motor behind a gear: volts (or a current loop's effort) in, torque out."""
+"""Brushed DC motor with gear: voltage, or effort of a current loop, in; torque out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from arm_dynamics.simulation.actuators.gearing import require_stable_tooth_conta
 
 
 class DcMotor(Actuator):
-    """Brushed DC motor with gear; friction with stiction; optional own states.
+    """Brushed DC motor with gear, friction with stiction and optional actuator states.
 
-    inductance > 0 adds the winding's current, thermal_resistance > 0 its temperature,
-    backlash > 0 the rotor's speed and its gap to the joint. Raises InvalidValue for constants
-    that contradict each other. The equations are in ``dc_motor_equations``. In SI units a motor
-    that neither creates nor loses energy in its conversion has ke = kt; others are accepted.
+    inductance > 0 adds the winding current, thermal_resistance > 0 its temperature, backlash > 0
+    the rotor velocity and its gap to the joint. The equations are in ``dc_motor_equations``. In SI
+    units a motor that neither creates nor loses energy in its conversion has ke = kt; other
+    values are accepted. Raises InvalidValue for constants that contradict each other.
     """
 
     interfaces: ClassVar[tuple[str, ...]] = ("effort", "voltage")
@@ -36,15 +36,15 @@ class DcMotor(Actuator):
 
     @classmethod
     def inconsistencies(cls, constants: Mapping[str, float]) -> Iterator[Inconsistency]:
-        """Stiction below Coulomb, play without stiffness, derating without limits."""
+        """Yield stiction below Coulomb, backlash without stiffness, derating without limits."""
         return dc_motor_constants.contradictions(constants)
 
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Torque at the joint [N·m] for volts or N·m.
+        """Return the torque at the joint [N·m] for a command [V] or [N·m].
 
-        Raises UnknownName for another interface, InvalidValue for what is no finite number.
+        Raises UnknownName for another interface, InvalidValue for a non-finite number.
         """
         return dc_motor_equations.dc_motor_effort(
             *self._asked(interface, value, v, act), self._packed
@@ -53,26 +53,26 @@ class DcMotor(Actuator):
     def computed_effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Torque at the joint [N·m] that the command asks for, before any limit."""
+        """Return the torque at the joint [N·m] of the command before any limit."""
         return dc_motor_equations.dc_motor_computed_effort(
             *self._asked(interface, value, v, act), self._packed
         )
 
     def voltage_for(self, effort: float, v: float, temperature: float = 25.0) -> float:
-        """Voltage [V] whose settled ``effort`` is this [N·m], else the nearest reachable one.
+        """Return the voltage [V] whose steady-state ``effort`` [N·m] is this, or the nearest.
 
-        The inverse of ``effort`` without own states but a winding of ``temperature`` [°C]; v
-        [rad/s]. See ``dc_motor_equations.voltage_for_effort``; ``effort_range`` tells the reach.
-        Raises InvalidValue for what is no finite number.
+        The inverse of ``effort`` without actuator states, for a winding of ``temperature`` [°C];
+        v [rad/s]. See ``dc_motor_equations.voltage_for_effort``; ``effort_range`` returns the
+        limits. Raises InvalidValue for a non-finite number.
         """
         effort, v = check_float("effort [N·m]", effort), check_float("v [rad/s]", v)
         temperature = check_float("temperature [°C]", temperature)
         return dc_motor_equations.voltage_for_effort(effort, v, temperature, self._packed)
 
     def voltage(self, interface: str, value: float, v: float, act: Sequence[float] = ()) -> float:
-        """Voltage [V] at the motor: the commanded one, or ``voltage_for`` the commanded effort.
+        """Return the motor voltage [V]: the command, or ``voltage_for`` the commanded effort.
 
-        Within the supply; v [rad/s]. The winding's transient is left out.
+        Within the supply; v [rad/s]. The transient of the winding is omitted.
         """
         if interface == "voltage":
             supply = self.constants["supply_voltage"]
@@ -80,12 +80,14 @@ class DcMotor(Actuator):
         return self.voltage_for(value, v, float(self._own(act)[dc_motor_equations.TEMPERATURE]))
 
     def temperature(self, act: Sequence[float] = ()) -> float:
-        """Winding temperature [°C]; NaN without a thermal model."""
+        """Return the winding temperature [°C]; NaN without a thermal model."""
         thermal = dc_motor_equations.TEMPERATURE in self._slots
         return float(self._own(act)[dc_motor_equations.TEMPERATURE]) if thermal else nan
 
     def effort_range(self, v: float, temperature: float = 25.0) -> tuple[float, float]:
-        """Least and largest settled effort [N·m] at speed v [rad/s] and winding temperature [°C].
+        """Return the smallest and largest steady-state effort [N·m].
+
+        At speed v [rad/s] and winding ``temperature`` [°C].
 
         Supply voltage and current limit bound it; infinite without either.
         """
@@ -97,7 +99,7 @@ class DcMotor(Actuator):
 
     @property
     def states(self) -> tuple[ActuatorState, ...]:
-        """Current, temperature, rotor speed and gap, as far as the constants call for them."""
+        """Current, temperature, rotor velocity and gap, as far as the constants require them."""
         every = (
             ActuatorState("current", "A"),
             ActuatorState("temperature", "°C", self.constants["ambient_temperature"]),
@@ -116,14 +118,14 @@ class DcMotor(Actuator):
     def act_dot_terms(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
     ) -> tuple[Sequence[float], Sequence[float]]:
-        """λ and n of ż = n - λ z, see ``dc_motor_act_dot_terms``."""
+        """Return λ and n of ż = n - λ z, see ``dc_motor_act_dot_terms``."""
         rate, source = np.zeros(4), np.zeros(4)
         asked = self._asked(interface, value, v, act)
         dc_motor_equations.dc_motor_act_dot_terms(*asked, self._packed, rate, source)
         return rate[self._slots].tolist(), source[self._slots].tolist()
 
     def dry_friction_bounds(self, v: float, effort: float) -> tuple[float, float]:
-        """Largest dry friction at the joint [N·m] against forward and against backward motion."""
+        """Return the largest dry friction [N·m] against forward and against backward motion."""
         return (
             dc_motor_equations.dc_motor_dry_friction(1.0, v, effort, self._packed),
             dc_motor_equations.dc_motor_dry_friction(-1.0, v, effort, self._packed),
@@ -132,31 +134,31 @@ class DcMotor(Actuator):
     def apply_internal_friction(
         self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
     ) -> Sequence[float]:
-        """Own states after dt [s] of dry friction on the rotor, see ``rotor_after_friction``."""
+        """Return the states after dt [s] of rotor friction, see ``rotor_after_friction``."""
         own, rotor = self._own(act), self._slots.index(dc_motor_equations.ROTOR)
         dc_motor_equations.rotor_after_friction(before[rotor], decay[rotor], own, self._packed, dt)
         after: list[float] = own[self._slots].tolist()
         return after
 
     def command_limit(self, interface: str) -> float:
-        """The effort limit [N·m], or the supply voltage [V]."""
+        """Return the effort limit [N·m], or the supply voltage [V]."""
         return self.constants["supply_voltage"] if interface == "voltage" else self.effort_limit
 
     def step_damping(self, dt: float) -> float:
-        """N² (fv + Kt Ke / R tanh(dt R / 2L)) [N·m·s/rad]; none where play parts the rotor.
+        """Return N² (fv + Kt Ke / R tanh(dt R / 2L)) [N·m·s/rad]; 0 with backlash.
 
-        The hyperbolic tangent is what relaxing the current exactly, before the joint moves,
-        leaves of the back-EMF's damping: dt step_damping < 2 M is where a step turns unstable.
+        The hyperbolic tangent is the remaining factor of the back-EMF damping when the current is
+        integrated exactly before the joint moves: a step is stable while dt step_damping < 2 M.
         """
         return 0.0 if self._play else self.viscous_friction + self._step_braking(dt)
 
     def winding_damping(self, dt: float) -> float:
-        """The share of ``step_damping`` that comes through a current of its own."""
+        """Return the part of ``step_damping`` that acts through the current state."""
         own = self.constants["inductance"] > 0 and not self._play
         return self._step_braking(dt) if own else 0.0
 
     def require_stable(self, compliance: float, dt: float) -> None:
-        """Refuse, as InvalidValue, a gear with play whose teeth a step of dt [s] cannot follow."""
+        """Raise InvalidValue if the tooth contact is unstable with a step of dt [s]."""
         c = self.constants
         if self._play:
             braking = self._step_braking(dt) if c["inductance"] > 0 else 0.0
@@ -168,37 +170,37 @@ class DcMotor(Actuator):
 
     @property
     def back_emf_damping(self) -> float:
-        """N² Kt Ke / Ra [N·m·s/rad], by which the back-EMF brakes; it brakes a parted rotor."""
+        """N² Kt Ke / R [N·m·s/rad]; 0 with backlash, where the back-EMF acts on the rotor."""
         return 0.0 if self._play else self._braking
 
     @property
     def armature(self) -> float:
-        """N² Jm [kg·m²]; none where play parts the rotor from the joint."""
+        """N² Jm [kg·m²]; 0 with backlash, where the rotor is a state."""
         return 0.0 if self._play else self._squared("rotor_inertia")
 
     @property
     def viscous_friction(self) -> float:
-        """N² fv [N·m·s/rad]; none where play parts the rotor from the joint."""
+        """N² fv [N·m·s/rad]; 0 with backlash, where the rotor is a state."""
         return 0.0 if self._play else self._squared("viscous_friction")
 
     @property
     def breakaway_effort(self) -> float:
-        """N max(fs, fc) [N·m]; none where play parts the rotor from the joint."""
+        """N max(fs, fc) [N·m]; 0 with backlash, where the rotor is a state."""
         return 0.0 if self._play else self.constants["gear_ratio"] * self._break_away
 
     @property
     def has_dry_friction(self) -> bool:
-        """Whether the joint feels dry friction of motor or gear."""
+        """Whether motor or gear cause dry friction at the joint."""
         c = self.constants
         return self.breakaway_effort > 0 or min(c["efficiency"], c["back_efficiency"]) < 1
 
     @property
     def has_internal_friction(self) -> bool:
-        """Whether dry friction acts on a rotor that gear play parts from the joint."""
+        """Whether dry friction acts on a rotor behind backlash."""
         return self._play and self._break_away > 0
 
     def kernel_constants(self) -> tuple[float, ...]:
-        """All constants, in the order of ``parameters``."""
+        """Return all constants, in the order of ``parameters``."""
         return tuple(self.constants.values())
 
     @property
@@ -225,14 +227,14 @@ class DcMotor(Actuator):
     def _asked(
         self, interface: str, value: float, v: float, act: Sequence[float]
     ) -> tuple[bool, float, float, Vector]:
-        """What the compiled laws take: whether by voltage, command, velocity and own states."""
+        """Return the compiled equations' arguments: by voltage?, command, velocity, states."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
-        told, own = check_float(f"{interface} command", value), self._own(act)
-        return interface == "voltage", told, check_float("v [rad/s]", v), own
+        u, own = check_float(f"{interface} command", value), self._own(act)
+        return interface == "voltage", u, check_float("v [rad/s]", v), own
 
     def _own(self, act: Sequence[float]) -> Vector:
-        """The four slots, filled with ``act``, or with the states at rest."""
+        """Return the four slots, filled with ``act`` or with the initial states."""
         own = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
         if np.size(act):
             own[self._slots] = check_vector("act", act, len(self._slots))

@@ -1,4 +1,4 @@
-"""The DC motor's constants: names, units, ranges, and which of them contradict each other."""
+"""Constants of the DC motor: names, units, ranges and inconsistencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAMETERS = (
     Parameter("current_limit", INF, "A", "largest winding current", above=0),
     Parameter("brush_drop", 0.0, "V", "brush drop at high voltage", lower=0),
     Parameter("brush_half_voltage", 1.0, "V", "voltage of half the brush drop", above=0),
-    Parameter("inductance", 0.0, "H", "of the winding; 0: the current settles at once", 0.0),
+    Parameter("inductance", 0.0, "H", "of the winding; 0: no transient of the current", 0.0),
     Parameter("efficiency", 1.0, "1", "of the gear, driven: acts on N kt i", above=0, upper=1),
     Parameter(
         "back_efficiency", 1.0, "1", "of the gear, back-driven: acts on N kt i", above=0, upper=1
@@ -40,7 +40,7 @@ PARAMETERS = (
 
 
 def contradictions(c: Mapping[str, float]) -> Iterator[Inconsistency]:
-    """What complete constants within their ranges say against each other."""
+    """Yield the inconsistencies between complete constants within their ranges."""
     if 0 < c["stiction"] < c["coulomb_friction"]:
         problem = f"is below coulomb_friction = {c['coulomb_friction']:g} N·m"
         yield Inconsistency("stiction", problem, "allowed: at least as much, or 0 for the same")

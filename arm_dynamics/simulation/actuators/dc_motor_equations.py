@@ -1,9 +1,8 @@
-"""The DC motor's equations as compiled functions of its command, speed, own states and constants.
+"""Equations of the DC motor as compiled functions of command, velocity, states and constants.
 
-Own states ``a`` (4,) in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor lacks
-are ignored. Constants ``c`` in the order of ``dc_motor.PARAMETERS``.
-
-The DC motor's settled law the other way round: from an effort to the voltage that gives it.
+Actuator states ``a`` (4,) are in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor
+does not have are ignored. Constants ``c`` are in the order of ``dc_motor_constants.PARAMETERS``.
+``voltage_for_effort`` is the inverse of the steady-state effort.
 """
 
 from __future__ import annotations
@@ -39,27 +38,27 @@ THERMAL, THERMAL_TIME, AMBIENT, DERATING, HOTTEST, COPPER = range(16, 22)
 PLAY, STIFFNESS, DAMPING = range(22, 25)
 
 CURRENT, TEMPERATURE, ROTOR, GAP = range(4)
-"""Slots of the own states: winding current [A], temperature [°C], rotor speed over the gear
+"""Slots of the actuator states: winding current [A], temperature [°C], rotor speed over the gear
 ratio [rad/s], rotor angle over the gear ratio minus the joint's [rad]."""
 
 
 @compiled
 def winding_resistance(a: Vector, c: Vector) -> float:
-    """R [Ω] at the winding's temperature; constant without a thermal model."""
+    """Return R [Ω] at the winding temperature; constant without a thermal model."""
     warm = warm_resistance(c[RESISTANCE], c[COPPER], a[TEMPERATURE])
     return where(c[THERMAL] > 0.0, warm, c[RESISTANCE])
 
 
 @compiled
 def back_emf(v: float, a: Vector, c: Vector) -> float:
-    """e = Ke N v [V], with the rotor's own speed where the gear has play."""
+    """Return e = Ke N v [V], with the rotor velocity for v with backlash."""
     emf: float = c[KE] * c[GEAR] * where(c[PLAY] > 0.0, a[ROTOR], v)
     return emf
 
 
 @compiled
 def current_limit(a: Vector, c: Vector) -> float:
-    """Largest current [A] at the winding's temperature."""
+    """Return the largest current [A] at the winding temperature."""
     return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[HOTTEST])
 
 
@@ -67,7 +66,7 @@ def current_limit(a: Vector, c: Vector) -> float:
 def settled_motor_current(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector
 ) -> float:
-    """Current [A] at which the winding settles for ``command`` [V, or N·m at the joint]."""
+    """Return the steady-state current [A] for ``command`` [V, or N·m at the joint]."""
     r, emf = winding_resistance(a, c), back_emf(v, a, c)
     looped = r * (command / c[GEAR]) / c[KT] + emf
     inner = effective_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
@@ -76,17 +75,18 @@ def settled_motor_current(
 
 @compiled
 def motor_current(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
-    """Winding current [A]: its own state with inductance, else the settled one."""
+    """Return the winding current [A]: the state with inductance, else the steady-state one."""
     settled = settled_motor_current(by_voltage, command, v, a, c)
     return where(c[INDUCTANCE] > 0.0, a[CURRENT], settled)
 
 
 @compiled
 def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
-    """Effort at the joint [N·m] before friction: τ = N Kt i, or what the teeth pass on.
+    """Return the effort at the joint [N·m] before friction: τ = N Kt i, or the tooth contact.
 
-    i settles at clip((V' - Ke N v) / R(T), ±i_max(T)), see ``settled_current``, at once without
-    inductance, else as in ``dc_motor_act_dot_terms``. With play the teeth pass on ``contact_effort``.
+    i tends to clip((V' - Ke N v) / R(T), ±i_max(T)), see ``settled_current``: without a transient
+    if the inductance is 0, else as in ``dc_motor_act_dot_terms``. With backlash τ is
+    ``contact_effort``.
 
     command [V] or [N·m at the joint], v joint velocity [rad/s].
     """
@@ -99,7 +99,7 @@ def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Ve
 def dc_motor_computed_effort(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector
 ) -> float:
-    """Effort at the joint [N·m] that the command asks for, before any limit; settled current."""
+    """Return the steady-state effort at the joint [N·m] of the command before any limit."""
     inner = brush_voltage(command, c[DROP], c[HALF])
     r, emf = winding_resistance(a, c), back_emf(v, a, c)
     current = requested_current(by_voltage, inner, command / c[GEAR], emf, c[KT], r)
@@ -109,7 +109,7 @@ def dc_motor_computed_effort(
 
 @compiled
 def back_emf_damping(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
-    """-∂(N Kt i_settled)/∂v [N·m·s/rad]: what the back-EMF brakes once the current has settled.
+    """Return -∂(N Kt i_settled)/∂v [N·m·s/rad], the back-EMF damping at steady-state current.
 
     N² Kt Ke / R where the voltage is given; 0 where a limit or a current loop holds the current.
     """
@@ -125,13 +125,14 @@ def back_emf_damping(by_voltage: bool, command: float, v: float, a: Vector, c: V
 def winding_damping(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
 ) -> float:
-    """-∂τ(i⁺)/∂v [N·m·s/rad] of a current i⁺ relaxed over dt at v, for a motor with inductance.
+    """Return -∂τ(i⁺)/∂v [N·m·s/rad] of a current i⁺ integrated exactly over dt at v.
 
-    N² Kt Ke / R (1 - e^(-dt R/L)), see ``back_emf_damping``; 0 without inductance or with play.
+    N² Kt Ke / R (1 - e^(-dt R/L)), see ``back_emf_damping``; 0 without inductance and with
+    backlash.
     """
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
-    share = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
-    own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, share), 0.0)
+    fraction = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
+    own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, fraction), 0.0)
     return own * back_emf_damping(by_voltage, command, v, a, c)
 
 
@@ -139,9 +140,10 @@ def winding_damping(
 def dc_motor_step_damping(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
 ) -> float:
-    """-∂τ/∂v [N·m·s/rad] of the effort at the joint within a step of dt [s].
+    """Return -∂τ/∂v [N·m·s/rad] of the effort at the joint within a step of dt [s].
 
-    That of the settled current, or ``winding_damping``; with play that of touching teeth.
+    That of the steady-state current, or ``winding_damping``; with backlash that of the tooth
+    contact.
     """
     settled = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
     winding = winding_damping(by_voltage, command, v, a, c, dt)
@@ -154,7 +156,7 @@ def dc_motor_step_damping(
 def dc_motor_act_dot_terms(
     by_voltage: bool, command: float, v: float, a: Vector, c: Vector, rate: Vector, source: Vector
 ) -> None:
-    """λ and n of ż = n - λ z for the four own states, into ``rate`` and ``source`` (4,).
+    """Write λ and n of ż = n - λ z of the four states into ``rate`` and ``source`` (4,).
 
     L di/dt = V' - e - R i, held within the limits:  λ = R / L,  n = λ i_settled;
     τ_th dT/dt = T_settled - T:  λ = 1 / τ_th,  n = λ T_settled;
@@ -198,11 +200,11 @@ def _winding_rates(
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
 def dc_motor_dry_friction(against: float, v: float, effort: float, c: Vector) -> float:
-    """Largest dry friction at the joint [N·m] against motion along ``against`` (1 or -1).
+    """Return the largest dry friction at the joint [N·m] against motion along ``against`` (±1).
 
-    f = N f_stribeck(N v) + gear loss of the effort that passes through the gear. With play
-    the motor's own friction acts on the rotor, not here. Without, the rotor's friction and
-    inertia count as behind the gear: the gear loses a share of N Kt i.
+    f = N f_stribeck(N v) + gear loss of the effort through the gear. With backlash the friction
+    of the motor acts on the rotor, not here. Without backlash the rotor's friction and inertia
+    count as behind the gear: the gear loses a fraction of N Kt i.
     """
     level = c[GEAR] * stribeck_friction(c[GEAR] * v, c[COULOMB], c[STICTION], c[STRIBECK])
     return where(c[PLAY] > 0.0, 0.0, level) + gear_loss(
@@ -212,12 +214,13 @@ def dc_motor_dry_friction(against: float, v: float, effort: float, c: Vector) ->
 
 @compiled
 def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: float) -> None:
-    """w⁺ = w - clip(w, ±f h / (N J)),  s⁺ = s + dt (w⁺ - w),  h = (1 - e^(-λ dt)) / λ; in place.
+    """Apply dry friction f = f_stribeck(N w) [N·m at the shaft] to a rotor behind backlash.
 
-    What dry friction f = f_stribeck(N w) [N·m at the shaft] leaves of the speed of a rotor that
-    gear play leaves to itself; λ ``decay`` [1/s] is what the step relaxed w with. ``before`` is
-    w at the step's start: break-away counts at rest and where the rotor turns round.
-    The one-joint case of ``friction.velocity_after_dry_friction``.
+    w⁺ = w - clip(w, ±f h / (N J)),  s⁺ = s + dt (w⁺ - w),  h = (1 - e^(-λ dt)) / λ; in place.
+
+    λ ``decay`` [1/s] is the rate with which the step integrated w. ``before`` is w at the start of
+    the step: breakaway applies at rest and at a reversal of the rotor. This is the one-joint case
+    of ``friction.velocity_after_dry_friction``.
     """
     speed = where(before * a[ROTOR] > 0.0, before, 0.0)
     level = stribeck_friction(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
@@ -232,12 +235,14 @@ def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
 def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -> float:
-    """V = V(V'),  V' = clip(R i + Ke N v, ±V'(supply)),  i = clip(τ / (N Kt), ±i_max(T)).
+    """Return the voltage of a steady-state effort.
+
+    V = V(V'),  V' = clip(R i + Ke N v, ±V'(supply)),  i = clip(τ / (N Kt), ±i_max(T)).
 
     effort τ [N·m] at the joint before friction, v joint velocity [rad/s], winding temperature
-    [°C], constants c of ``dc_motor_law``; returns [V]. V(V') is ``winding.terminal_voltage``.
-    The settled effort at V is τ, or the nearest that supply and current limit let be reached;
-    brushes that eat the whole supply leave 0 V.
+    [°C], constants c; returns [V]. V(V') is ``winding.terminal_voltage``.
+    The steady-state effort at V is τ, or the nearest within supply and current limit; if the
+    brush drop exceeds the supply, V is 0.
     """
     r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
@@ -248,10 +253,10 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
 
 @compiled
 def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -> float:
-    """Settled effort [N·m] of ``voltage`` [V]: what ``voltage_for_effort`` inverts.
+    """Return the steady-state effort [N·m] of ``voltage`` [V]; see ``voltage_for_effort``.
 
     τ = N Kt clip((V'(clip(V, ±supply)) - Ke N v) / R(T), ±i_max(T)), at the winding temperature
-    [°C] that is given, whether the motor has a thermal model or play, or not.
+    [°C] that is given, regardless of thermal model and backlash.
     """
     r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
@@ -262,7 +267,7 @@ def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
 def extreme_effort(direction: float, v: float, temperature: float, c: Vector) -> float:
-    """Largest settled effort [N·m] along ``direction`` (1 or -1) at speed v [rad/s].
+    """Return the largest steady-state effort [N·m] along ``direction`` (±1) at v [rad/s].
 
     τ = N Kt clip((±V'(supply) - Ke N v) / R, ±i_max(T)).
     """

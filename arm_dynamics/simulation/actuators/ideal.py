@@ -1,4 +1,4 @@
-"""An actuator that gives the commanded effort, up to the joint's limit."""
+"""Ideal actuator: the commanded effort within the effort limit of the joint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arm_dynamics.simulation.actuators.actuator import Actuator
 
 @compiled
 def ideal_effort(command: float, limit: float) -> float:
-    """tau = clip(command, -limit, limit); all in N·m."""
+    """Return clip(command, -limit, limit); all in N·m."""
     return clip(command, -limit, limit)
 
 
@@ -26,11 +26,11 @@ class Ideal(Actuator):
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """Effort [N·m]; raises UnknownName but for "effort", InvalidValue for no number."""
+        """Return the effort [N·m]; raises UnknownName for an interface other than "effort"."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator ideal", interface, self.interfaces)
         return ideal_effort(check_float("effort command", value), self.effort_limit)
 
     def kernel_constants(self) -> tuple[float, ...]:
-        """The effort limit [N·m]."""
+        """Return the effort limit [N·m]."""
         return (self.effort_limit,)

@@ -85,7 +85,7 @@ class RateLimited(Actuator):
     def effort(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
     ) -> float:
-        """0: what the motion takes is the arm's to tell. UnknownName but for "position"."""
+        """Return 0; raises UnknownName for an interface other than "position"."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator rate_limited", interface, self.interfaces)
         return 0.0
@@ -93,16 +93,16 @@ class RateLimited(Actuator):
     def prescribed_motion(
         self, value: float, q: float, act: Sequence[float], elapsed: float
     ) -> tuple[float, Sequence[float]]:
-        """Angle [rad] after ``elapsed`` [s] under the command ``value`` [rad], and own states."""
+        """Return angle [rad] and states after ``elapsed`` [s] under the command ``value`` [rad]."""
         desired, last = act
         desired = rate_limited_target(value, last, desired, self._lower, self._upper)
         return rate_limited_step(q, desired, self._speed, elapsed), (desired, value)
 
     def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
-        """The last command ``value`` [rad] is clamped again, to the present limits."""
+        """Return the states with the command ``value`` [rad] clamped to the present limits."""
         desired, last = act
         return (clip(value, self._lower, self._upper) if value == last else desired), last
 
     def hold_act(self, q: float, act: Sequence[float]) -> Sequence[float]:
-        """Nothing is desired but ``q``, within the limits or not, until another command."""
+        """Return the states that hold ``q``, within the limits or not, until another command."""
         return q, q

@@ -1,4 +1,4 @@
-"""How the arm's motion advances by one time step: one method a file, chosen by name."""
+"""Numerical methods of one time step: one integrator per file, chosen by name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 
 
 def find_integrator(name: str) -> Integrator:
-    """An integrator by name; raises UnknownName listing those that exist."""
-    if check_type(str, "method", name) not in INTEGRATORS:
+    """Return an integrator by name; raises UnknownName with the existing ones."""
+    if check_type(str, "integrator", name) not in INTEGRATORS:
         raise UnknownName("integrator", name, tuple(INTEGRATORS))
     return INTEGRATORS[name]()
 

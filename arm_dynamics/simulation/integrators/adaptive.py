@@ -1,4 +1,4 @@
-"""Error-controlled steps between the instants at which a joint meets a stop, sticks or slides."""
+"""Error-controlled integration between events: end stops, sticking, sliding."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from arm_dynamics.simulation.integrators.integrator import Integrator, System
 from arm_dynamics.simulation.integrators.switching import Modes
 
 RTOL, ATOL = 1e-11, 1e-13
-"""Local error allowed of an entry, relative and absolute."""
+"""Tolerances of the local error of an entry, relative and absolute."""
 STIFF = 300.0
-"""Fastest rate times what is left of dt above which the implicit solver is cheaper."""
+"""Fastest rate times the remaining time above which the implicit solver is cheaper."""
 MAX_EVENTS = 200
-"""In one dt; more is chatter."""
+"""Events within one dt; more is chatter."""
 EVENT_SAMPLES = np.linspace(0.0, 1.0, 9)[1:-1]
-"""Where within a solver's step a margin that begins at zero is looked for above it."""
+"""Fractions of a solver step at which a margin that starts at zero is evaluated."""
 NUDGE = 1e-7
-"""Relative step of the differences that tell the fastest rate."""
+"""Relative step of the differences for the fastest rate."""
 
 
 class Adaptive(Integrator):
-    """ẏ = f(y) for y = (q, v, z) to a tolerance, restarted at every event. scipy's solvers.
+    """Integrate ẏ = f(y), y = (q, v, z), to a tolerance; restart at every event.
 
-    Events: a joint enters or leaves a stop, whose damping sets in at once; a sliding joint comes
-    to rest; the effort that holds a sticking joint exceeds its break-away value. At rest the
+    Events: a joint enters or leaves an end stop, whose damping is discontinuous; a sliding joint
+    comes to rest; the effort that holds a sticking joint exceeds its breakaway effort. At rest the
     accelerations' complementarity problem decides between sticking and sliding (``Modes``).
 
     Solvers: Dormand and Prince's order 8 (its dense output of order 7 finds the events), or Radau
@@ -52,7 +52,7 @@ class Adaptive(Integrator):
         """
         y = np.concatenate([q, v, z])
         try:
-            with np.errstate(all="ignore"):  # what is not finite is refused by name
+            with np.errstate(all="ignore"):  # non-finite numbers raise InvalidValue
                 modes = Modes(system, y)
                 y = _through(modes, y, dt)
         finally:
@@ -63,7 +63,7 @@ class Adaptive(Integrator):
 
 
 def _through(modes: Modes, y: Vector, dt: float) -> Vector:
-    """y after dt, event after event."""
+    """Return y after dt, event after event."""
     time, joint = 0.0, 0
     for _ in range(MAX_EVENTS):
         time, y, event = _until_event(modes, y, time, dt)
@@ -80,7 +80,7 @@ def _through(modes: Modes, y: Vector, dt: float) -> Vector:
 def _until_event(
     modes: Modes, y: Vector, start: float, end: float
 ) -> tuple[float, Vector, tuple[int, int] | None]:
-    """Time [s], y and (kind, joint) of the first event, or those of ``end`` and None."""
+    """Return time [s], y and (kind, joint) of the first event, or those of ``end`` and None."""
     solver = _solver(modes, y, start, end)
     before = modes.margins(y)
     while solver.status == "running":
@@ -94,17 +94,17 @@ def _until_event(
 
 
 def _step(solver: Any, modes: Modes, dt: float) -> None:
-    """One step of the solver, refused where it cannot be found."""
+    """Advance the solver by one step; raises InvalidValue if no step is found."""
     try:
         problem = solver.step()
     except ValueError as error:  # more evaluations than allowed, or of numbers that are not finite
         problem = str(error)
     if problem or not np.isfinite(solver.y).all():
-        _refuse(modes, solver.y, solver.t, dt, problem or "it left the finite numbers")
+        _refuse(modes, solver.y, solver.t, dt, problem or "it is not finite")
 
 
 def _refuse(modes: Modes, y: Vector, time: float, dt: float, problem: str) -> NoReturn:
-    """Name the fastest joint, the time step and the problem."""
+    """Raise InvalidValue with the fastest joint, the time step and the problem."""
     v = modes.split(y)[1]
     joint = int(np.argmax(np.abs(v)))
     raise InvalidValue(
@@ -114,7 +114,7 @@ def _refuse(modes: Modes, y: Vector, time: float, dt: float, problem: str) -> No
 
 
 def _solver(modes: Modes, y: Vector, start: float, end: float) -> Any:
-    """The explicit solver, or the implicit one where that is cheaper."""
+    """Return the explicit solver, or the implicit one where that is cheaper."""
     from scipy.integrate import DOP853, Radau  # noqa: PLC0415 - slow to import
 
     slope = _slope(modes, y)
@@ -126,7 +126,7 @@ def _solver(modes: Modes, y: Vector, start: float, end: float) -> Any:
 
 
 def _slope(modes: Modes, y: Vector) -> Vector:
-    """∂f/∂y by differences."""
+    """Return ∂f/∂y by differences."""
     slope, here = np.empty((y.size, y.size)), modes(0.0, y)
     for k in range(y.size):
         near = y.copy()
@@ -138,7 +138,7 @@ def _slope(modes: Modes, y: Vector) -> Vector:
 def _first(
     modes: Modes, solver: Any, before: Vector, after: Vector
 ) -> tuple[float, tuple[int, int]]:
-    """Time and (kind, joint) of the first margin to pass zero within the solver's last step."""
+    """Return time and (kind, joint) of the first margin to pass zero in the last solver step."""
     dense = solver.dense_output()
     found = []
     for kind, joint in np.argwhere(after < 0).tolist():
@@ -151,10 +151,10 @@ def _first(
 
 
 def _zero(margin: Callable[[float], float], before: float, start: float, end: float) -> float:
-    """Time at which a margin that is ``before`` at the start passes zero downwards."""
+    """Return the time at which a margin, ``before`` at the start, falls below zero."""
     if before <= 0:  # at zero to begin with: it may rise first
-        looks = start + (end - start) * EVENT_SAMPLES
-        above = [time for time in looks.tolist() if margin(time) > 0]
+        samples = start + (end - start) * EVENT_SAMPLES
+        above = [time for time in samples.tolist() if margin(time) > 0]
         if not above:
             return start
         start = above[-1]

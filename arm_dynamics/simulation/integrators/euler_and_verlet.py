@@ -1,9 +1,4 @@
-"""Explicit Euler: old velocities move the positions.
-
-Semi-implicit Euler: new velocities move the positions.
-
-Velocity Verlet, with the force at the end of the step taken at a predicted velocity.
-"""
+"""Explicit Euler, semi-implicit Euler and velocity Verlet."""
 
 from __future__ import annotations
 
@@ -23,9 +18,10 @@ from arm_dynamics.simulation.integrators.integrator import CompiledSystem, Integ
 
 
 class ExplicitEuler(Integrator):
-    """z⁺ exactly relaxed at v,  q⁺ = q + dt v,  v⁺ = v + dt a(q, v, z⁺). First order.
+    """z⁺ integrated exactly at v,  q⁺ = q + dt v,  v⁺ = v + dt a(q, v, z⁺). First order.
 
-    An undamped vibration grows at any dt: here to show, and to compare with published work.
+    An undamped vibration grows at any dt; use it for demonstrations and for comparison with
+    published work.
     Source: E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I (1993), I.7.
     """
 
@@ -41,17 +37,17 @@ class ExplicitEuler(Integrator):
 
 @compiled
 def drift_kick(q: Vector, v: Vector, a: Vector, dt: float) -> None:
-    """q += dt v, then v += dt a; (nv,) each, in place."""
+    """Apply q += dt v, then v += dt a; (nv,) each, in place."""
     for i in range(q.size):
         q[i] += dt * v[i]
         v[i] += dt * a[i]
 
 
 class SemiImplicitEuler(Integrator):
-    """z⁺ exactly relaxed at v,  v⁺ = v + dt a(q, v, z⁺),  q⁺ = q + dt v⁺. First order, symplectic.
+    """z⁺ integrated exactly at v,  v⁺ = v + dt a(q, v, z⁺),  q⁺ = q + dt v⁺. Symplectic.
 
-    A winding's current z⁺ brakes the joint as it was; how much less it brakes at v⁺ is part of a,
-    (M + dt D) a = f(q, v, z⁺) with D = -∂f/∂z ∂z⁺/∂v: current and speed settle together.
+    First order. A winding current z⁺ damps the joint at v; its damping at v⁺ is part of a,
+    (M + dt D) a = f(q, v, z⁺) with D = -∂f/∂z ∂z⁺/∂v: current and velocity settle together.
     Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.2; for
     the windings E. Hairer and G. Wanner, Solving ODEs II (1996), IV.7 (linearly implicit Euler).
     """
@@ -68,13 +64,13 @@ class SemiImplicitEuler(Integrator):
         kick_drift(q, v, system.acceleration(q, v, z) if settled is None else settled, dt)
 
     def run(self, system: CompiledSystem, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """``steps`` times ``advance``: the same numbers, with less between two steps."""
+        """Repeat ``advance`` ``steps`` times: the same numbers with less overhead per step."""
         return system.kick_drift(q, v, dt, steps)
 
 
 @compiled
 def kick_drift(q: Vector, v: Vector, a: Vector, dt: float) -> None:
-    """v += dt a, then q += dt v; (nv,) each, in place."""
+    """Apply v += dt a, then q += dt v; (nv,) each, in place."""
     for i in range(q.size):
         v[i] += dt * a[i]
         q[i] += dt * v[i]
@@ -83,8 +79,8 @@ def kick_drift(q: Vector, v: Vector, a: Vector, dt: float) -> None:
 class VelocityVerlet(Integrator):
     """a₀ = a(q, v, z),  q⁺ = q + dt v + dt²/2 a₀,  v⁺ = v + dt/2 (a₀ + a(q⁺, v + dt a₀, z₁)).
 
-    Second order. An arm's acceleration depends on v through Coriolis forces and friction: it is
-    taken at the velocity that a₀ predicts. Own states z likewise: z₁ relaxed at the predicted
+    Second order. The acceleration of an arm depends on v through Coriolis forces and friction: it
+    is evaluated at the velocity that a₀ predicts. Likewise z₁ is integrated to the predicted
     end, then z⁺ = e^(-λ dt) z + dt (φ₁ n + φ₂ (N₁ - n)), N₁ at the end, λ and n at the start.
     Sources: W. Swope et al., J. Chem. Phys. 76 (1982), 637, without the velocity; S. Cox and
     P. Matthews, J. Comput. Phys. 176 (2002), eq. 22 (ETD2RK).

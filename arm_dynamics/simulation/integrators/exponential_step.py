@@ -1,4 +1,4 @@
-"""Exponential steps of ż = n - λ z: as accurate as the method, however fast it decays."""
+"""Exponential steps of ż = n - λ z, with the order of the integrator for any λ."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from arm_dynamics.core.compiled_math import compiled
 from arm_dynamics.simulation.integrators.integrator import System
 
 TERMS = 18
-"""Of the series that is used up to x = 1: its first neglected term is below 1e-19."""
+"""Number of series terms up to x = 1; the first neglected term is below 1e-19."""
 
 
 @compiled
 def phi_functions(x: Vector) -> Vector:
-    """φ₁, φ₂, φ₃ (3, n) at -x, for x (n,) >= 0 up to infinity.
+    """Return φ₁, φ₂, φ₃ (3, n) at -x, for x (n,) >= 0 up to infinity.
 
     φ₁(-x) = (1 - e^-x) / x,  φ₂(-x) = (1 - φ₁) / x,  φ₃(-x) = (1/2 - φ₂) / x;
     1, 1/2, 1/6 at x = 0. These divisions lose digits for small x: there φ₃ comes from its
@@ -41,20 +41,20 @@ def phi_functions(x: Vector) -> Vector:
 
 
 def exponential_step(z: Vector, decay: Vector, source: Vector, dt: float) -> Vector:
-    """z(dt) = e^(-λ dt) z + dt φ₁(-λ dt) n: exact for constant λ [1/s] and n, (na,) each."""
+    """Return e^(-λ dt) z + dt φ₁(-λ dt) n: exact for constant λ [1/s] and n, (na,) each."""
     x = decay * dt
     after: Vector = np.exp(-x) * z + dt * phi_functions(x)[0] * source
     return after
 
 
 def step_actuator_states(system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-    """Own states after dt at the given q and v, group after group; z in place, first order."""
+    """Advance z by dt at the given q and v, group after group; in place, first order."""
     for group in system.groups:
         decay, source = system.act_dot_terms(q, v, z)
         z[group] = exponential_step(z[group], decay[group], source[group], dt)
 
 
 def frozen_source(system: System, q: Vector, v: Vector, z: Vector, decay: Vector) -> Vector:
-    """N = n - (λ - λ₀) z, the source (na,) that goes with a λ₀ ``decay`` that stays as it is."""
+    """Return N = n - (λ - λ₀) z (na,), the source for a constant λ₀ ``decay``."""
     now, source = system.act_dot_terms(q, v, z)
     return source - (now - decay) * z

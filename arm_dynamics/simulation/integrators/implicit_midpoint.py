@@ -12,23 +12,23 @@ from arm_dynamics.simulation.integrators.exponential_step import exponential_ste
 from arm_dynamics.simulation.integrators.integrator import Integrator, System
 
 ROUND_OFF = 4 * np.finfo(float).eps
-"""Change, relative to the largest entry or 1e-3, at which an iteration has arrived."""
+"""Change, relative to the largest entry or 1e-3, at which an iteration has converged."""
 ROUNDING_TOLERANCE = 1e-11
-"""Change, relative to the largest entry or 1, where one that no longer shrinks has arrived."""
+"""The same, relative to the largest entry or 1, for a change that no longer decreases."""
 SIMPLE, NEWTON = 30, 30
-"""Most iterations of each kind."""
+"""Largest number of iterations of each kind."""
 CONTRACTS = 0.1
-"""Share of the last change below which an iteration goes on as it is."""
+"""Ratio of successive changes below which an iteration continues unchanged."""
 NUDGE = 1.5e-8
-"""Relative step of the differences that make Newton's matrix."""
+"""Relative step of the differences for Newton's matrix."""
 
 
 class ImplicitMidpoint(Integrator):
     """v⁺ = v + dt a(q̄, v̄, z̄),  q⁺ = q + dt v̄,  q̄ = q + dt/2 v̄,  v̄ = (v + v⁺)/2. Second order.
 
-    Symplectic; stable at any dt where the motion is. Own states: z̄ and z⁺ are relaxed from z over
-    half and a whole step, with λ and n at the midpoint. Solved by simple iteration, by Newton's
-    where that does not contract.
+    Symplectic; stable at any dt if the motion is. z̄ and z⁺ are integrated exactly from z over half
+    a step and a step, with λ and n at the midpoint. Solved by fixed-point iteration, and by
+    Newton's method where that does not contract.
     Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.2, VIII.6.
     """
 
@@ -51,7 +51,7 @@ class ImplicitMidpoint(Integrator):
 
 
 class _Middle:
-    """The equation x = G(x) of the midpoint's x = (v̄, z̄) for one step."""
+    """Equation x = G(x) of the midpoint x = (v̄, z̄) of one step."""
 
     def __init__(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         self.system, self.q, self.v, self.z, self.dt = system, q, v, z, dt
@@ -60,7 +60,7 @@ class _Middle:
         self.seen: list[Vector] = []
 
     def __call__(self, x: Vector) -> Vector:
-        """G(x) = (v + dt/2 a(q̄, v̄, z̄), z relaxed over dt/2)."""
+        """Return G(x) = (v + dt/2 a(q̄, v̄, z̄), z after dt/2)."""
         vm, zm, half = x[: self.v.size], x[self.v.size :], 0.5 * self.dt
         qm = np.clip(self.q + half * vm, self.least, self.most)
         velocity: Vector = self.v + half * self.system.acceleration(qm, vm, zm)
@@ -71,7 +71,7 @@ class _Middle:
         )
 
     def solve(self) -> Vector:
-        """The fixed point; raises InvalidValue when there is none to be found."""
+        """Return the fixed point; raises InvalidValue if the iterations do not converge."""
         x, last = self(self.start), np.inf
         for _ in range(SIMPLE):
             image = self(x)
@@ -89,7 +89,7 @@ class _Middle:
         return found
 
     def _newton(self, x: Vector) -> Vector | None:
-        """Newton's iteration; the matrix is made anew where the last one serves badly."""
+        """Iterate by Newton's method; the matrix is recomputed when convergence is slow."""
         last, matrix = np.inf, None
         for _ in range(NEWTON):
             miss = self(x) - x
@@ -109,23 +109,23 @@ class _Middle:
         return None
 
     def _meets_stops(self) -> bool:
-        """Put joints that the iteration finds now free, now in their stops, into the stops.
+        """Put joints that alternate between free motion and an end stop into the stop.
 
-        A stop's damping sets in at once: with it the joint may not reach the stop, without it
-        the joint may pass. Returns whether there is such a joint.
+        The damping of an end stop is discontinuous: with it the joint may not reach the stop,
+        without it the joint may pass. Returns whether there is such a joint.
         """
         ends = [self.q + 0.5 * self.dt * x[: self.v.size] for x in self.seen]
-        for beyond, limit, bound, way in (
+        for beyond, limit, bound, direction in (
             (np.greater, self.system.upper, self.least, np.inf),
             (np.less, self.system.lower, self.most, -np.inf),
         ):
             sides = np.array([beyond(end, limit) for end in ends])
             torn = sides.any(axis=0) & ~sides.all(axis=0)
-            bound[torn] = np.nextafter(limit[torn], way)
+            bound[torn] = np.nextafter(limit[torn], direction)
         return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
 
     def _slope(self, x: Vector) -> Vector:
-        """∂G/∂x by differences."""
+        """Return ∂G/∂x by differences."""
         slope, here = np.empty((x.size, x.size)), self(x)
         for k in range(x.size):
             near = x.copy()
@@ -137,13 +137,13 @@ class _Middle:
         last = self.seen[-1] - self.seen[-2] if len(self.seen) > 1 else self.start
         worst = int(np.argmax(np.abs(last[: self.v.size])))
         return InvalidValue(
-            f"implicit_midpoint: no solution found with dt = {self.dt:g} s at joint"
-            f" '{self.system.joint_names[worst]}': use a smaller dt or another method"
+            f"implicit_midpoint: no convergence at joint '{self.system.joint_names[worst]}' with"
+            f" dt = {self.dt:g} s; reduce dt or use another integrator"
         )
 
 
 def _solved(matrix: Vector, right: Vector) -> Vector | None:
-    """Solution of a linear system; None without one, or with numbers that are not finite."""
+    """Return the solution of a linear system; None if singular or not finite."""
     if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
         return None
     try:
@@ -153,7 +153,7 @@ def _solved(matrix: Vector, right: Vector) -> Vector | None:
 
 
 def _arrived(change: float, last: float, x: Vector) -> bool:
-    """Whether a change of x, the one before being ``last``, is of round-off alone."""
+    """Return whether a change of x, after the change ``last``, is only round-off."""
     size = float(np.abs(x).max())
     return bool(
         change <= ROUND_OFF * max(size, 1e-3)

@@ -1,4 +1,4 @@
-"""What an integrator advances, and the face that all of them share."""
+"""Interfaces of an integrator and of the system that it advances."""
 
 from __future__ import annotations
 
@@ -17,75 +17,75 @@ NONE = as_readonly([])
 class System(Protocol):
     """q̇ = v,  v̇ = a(q, v, z),  ż = n(q, v, z) - λ(q, v, z) z: the arm under one command.
 
-    z (na,) are the actuators' own states. λ >= 0 can be far above 1/dt, as with a winding's
-    current: integrators take its exponential exactly. Dry friction is apart from a.
+    z (na,) are the actuator states. λ >= 0 can be far above 1/dt, as of a winding current:
+    integrators evaluate its exponential exactly. Dry friction is not part of a.
     """
 
     groups: tuple[Any, ...]
-    """Index arrays into z: a step updates one group after the other, each from those before."""
+    """Index arrays into z: a step updates group after group, each from those before."""
     joint_names: tuple[str, ...]
     lower: Vector
     upper: Vector
-    """Positions (nv,) at which the joints meet their stops."""
+    """Positions (nv,) at which the end stops begin."""
     dry_friction_joints: NDArray[np.bool_]
-    """Whether a joint ever feels dry friction, (nv,)."""
+    """Mask (nv,) of the joints with dry friction."""
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
-        """v̇ (nv,) [rad/s²], a fresh array."""
+        """Return v̇ (nv,) [rad/s²], a new array."""
 
     def implicit_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
-        """(M + dt D)⁻¹ M v̇: v̇ with what the windings' currents z, relaxed over dt, brake (D)."""
+        """Return (M + dt D)⁻¹ M v̇ with the damping D of the winding currents over dt."""
 
     def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """λ and n, (na,) each, fresh arrays."""
+        """Return λ and n, (na,) each, new arrays."""
 
     def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
-        """Largest dry friction (nv,) [N·m] against forward and against backward motion."""
+        """Return the largest dry friction (nv,) [N·m] against forward and backward motion."""
 
     def inverse_mass(self, q: Vector) -> Vector:
-        """M(q)⁻¹ (nv, nv)."""
+        """Return M(q)⁻¹ (nv, nv)."""
 
     def set_end_stops(self, lower: Vector, upper: Vector) -> None:
-        """Let the stops' springs begin at other positions than ``lower`` and ``upper``."""
+        """Set the positions at which the end stops begin, instead of ``lower`` and ``upper``."""
 
 
 class CompiledSystem(System, Protocol):
-    """A motion with compiled laws alone: no own states, no joint that its actuator places."""
+    """A system of compiled equations only: no actuator states, no prescribed motion."""
 
     def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """``steps`` times v += dt a(q, v), q += dt v, in place; as ``Integrator.run``."""
+        """Repeat v += dt a(q, v), q += dt v ``steps`` times, in place; see ``Integrator.run``."""
 
 
 class Integrator(ABC):
-    """Advances a Motion by dt [s]."""
+    """Numerical method that advances a System by dt [s]."""
 
     name: ClassVar[str]
     order: ClassVar[int]
     drift_fraction: ClassVar[float] = 0.5
-    """Share of dt for which a constant force moves the positions in a step: Δq = share dt Δv."""
+    """Factor of Δq = factor dt Δv, the displacement in a step under a constant force."""
     force_response_terms: ClassVar[tuple[float, ...]] = (1.0,)
     """Terms of p: a constant force f gives M v' = f - B v the speed dt p(-dt M⁻¹ B) M⁻¹ f."""
     implicit_damping: ClassVar[str] = "nothing"
-    """Damping that a step takes implicitly: of "nothing", of "windings", or of "everything"."""
+    """Damping that a step treats implicitly: of "nothing", "windings" or "everything"."""
     resolves_dry_friction: ClassVar[bool] = False
-    """Whether ``advance`` takes dry friction into account itself."""
+    """Whether ``advance`` includes dry friction."""
 
     @abstractmethod
     def advance(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         """Replace q (nv,), v (nv,) and z (na,), in place, by those after dt."""
 
     def split_damping(self, braking: Vector, winding: Vector) -> tuple[Vector, Vector]:
-        """Damping (nv,) that a step takes implicitly, and what its ``force_response_terms`` is to know of.
+        """Return the implicit damping (nv,) of a step and that of ``force_response_terms``.
 
-        Of ``braking`` -∂tau/∂v, and ``winding``, the part of it that comes through currents.
+        From ``braking`` -∂τ/∂v and ``winding``, the part of it that acts through currents.
         """
         if self.implicit_damping == "everything":
             return 0.5 * braking, 0.0 * braking
         return (winding if self.implicit_damping == "windings" else 0.0 * braking), braking
 
-    @np.errstate(all="ignore")  # what leaves the finite numbers is told, not warned of
+    @np.errstate(all="ignore")  # divergence is returned, not warned of
     def run(self, system: CompiledSystem, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """``steps`` times ``advance``, without dry friction.
+        """Repeat ``advance`` ``steps`` times, without dry friction.
 
         Returns whether q and v were finite and still are.
         """

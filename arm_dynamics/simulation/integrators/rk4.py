@@ -1,4 +1,4 @@
-"""The classical Runge-Kutta method of fourth order, exponential for the own states."""
+"""Classical Runge-Kutta method of fourth order, exponential for the actuator states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arm_dynamics.simulation.integrators.integrator import Integrator, System
 class Rk4(Integrator):
     """y⁺ = y + dt/6 (k₁ + 2 k₂ + 2 k₃ + k₄) for (q, v). Order four.
 
-    Own states ż = N - λ₀ z with λ₀ of the step's start, N = n - (λ - λ₀) z:  z₂ = H(z, N₁),
+    Actuator states ż = N - λ₀ z, λ₀ at the start of the step, N = n - (λ - λ₀) z:  z₂ = H(z, N₁),
     z₃ = H(z, N₂),  z₄ = H(z₂, 2 N₃ - N₁) with H as in ``half_step``, and z⁺ as in ``full_step``.
     With λ = 0 the exponential method is the classical one, so that both are one method.
     Sources: E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
@@ -48,7 +48,7 @@ class Rk4(Integrator):
 
 
 class Exponentials(NamedTuple):
-    """Of a step's start: λ₀ [1/s], N₁, E = e^(-λ₀ dt/2), dt/2 φ₁ at half a step, (na,) each.
+    """Values at the start: λ₀ [1/s], N₁, E = e^(-λ₀ dt/2), dt/2 φ₁ at half a step, (na,) each.
 
     whole (3, na): φ₁, φ₂, φ₃ at a whole step.
     """
@@ -61,7 +61,7 @@ class Exponentials(NamedTuple):
 
 
 def exponentials(system: System, q: Vector, v: Vector, z: Vector, dt: float) -> Exponentials:
-    """What the stages of a step from q, v (nv,) and z (na,) share."""
+    """Return the values common to all stages of a step from q, v (nv,) and z (na,)."""
     decay, n1 = system.act_dot_terms(q, v, z)
     x = decay * dt
     return Exponentials(
@@ -70,7 +70,7 @@ def exponentials(system: System, q: Vector, v: Vector, z: Vector, dt: float) -> 
 
 
 def half_step(own: Exponentials, z: Vector, source: Vector) -> Vector:
-    """H(z, N) = E z + dt/2 φ₁ N (na,), half a step on from z under a constant N."""
+    """Return H(z, N) = E z + dt/2 φ₁ N (na,), z after half a step with constant N."""
     return own.shrink * z + own.weight * source
 
 

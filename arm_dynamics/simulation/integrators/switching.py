@@ -1,4 +1,4 @@
-"""Which stop each joint is in and which way it slides or sticks: smooth motion between events."""
+"""Modes of the joints between events: in which end stop, sticking or sliding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arm_dynamics.simulation.integrators.integrator import System
 STOP, SPEED, HOLD = range(3)
 """Rows of the margins: to the end of a stop's range, to rest, to breaking away."""
 MAX_EVALUATIONS = 300_000
-"""Of ẏ by one ``Modes``: ten seconds of five links in chaotic free fall take 190 000."""
+"""Evaluations of ẏ per ``Modes``: ten seconds of five links in chaotic free fall take 190 000."""
 
 
 class Modes:
@@ -34,11 +34,11 @@ class Modes:
         self.decide(y, {})
 
     def split(self, y: Vector) -> tuple[Vector, Vector, Vector]:
-        """q, v and z of y."""
+        """Return q, v and z of y."""
         return y[: self.nv], y[self.nv : 2 * self.nv], y[2 * self.nv :]
 
     def __call__(self, _: float, y: Vector) -> Vector:
-        """ẏ = (v, v̇, n - λ z). Raises InvalidValue after MOST_EVALUATIONS calls."""
+        """Return ẏ = (v, v̇, n - λ z); raises InvalidValue after MAX_EVALUATIONS calls."""
         self.evaluations += 1
         if self.evaluations > MAX_EVALUATIONS:
             raise InvalidValue(f"more than {MAX_EVALUATIONS} evaluations of the accelerations")
@@ -52,7 +52,7 @@ class Modes:
         return np.concatenate([v, a, source - decay * z])
 
     def _rubbed(self, q: Vector, v: Vector, z: Vector, a: Vector) -> tuple[Vector, Vector]:
-        """v̇ with dry friction, and what friction could still take of each stuck joint [N·m].
+        """Return v̇ with dry friction, and the friction reserve of each stuck joint [N·m].
 
         Sliding: λ_i = -f_i or b_i. Stuck: λ_s from v̇_s = 0, (M⁻¹)_ss λ_s = -v̇_s without it.
         """
@@ -67,7 +67,7 @@ class Modes:
         return a, np.array([backward[s] - held, held + forward[s]])
 
     def decide(self, y: Vector, released: dict[int, float]) -> None:
-        """Let every joint at rest stick or slide; those ``released`` slide the way told.
+        """Decide which joints at rest stick or slide; ``released`` ones slide in that direction.
 
         -f_i <= λ_i <= b_i,  λ_i = -f_i where v̇_i > 0, b_i where v̇_i < 0: the problem of
         ``velocity_after_dry_friction`` with accelerations in place of velocities.
@@ -75,8 +75,8 @@ class Modes:
         q, v, z = self.split(y)
         r = self.dry_friction_joints
         self.slide[r], self.stuck = np.sign(v[r]), self.stuck[:0]
-        for i, way in released.items():
-            self.slide[i] = way
+        for i, direction in released.items():
+            self.slide[i] = direction
         rest = r[self.slide[r] == 0]
         if not rest.size:
             return
@@ -88,7 +88,7 @@ class Modes:
         self.stuck = rest[after == 0]
 
     def margins(self, y: Vector) -> Vector:
-        """How far each mode is from its end (3, nv): STOP [rad], SPEED [rad/s], HOLD [N·m]."""
+        """Return the margins of each mode (3, nv): STOP [rad], SPEED [rad/s], HOLD [N·m]."""
         q, v, z = self.split(y)
         lower, upper = self.system.lower, self.system.upper
         margins = np.full((3, self.nv), np.inf)
@@ -102,7 +102,7 @@ class Modes:
         return margins
 
     def switch(self, y: Vector, kind: int, joint: int) -> None:
-        """Go on from y (changed in place) with the modes after margin (kind, joint) ended."""
+        """Set the modes after the end of margin (kind, joint); y is changed in place."""
         q, v, z = self.split(y)
         released = {}
         if kind == STOP:
@@ -119,18 +119,18 @@ class Modes:
         self.decide(y, released)
 
     def _limit(self, joint: int, q: float) -> float:
-        """The limit that the joint meets at q."""
+        """Return the limit that the joint reaches at q."""
         lower, upper = float(self.system.lower[joint]), float(self.system.upper[joint])
         return lower if abs(q - lower) < abs(q - upper) else upper
 
     def _next_side(self, joint: int, limit: float) -> float:
-        """Into the stop at ``limit``, or out of it."""
+        """Return the side after entering or leaving the end stop at ``limit``."""
         if self.side[joint] != 0:
             return 0.0
         return 1.0 if limit == self.system.upper[joint] else -1.0
 
     def _place(self, y: Vector) -> None:
-        """Let the stops act as the sides say: not at all, or also where the joint just left."""
+        """Set the end stops by ``side``: inactive, or active also where the joint just left."""
         q, (lower, upper) = y[: self.nv], (self.system.lower, self.system.upper)
         down, up = self.side < 0, self.side > 0
         q[up] = np.maximum(q, np.nextafter(upper, np.inf))[up]

@@ -1,0 +1,214 @@
+"""Joint trajectories from plain rows, as a JointTrajectory message contains them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.control.trajectories.trajectory import (
+    FeedForward,
+    StopTrajectory,
+    default_deceleration,
+)
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.core.state import Reference
+from arm_dynamics.model.arm_model import ArmModel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """Options of a trajectory, named as the parameters of joint_trajectory_controller.
+
+    Parameters
+    ----------
+    end_in_motion : bool
+        allow_nonzero_velocity_at_trajectory_end.
+    integrate_from : Reference, optional
+        With allow_integration_in_goal_trajectories: the reference at ``now``.
+    now : float
+        Time [s].
+
+    """
+
+    end_in_motion: bool = False
+    integrate_from: Reference | None = None
+    now: float = 0.0
+
+
+NO_OPTIONS = Options()
+NO_POSITIONS = (
+    "positions: none given; expected positions of every waypoint (velocities alone are integrated"
+    " with the parameter allow_integration_in_goal_trajectories true)"
+)
+
+
+def parse_trajectory(
+    arm: ArmModel,
+    names: Sequence[str],
+    times: Sequence[float],
+    positions: Sequence[ArrayLike],
+    velocities: Sequence[ArrayLike] = (),
+    accelerations: Sequence[ArrayLike] = (),
+    start: float = 0.0,
+    efforts: Sequence[ArrayLike] = (),
+    options: Options = NO_OPTIONS,
+) -> JointTrajectory:
+    """Return a checked trajectory with the joints in the arm's order.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that is to follow.
+    names : Sequence[str]
+        Joint names in the order of the columns.
+    times : Sequence[float]
+        Times of the waypoints after ``start`` [s], increasing.
+    positions, velocities, accelerations, efforts : Sequence of (nv,) arrays
+        One row per waypoint, or none at all [rad, rad/s, rad/s², N·m; m and N for prismatic
+        joints].
+    start : float
+        Start time [s].
+    options : Options
+        Permissions that the message itself does not contain.
+
+    Returns
+    -------
+    JointTrajectory
+
+    Raises
+    ------
+    TrajectoryRejected
+        Naming the joint or waypoint, its value and what is expected.
+
+    """
+    order = joint_order(arm, names)
+    check_times(times, start)
+    tables = (
+        ("positions", positions), ("velocities", velocities), ("accelerations", accelerations),
+        ("efforts", efforts),
+    )  # fmt: skip
+    q, v, a, effort = (table(name, rows, len(times), names) for name, rows in tables)
+    if q is not None and a is not None and v is None:
+        raise TrajectoryRejected("accelerations: given without velocities; expected both")
+    if not options.end_in_motion:
+        check_end(v, names)
+    q, v, a, effort = (None if x is None else x[:, order] for x in (q, v, a, effort))
+    at = [start + time for time in times]
+    if q is None:
+        if options.integrate_from is None or (v is None and a is None):
+            raise TrajectoryRejected(NO_POSITIONS)
+        past = min(sum(time <= options.now for time in at), len(at) - 1)
+        v, a, effort = (None if x is None else x[past:] for x in (v, a, effort))
+        at = at[past:]
+        q, v = integrated(options.now, options.integrate_from, at, v, a)
+    given = ([None] * len(at) if x is None else as_readonly(x) for x in (q, v, a))
+    points = tuple(Waypoint(*row) for row in zip(at, *given, strict=True))
+    feedforward = None
+    if effort is not None:
+        feedforward = FeedForward(tuple(at), tuple(map(as_readonly, effort)))
+    return JointTrajectory(points, feedforward, _stop(arm, points[-1]), start)
+
+
+def _stop(arm: ArmModel, last: Waypoint) -> StopTrajectory | None:
+    """Return the motion to rest after the last waypoint; None if it has no velocity."""
+    if last.v is None or not last.v.any():
+        return None
+    end = Reference(last.q, last.v, as_readonly(np.zeros(arm.nv)))
+    return StopTrajectory.of(arm, default_deceleration(arm)).starting_from(last.time, end)
+
+
+def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
+    """Return the column of each joint of the arm in ``names``; raises TrajectoryRejected."""
+    for kind, odd in (
+        ("unknown", [n for n in names if n not in arm.joint_names]),
+        ("repeated", sorted({n for n in names if list(names).count(n) > 1})),
+        ("missing", [n for n in arm.joint_names if n not in names]),
+    ):
+        if odd:
+            raise TrajectoryRejected(
+                f"{kind} joint '{odd[0]}'; expected each of {', '.join(arm.joint_names)} once"
+            )
+    return [list(names).index(n) for n in arm.joint_names]
+
+
+def check_times(times: Sequence[float], start: float) -> None:
+    """Raise TrajectoryRejected unless the times after ``start`` [s] increase from 0 or more."""
+    if len(times) == 0:
+        raise TrajectoryRejected("trajectory: number of waypoints = 0; expected at least 1")
+    previous = -np.inf
+    for i, time in enumerate(times):
+        if not np.isfinite(time) or time < 0 or start + time <= start + previous:
+            raise TrajectoryRejected(
+                f"waypoint {i}: time_from_start = {time} s; expected finite, not negative and"
+                f" strictly increasing times (previous: {previous})"
+            )
+        previous = time
+
+
+def check_end(v: Matrix | None, names: Sequence[str]) -> None:
+    """Raise TrajectoryRejected if the last waypoint has a velocity."""
+    if v is None:
+        return
+    for j in np.flatnonzero(v[-1]).tolist():
+        raise TrajectoryRejected(
+            f"joint '{names[j]}': velocity = {v[-1, j]:.6g} rad/s at the last waypoint; expected 0"
+            " (or the parameter allow_nonzero_velocity_at_trajectory_end true)"
+        )
+
+
+def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]) -> Matrix | None:
+    """Return rows as an array (count, nv); None if all are empty; raises TrajectoryRejected."""
+    if not any(np.size(row) for row in rows):
+        return None
+    if len(rows) != count:
+        raise TrajectoryRejected(f"{name}: {len(rows)} rows; expected {count}, one per waypoint")
+    whole = _even(rows)
+    if whole is not None and whole.shape[1] == len(names) and np.isfinite(whole).all():
+        return whole
+    for i, row in enumerate(rows):
+        values = np.asarray(row, dtype=float)
+        if values.shape != (len(names),):
+            raise TrajectoryRejected(
+                f"waypoint {i}: {values.size} {name}; expected {len(names)}, one per joint"
+            )
+        for j in np.flatnonzero(~np.isfinite(values)).tolist():
+            raise TrajectoryRejected(
+                f"joint '{names[j]}': {name} of waypoint {i} = {values[j]}; expected a finite"
+                " number"
+            )
+    return np.array(rows, dtype=float)
+
+
+def _even(rows: Sequence[ArrayLike]) -> Matrix | None:
+    """Return rows of one length as one array."""
+    try:
+        whole = np.array(rows, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return whole if whole.ndim == 2 else None
+
+
+def integrated(
+    now: float, current_reference: Reference, times: Sequence[float], v: Matrix | None,
+    a: Matrix | None,
+) -> tuple[Matrix, Matrix]:  # fmt: skip
+    """Return positions and velocities (n, nv) of waypoints, integrated from a reference.
+
+    v_k = v_k-1 + (a_k-1 + a_k) h / 2 if only accelerations are given, and
+    q_k = q_k-1 + (v_k-1 + v_k) h / 2, h = t_k - t_k-1 [s], as joint_trajectory_controller does.
+    """
+    h, start = np.diff([now, *times])[:, None], current_reference
+    rates = np.asarray(v) if v is not None or a is None else _integral(start.v, h, start.a, a)
+    return _integral(start.q, h, start.v, rates), rates
+
+
+def _integral(start: Vector, h: Matrix, rate: Vector, rates: Matrix) -> Matrix:
+    """Return the integral (n, nv) of a rate that is linear between its values."""
+    means = (np.vstack([rate, rates[:-1]]) + rates) / 2
+    values: Matrix = start + np.cumsum(h * means, axis=0)
+    return values

@@ -176,7 +176,7 @@ def test_tolerances_from_a_file(tmp_path):
         ("motor.kt: -0.1", "motor.kt: tolerance = -0.1"),
         ("motor.kt: yes", "fraction"),
         ("motor.kt: {width: 1}", "fraction"),
-        ("motor.rotor_inertia: 0.1", "nothing varies"),
+        ("motor.rotor_inertia: 0.1", "= 0 or inf"),
         ("[]", "entries"),
         ("{", "YAML"),
     ):

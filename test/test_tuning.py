@@ -207,7 +207,7 @@ def test_refused_conditions():
             replace(SHORT, **wrong)
     with pytest.raises(InvalidValue, match="cases = 0"):
         draw_cases(arm(), 0, 0, SHORT)
-    with pytest.raises(InvalidValue, match="payload = .*; expected one that"):
+    with pytest.raises(InvalidValue, match=r"payload = .*; expected one that"):
         draw_cases(arm(), 1, 0, replace(SHORT, payload=1e4))
 
 
@@ -435,7 +435,7 @@ def test_budget_is_kept():
 
 def test_state_of_another_search_is_refused(tmp_path):
     file, known = tmp_path / "state.json", EvaluationLog()
-    with pytest.raises(ConfigError, match="resume: .* = missing"):
+    with pytest.raises(ConfigError, match=r"resume: .* = missing"):
         evaluation_log.load_log(file, {})
     search(known=known).run(Budget(50))
     known.save(file, {"seed": 0})
@@ -492,7 +492,7 @@ def test_a_gain_of_zero_is_sought_about_the_models():
         gain_space(law(), ("q",))
     with pytest.raises(InvalidValue, match="gain p: occurrences = 2"):
         gain_space(law(), ("p", "d", "p"))
-    with pytest.raises(InvalidValue, match="Position\\w*: interface = 'position'"):
+    with pytest.raises(InvalidValue, match=r"Position\w*: interface = 'position'"):
         gain_space(PositionController(arm()), ("p",))
 
 

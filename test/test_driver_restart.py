@@ -102,7 +102,7 @@ def test_a_program_that_is_killed_at_any_point_leaves_an_arm_that_is_taken_up(na
         assert shop.life(shop.program(), kill)
         shop.port.pass_until(shop.port.now() + (0.0 if k % 2 else 0.5))
         second = shop.program()
-        second.set_gains()
+        second.configure()
         second.activate()
         assert works(shop, second), f"killed by write {kill} of {writes}"
 

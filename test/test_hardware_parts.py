@@ -150,7 +150,7 @@ def led(rig, motion, man, seconds, key=None):
         if key and rig.bus.now() >= due:
             due = rig.bus.now() + 0.03
             man.press(key, rig.bus.now())
-        motion.tick(man.way(rig.bus.now()))
+        motion.tick(man.direction(rig.bus.now()))
 
 
 def ready(speed=0.3, lower=-1.0, upper=1.0):

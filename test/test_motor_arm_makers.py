@@ -87,7 +87,7 @@ def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
 def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
     line = Line(name).up()
     line.cycles(20)
-    line.holding_ids()
+    line.hold()
     setattr(line.port.requests, kind, 0.1)
     setattr(line.port.answers, kind, 0.1)
     line.cycles(150)

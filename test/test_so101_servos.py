@@ -67,7 +67,7 @@ def test_by_positions_it_is_held_and_led_to_a_goal():
 
 def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
     rig = Rig("effort", {"allow_missing_watchdog": "true"}).up()
-    assert rig.driver.capabilities[0].effort == "estimated"
+    assert rig.driver.capabilities[0].effort_source == "estimated"
     loop = ControlLoop(rig.driver, build_controller(ARM))
     loop.step()
     loop.hold(dict(zip(ARM.joint_names, START, strict=True)))

@@ -202,7 +202,7 @@ def test_cases_lie_within_their_conditions():
 
 
 def test_refused_conditions():
-    for wrong in ({"error": 1.0}, {"error": -0.1}, {"payload": -1}, {"dts": (3e-4,)}):
+    for wrong in ({"model_error": 1.0}, {"model_error": -0.1}, {"payload": -1}, {"dts": (3e-4,)}):
         with pytest.raises(InvalidValue):
             replace(SHORT, **wrong)
     with pytest.raises(InvalidValue, match="cases = 0"):
@@ -232,11 +232,11 @@ def test_effort_command_of_a_motor_with_another_kt():
     """p, i and d act as Kt / Kt,nominal of themselves; by voltage the motor itself does that."""
     cases = draw_cases(arm(), 3, 0, SHORT)
     ratio = cases.vary["motor.kt"] / 20.0
-    rows = cases._driven(law(), {"gains.p": np.array([[1.0, 2.0]])}, 1)
+    rows = cases._effective_gains(law(), {"gains.p": np.array([[1.0, 2.0]])}, 1)
     assert rows["gains.p"] == pytest.approx(ratio * [1.0, 2.0])
     assert rows["gains.d"] == pytest.approx(ratio * law().gains["d"])
     volts = draw_cases(arm(), 3, 0, replace(SHORT, interface="voltage"))
-    assert volts._driven(law(), {}, 1)["gains.d"] == pytest.approx(
+    assert volts._effective_gains(law(), {}, 1)["gains.d"] == pytest.approx(
         np.tile(law().gains["d"], (3, 1))
     )
 
@@ -331,7 +331,7 @@ def test_gains_of_any_law_are_found():
 def test_joints_without_a_torque_constant_take_all_of_an_effort():
     plain = load_arm("two_link")
     mixed = replace(plain, joints=(plain.joints[0], arm().joints[1]))
-    ratio = draw_cases(mixed, 3, 0, SHORT)._ratio()
+    ratio = draw_cases(mixed, 3, 0, SHORT)._torque_ratio()
     assert ratio[:, 0].tolist() == [1.0] * 3
     assert np.abs(ratio[:, 1] - 1).max() > 0.01
 
@@ -351,7 +351,7 @@ def search(costs=bowl, seed=0, known=None):
 
 def test_search_finds_the_minimum_and_its_best_never_rises():
     found = search().run(Budget(2000))
-    best = [one.best_case for one in found.history]
+    best = [one.best for one in found.history]
     assert found.x == pytest.approx(OPTIMUM, abs=1e-3)
     assert all(after <= before for before, after in pairwise(best))
     assert best[0] == bowl(np.zeros((1, 3)))[0]
@@ -485,7 +485,7 @@ def test_points_and_gains_are_each_others_inverse():
 
 def test_a_gain_of_zero_is_sought_about_the_models():
     none = with_gains(law(), {"i": np.zeros(2)})
-    assert gain_space(none, ("i",)).centre[0] == pytest.approx(law().gains["i"])
+    assert gain_space(none, ("i",)).center[0] == pytest.approx(law().gains["i"])
     with pytest.raises(InvalidValue, match="d_filter"):
         gain_space(law(), ("d_filter",))
     with pytest.raises(UnknownName, match="gain 'q'"):
@@ -576,7 +576,7 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--resume",), "nothing to resume"),
+        (("--resume",), "= missing; expected the state of a search"),
         (("--controller", "nobody"), "unknown controller 'nobody'"),
         (
             ("--controller", "computed_torque", "--gain-names", "p"),
@@ -595,7 +595,7 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
         (("--time-limit", "nan"), "--time-limit"),
         (("--duration", 0), "--duration = 0 s; expected"),
         (("--period", -1), "--period = -1 s; expected"),
-        (("--gain-names", "p,p"), "p is named 2 times"),
+        (("--gain-names", "p,p"), "gain p: occurrences = 2"),
     ],
 )
 def test_refused_options(options, says, tmp_path, capsys):

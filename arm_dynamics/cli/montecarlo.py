@@ -152,7 +152,8 @@ def _motion(arm: ArmModel, given: argparse.Namespace) -> StepMotion:
             read_configuration(arm, "--target", given.target),
         )
     return StepMotion(
-        start, target, given.duration, given.dt, given.period, given.settling_tolerance, given.interface
+        start, target, given.duration, given.dt, given.period, given.settling_tolerance,
+        given.interface,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def inverse_kinematics(done):
     np.testing.assert_allclose(position, done["position"], atol=1e-6)
     np.testing.assert_allclose(rotation, done["rotation"], atol=1e-6)
     nearest, far = done["nearest"], done["far"]
-    assert nearest.distance == pytest.approx(np.linalg.norm(far - nearest.position), rel=1e-6)
+    assert nearest.position_error == pytest.approx(np.linalg.norm(far - nearest.position), rel=1e-6)
 
 
 def lqr_control(done):

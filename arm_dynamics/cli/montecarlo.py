@@ -152,7 +152,8 @@ def _motion(arm: ArmModel, given: argparse.Namespace) -> StepMotion:
             read_configuration(arm, "--target", given.target),
         )
     return StepMotion(
-        start, target, given.duration, given.dt, given.period, given.settling_tolerance, given.interface
+        start, target, given.duration, given.dt, given.period,
+        given.settling_tolerance, given.interface,
     )  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def _say(found: MonteCarlo, seconds: float) -> None:
     Console().print(table)
     lost = int((found.failed >= 0).sum())
     if lost:
-        print(f"{lost} of {len(found)} runs left the finite numbers")
+        print(f"{lost} of {len(found)} runs diverged")
     never = int(np.isinf(found.max_over_joints("settling")).sum())
     if never:
         print(f"{never} of {len(found)} runs did not settle within {found.motion.duration:g} s")

@@ -58,7 +58,7 @@ def impedance_control(done):
 
 def many_arms(done):
     """Another motor constant is another motion, of each arm by itself."""
-    assert done["end"].failed.max() < 0
+    assert done["end"].failed_step.max() < 0
     assert done["tools"].shape == (512, 3)
     assert (done["tools"].std(axis=0) > 1e-5).all()
     shoulder = done["end"].q[:, -1, 0]

@@ -34,7 +34,7 @@ def inverse_kinematics(done):
     np.testing.assert_allclose(position, done["position"], atol=1e-6)
     np.testing.assert_allclose(rotation, done["rotation"], atol=1e-6)
     nearest, far = done["nearest"], done["far"]
-    assert nearest.distance == pytest.approx(np.linalg.norm(far - nearest.position), rel=1e-6)
+    assert nearest.position_error == pytest.approx(np.linalg.norm(far - nearest.position), rel=1e-6)
 
 
 def lqr_control(done):
@@ -58,7 +58,7 @@ def impedance_control(done):
 
 def many_arms(done):
     """Another motor constant is another motion, of each arm by itself."""
-    assert done["end"].failed.max() < 0
+    assert done["end"].failed_step.max() < 0
     assert done["tools"].shape == (512, 3)
     assert (done["tools"].std(axis=0) > 1e-5).all()
     shoulder = done["end"].q[:, -1, 0]

@@ -128,7 +128,10 @@ WRONG = {
     "other known": (lambda: Simulation(ARM, nominal=load_arm("two_link")), "nominal = 'two_link'"),
     "pack list": (lambda: pack_state(ARM, [0] * N), "state = "),
     "pack None": (lambda: pack_state(ARM, None), "state = None"),
-    "model method": (lambda: forward_model(ARM, X, C.value, 1e-4, integrator=["rk4"]), "integrator"),
+    "model method": (
+        lambda: forward_model(ARM, X, C.value, 1e-4, integrator=["rk4"]),
+        "integrator",
+    ),
     "model complex": (lambda: forward_model(ARM, X * 1j, C.value, 1e-4), "state vector"),
     "model dt": (lambda: forward_model(ARM, X, C.value, True), r"dt \[s\] = True"),
     "time text": (lambda: State.of([0], time="x"), r"time \[s\] = 'x'"),
@@ -257,11 +260,11 @@ def said_by(capsys, *arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("demo", "two_link", "--out", ""),
+        ("demo", "two_link", "--output", ""),
         ("record", ""),
         ("record", "new", "--params-file", ""),
         ("replay", ""),
-        ("advise", "five_dof", "--gains", " "),
+        ("stability", "five_dof", "--gains", " "),
     ],
     ids=lambda a: a[0],
 )

@@ -149,10 +149,14 @@ def test_without_a_goal_time_it_waits_for_ever():
 REFUSED = {
     "no joints": (GoalRequest([], [1.0], [[]]), ErrorCode.INVALID_JOINTS, "missing joint 'R1'"),
     "unknown": (
-        GoalRequest([*NAMES[:4], "R9"], [1.0], [AWAY]), ErrorCode.INVALID_JOINTS, "unknown joint 'R9'"
+        GoalRequest([*NAMES[:4], "R9"], [1.0], [AWAY]),
+        ErrorCode.INVALID_JOINTS,
+        "unknown joint 'R9'",
     ),
     "repeated": (
-        GoalRequest([*NAMES[:4], "R4"], [1.0], [AWAY]), ErrorCode.INVALID_JOINTS, "repeated joint 'R4'"
+        GoalRequest([*NAMES[:4], "R4"], [1.0], [AWAY]),
+        ErrorCode.INVALID_JOINTS,
+        "repeated joint 'R4'",
     ),
     "missing": (
         GoalRequest(NAMES[:4], [1.0], [AWAY[:4]]), ErrorCode.INVALID_JOINTS, "missing joint 'R5'"
@@ -161,9 +165,15 @@ REFUSED = {
     "equal times": (
         GoalRequest(NAMES, [1.0, 1.0], [HOME, AWAY]), ErrorCode.INVALID_GOAL, "strictly increasing"
     ),
-    "sizes": (GoalRequest(NAMES, [1.0], [AWAY[:3]]), ErrorCode.INVALID_GOAL, "3 positions; expected 5"),
+    "sizes": (
+        GoalRequest(NAMES, [1.0], [AWAY[:3]]),
+        ErrorCode.INVALID_GOAL,
+        "3 positions; expected 5",
+    ),
     "not finite": (
-        GoalRequest(NAMES, [1.0], [[0, 0, 0, NAN, 0]]), ErrorCode.INVALID_GOAL, "joint 'R4': positions"
+        GoalRequest(NAMES, [1.0], [[0, 0, 0, NAN, 0]]),
+        ErrorCode.INVALID_GOAL,
+        "joint 'R4': positions",
     ),
     "infinite velocity": (
         to(velocities=[[0, 0, np.inf, 0, 0]]), ErrorCode.INVALID_GOAL, "joint 'R3': velocities"
@@ -171,7 +181,11 @@ REFUSED = {
     "moving at the end": (
         to(velocities=[[0, 0.1, 0, 0, 0]]), ErrorCode.INVALID_GOAL, "joint 'R2': velocity = 0.1"
     ),
-    "long ago": (to(start=1e-9, seconds=1e-9), ErrorCode.OLD_HEADER_TIMESTAMP, "time of the last waypoint"),
+    "long ago": (
+        to(start=1e-9, seconds=1e-9),
+        ErrorCode.OLD_HEADER_TIMESTAMP,
+        "time of the last waypoint",
+    ),
     "another clock": (to(start=1.8e9), ErrorCode.INVALID_GOAL, "another clock"),
     "position": (
         to([0, 0, 0.9, 0, 0], 9.0), ErrorCode.INVALID_GOAL, "joint 'R3': position = 0.9 rad at"

@@ -351,13 +351,17 @@ def test_references_and_trajectories_that_are_refused_leave_the_old_one():
     with pytest.raises(TrajectoryRejected, match="no state"):
         loop.hold({"R1": 0.0})
     loop.step()
+
+    def follow(time, q):
+        loop.follow(parse_trajectory(arm, names, [time], [q]))
+
     for call, error, said in (
         (lambda: loop.hold({"R9": 0.0}), UnknownName, "R9"),
         (lambda: loop.hold({"R2": 2.0}), InvalidValue, "reference: joint 'R2' = 2 rad"),
         (lambda: loop.hold({"R2": np.nan}), InvalidValue, r"reference\[1\] = nan"),
-        (lambda: loop.follow(parse_trajectory(arm, names, [9.0], [HOME + 5.0 * (np.arange(5) == 1)])),
+        (lambda: follow(9.0, HOME + 5.0 * (np.arange(5) == 1)),
          TrajectoryRejected, "joint 'R2': position"),
-        (lambda: loop.follow(parse_trajectory(arm, names, [0.0], [HOME])), TrajectoryRejected, "last waypoint = 0 s; expected"),
+        (lambda: follow(0.0, HOME), TrajectoryRejected, "last waypoint = 0 s; expected"),
         (lambda: loop.follow(JointTrajectory.hold([0, 9, 0, 0, 0], -1.0)), TrajectoryRejected,
          r"last waypoint = -1 s; .* now \(0 s\)"),
     ):  # fmt: skip

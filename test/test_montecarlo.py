@@ -174,8 +174,8 @@ def test_tolerances_from_a_file(tmp_path):
     for text, says in (
         ("motor.k: 0.1", "motor.k"),
         ("motor.kt: -0.1", "motor.kt: tolerance = -0.1"),
-        ("motor.kt: yes", "fraction"),
-        ("motor.kt: {width: 1}", "fraction"),
+        ("motor.kt: yes", "expected a fraction"),
+        ("motor.kt: {width: 1}", "expected a fraction"),
         ("motor.rotor_inertia: 0.1", "= 0 or inf"),
         ("[]", "entries"),
         ("{", "YAML"),
@@ -196,8 +196,8 @@ def run(*options):
 
 
 def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
-    assert run("--runs", 20, "--out", tmp_path / "a") == 0
-    assert run("--runs", 20, "--out", tmp_path / "b") == 0
+    assert run("--runs", 20, "--output", tmp_path / "a") == 0
+    assert run("--runs", 20, "--output", tmp_path / "b") == 0
     assert "20 runs" in capsys.readouterr().out
     table = (tmp_path / "a" / "runs.csv").read_text()
     assert len(table.splitlines()) == 21
@@ -217,13 +217,13 @@ def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
         (("--distribution", "odd"), "odd"),
         (("--controller", "nobody"), "unknown controller"),
         (("--target", "1,x"), "--target"),
-        (("--spread", "absent.yaml"), "absent.yaml"),
-        (("--band", 0), "band"),
+        (("--tolerance-file", "absent.yaml"), "absent.yaml"),
+        (("--settling-tolerance", 0), "--settling-tolerance"),
         (("--duration", 0), "--duration = 0 s; expected"),
         (("--runs", 10**12), "runs = 1000000000000"),
         (("--dt", 0), "dt"),
     ],
 )
 def test_refused_options(options, says, tmp_path, capsys):
-    assert run("--out", tmp_path, *options) == 2
+    assert run("--output", tmp_path, *options) == 2
     assert says in capsys.readouterr().err

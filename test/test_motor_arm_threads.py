@@ -131,7 +131,7 @@ def test_a_close_after_a_replug_still_takes_torque_off():
 def test_a_replug_with_a_motor_missing_takes_torque_off_the_others():
     """They may hold a goal for ever: nobody else will ever tell them."""
     rig = Rig("position")
-    rig.bus.has_watchdog = False
+    rig.bus.watched = False
     rig.up()
     rig.bus.gone = True
     rig.cycle()
@@ -144,7 +144,7 @@ def test_a_replug_with_a_motor_missing_takes_torque_off_the_others():
 
 def test_an_emergency_stop_reaches_motors_that_a_program_before_left_on():
     rig = Rig("position")
-    rig.bus.has_watchdog = False
+    rig.bus.watched = False
     rig.up().bus.close()
     after = Rig("position")
     after.bus.arm, after.bus.line = rig.body, rig.line

@@ -125,7 +125,11 @@ BAD = {
     "NaN time": (([np.nan], shifted((0, 0, 0))), TrajectoryRejected, "point 0"),
     "before the start": (([-1.0], shifted((0, 0, 0))), TrajectoryRejected, "point 0"),
     "none": (([], []), TrajectoryRejected, "expected 1 to"),
-    "lengths": (([1.0], shifted((0, 0, 0), (0.1, 0, 0))), TrajectoryRejected, "expected 2, one per pose"),
+    "lengths": (
+        ([1.0], shifted((0, 0, 0), (0.1, 0, 0))),
+        TrajectoryRejected,
+        "expected 2, one per pose",
+    ),
     "moving end": (([1.0], shifted((0, 0, 0)), [[0.1] * 6]), TrajectoryRejected, "expected 0"),
     "NaN": (([1.0], [([0, np.nan, 0], np.eye(3))]), InvalidValue, "pose 0: position"),
     "no rotation": (([1.0], [([0, 0, 0], 2 * np.eye(3))]), InvalidValue, "pose 0: rotation"),

@@ -536,7 +536,17 @@ def test_gains_too_weak_hold_nothing():
 
 # Command line ---------------------------------------------------------------------------------
 
-TUNE = ("two_link", "--cases", "3", "--validate", "3", "--duration", "0.3", "--dt", "1e-3,5e-4")
+TUNE = (
+    "two_link",
+    "--training-cases",
+    "3",
+    "--validation-cases",
+    "3",
+    "--duration",
+    "0.3",
+    "--dt",
+    "1e-3,5e-4",
+)
 
 
 def tune(*options):
@@ -547,14 +557,14 @@ def tune(*options):
 
 @pytest.mark.slow
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
-    assert tune("--budget", 60, "--out", tmp_path / "a") in (0, 1)
+    assert tune("--max-evaluations", 60, "--output", tmp_path / "a") in (0, 1)
     said = capsys.readouterr().out
     assert "found gains: " in said
     assert "of 3" in said
     for name in ("gains.yaml", "worst_case.yaml", "margins.yaml", "report.png", "state.json"):
         assert (tmp_path / "a" / name).stat().st_size > 100
-    assert tune("--budget", 30, "--out", tmp_path / "b") in (0, 1)
-    assert tune("--budget", 60, "--out", tmp_path / "b", "--resume") in (0, 1)
+    assert tune("--max-evaluations", 30, "--output", tmp_path / "b") in (0, 1)
+    assert tune("--max-evaluations", 60, "--output", tmp_path / "b", "--resume") in (0, 1)
     texts = [(tmp_path / name / "gains.yaml").read_text() for name in "ab"]
     assert texts[0] == texts[1]
     loaded = build_controller(load_arm("two_link"), None, tmp_path / "a" / "gains.yaml")
@@ -569,37 +579,37 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
         (("--resume",), "= missing; expected the state of a search"),
         (("--controller", "nobody"), "unknown controller 'nobody'"),
         (
-            ("--controller", "computed_torque", "--search", "p"),
+            ("--controller", "computed_torque", "--gain-names", "p"),
             "unknown gain 'p'; known: i_clamp, kd",
         ),
         (("--controller", "lqr"), "no gain of lqr; expected names of its gains"),
         (("--controller", "position"), "unknown controller 'position'"),
-        (("--budget", 0), "budget = 0"),
-        (("--validate", 0), "validate = 0"),
+        (("--max-evaluations", 0), "--max-evaluations = 0"),
+        (("--validation-cases", 0), "--validation-cases = 0"),
         (("--seed", -1), "seed = -1"),
-        (("--search", "x"), "unknown gain 'x'"),
-        (("--search", ","), "expected names of its gains"),
+        (("--gain-names", "x"), "unknown gain 'x'"),
+        (("--gain-names", ","), "expected names of its gains"),
         (("--dt", "fast"), "--dt fast"),
-        (("--error", 2), "--error = 2; expected"),
-        (("--seconds", -1), "seconds"),
-        (("--seconds", "nan"), "seconds"),
+        (("--model-error", 2), "--model-error = 2; expected"),
+        (("--time-limit", -1), "--time-limit"),
+        (("--time-limit", "nan"), "--time-limit"),
         (("--duration", 0), "--duration = 0 s; expected"),
         (("--period", -1), "--period = -1 s; expected"),
-        (("--search", "p,p"), "gain p: occurrences = 2"),
+        (("--gain-names", "p,p"), "gain p: occurrences = 2"),
     ],
 )
 def test_refused_options(options, says, tmp_path, capsys):
-    assert tune("--out", tmp_path, *options) == 2
+    assert tune("--output", tmp_path, *options) == 2
     assert says in capsys.readouterr().err
 
 
 def test_what_does_not_start_leaves_the_state_of_the_search_before(tmp_path, capsys):
     state = tmp_path / "state.json"
     state.write_text("of before")
-    assert tune("--out", tmp_path, "--payload", 1e6) == 2
+    assert tune("--output", tmp_path, "--payload", 1e6) == 2
     assert (tmp_path / "state.before.json").read_text() == "of before"
     assert not state.exists()
-    assert tune("--out", tmp_path / "absent", "--resume") == 2
+    assert tune("--output", tmp_path / "absent", "--resume") == 2
     assert not (tmp_path / "absent").exists()
     capsys.readouterr()
 
@@ -609,7 +619,7 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tune_search, "tune", interrupted)
-    assert tune("--budget", 20) == 130
+    assert tune("--max-evaluations", 20) == 130
     assert capsys.readouterr().err.strip().endswith("arm-dynamics tune: interrupted")
 
 
@@ -653,5 +663,5 @@ def test_refused_arm_and_folder(tmp_path, capsys):
         main(["tune", "nobody"])
     assert "unknown arm or URDF file 'nobody'" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    assert tune("--out", tmp_path / "file") == 2
+    assert tune("--output", tmp_path / "file") == 2
     assert "name another one with --out" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What must not go on: each reading of the joints against the limits that trip."""
+"""Monitor of the limits that trip: position, velocity, temperature, following error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 @compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR)
 def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -> bool:
-    """Whether position, speed and temperature of every joint are below what trips."""
+    """Return whether position, velocity and temperature of every joint are within limits."""
     bad = 0
     for i in range(q.size):
         bad += q[i] < table[LOWER, i] - margins[0] or q[i] > table[UPPER, i] + margins[0]
@@ -26,7 +26,7 @@ def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -
 
 
 class LimitMonitor:
-    """Finds trips in what the joints tell; NaN, for what is not told, never trips."""
+    """Finds trips in the feedback of the joints; NaN, for no measurement, never trips."""
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
         self.arm = arm
@@ -39,7 +39,7 @@ class LimitMonitor:
     def check_faults(
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
     ) -> list[Trip]:
-        """Motors that tripped by themselves, and those that lost their torque."""
+        """Return trips of motors with a fault, and of those that lost their torque."""
         names, found = self.arm.joint_names, []
         if any(fault):
             found = [

@@ -1,9 +1,8 @@
-"""Efforts that go from one end of their range to the other, again and again.
+"""Detection of oscillations: full-scale reversals of efforts, and reversals of velocities.
 
-A held or stopped arm must come to rest: each joint's reversals at speed are counted.
-
-A reversal of a swing that decays quickly does not count: the arm comes to rest by itself, as a
-hanging arm under damping does, and without torque it would swing on.
+A held or stopped arm must come to rest: the reversals of each joint are counted. A reversal of a
+quickly decaying oscillation does not count: such an arm comes to rest, as a damped hanging arm
+does, and without torque it would continue to oscillate.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from arm_dynamics.safety.events import Trip
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 END = 0.7
-"""Share of the effort limit that counts as the end of the range."""
+"""Fraction of the effort limit that counts as full scale."""
 WINDOW = 1.0
-"""Time [s] in which turns are counted."""
+"""Time [s] in which reversals are counted."""
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
@@ -38,8 +37,8 @@ def count_effort_reversals(effort: Vector, end: Vector, side: Vector, turns: Vec
 class OscillationMonitor:
     """Trips a loop whose gains are too high for its delay.
 
-    It swings at a few hertz with all that the motors have, and below the limit of velocity, where
-    nothing else tells of it.
+    It oscillates at a few hertz with full effort, below the velocity limit, where no other monitor
+    detects it.
     """
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:

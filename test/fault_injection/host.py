@@ -27,7 +27,7 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
 PATIENCE = 60.0
-"""Time [s] in which an activation has to succeed: a busy machine delays cycles beyond its limits."""
+"""Time [s] for an activation to succeed: a busy machine delays cycles beyond its limits."""
 SWING = 0.1
 """Way [rad] of each joint to both sides."""
 PATIENT = {

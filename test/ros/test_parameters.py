@@ -159,7 +159,7 @@ def test_a_table_of_gains_is_taken_by_the_regulator(ros, tmp_path):
 def test_a_parameter_file_gives_the_values_at_the_start(ros, tmp_path):
     file = tmp_path / "given.yaml"
     file.write_text(
-        "simulator:\n  ros__parameters:\n    rate: 125.0\n    payload_mass: 0.25\n"
+        "simulator:\n  ros__parameters:\n    update_rate: 125.0\n    payload_mass: 0.25\n"
         "    initial_positions: [0.1, -1.0, 0.2, 0.3, 0.4]\n    gravity: [0.0, 0.0, -1.62]\n"
         "    motors: {R3: {supply_voltage: 6.0}}\n"
     )

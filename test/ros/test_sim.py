@@ -184,7 +184,7 @@ def test_an_arm_that_does_not_hold_is_told_by_the_exit_code(ros, tmp_path):
 def test_what_is_not_given_is_as_the_parameter_file_says(ros, tmp_path, composed):
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "simulator:\n  ros__parameters: {rate: 250.0, lockstep: true}\n"
+        "simulator:\n  ros__parameters: {update_rate: 250.0, lockstep: true}\n"
         "joint_controller:\n  ros__parameters: {controller: pid}\n"
     )
     running(ros, "--params-file", str(file), *composed)
@@ -197,7 +197,7 @@ def test_what_is_not_given_is_as_the_parameter_file_says(ros, tmp_path, composed
 def test_what_is_given_wins_over_the_parameter_file(ros, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "simulator:\n  ros__parameters: {rate: 250.0, lockstep: true}\n"
+        "simulator:\n  ros__parameters: {update_rate: 250.0, lockstep: true}\n"
         "joint_controller:\n  ros__parameters: {controller: pid}\n"
     )
     given = ["--rate", "200", "--realtime", "--controller", "pid_gravity"]

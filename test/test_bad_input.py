@@ -260,11 +260,11 @@ def said_by(capsys, *arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("demo", "two_link", "--out", ""),
+        ("demo", "two_link", "--output", ""),
         ("record", ""),
         ("record", "new", "--params-file", ""),
         ("replay", ""),
-        ("advise", "five_dof", "--gains", " "),
+        ("stability", "five_dof", "--gains", " "),
     ],
     ids=lambda a: a[0],
 )

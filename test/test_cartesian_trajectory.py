@@ -71,7 +71,7 @@ def corners(trajectory):
     inner = [[k + t for t in (*p.times, p.duration)] for k, (_, p) in
              zip(trajectory.knots, trajectory.segments, strict=False)]  # fmt: skip
     entry = [] if trajectory.entry is None else [trajectory.entry.begin, trajectory.entry.end]
-    return [trajectory.begin, trajectory.end, *itertools.chain(*inner), *entry]
+    return [trajectory.start_time, trajectory.end, *itertools.chain(*inner), *entry]
 
 
 @given(trajectories(), st.floats(0, 1))
@@ -88,7 +88,7 @@ def test_position_and_twist_are_continuous_and_it_rests_outside(trajectory):
         np.testing.assert_allclose(before.position, after.position, atol=1e-7)
         np.testing.assert_allclose(before.rotation, after.rotation, atol=1e-7)
         np.testing.assert_allclose(before.twist, after.twist, atol=1e-6)
-    for t in (trajectory.begin - 1, trajectory.end + 1):
+    for t in (trajectory.start_time - 1, trajectory.end + 1):
         assert not trajectory.at(t).twist.any()
         assert not trajectory.at(t).acceleration.any()
 

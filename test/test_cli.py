@@ -126,13 +126,13 @@ def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
 
 
 PARSERS = {
-    "advise": stability._parser,
-    "gains": gain_table._parser,
+    "stability": stability._parser,
+    "gain-table": gain_table._parser,
     "montecarlo": montecarlo._parser,
     "record": record._parser,
     "tune": tune_search.make_tune_parser,
 }
-LACKS = {"gains": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
+LACKS = {"gain-table": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
 """A table of one controller has no time step; cases of a search have payloads and steps."""
 
 
@@ -145,8 +145,8 @@ def test_every_command_of_an_arm_has_the_same_options(name):
 
 def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
     given = record._parser().parse_args(
-        [str(tmp_path / "run"), "--lock", "R5", "--pose=0.1,-0.4,0.3,-0.2", "--payload", "0.3",
-         "--payload-modeled", "--controller", "computed_torque", "--dt", "2e-4"]
+        [str(tmp_path / "run"), "--lock", "R5", "--configuration=0.1,-0.4,0.3,-0.2",
+         "--payload", "0.3", "--payload-modeled", "--controller", "computed_torque", "--dt", "2e-4"]
     )  # fmt: skip
     simulation, loop = record._build(given)
     assert simulation.arm.joint_names == loop.arm.joint_names == ("R1", "R2", "R3", "R4")
@@ -162,8 +162,11 @@ def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
     [
         (["--controller", "position"], "controllers of this arm: pid, gravity_compensation"),
         (["--controller", "pidd"], "unknown controller 'pidd'; known: computed_"),
-        (["--pose", "home"], "unknown pose of arm 'five_dof' 'home'; known: initial, zero"),
-        (["--pose=0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
+        (
+            ["--configuration", "home"],
+            "unknown pose of arm 'five_dof' 'home'; known: initial, zero",
+        ),
+        (["--configuration=0,x,0,0,0"], "--configuration 0,x,0,0,0: could not convert"),
         (["--lock", "R9"], "'R9' is to be locked"),
     ],
 )

@@ -12,8 +12,8 @@ from arm_dynamics.demos import puma560
 from arm_dynamics.simulation.simulation import steps_per_period
 
 PARSERS = {
-    "advise": stability._parser,
-    "gains": gain_table._parser,
+    "stability": stability._parser,
+    "gain-table": gain_table._parser,
     "hardware jog": hardware_jog._parser,
     "montecarlo": montecarlo._parser,
     "record": record._parser,
@@ -21,8 +21,8 @@ PARSERS = {
     "demo puma560": puma560._parser,
 }
 NEEDED = {
-    "advise": ["five_dof"],
-    "gains": ["five_dof", "--grid", "R2=0:1:2"],
+    "stability": ["five_dof"],
+    "gain-table": ["five_dof", "--grid", "R2=0:1:2"],
     "hardware jog": ["five_dof", "--joint", "R2"],
     "hardware check": ["five_dof"],
     "montecarlo": ["five_dof"],
@@ -37,7 +37,7 @@ OPTIONS = [
     for action in parser()._actions
     if isinstance(action.type, Number)
 ]
-OPTIONS += [("hardware check", "--seconds")]
+OPTIONS += [("hardware check", "--duration")]
 OPTIONS += [("sim", name) for name in ("--duration", "--rate", "--port", "--tolerance")]
 WRONG = ("nan", "-inf", "-1e300", "1e300", "-99999999", "x", "9" * 5000)
 
@@ -85,14 +85,20 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
         ("montecarlo five_dof --runs 1000000 --duration 1e6", "time steps; expected at most"),
         ("montecarlo five_dof --dt 1e-9", "1e+13 time steps; expected at most 1e+11"),
         ("montecarlo five_dof --target nan,nan", "--target"),
-        ("tune five_dof --cases 100000 --duration 1e6", "time steps; expected at most"),
+        ("tune five_dof --training-cases 100000 --duration 1e6", "time steps; expected at most"),
         ("tune five_dof --dt 1e-4,nan", "nan"),
         ("tune five_dof --dt 1e-300", "1e-300"),
-        ("gains five_dof --grid R2=0:1:1000000000000", "--grid count = 1000000000000; expected"),
-        ("gains five_dof --grid R2=0:1:9999 R3=0:1:9999", "1e+08 poses; expected at most 1e+06"),
-        ("gains five_dof --grid R2=nan:1:3", "--grid end = nan rad or m; expected"),
-        ("gains five_dof --grid R2=0:1:-3", "--grid count = -3; expected"),
-        ("advise five_dof --dt 1e-9", "1e-09"),
+        (
+            "gain-table five_dof --grid R2=0:1:1000000000000",
+            "--grid count = 1000000000000; expected",
+        ),
+        (
+            "gain-table five_dof --grid R2=0:1:9999 R3=0:1:9999",
+            "1e+08 poses; expected at most 1e+06",
+        ),
+        ("gain-table five_dof --grid R2=nan:1:3", "--grid end = nan rad or m; expected"),
+        ("gain-table five_dof --grid R2=0:1:-3", "--grid count = -3; expected"),
+        ("stability five_dof --dt 1e-9", "1e-09"),
         ("demo puma560 --port 99999", "--port = 99999; expected a whole number from 0 to 65535"),
         ("sim --port 99999", "--port = 99999; expected a whole number from 0 to 65535"),
     ],

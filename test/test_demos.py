@@ -455,10 +455,10 @@ def test_folder_that_cannot_be_is_refused_before_anything_is_computed(
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below"):
-        assert run("two_link", "--out", folder) == 2
+        assert run("two_link", "--output", folder) == 2
         message = capsys.readouterr().err
         assert str(folder) in message
-        assert "--out" in message
+        assert "--output" in message
         assert len(message.splitlines()) == 1
     assert file.read_text() == ""
 
@@ -469,7 +469,7 @@ def test_folder_in_the_place_of_a_picture_is_named(tmp_path):
         writer.write_figures(small(), tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [["--out"], ["--dance"], ["two_link", "x"]])
+@pytest.mark.parametrize("arguments", [["--output"], ["--dance"], ["two_link", "x"]])
 def test_a_wrong_call_shows_the_usage(arguments, capsys):
     assert run(*arguments) == 2
     assert "usage: arm-dynamics demo" in capsys.readouterr().err

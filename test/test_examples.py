@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
-def step_an_arm(done):
+def motor_voltages(done):
     """The tool turns about the vertical, and R1 nears the speed at which it has no torque."""
     assert done["state"].time == pytest.approx(1.0)
     assert 0.9 < done["state"].v[0] / done["fastest"] <= 1.0
@@ -29,15 +29,15 @@ def track_a_trajectory(done):
     assert 10 * true < wrong < 0.02
 
 
-def reach_a_pose(done):
+def inverse_kinematics(done):
     position, rotation = tool_pose(done["arm"], done["found"].q)
     np.testing.assert_allclose(position, done["position"], atol=1e-6)
     np.testing.assert_allclose(rotation, done["rotation"], atol=1e-6)
     nearest, far = done["nearest"], done["far"]
-    assert nearest.distance == pytest.approx(np.linalg.norm(far - nearest.position), rel=1e-6)
+    assert nearest.position_error == pytest.approx(np.linalg.norm(far - nearest.position), rel=1e-6)
 
 
-def regulate(done):
+def lqr_control(done):
     assert done["error"] < 1e-3
     np.testing.assert_allclose(
         done["command"].value, gravity(done["arm"], done["target"]), atol=0.05
@@ -49,7 +49,7 @@ def draw_a_square(done):
     assert done["distances"][-1] < 1e-5
 
 
-def push_a_spring(done):
+def impedance_control(done):
     """x = F / k after the push, 0 after it has ended."""
     moved, spring = done["given"], done["spring"]
     np.testing.assert_allclose(moved[2999], [0, 0, -5.0 / spring["stiffness"]], atol=2e-4)
@@ -58,14 +58,14 @@ def push_a_spring(done):
 
 def many_arms(done):
     """Another motor constant is another motion, of each arm by itself."""
-    assert done["end"].failed.max() < 0
+    assert done["end"].failed_step.max() < 0
     assert done["tools"].shape == (512, 3)
     assert (done["tools"].std(axis=0) > 1e-5).all()
     shoulder = done["end"].q[:, -1, 0]
     assert np.corrcoef(shoulder, done["kt"][:, 0])[0, 1] > 0.9  # the stronger, the further
 
 
-def own_law(done):
+def custom_controller(done):
     np.testing.assert_allclose(done["simulation"].state.q, [0.8, 0.4], atol=0.01)
 
 

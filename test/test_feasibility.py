@@ -74,7 +74,13 @@ def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
 def test_what_may_go_beyond_passes_the_check():
     way = reaching(2.2)
     type(way)(
-        way.arm, way.position, way.rotation, way.posture, way.begin, way.pieces, beyond=True
+        way.arm,
+        way.position,
+        way.rotation,
+        way.posture,
+        way.start_time,
+        way.segments,
+        allow_unreachable=True,
     ).check(ARM)
 
 

@@ -124,14 +124,14 @@ def test_scan_of_can_motors_needs_no_rate(lines, capsys):
 
 
 def checked(line, arm="so101"):
-    return command("check", arm, *reached(line), "--seconds", 0.05)
+    return command("check", arm, *reached(line), "--duration", 0.05)
 
 
 def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
     before = written(arm_line)
     assert checked(arm_line) == 0
     said = capsys.readouterr().out
-    assert "all is well" in said
+    assert "no problems found" in said
     for name, q in zip(load_arm("so101").joint_names, START, strict=True):
         row = next(row for row in said.splitlines() if name in row)
         assert "100%" in row
@@ -171,7 +171,7 @@ def test_check_names_the_joint_and_what_is_wrong_with_it(arm_line, capsys, what,
     assert words in said
     assert "motor 3" in said
     assert "'elbow_flex'" in said or what == "model"
-    assert "all is well" not in said
+    assert "no problems found" not in said
     assert arm_line.torques == (1 if what == "torque" else 0), "what is on stays on"
 
 
@@ -197,7 +197,7 @@ def test_check_of_a_dead_line_says_so_once(lines, capsys):
         (["check", "so101", "--port", "/dev/null"], DriverFault, "that is no serial port"),
         (["check", "five_dof"], ConfigError, "'five_dof'.*'R1'.*docs/hardware.md"),
         (["check", "so101", "--driver", "dynamixel", "--port", "x"], UnknownName, "sts3215"),
-        (["check", "so101", "--seconds", "-1"], ConfigError, "--seconds = -1 s; expected"),
+        (["check", "so101", "--duration", "-1"], ConfigError, "--duration = -1 s; expected"),
         (["jog", "so101", "--joint", "elbow_flex"], ConfigError, "must be a terminal"),
         (["calibrate", "so101", "--output", "x"], ConfigError, "must be a terminal"),
     ],
@@ -230,9 +230,9 @@ def test_no_permission_tells_how_to_get_it():
     [
         (["--speed", "0"], "--speed"),
         (["--speed", "100"], "--speed"),
-        (["--range", "-1"], "--range"),
-        (["--by", "nan"], "--by"),
-        (["--by", "170"], "leads joint 'elbow_flex' to 3.1.*is allowed"),
+        (["--max-travel", "-1"], "--max-travel"),
+        (["--distance", "nan"], "--distance"),
+        (["--distance", "170"], "leads joint 'elbow_flex' to 3.1.*is allowed"),
         (["--interface", "effort"], "no watchdog"),
     ],
 )
@@ -292,13 +292,13 @@ def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
     words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert code == 1
-    assert "no torque before all is well" in said
+    assert "no torque before the check finds no problems" in said
     assert arm_line.most == 0
 
 
 def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line), "--reset")
+    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line), "--clear-faults")
 
     def user(user):
         user.wait("Type yes:")
@@ -308,7 +308,7 @@ def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_l
 
     code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1
-    assert "all is well" in said
+    assert "no problems found" in said
     assert arm_line.most == 0
 
 
@@ -319,7 +319,7 @@ def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answe
     words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert (code, arm_line.torques) == (1, 1)
-    assert "hardware jog --reset takes it off, and so does the supply's switch" in said
+    assert "hardware jog --clear-faults takes it off, and so does the supply's switch" in said
     seen = []
 
     def user(user):
@@ -332,7 +332,7 @@ def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answe
             user.wait("Torque on? Type yes:")
             user.press("no\n")
 
-    code, _ = at_terminal(monkeypatch, user, *words, "--reset")
+    code, _ = at_terminal(monkeypatch, user, *words, "--clear-faults")
     assert code == 1
     assert (seen, arm_line.torques) == ([1], holding)
 
@@ -377,7 +377,7 @@ def test_jog_by_an_angle_ends_there(monkeypatch, arm_line):
         seen.append(arm_line.arm.state.q.copy())
 
     seen = []
-    code, said = jogged(monkeypatch, arm_line, does, "--by", "-5", "--speed", 20)
+    code, said = jogged(monkeypatch, arm_line, does, "--distance", "-5", "--speed", 20)
     assert code == 0
     assert "goal 6.4°" in said
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
@@ -567,7 +567,7 @@ def test_calibration_finds_sign_and_offset_and_keeps_all_else(monkeypatch, turne
         monkeypatch, turned, lambda user: whole_elbow(user, turned), output, "--joint", "elbow_flex"
     )
     assert code == 0, said
-    assert "DOUBT" not in said
+    assert "WARNING" not in said
     assert turned.most == 0, "torque stays off"
     before = (resources.resource_folder("urdf") / "so101.urdf").read_text()
     after = output.read_text()
@@ -592,8 +592,8 @@ def test_calibration_doubts_ends_that_are_not_the_urdfs(monkeypatch, turned, tmp
     )
     assert code == 1, "it is written, and not all is well"
     assert (tmp_path / "mine.urdf").exists()
-    assert "in DOUBT, see above: elbow_flex" in said
-    assert "DOUBT: upper end at 1.30 rad, the URDF's limit is 1.69" in said
+    assert "WARNING, see above: elbow_flex" in said
+    assert "WARNING: upper end at 1.30 rad, the URDF's limit is 1.69" in said
     assert "lower end at" not in said.replace("lower end (", "")
 
 

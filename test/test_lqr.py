@@ -413,7 +413,7 @@ def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     file = tmp_path / "reach.npz"
     axes = ["J2=0:1:2", "J3=0.5:1:2"]
     assert (
-        gains_cli.run(["four_joint", "--grid", *axes, "--processes", "2", "--out", str(file)]) == 0
+        gains_cli.run(["four_joint", "--grid", *axes, "--workers", "2", "--output", str(file)]) == 0
     )
     assert "4 poses" in capsys.readouterr().out
     law = build_controller(ARM, "lqr")

@@ -147,12 +147,12 @@ BREAKING = """
 import sys
 from arm_dynamics.simulation.actuators.ideal import Ideal
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.hardware.simulation_driver import Simulated
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 class Motor(Ideal):
     def __init__(self, *given): sys.exit("no license")
 class Law(Pid):
     def __init__(self, *given): raise KeyboardInterrupt
-class Port(Simulated):
+class Port(SimulationDriver):
     def __init__(self, *given): raise ValueError("no\\nport")
 """
 

@@ -271,9 +271,8 @@ def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplo
     begin = time.monotonic()
     module = registry.load_demo("puma560")
     assert registry.find_demo("puma560").live
-    assert (
-        module.run(["--port", str(port_of(page)), "--duration", "0.7", "--out", str(tmp_path)]) == 0
-    )
+    port = str(port_of(page))
+    assert module.run(["--port", port, "--duration", "0.7", "--output", str(tmp_path)]) == 0
     assert time.monotonic() - begin > 0.7
     assert f"port {port_of(page)} is busy" in caplog.text
     told = capsys.readouterr().out
@@ -287,8 +286,8 @@ def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplo
 
 def test_a_folder_that_cannot_be_is_refused_before_the_page(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="--out"):
-        puma560.run(["--out", str(tmp_path / "file")])
+    with pytest.raises(ConfigError, match="--output"):
+        puma560.run(["--output", str(tmp_path / "file")])
 
 
 @pytest.mark.parametrize(
@@ -308,7 +307,7 @@ def test_bad_options_are_refused(bad, error, said):
 @pytest.mark.slow
 def test_ctrl_c_ends_it_cleanly_with_a_figure(tmp_path):
     command = [sys.executable, "-m", "arm_dynamics.cli.main", "demo", "puma560", "--port", "0"]
-    command += ["--out", str(tmp_path)]
+    command += ["--output", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert "http://127.0.0.1:" in process.stdout.readline()
     time.sleep(0.2)

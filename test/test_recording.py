@@ -475,15 +475,15 @@ def test_a_recording_is_exported_and_plotted(recording, tmp_path, capsys):
     folder, _ = recording
     code, said = told(capsys, "export", folder)
     assert (code, f"{folder}.csv: 21 rows, 21 columns" in said) == (0, True)
-    code, said = told(capsys, "plot", folder, "--joint", "R2", "--out", tmp_path / "r2.png")
+    code, said = told(capsys, "plot", folder, "--joint", "R2", "--output", tmp_path / "r2.png")
     assert (code, "21 states of R2" in said) == (0, True)
     assert (tmp_path / "r2.png").read_bytes()[:4] == b"\x89PNG"
     for words, message in (
         (("export", folder), "exists already"),
         (("plot", folder, "--joint", "R9"), "unknown joint of the recording 'R9'; known: R1"),
-        (("plot", folder, "--out", tmp_path / "x.nope"), "'nope' is not supported"),
+        (("plot", folder, "--output", tmp_path / "x.nope"), "'nope' is not supported"),
         (("plot", tmp_path / "none"), "none"),
-        (("export", tmp_path / "none", "--out", tmp_path / "y.csv"), "none"),
+        (("export", tmp_path / "none", "--output", tmp_path / "y.csv"), "none"),
     ):
         code, said = told(capsys, *words)
         assert code == 2

@@ -333,7 +333,7 @@ def test_the_published_steps_own_edge_is_computed_and_told(capsys):
         1.01,
         1.001,
     )
-    command_line.run(["five_dof", "--gains", "published", "--method", "explicit_euler"])
+    command_line.run(["five_dof", "--gains", "published", "--integrator", "explicit_euler"])
     told = capsys.readouterr().out.splitlines()[-1]
     assert f"within 3 s from {100 * (edge - 1):.2g} % more gain on" in told
 
@@ -434,7 +434,7 @@ def test_modes_that_nothing_holds_are_neutral():
 
 def test_advise_tells_a_table_and_a_sentence(capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["advise", "five_dof", "--gains", "published", "--method", "explicit_euler"])
+        main(["stability", "five_dof", "--gains", "published", "--integrator", "explicit_euler"])
     assert ended.value.code == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "explicit_euler 0.102 2 % 1.018 0.102 R5 572 Hz -21.1/s" in out
@@ -443,14 +443,14 @@ def test_advise_tells_a_table_and_a_sentence(capsys):
 
 def test_advise_exits_with_1_where_the_loop_is_unstable(capsys):
     assert command_line.run(["five_dof", "--gains", "published", "--dt", "1.1e-4",
-                             "--method", "explicit_euler"]) == 1  # fmt: skip
+                             "--integrator", "explicit_euler"]) == 1  # fmt: skip
     assert "is unstable: joint R5" in capsys.readouterr().out
 
 
 def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
     factors = []
     for delay in ("0", "1"):
-        options = ["--method", "rk4", "--pose=0,-0.5,0.2,0,0.1", "--delay", delay]
+        options = ["--integrator", "rk4", "--configuration=0,-0.5,0.2,0,0.1", "--delay", delay]
         assert command_line.run(["five_dof", *options]) == 0
         factors.append(float(capsys.readouterr().out.split("all gains times ")[1].split(".\n")[0]))
     assert factors[1] < 0.7 * factors[0]
@@ -460,11 +460,11 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
     ("arguments", "message"),
     [
         (["nope"], "unknown arm or URDF file 'nope'"),
-        (["five_dof", "--method", "rk9"], "unknown integrator 'rk9'; known: adaptive"),
+        (["five_dof", "--integrator", "rk9"], "unknown integrator 'rk9'; known: adaptive"),
         (["five_dof", "--gains", "/no/file.yaml"], "/no/file.yaml: not a readable YAML file"),
-        (["five_dof", "--pose", "up"], "unknown pose of arm 'five_dof' 'up'"),
-        (["five_dof", "--pose", "0,x,0,0,0"], "--pose 0,x,0,0,0: could not convert"),
-        (["five_dof", "--pose", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
+        (["five_dof", "--configuration", "up"], "unknown pose of arm 'five_dof' 'up'"),
+        (["five_dof", "--configuration", "0,x,0,0,0"], "configuration 0,x,0,0,0: could not"),
+        (["five_dof", "--configuration", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
         (["five_dof", "--controller", "lqg"], "unknown controller"),
         (["five_dof", "--dt", "-1"], "expected a number from 1e-09 to 1e+06 s"),
         (["five_dof", "--dt", "1e-300"], "expected a number from 1e-09 to 1e+06 s"),
@@ -477,7 +477,7 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
 )
 def test_bad_input_is_one_line(arguments, message, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["advise", *arguments])
+        main(["stability", *arguments])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 

@@ -33,13 +33,15 @@ def path_argument(text: str) -> Path:
     return Path(text)
 
 
-ALL = ("lock", "payload", "pose", "gains", "controller", "dt")
+ALL = ("lock", "payload", "configuration", "gains", "controller", "dt")
 KERNELS = ("pid_gravity", "pid")
 """Controllers that the kernels of ``rollout`` run."""
 DT = 1e-4
 """Time step [s] of a simulation."""
 LOCK_HELP = "joint to hold still; repeat the option for each joint (--lock J1 --lock J2)"
-POSE_HELP = "initial configuration: initial, zero or Q1,Q2,... [rad; m]; write --pose=-1,0"
+CONFIGURATION_HELP = (
+    "initial configuration: initial, zero or Q1,Q2,... [rad; m]; write --configuration=-1,0"
+)
 
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
@@ -81,8 +83,8 @@ def add_options(
             default=modeled,
             help=f"the controller's model contains the payload ({'yes' if modeled else 'no'})",
         )
-    if "pose" in only:
-        add("--pose", metavar="NAME|Q1,Q2,...", default="initial", help=POSE_HELP)
+    if "configuration" in only:
+        add("--configuration", metavar="NAME|Q1,Q2,...", default="initial", help=CONFIGURATION_HELP)
     if "gains" in only:
         text = f"{gains} (default: config/<arm>.yaml, if any)"
         add("--gains", "--params-file", type=path_argument, metavar="FILE", help=text)
@@ -96,13 +98,17 @@ def add_options(
 
 
 def build_arm(given: argparse.Namespace) -> ArmModel:
-    """Load the arm with its joints locked; its initial pose is that of --pose.
+    """Load the arm with its joints locked; its initial pose is that of --configuration.
 
     Raises what ``load_arm`` raises, and ConfigError or InvalidValue for a pose that is not one.
     """
     arm = load_arm(given.arm, given.lock)
-    text = getattr(given, "pose", "initial")
-    return arm if text == "initial" else arm.with_initial(read_pose(arm, "--pose", text))
+    text = getattr(given, "configuration", "initial")
+    return (
+        arm
+        if text == "initial"
+        else arm.with_initial(read_configuration(arm, "--configuration", text))
+    )
 
 
 def loaded(arm: ArmModel, given: argparse.Namespace) -> ArmModel:
@@ -127,7 +133,7 @@ def controller_of(
     return controller
 
 
-def read_pose(arm: ArmModel, option: str, text: str) -> Vector:
+def read_configuration(arm: ArmModel, option: str, text: str) -> Vector:
     """Return the configuration (nv,) of a named pose, or of numbers separated by commas."""
     try:
         numbers = [float(number) for number in text.split(",")]
@@ -151,7 +157,7 @@ def tuned_controllers() -> tuple[str, ...]:
 
 
 def linear_controllers() -> tuple[str, ...]:
-    """Names of the controllers that advise linearizes."""
+    """Names of the controllers that stability linearizes."""
     every = plugins.sound("controllers").items()
     return tuple(name for name, kind in every if issubclass(kind, LINEAR_CONTROLLERS))
 

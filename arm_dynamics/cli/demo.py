@@ -22,14 +22,14 @@ def run(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="arm-dynamics demo", description=__doc__)
     parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(registry.DEMOS))
     parser.add_argument(
-        "--out", type=path_argument, metavar="FOLDER", help=f"default: {registry.OUT}/NAME"
+        "--output", type=path_argument, metavar="FOLDER", help=f"default: {registry.OUT}/NAME"
     )
     given = parser.parse_args(arguments)
     if given.name is None:
         return _list()
     if registry.find_demo(given.name).live:
         parser.error(f"'{given.name}' comes before its options")
-    return _figures(given.name, given.out or registry.OUT / given.name)
+    return _figures(given.name, given.output or registry.OUT / given.name)
 
 
 def _list() -> int:

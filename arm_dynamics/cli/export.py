@@ -15,9 +15,9 @@ def run(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="arm-dynamics export", description=__doc__)
     parser.add_argument("folder", type=path_argument, metavar="FOLDER", help="a recording")
     text = "new file that ends with .csv or .parquet (default: FOLDER.csv)"
-    parser.add_argument("--out", type=path_argument, metavar="FILE", help=text)
+    parser.add_argument("--output", type=path_argument, metavar="FILE", help=text)
     given = parser.parse_args(arguments)
-    file = given.out or given.folder.with_name(f"{given.folder.name}.csv")
+    file = given.output or given.folder.with_name(f"{given.folder.name}.csv")
     with waiting(f"reading {given.folder}"):
         recording = Recording.load(given.folder)
         recording.write(file)

@@ -1,4 +1,4 @@
-"""``arm-dynamics gains ARM``: gains of the law lqr over the configuration, kept in a file."""
+"""``arm-dynamics gain-table ARM``: gains of the law lqr over the configuration, kept in a file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def run(arguments: Sequence[str]) -> int:
     began, grid = time.monotonic(), _grid(given.grid)
     if (poses := prod(count for _, _, count in grid.values())) > MAX_CONFIGURATIONS:
         raise ConfigError(f"--grid = {poses:.3g} poses; expected at most {MAX_CONFIGURATIONS:g}")
-    processes = _paying(grid) if given.processes is None else given.processes
-    table = _built(law, grid, check_int("processes", processes, lower=1))
-    file = given.out or Path(f"{arm.name}_gains.npz")
+    processes = _paying(grid) if given.workers is None else given.workers
+    table = _built(law, grid, check_int("--workers", processes, lower=1))
+    file = given.output or Path(f"{arm.name}_gains.npz")
     table.save(file)
     poses, seconds = table.gains[..., 0, 0].size, time.monotonic() - began
     size = file.stat().st_size / 1e6
@@ -51,18 +51,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="arm-dynamics gains", description=__doc__)
+    made = argparse.ArgumentParser(prog="arm-dynamics gain-table", description=__doc__)
     add = made.add_argument
     add_arm(made)
     add("--grid", nargs="+", required=True, metavar="JOINT=LOWER:UPPER:COUNT", help="rad or m")
-    add_options(made, only=("lock", "payload", "pose", "gains"), gains="file with weights")
+    add_options(made, only=("lock", "payload", "configuration", "gains"), gains="file with weights")
     add(
-        "--processes",
-        type=Number("--processes", 1, 1024, whole=True),
+        "--workers",
+        type=Number("--workers", 1, 1024, whole=True),
         metavar="N",
         help="default: as many as pay",
     )
-    add("--out", type=path_argument, metavar="FILE", help="default: ARM_gains.npz")
+    add("--output", type=path_argument, metavar="FILE", help="default: ARM_gains.npz")
     return made
 
 

@@ -50,13 +50,13 @@ class CalibrationPrompt:
 
         Raises ConfigError for QUIT, DriverFault where the port is lost.
         """
-        print(f"{question}  [m] measure   [Enter] leave out   [q] quit")
+        print(f"{question}  [m] measure   [Enter] skip   [q] quit")
         self._seen.clear()
         with StatusLine() as line:
             while True:
                 key = self._keys.latest_key(PERIOD)
                 if key in ENTER:
-                    line.end("  left out")
+                    line.end("  skipped")
                     return None
                 if key in (QUIT, GONE):
                     raise ConfigError("calibration was left: nothing is written")
@@ -110,7 +110,7 @@ def run(arguments: Sequence[str]) -> int:
     written = _written(arm, [motor for motor, _ in found], given.output)
     doubtful = [motor.joint for motor, sure in found if not sure]
     if written and doubtful:
-        print(f"in DOUBT, see above: {hardware_options.comma_list(doubtful)}")
+        print(f"WARNING, see above: {hardware_options.comma_list(doubtful)}")
     return 0 if written and not doubtful else 1
 
 
@@ -150,7 +150,7 @@ def _joint(measure: CalibrationPrompt, joint: Joint, motor: JointMotor) -> tuple
     print(f"  {before} -> {after}" if found != motor else f"  {before}: kept")
     doubted = list(calibration_warnings(found, joint, marks))
     for doubt in doubted:
-        print(f"  DOUBT: {doubt}")
+        print(f"  WARNING: {doubt}")
     return found, not doubted
 
 

@@ -26,7 +26,9 @@ LOST = 0.05
 NOBODY = (
     "no motor answers: power, cable, port, or another rate; arm-dynamics hardware scan looks at all"
 )
-TAKES_OFF = "hardware jog --reset takes it off, and so does the supply's switch: hold the arm"
+TAKES_OFF = (
+    "hardware jog --clear-faults takes it off, and so does the supply's switch: hold the arm"
+)
 YES_NO = {True: "yes", False: "no", None: "?"}
 ON_OFF = {True: "ON", False: "off", None: "?"}
 
@@ -96,7 +98,7 @@ class Health:
         if missed > LOST * look.cycles:
             yield f"no answer in {missed} of {look.cycles} cycles: cable, connector or noise"
         if told.fault:
-            yield f"fault: {told.fault}; hardware jog --reset clears what can pass"
+            yield f"fault: {told.fault}; hardware jog --clear-faults clears what can pass"
         if told.enabled:
             yield f"has torque already: somebody drives it, or left it so; {TAKES_OFF}"
         yield from self._limits(joint, motor, told)
@@ -126,15 +128,15 @@ def run(arguments: Sequence[str]) -> int:
     parser = hardware_options.make_parser("check", __doc__)
     hardware_options.add_arm(parser)
     parser.add_argument(
-        "--seconds",
-        type=Number("--seconds", 0, 3600, "s"),
+        "--duration",
+        type=Number("--duration", 0, 3600, "s"),
         default=SECONDS,
         metavar="S",
         help="of reading",
     )
     given = parser.parse_args(arguments)
     arm = hardware_options.arm_with_hardware(given)
-    return 0 if check_health(arm, hardware_options.motors(given, arm), given.seconds) else 1
+    return 0 if check_health(arm, hardware_options.motors(given, arm), given.duration) else 1
 
 
 def check_health(
@@ -152,5 +154,5 @@ def check_health(
     console.print(health.table())
     print(f"{seen.cycles} cycles of reading, {seen.rate:.0f} a second")
     problems = health.problems()
-    print("\n".join(problems) if problems else "all is well")
+    print("\n".join(problems) if problems else "no problems found")
     return not problems

@@ -50,15 +50,15 @@ def run(arguments: Sequence[str]) -> int:
     scale = pi / 180 if arm.joints[i].unit == "rad" else 1e-3
     speed = scale * check_float("--speed", given.speed, above=0, upper=MAX_SPEED)
     speed = min(speed, arm.joints[i].velocity)
-    span = scale * check_float("--range", given.range, above=0, upper=MAX_TRAVEL)
-    by = None if given.by is None else scale * check_float("--by", given.by)
+    span = scale * check_float("--max-travel", given.max_travel, above=0, upper=MAX_TRAVEL)
+    by = None if given.distance is None else scale * check_float("--distance", given.distance)
     driver = _driver(given, arm, speed)
     law = _law(given, arm)
-    if given.reset and not _clear_faults(driver):
+    if given.clear_faults and not _clear_faults(driver):
         print("nothing was done")
         return 1
     if not check_health(arm, driver.bus, LOOK, driver.safety.limit_recovery_margin):
-        print("no torque before all is well")
+        print("no torque before the check finds no problems")
         return 1
     driver.configure()
     try:
@@ -82,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--joint", required=True, metavar="J", help="the joint that moves")
     add(
-        "--by",
-        type=Number("--by", -MAX_NUMBER, MAX_NUMBER, "deg or mm"),
+        "--distance",
+        type=Number("--distance", -MAX_NUMBER, MAX_NUMBER, "deg or mm"),
         metavar="DEG",
         help="so far (mm for a prismatic joint), then end",
     )
@@ -95,13 +95,17 @@ def _parser() -> argparse.ArgumentParser:
         help=f"10; up to {MAX_SPEED:g}",
     )
     add(
-        "--range",
-        type=Number("--range", 0, MAX_NUMBER, "deg or mm"),
+        "--max-travel",
+        type=Number("--max-travel", 0, MAX_NUMBER, "deg or mm"),
         default=30.0,
         metavar="DEG",
         help="to each side of the start; 30",
     )
-    add("--reset", action="store_true", help="clear faults first: torque off after a typed yes")
+    add(
+        "--clear-faults",
+        action="store_true",
+        help="clear faults first: torque off after a typed yes",
+    )
     told = "position (default), or effort: the arm's law, which carries its weight"
     add("--interface", default="position", choices=("position", "effort"), help=told)
     return made
@@ -156,7 +160,7 @@ def _bounds(joint: Joint, start: float, speed: float, span: float, by: float | N
     lower, upper = max(joint.lower, start + ends[0]), min(joint.upper, start + ends[1])
     if by is not None and not joint.lower <= start + by <= joint.upper:
         raise ConfigError(
-            f"--by leads joint '{joint.name}' to {start + by:.4g} {joint.unit}:"
+            f"--distance leads joint '{joint.name}' to {start + by:.4g} {joint.unit}:"
             f" [{joint.lower:.4g}, {joint.upper:.4g}] is allowed"
         )
     return JogBounds(speed, lower, upper)

@@ -17,21 +17,21 @@ from arm_dynamics.core.requirements import to_install
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell has it."""
 COMMANDS = {
-    "advise": ("arm_dynamics.cli.stability", "find the largest stable time step of a loop"),
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate and jog a physical arm"),
-    "gains": (
-        "arm_dynamics.cli.gain_table",
-        "solve for the law lqr's gains over the configuration",
-    ),
+    "gain-table": ("arm_dynamics.cli.gain_table", "compute an LQR gain table"),
     "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
     "montecarlo": ("arm_dynamics.cli.montecarlo", "spread a motion over an arm's tolerances"),
     "plot": ("arm_dynamics.cli.plot", "draw a recording"),
-    "record": ("arm_dynamics.cli.record", "simulate an arm and write down all of it"),
+    "record": ("arm_dynamics.cli.record", "simulate an arm and record it"),
     "replay": ("arm_dynamics.cli.replay", "run the forward model over a recording"),
     "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),
+    "stability": (
+        "arm_dynamics.cli.stability",
+        "compute the largest stable time step of a control loop",
+    ),
     "tune": ("arm_dynamics.cli.tune", "search controller gains"),
 }
 

@@ -38,7 +38,7 @@ from arm_dynamics.cli.arm_options import (
     controller_of_kernels,
     loaded,
     path_argument,
-    read_pose,
+    read_configuration,
 )
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.core.errors import ConfigError
@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     arm, law = loaded(nominal, given), controller_of(nominal, given, KERNELS)
     spread, motion = _spread(arm, given), _motion(arm, given)
     place, began = (
-        results_folder.prepare_results_folder(given.out or OUT / Path(given.arm).stem),
+        results_folder.prepare_results_folder(given.output or OUT / Path(given.arm).stem),
         time.monotonic(),
     )
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
@@ -98,29 +98,29 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--seed", type=seed("--seed"), default=0, metavar="N", help="of the tolerances (0)")
     add(
-        "--spread",
+        "--tolerance-file",
         type=path_argument,
         metavar="FILE",
-        help="YAML: names and shares; default: everything",
+        help="YAML: names and fractions; default: everything",
     )
     add(
         "--tolerance",
         type=Number("--tolerance", 0, 1),
-        metavar="SHARE",
+        metavar="FRACTION",
         help="of everything, either way (0.1)",
     )
-    add("--distribution", metavar="NAME", help="normal (σ = share / 3, cut off) or uniform")
+    add("--distribution", metavar="NAME", help="normal (σ = fraction / 3, cut off) or uniform")
     add(
-        "--step",
-        type=Number("--step", 0, MAX_NUMBER, "rad or m"),
+        "--step-size",
+        type=Number("--step-size", 0, MAX_NUMBER, "rad or m"),
         default=0.2,
         metavar="RAD",
         help="of every joint's reference (0.2)",
     )
     add("--target", metavar="Q1,Q2", help="pose to go to instead of a step")
     add(
-        "--band",
-        type=Number("--band", 1e-12, MAX_NUMBER, "rad or m"),
+        "--settling-tolerance",
+        type=Number("--settling-tolerance", 1e-12, MAX_NUMBER, "rad or m"),
         default=5e-3,
         metavar="RAD",
         help="error that is settled (0.005)",
@@ -128,26 +128,32 @@ def _parser() -> argparse.ArgumentParser:
     add("--duration", type=seconds("--duration"), default=1.0, metavar="S", help="of a run (1)")
     add("--period", type=seconds("--period"), default=2e-3, metavar="S", help="of control (2e-3)")
     add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
-    add("--out", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    add("--output", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
     return made
 
 
 def _spread(arm: ArmModel, given: argparse.Namespace) -> ToleranceMap:
-    if given.spread is None:
+    if given.tolerance_file is None:
         share = 0.1 if given.tolerance is None else given.tolerance
         return data_sheet_tolerances(arm, Tolerance(share, given.distribution or "normal"))
     if given.tolerance is not None or given.distribution is not None:
-        raise ConfigError("--spread says it all: leave out --tolerance and --distribution")
-    return read_tolerances(given.spread, arm)
+        raise ConfigError(
+            "--tolerance-file sets all tolerances: leave out --tolerance and --distribution"
+        )
+    return read_tolerances(given.tolerance_file, arm)
 
 
 def _motion(arm: ArmModel, given: argparse.Namespace) -> StepMotion:
     if given.target is None:
-        start, target = step_from(arm, given.step)
+        start, target = step_from(arm, given.step_size)
     else:
-        start, target = arm.configuration("initial"), read_pose(arm, "--target", given.target)
+        start, target = (
+            arm.configuration("initial"),
+            read_configuration(arm, "--target", given.target),
+        )
     return StepMotion(
-        start, target, given.duration, given.dt, given.period, given.band, given.interface
+        start, target, given.duration, given.dt, given.period, given.settling_tolerance,
+        given.interface,
     )  # fmt: skip
 
 
@@ -197,7 +203,7 @@ def _plain(unit: str) -> str:
 def _table(found: MonteCarlo) -> str:
     """One line a run: its number, the largest of all joints of each quantity, step of loss."""
     names = list(found.values)
-    head = ",".join(["run", *(f"{n} [{QUANTITIES[n]}]" for n in names), "lost at step"])
+    head = ",".join(["run", *(f"{n} [{QUANTITIES[n]}]" for n in names), "diverged at step"])
     rows = zip(
         *(found.max_over_joints(n).tolist() for n in names), found.failed.tolist(), strict=True
     )

@@ -28,9 +28,9 @@ UNITS = {"effort": "N·m; N", "voltage": "V", "position": "rad; m", "velocity": 
 def run(arguments: Sequence[str]) -> int:
     """Draw the joints' curves over time into one PNG, PDF or SVG file."""
     given = _parser().parse_args(arguments)
-    file = given.out or given.folder.with_name(f"{given.folder.name}.png")
+    file = given.output or given.folder.with_name(f"{given.folder.name}.png")
     if file.exists():
-        raise ConfigError(f"{file}: exists already; name a new file with --out")
+        raise ConfigError(f"{file}: exists already; name a new file with --output")
     with waiting(f"reading {given.folder}"):
         recording = Recording.load(given.folder)
         names = given.joint or list(recording.joint_names)
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "joint to draw; repeat the option for each joint (default: all)"
     parser.add_argument("--joint", action="append", default=[], metavar="JOINT", help=text)
     text = "new .png, .pdf or .svg file (default: FOLDER.png)"
-    parser.add_argument("--out", type=path_argument, metavar="FILE", help=text)
+    parser.add_argument("--output", type=path_argument, metavar="FILE", help=text)
     return parser
 
 
@@ -73,7 +73,7 @@ def _draw(recording: Recording, names: Sequence[str], title: str, file: Path) ->
         with output_file(file) as place:
             figure.savefig(place)
     except ValueError as error:  # a format that matplotlib does not write
-        raise ConfigError(f"--out {file}: {error}") from error
+        raise ConfigError(f"--output {file}: {error}") from error
 
 
 def _curve(axes: Any, time: Vector, values: Vector, line: str, colour: str, name: str) -> None:

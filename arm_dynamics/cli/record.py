@@ -45,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
     print(
         f"{recorder.periods * simulation.period:.3f} s of {simulation.arm.name} in {given.folder}:"
         f" {recorder.periods} periods of {simulation.steps} steps of {simulation.dt:g} s"
-        f" ({given.method}){', stopped early' if stopped() else ''}"
+        f" ({given.integrator}){', stopped early' if stopped() else ''}"
     )
     return 0
 
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         help="of control; default: 2e-3",
     )
     methods = sorted(INTEGRATORS)
-    add("--method", default="semi_implicit_euler", choices=methods, help="of integration")
+    add("--integrator", default="semi_implicit_euler", choices=methods, help="of integration")
     return parser
 
 
@@ -82,7 +82,7 @@ def _build(given: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
         loaded(arm, given),
         dt=given.dt,
         period=given.period,
-        integrator=given.method,
+        integrator=given.integrator,
         nominal=arm,
     )
     return simulation, ControlLoop(SimulationDriver(arm, simulation), controller_of(arm, given))

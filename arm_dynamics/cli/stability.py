@@ -53,12 +53,12 @@ def advice_table(given: argparse.Namespace, advices: Sequence[StabilityReport]) 
     """One row a method."""
     first = advices[0]
     title = (
-        f"{given.arm}, gains: {given.gains or 'its own'}, pose: {given.pose};"
+        f"{given.arm}, gains: {given.gains or 'its own'}, pose: {given.configuration};"
         f" dt {1e3 * first.dt:g} ms, T {1e3 * first.period:g} ms"
     )
     table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
     table.caption = "stable below: time step dt, factor on all gains, control period T"
-    for heading in ("method", "dt, ms", "margin", "gains", "T, ms", "least damped mode"):
+    for heading in ("integrator", "dt, ms", "margin", "gains", "T, ms", "least damped mode"):
         table.add_column(heading, no_wrap=True)
     for advice in advices:
         table.add_row(*_row(advice))
@@ -144,16 +144,16 @@ def run(arguments: Sequence[str]) -> int:
     gains; below this control period, with time steps of at most dt; the mode that decays least.
     """
     given = _parser().parse_args(arguments)
-    methods = [given.method] if given.method else list(INTEGRATORS)
-    if given.method not in (None, *INTEGRATORS):
-        raise UnknownName("integrator", given.method, tuple(INTEGRATORS))
+    methods = [given.integrator] if given.integrator else list(INTEGRATORS)
+    if given.integrator not in (None, *INTEGRATORS):
+        raise UnknownName("integrator", given.integrator, tuple(INTEGRATORS))
     arm, published = build_arm(given), given.gains == PUBLISHED
     controller = None if published else controller_of(arm, given, linear_controllers())
     with waiting(f"computing the margins of {arm.name}"):
         loop = _published(arm, given) if controller is None else _controlled(arm, controller, given)
         advices = {method: analyze_stability(loop, method) for method in methods}
     Console().print(advice_table(given, tuple(advices.values())))
-    chosen = given.method or (PUBLISHED_INTEGRATOR if published else "semi_implicit_euler")
+    chosen = given.integrator or (PUBLISHED_INTEGRATOR if published else "semi_implicit_euler")
     print(stability_sentence(advices[chosen]))
     if controller is not None:
         period = advices[chosen].period
@@ -161,17 +161,17 @@ def run(arguments: Sequence[str]) -> int:
             controller, loaded(arm, given), period, arm.configuration("initial")
         )
         print(delay_text(periods, oscillation, period))
-    if published and (chosen, loop.dt, given.pose) == AS_PUBLISHED:
+    if published and (chosen, loop.dt, given.configuration) == AS_PUBLISHED:
         print(unmodeled_effects(published_stability_limit()))
     return 0 if advices[chosen].stable else 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="arm-dynamics advise", description=__doc__)
+    parser = argparse.ArgumentParser(prog="arm-dynamics stability", description=__doc__)
     add_arm(parser)
     file = f"parameter file with gains, or '{PUBLISHED}' (five_dof)"
     add_options(parser, controllers=linear_controllers, dt=None, gains=file)
-    parser.add_argument("--method", metavar="NAME", help=f"one of {', '.join(INTEGRATORS)}")
+    parser.add_argument("--integrator", metavar="NAME", help=f"one of {', '.join(INTEGRATORS)}")
     parser.add_argument(
         "--period", type=seconds("--period"), metavar="S", help=f"of control ({PERIOD:g} s)"
     )

@@ -1,9 +1,4 @@
-"""One line of the terminal that is written over and over.
-
-Progress where no live display is: a line now and then, as in a log file.
-
-A sign of life during work that shows none of its own.
-"""
+"""Progress on a terminal: a status line, lines for log files, and a timer for silent work."""
 
 from __future__ import annotations
 
@@ -56,7 +51,9 @@ class StatusLine:
 
 
 EVERY = 10.0
-"""Seconds between two lines."""
+"""Period of progress lines in a log file [s]."""
+SILENCE = 2.0
+"""Time before the first line of ``waiting`` [s]."""
 
 
 class ProgressLines:
@@ -71,10 +68,6 @@ class ProgressLines:
             return
         self._next = time.monotonic() + EVERY
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
-
-
-SILENCE, WAITING_EVERY = 2.0, 10.0
-"""Time [s] before the first line, and between two lines of a log file."""
 
 
 @contextmanager
@@ -97,7 +90,7 @@ def waiting(text: str) -> Iterator[None]:
         while True:
             line = f"{text} ({time.monotonic() - began:.0f} s)"
             console.print(line, soft_wrap=True, markup=False, highlight=False)
-            if ended.wait(WAITING_EVERY):
+            if ended.wait(EVERY):
                 return
 
     thread = threading.Thread(target=tell, name="waiting", daemon=True)

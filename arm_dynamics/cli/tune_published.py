@@ -41,10 +41,10 @@ def run(arguments: Sequence[str]) -> int:
     found = _searched()
     Console().print(_table(found))
     print(f"{found.p.evaluated + found.i.evaluated} gains evaluated in {found.seconds:.2f} s")
-    if given.out:
-        with output_file(given.out) as file:
+    if given.output:
+        with output_file(given.output) as file:
             file.write_text(published_file(published_arm(), found.gains), encoding="utf-8")
-        print(f"gains in {given.out}")
+        print(f"gains in {given.output}")
     return 0
 
 
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("arm", metavar="ARM", help="five_dof")
     parser.add_argument("--compatibility", metavar="NAME", required=True, help="dynamechs")
     parser.add_argument(
-        "--out", type=path_argument, metavar="FILE", help="parameter file to be written"
+        "--output", type=path_argument, metavar="FILE", help="parameter file to be written"
     )
     return parser
 

@@ -51,8 +51,8 @@ SAVE_EVERY = 2.0
 def run(arguments: Sequence[str]) -> int:
     """Search, validate, write; 0 when the found gains hold every unseen case, else 1."""
     given = make_tune_parser().parse_args(arguments)
-    task, budget = _task(given), Budget(given.budget, given.seconds)
-    place = given.out or OUT / Path(given.arm).stem
+    task, budget = _task(given), Budget(given.max_evaluations, given.time_limit)
+    place = given.output or OUT / Path(given.arm).stem
     state = place / results_folder.STATE
     known = evaluation_log.load_log(state, task.settings) if given.resume else EvaluationLog()
     results_folder.prepare_results_folder(place)
@@ -70,8 +70,8 @@ def run(arguments: Sequence[str]) -> int:
 def _finish(given: argparse.Namespace, tuned: TuningResult, place: Path) -> int:
     """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
     print_result(tuned)
-    with Console(stderr=True).status(f"{given.validate} unseen cases"):
-        cases = validation_cases(tuned.task, given.validate)
+    with Console(stderr=True).status(f"{given.validation_cases} unseen cases"):
+        cases = validation_cases(tuned.task, given.validation_cases)
         held = compare_gains(tuned, cases) | published_results(cases)
     for name, one in held.items():
         print(f"{name}: {one.text}")
@@ -91,36 +91,36 @@ def make_tune_parser() -> argparse.ArgumentParser:
     made.epilog = "--compatibility dynamechs: the published search of five_dof; has its own --help"
     add = made.add_argument
     add_arm(made)
-    only = ("lock", "pose", "gains", "controller")
+    only = ("lock", "configuration", "gains", "controller")
     add_options(
         made, only, controllers=tuned_controllers, gains="gains to start from", usual=KERNELS[0]
     )
-    add("--search", metavar="NAMES", help=f"gains to search (those of {', '.join(SEARCHED)})")
+    add("--gain-names", metavar="NAMES", help=f"gains to search (those of {', '.join(SEARCHED)})")
     add(
-        "--budget",
-        type=Number("--budget", 1, 1e9, whole=True),
+        "--max-evaluations",
+        type=Number("--max-evaluations", 1, 1e9, whole=True),
         default=BUDGET,
         metavar="N",
         help=f"gains to be tried ({BUDGET})",
     )
     add(
-        "--seconds",
-        type=Number("--seconds", 0, MAX_TIME, "s"),
+        "--time-limit",
+        type=Number("--time-limit", 0, MAX_TIME, "s"),
         default=inf,
         metavar="S",
         help="end the search after these",
     )
     add("--seed", type=seed("--seed"), default=0, metavar="N", help="of cases and search (0)")
     add(
-        "--cases",
-        type=Number("--cases", 1, 1e5, whole=True),
+        "--training-cases",
+        type=Number("--training-cases", 1, 1e5, whole=True),
         default=32,
         metavar="N",
         help="training cases (32)",
     )
     add(
-        "--validate",
-        type=Number("--validate", 1, 1e6, whole=True),
+        "--validation-cases",
+        type=Number("--validation-cases", 1, 1e6, whole=True),
         default=200,
         metavar="N",
         help="unseen cases (200)",
@@ -133,15 +133,15 @@ def make_tune_parser() -> argparse.ArgumentParser:
         help=f"up to ({c.payload:g})",
     )
     add(
-        "--error",
-        type=Number("--error", 0, 0.99),
+        "--model-error",
+        type=Number("--model-error", 0, 0.99),
         default=c.model_error,
-        metavar="SHARE",
+        metavar="FRACTION",
         help=f"of model ({c.model_error:g})",
     )
     add(
-        "--step",
-        type=Number("--step", 0, MAX_NUMBER, "rad or m"),
+        "--step-size",
+        type=Number("--step-size", 0, MAX_NUMBER, "rad or m"),
         default=c.step_size,
         metavar="RAD",
         help=f"of reference ({c.step_size:g})",
@@ -164,7 +164,7 @@ def make_tune_parser() -> argparse.ArgumentParser:
     add("--interface", default=c.interface, metavar="NAME", help="effort (default) or voltage")
     late = argparse.BooleanOptionalAction
     add("--delay", action=late, default=c.delay, help="commands act one period late (yes)")
-    add("--out", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
+    add("--output", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
     add("--resume", action="store_true", help="go on with the search in the folder")
     return made
 
@@ -174,23 +174,23 @@ def _task(given: argparse.Namespace) -> TuningTask:
     given.controller = controller_of_kernels(arm, given)
     require_accepted(arm, given.controller, tuned_controllers())
     conditions = CaseDistribution(
-        given.payload, given.error, given.step, _numbers(given.dt), given.period, given.duration,
-        interface=given.interface, delay=given.delay,
+        given.payload, given.model_error, given.step_size, _numbers(given.dt), given.period,
+        given.duration, interface=given.interface, delay=given.delay,
     )  # fmt: skip
     law = build_controller(arm, given.controller, given.gains, period=None)
-    if given.search is None:
+    if given.gain_names is None:
         names = tuple(p.name for p in law.parameters if p.name in SEARCHED)
     else:
-        names = tuple(name for name in given.search.split(",") if name)
+        names = tuple(name for name in given.gain_names.split(",") if name)
     if not names:
         own = ", ".join(p.name for p in law.parameters) or "none"
         raise ConfigError(
-            f"--search {given.search or ''}: no gain of {given.controller}; expected names of its"
-            f" gains with commas between them: {own}"
+            f"--gain-names {given.gain_names or ''}: no gain of {given.controller}; expected names"
+            f" of its gains with commas between them: {own}"
         )
-    cases, shortest = max(given.cases, given.validate), min(conditions.dts)
+    cases, shortest = max(given.training_cases, given.validation_cases), min(conditions.dts)
     check_steps("cases times --duration / --dt", cases * given.duration / shortest)
-    return TuningTask(arm, law, names, conditions, cases=given.cases, seed=given.seed)
+    return TuningTask(arm, law, names, conditions, cases=given.training_cases, seed=given.seed)
 
 
 def _arm_name(given: str) -> str:

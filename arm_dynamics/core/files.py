@@ -66,8 +66,8 @@ def prepare_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"folder {folder} cannot be made: {error.strerror}; name another one with --out"
+            f"folder {folder} cannot be made: {error.strerror}; name another one with --output"
         ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"folder {folder} is not writable; name another one with --out")
+        raise ConfigError(f"folder {folder} is not writable; name another one with --output")
     return folder

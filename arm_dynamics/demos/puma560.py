@@ -1,6 +1,6 @@
 """Puma 560 on a page: sliders command six servos of limited speed; their limits are editable.
 
-``arm-dynamics demo puma560 [--port N] [--duration S] [--tour] [--out FOLDER]``. Source: the
+``arm-dynamics demo puma560 [--port N] [--duration S] [--auto] [--output FOLDER]``. Source: the
 MCA2 tutorial's simulation of a Puma 560, whose joints run from 0 to 2 pi whatever the limits of
 the arm.
 """
@@ -47,18 +47,18 @@ PERIOD = 1 / 60
 def run(arguments: Sequence[str]) -> int:
     """Show the page until Ctrl-C or the end of --duration, then a figure of it; 0 either way."""
     options = _parser().parse_args(arguments)
-    prepare_folder(options.out)  # what cannot be written is known before anything is shown
+    prepare_folder(options.output)  # what cannot be written is known before anything is shown
     servos, session = Servos(servo_arm()), Session()
     try:
         with open_page(servos, options.port) as page:
             print(f"the sliders are at {page.url} (Ctrl-C ends)", flush=True)
-            tour = SliderScript(page.set_target) if options.tour or options.duration < inf else None
+            tour = SliderScript(page.set_target) if options.auto or options.duration < inf else None
             play(servos, lambda s: _each(page, servos, session, tour, s), options.duration)
     except KeyboardInterrupt:
         print("stopped", flush=True)
     if session.states:
         print_results(
-            write_figures(session_show(ARM, servos.arm, session), options.out), options.out
+            write_figures(session_show(ARM, servos.arm, session), options.output), options.output
         )
     return 0
 
@@ -163,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--duration", type=seconds("--duration"), default=inf, help="[s]; default: Ctrl-C"
     )
-    parser.add_argument("--tour", action="store_true", help="move the sliders; --duration does too")
+    parser.add_argument("--auto", action="store_true", help="move the sliders; --duration does too")
     default = registry.OUT / ARM
-    parser.add_argument("--out", type=Path, metavar="FOLDER", default=default, help=f"{default}")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", default=default, help=f"{default}")
     return parser

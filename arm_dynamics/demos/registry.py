@@ -20,7 +20,7 @@ EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "v
 class Demo:
     """A module and what it shows.
 
-    Every module has ``show() -> DemoResult``; one with a live page also has ``run(arguments) -> int``,
+    Every module has ``show() -> DemoResult``; one with a live page has ``run(arguments) -> int``,
     which gets the rest of the command line, ends with the page and leaves figures of it.
     """
 

@@ -184,7 +184,7 @@ class HardwareParameters:
         declare_live(node, "baud", 0, "rate of the port [1/s]; 0: the URDF's")
         declare_live(
             node,
-            "settings",
+            "driver_settings",
             "",
             "settings of the driver, in addition to the URDF's: 'name=value ...'",
         )

@@ -172,7 +172,7 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
 def _model(options: argparse.Namespace) -> list[str]:
     """Return locked joints, initial configuration and payload as ROS arguments."""
     words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
-    if options.pose != "initial":
+    if options.configuration != "initial":
         start = build_arm(options).configuration("initial").tolist()
         words += ["-p", f"simulator:initial_positions:={start}"]
     if options.payload:

@@ -138,13 +138,13 @@ def test_the_controllers_file_for_moveit_is_that_of_the_arm():
 
 
 INVALID = {
-    "no points": (goal(), Result.INVALID_GOAL, ["no waypoints"]),
-    "sizes": (goal((1, AWAY[:3])), Result.INVALID_GOAL, ["3 positions for 5 joints"]),
+    "no points": (goal(), Result.INVALID_GOAL, ["number of waypoints = 0"]),
+    "sizes": (goal((1, AWAY[:3])), Result.INVALID_GOAL, ["3 positions; expected 5"]),
     "times": (goal((1, AWAY), (1, INITIAL)), Result.INVALID_GOAL, ["strictly increasing"]),
     "nan": (goal((1, [0, float("nan"), 0, 0, 0])), Result.INVALID_GOAL, ["R2", "nan"]),
     "moving end": (goal((1, AWAY, REST + 0.1)), Result.INVALID_GOAL, ["R1", "0.1 rad/s"]),
     "position": (goal((9, [0, -1.1, 0.9, 0, 0], REST)), Result.INVALID_GOAL,
-        ["'R3'", "position 0.9 rad at", "0.6"]),
+        ["'R3'", "position = 0.9 rad at", "0.6"]),
     "velocity": (goal((0.2, AWAY, REST)), Result.INVALID_GOAL, ["velocity", "at", "limit 1.2"]),
     "tolerance": (goal((1, AWAY), path={"R2": -3.0}), Result.INVALID_GOAL, ["R2", "path", "-3"]),
     "unknown joint": (goal((1, AWAY), names=[*JOINTS[:4], "R9"]), Result.INVALID_JOINTS, ["R9"]),

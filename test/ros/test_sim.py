@@ -341,7 +341,7 @@ def test_an_arm_with_a_gripper_is_simulated_as_the_options_say(ros, tmp_path):
     file.write_text(arm.urdf.replace("</robot>", GRIPPER.format(tool=arm.tool_frame)))
     gains = str(parameter_file("five_dof"))
     process, _ = running(
-        ros, str(file), "--gains", gains, "--pose=0.1,-0.4,0.3,-0.2", "--payload", "0.2",
+        ros, str(file), "--gains", gains, "--configuration=0.1,-0.4,0.3,-0.2", "--payload", "0.2",
         "--payload-modeled", "--dt", "2e-4", "--duration", "4",
         *(w for j in ("finger_joint", "mimic_joint", "R5") for w in ("--lock", j)),
     )  # fmt: skip

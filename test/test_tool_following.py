@@ -192,11 +192,11 @@ def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
     most = np.minimum(v, loop.arm.velocity_limit)
     np.testing.assert_array_equal(law.clik.v, most)
     hold = to_task_reference(loop.arm, Reference.hold(q))
-    np.testing.assert_allclose(law.within_reach(hold, 0.0).v, most)
+    np.testing.assert_allclose(law.reachable_reference(hold, 0.0).v, most)
     slowest = law.controller_gains["acceleration"]
     for _ in range(3000):
         before = law.clik.v
-        law.within_reach(hold, PERIOD)
+        law.reachable_reference(hold, PERIOD)
         assert np.abs(law.clik.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
     np.testing.assert_allclose(law.clik.v, 0, atol=1e-3)
     assert np.linalg.norm(tool_position(loop.arm, law.clik.q) - hold.position) < 1e-4

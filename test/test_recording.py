@@ -49,7 +49,7 @@ def drive(sim, periods, interface="effort", seed=3):
     motors = sim.arm.actuators
     limit = np.array([min(10.0, a.command_limit(a.resolve_interface(interface))) for a in motors])
     for share in np.random.default_rng(seed).uniform(-1, 1, (periods, sim.arm.nv)):
-        sim.offer(Command.checked(interface, share * limit, sim.arm.nv, sim.state.time))
+        sim.submit(Command.checked(interface, share * limit, sim.arm.nv, sim.state.time))
         sim.advance()
 
 
@@ -342,7 +342,7 @@ def test_a_damaged_file_is_said_to_be(recording, share):
 
 
 def test_what_is_whole_of_a_recording_cut_off_can_be_replayed(tmp_path, monkeypatch):
-    monkeypatch.setattr(bag, "AT_RISK", 10)
+    monkeypatch.setattr(bag, "FLUSH_COUNT", 10)
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag"):
         drive(sim, 60)

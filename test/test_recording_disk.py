@@ -32,10 +32,10 @@ MESSAGE = 200
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Short pieces, a short queue, quick tries."""
-    monkeypatch.setattr(bag, "AT_RISK", 20)
-    monkeypatch.setattr(queued_bag, "LIMIT", 100_000)
-    monkeypatch.setattr(queued_bag, "RETRY", 0.01)
-    monkeypatch.setattr(queued_bag, "CLOSING", 10.0)
+    monkeypatch.setattr(bag, "FLUSH_COUNT", 20)
+    monkeypatch.setattr(queued_bag, "QUEUE_CAPACITY", 100_000)
+    monkeypatch.setattr(queued_bag, "RETRY_PERIOD", 0.01)
+    monkeypatch.setattr(queued_bag, "CLOSE_TIMEOUT", 10.0)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def test_a_recording_closed_on_a_full_disk_is_read_as_far_as_it_goes(tmp_path, c
 
 
 def test_a_disk_that_does_not_answer_costs_neither_time_nor_memory(tmp_path, blocked, monkeypatch):
-    monkeypatch.setattr(queued_bag, "CLOSING", 0.2)
+    monkeypatch.setattr(queued_bag, "CLOSE_TIMEOUT", 0.2)
     sim, recorder = recorded(tmp_path / "bag")
     drive(sim, 200)
     assert recorder.queue.dropped > 0  # the queue is full by now
@@ -212,7 +212,7 @@ def test_the_log_of_a_physical_arm_has_its_gap_too(tmp_path, interface):
 
 
 def test_drops_are_told_again_while_they_last(tmp_path, blocked, monkeypatch):
-    monkeypatch.setattr(queued_bag, "REPEAT", 0.0)
+    monkeypatch.setattr(queued_bag, "REPORT_PERIOD", 0.0)
     sim, recorder = recorded(tmp_path / "bag")
     drive(sim, 200)
     blocked.set()

@@ -12,7 +12,7 @@ from arm_dynamics.core import code_cache, compiled_math
 from arm_dynamics.core.code_cache import UntrustedFolder, require_private
 
 pytest.importorskip("numba")
-store = pytest.importorskip("arm_dynamics.batch.rollout.kernel_cache")
+store = pytest.importorskip("arm_dynamics.batch.kernels.kernel_cache")
 ROOT = Path(__file__).resolve().parent.parent
 LAW = """\
 import sys

@@ -231,7 +231,7 @@ def test_the_linear_law_is_the_derivative_of_the_controller(name):
 def test_a_period_of_many_steps_is_one_step_after_the_other(steps):
     loop = configured()
     phi, gamma = discrete_map(loop.linear, "rk4", 1e-4)
-    law, x = loop.laws(2e-3), np.arange(1.0, 11.0)
+    law, x = loop.controllers(2e-3), np.arange(1.0, 11.0)
     pushed = gamma @ (law.J + law.K) @ x
     y = x
     for _ in range(steps):
@@ -484,5 +484,5 @@ def test_bad_input_is_one_line(arguments, message, capsys):
 
 def test_arms_of_servos_have_nothing_to_linearize():
     arm = load_arm("five_dof").with_actuator("rate_limited")
-    with pytest.raises(InvalidValue, match=r"joint 'R1' .* prescribes motion"):
+    with pytest.raises(InvalidValue, match=r"joint 'R1': .* prescribes motion"):
         find_equilibrium(arm, arm.configuration("initial"), "position")

@@ -17,10 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LAW = """\
 import sys
 from pathlib import Path
-from arm_dynamics import scalar
+from arm_dynamics.core import code_cache
 sys.path.insert(0, str(Path(sys.argv[1])))
 import law
-print(law.twice(1.5), scalar.cache_folder(), len(law.twice.stats.cache_hits))
+print(law.twice(1.5), code_cache.cache_folder(), len(law.twice.stats.cache_hits))
 """
 TWICE = """\
 from arm_dynamics.core.compiled_math import NUMBER, compiled_for
@@ -127,7 +127,7 @@ def test_a_kernel_that_others_could_have_written_is_made_again(tmp_path, monkeyp
 
     def once():
         store._LOADED.clear()
-        made = store.module("test", lambda: KERNEL, lambda made: made.f(1.0))
+        made = store.cached_module("test", lambda: KERNEL, lambda made: made.f(1.0))
         assert made.f(1.0) == 2.0
         return Path(made.__file__), len(made.f.stats.cache_hits)
 

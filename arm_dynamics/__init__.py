@@ -11,22 +11,34 @@ from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from arm_dynamics.control.control_loop import ControlLoop
-    from arm_dynamics.core.errors import ArmDynamicsError
-    from arm_dynamics.core.state import Command
+    from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
+    from arm_dynamics.core.parameters import Parameter
+    from arm_dynamics.core.state import Command, Reference, State
     from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
         inverse_kinematics,
         nearest_reachable,
     )
+    from arm_dynamics.hardware.simulation_driver import SimulationDriver
     from arm_dynamics.model.arm_model import ArmModel
     from arm_dynamics.model.load import load_arm
     from arm_dynamics.simulation.forward_model import forward_model, pack_state, unpack_state
     from arm_dynamics.simulation.linearization import linearize
+    from arm_dynamics.simulation.plant import Plant
+    from arm_dynamics.simulation.simulation import Simulation
 
 _MODULES = {
     "ArmDynamicsError": ".core.errors",
     "ArmModel": ".model.arm_model",
     "Command": ".core.state",
     "ControlLoop": ".control.control_loop",
+    "DriverFault": ".core.errors",
+    "InvalidValue": ".core.errors",
+    "Parameter": ".core.parameters",
+    "Plant": ".simulation.plant",
+    "Reference": ".core.state",
+    "Simulation": ".simulation.simulation",
+    "SimulationDriver": ".hardware.simulation_driver",
+    "State": ".core.state",
     "forward_model": ".simulation.forward_model",
     "inverse_kinematics": ".dynamics.kinematics.inverse_kinematics",
     "linearize": ".simulation.linearization",
@@ -41,6 +53,14 @@ __all__ = [
     "ArmModel",
     "Command",
     "ControlLoop",
+    "DriverFault",
+    "InvalidValue",
+    "Parameter",
+    "Plant",
+    "Reference",
+    "Simulation",
+    "SimulationDriver",
+    "State",
     "forward_model",
     "inverse_kinematics",
     "linearize",

@@ -135,7 +135,7 @@ def test_without_tolerance_all_runs_are_one():
     for values in exact.values.values():
         assert np.array_equal(values, np.broadcast_to(values[0], values.shape))
     assert exact.percentiles("overshoot") == pytest.approx(
-        np.full(6, exact.largest("overshoot")[0])
+        np.full(6, exact.max_over_joints("overshoot")[0])
     )
 
 

@@ -111,7 +111,7 @@ def test_a_command_that_is_sent_again_after_its_limits_changed(tmp_path):
     with Recorder(sim, tmp_path / "bag"):
         send(3.0)
         send(3.0)
-        sim.set_arm(sim.arm.with_motor("J1", maximum=2.5))
+        sim.set_arm(sim.arm.with_motor("J1", max_position=2.5))
         sim.advance()
         assert sim.state.q[0] == 3.0
         send(3.0)
@@ -322,7 +322,7 @@ def test_folders_that_are_no_recordings(tmp_path):
     for name, said in (
         ("nowhere", "nowhere = missing"),
         ("empty", "contents = no recording"),
-        ("file", "file: "),
+        ("file", "file is damaged: "),
         ("garbage", "is damaged"),
     ):
         with pytest.raises(RecordingError, match=said):
@@ -369,7 +369,7 @@ def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
         drive(sim, 5)
         sim.set_arm(other)
         drive(sim, 5)
-    assert "links are no longer those of its URDF" in recorder.fault
+    assert "links = changed" in recorder.fault
     assert sim.watch.events.counts["recording_failed"] == 1
     assert sim.state.time == pytest.approx(0.01)
     report = replay(tmp_path / "bag")
@@ -401,7 +401,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeyp
     assert sim.state.time == pytest.approx(0.01)
     with Recorder(sim, tmp_path / "other") as recorder:
         monkeypatch.setattr(recorder._bag, "close", lambda: (_ for _ in ()).throw(full))
-    assert "is not finished: [Errno 28] No space left" in recorder.fault
+    assert "No space left" in recorder.fault
 
 
 @pytest.mark.parametrize(

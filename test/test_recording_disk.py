@@ -157,7 +157,7 @@ def test_a_disk_that_does_not_answer_costs_neither_time_nor_memory(tmp_path, blo
     assert sim.state.time == pytest.approx(2.7)
     recorder.close()
     assert sim.watch.events.counts["recording_failed"] == 1
-    assert "does not answer within 0.2 s" in recorder.queue.fault
+    assert "does not respond within 0.2 s" in recorder.queue.fault
     assert recorder.queue._thread.daemon  # the process ends without it
 
 

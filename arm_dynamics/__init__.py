@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
-    from arm_dynamics.control.config import build_controller
     from arm_dynamics.control.control_loop import ControlLoop
-    from arm_dynamics.control.controllers.controller import Controller
-    from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue, Unreachable
+    from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
     from arm_dynamics.core.parameters import Parameter
     from arm_dynamics.core.state import Command, Reference, State
     from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
         inverse_kinematics,
         nearest_reachable,
     )
-    from arm_dynamics.hardware.driver import Driver
     from arm_dynamics.hardware.simulation_driver import SimulationDriver
     from arm_dynamics.model.arm_model import ArmModel
     from arm_dynamics.model.load import load_arm
@@ -35,8 +31,6 @@ _MODULES = {
     "ArmModel": ".model.arm_model",
     "Command": ".core.state",
     "ControlLoop": ".control.control_loop",
-    "Controller": ".control.controllers.controller",
-    "Driver": ".hardware.driver",
     "DriverFault": ".core.errors",
     "InvalidValue": ".core.errors",
     "Parameter": ".core.parameters",
@@ -45,15 +39,12 @@ _MODULES = {
     "Simulation": ".simulation.simulation",
     "SimulationDriver": ".hardware.simulation_driver",
     "State": ".core.state",
-    "Unreachable": ".core.errors",
-    "build_controller": ".control.config",
     "forward_model": ".simulation.forward_model",
     "inverse_kinematics": ".dynamics.kinematics.inverse_kinematics",
     "linearize": ".simulation.linearization",
     "load_arm": ".model.load",
     "nearest_reachable": ".dynamics.kinematics.inverse_kinematics",
     "pack_state": ".simulation.forward_model",
-    "simulate_closed_loop": ".control.closed_loop_simulation",
     "unpack_state": ".simulation.forward_model",
 }
 
@@ -62,8 +53,6 @@ __all__ = [
     "ArmModel",
     "Command",
     "ControlLoop",
-    "Controller",
-    "Driver",
     "DriverFault",
     "InvalidValue",
     "Parameter",
@@ -72,15 +61,12 @@ __all__ = [
     "Simulation",
     "SimulationDriver",
     "State",
-    "Unreachable",
-    "build_controller",
     "forward_model",
     "inverse_kinematics",
     "linearize",
     "load_arm",
     "nearest_reachable",
     "pack_state",
-    "simulate_closed_loop",
     "unpack_state",
 ]
 

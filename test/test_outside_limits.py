@@ -94,10 +94,11 @@ def test_what_is_gained_is_not_lost_again(sign):
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("limit_recovery_margin", [0.0, 0.2])
-def test_no_further_outside_than_take_up_is_led_back(sign, take_up):
-    """The limit that trips is at most take_up beyond the joint's own, on either side."""
-    judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=take_up))
-    rest, end = np.zeros(3), UPPER + take_up + 0.01
+def test_recovery_from_beyond_the_margin_trips(sign, limit_recovery_margin):
+    """The limit that trips is at most the margin beyond the joint's own, on either side."""
+    margin = limit_recovery_margin
+    judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=margin))
+    rest, end = np.zeros(3), UPPER + margin + 0.01
     tripped = ["position_limit"]
     for q, kinds in ((end - 1e-6, []), (end + 1e-6, tripped), (end + 9.0, tripped)):
         reading = sign * np.array([0.3, q, 0.0])

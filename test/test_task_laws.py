@@ -107,7 +107,7 @@ def test_out_of_reach_it_comes_to_rest_at_the_nearest_point(name):
         fastest = max(fastest, np.abs(virtual.v - before).max() / DT)
     reached = ToolKinematics(arm).motion(virtual.q, virtual.v).position
     assert np.abs(virtual.v).max() < 2e-2
-    assert fastest <= law["acceleration"] * (1 + 1e-9)
+    assert fastest <= law["max_joint_acceleration"] * (1 + 1e-9)
     if name != "puma560":  # which weighs its orientation too
         nearest = nearest_reachable(arm, far.position)
         missed = np.linalg.norm(reached - far.position)

@@ -259,7 +259,10 @@ def test_view_only_has_nothing_to_move_the_arm_with(page):
 def test_the_emergency_stop_of_a_page_is_a_red_button_that_calls_back():
     """The one thing on an otherwise view-only page that does something to the arm."""
     pressed = []
-    with start(on_emergency_stop=lambda: pressed.append("stop")) as page, Client(page.url) as client:
+    with (
+        start(on_emergency_stop=lambda: pressed.append("stop")) as page,
+        Client(page.url) as client,
+    ):
         button = client.press("EMERGENCY STOP")
         assert eventually(lambda: pressed == ["stop"])
     assert button["props"]["color"] == "red"

@@ -45,10 +45,6 @@ def main() -> None:
     sys.exit(run_composed(JointControllerNode))
 
 
-if __name__ == "__main__":
-    main()
-
-
 class PublishingDriver(Driver):
     """Forwards all calls to ``driver`` and publishes each command on ``joint_commands``."""
 
@@ -74,3 +70,7 @@ class PublishingDriver(Driver):
     def controlled_stop(self) -> None:
         """Stop the arm with torque enabled."""
         self._driver.controlled_stop()
+
+
+if __name__ == "__main__":
+    main()

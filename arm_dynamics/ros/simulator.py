@@ -215,7 +215,7 @@ class SimulatorNode(Node):
         """Log once that the first command has moved the arm."""
         if not self._ready and self.simulation.watch.accepted:
             self._ready = True
-            self.get_logger().info(f"ready: arm '{self._arm.name}' accepts commands")
+            self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
 
     def _advanced(self, advance: Advance) -> bool:
         """Advance; return whether it succeeded. A diverged simulation pauses instead of ending."""

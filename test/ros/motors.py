@@ -10,7 +10,7 @@ from std_msgs.msg import Bool
 from .driven import Driven
 from .link import INTRODUCTION, ROOT
 
-ENTRY = "[arm_dynamics.hardware]\ntoy = toy_motors:ToyMotors\n"
+ENTRY = "[arm_dynamics.drivers]\ntoy = toy_motors:ToyMotors\n"
 WIRED = '<param name="actuator">ideal</param>'
 RATE = 200.0
 JOINTS = ("J1", "J2")

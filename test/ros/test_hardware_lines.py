@@ -148,7 +148,7 @@ def shared(line):
 def active(line, shared):
     """The arm with torque, under its controller, at its start; inactive again afterwards."""
     if line.life == "unconfigured":
-        assert line.request("configure"), shared.told("not configured")
+        assert line.ask("configure"), shared.told("not configured")
         line.start = line.q
     assert not any(line.torque)
     try:
@@ -156,7 +156,7 @@ def active(line, shared):
         line.moved_by_torque = max(line.arm.tell("state")["moved"])
         line.is_moved_to(line.start)
         yield line
-        line.request("deactivate")
+        line.ask("deactivate")
         assert not any(line.torque)
     finally:
         line.is_let_go()

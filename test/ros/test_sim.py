@@ -161,7 +161,7 @@ def test_a_child_that_dies_ends_the_run(ros):
     process, started = running(ros)
     os.kill(started["arm_dynamics.ros.joint_controller"], signal.SIGKILL)
     assert process.wait(30) != 0
-    assert "joint_controller ended by itself" in process.output
+    assert "joint_controller ended unexpectedly" in process.output
     assert not any(alive(pid) for pid in started.values())
 
 

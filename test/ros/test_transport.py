@@ -94,7 +94,7 @@ def test_nodes_in_the_range_localhost_meet_and_have_no_shared_memory(ros, enviro
     nodes = [ros.start("simulator"), ros.start("joint_controller", ROOT / "config/five_dof.yaml")]
     ros.diagnosis("joint_controller", lambda v: v["message"] == "running")
     assert states.raw, ros.told("no states")
-    assert "ready: arm 'five_dof' accepts commands" in nodes[0].output
+    assert "ready: 'five_dof' accepts commands" in nodes[0].output
     for node in nodes:
         mapped = Path(f"/proc/{node.pid}/maps").read_text()
         assert "librmw_fastrtps" in mapped

@@ -347,8 +347,8 @@ def parents_of_fixed(text):
 def require_as_written(arm, text):
     """Every number of the arm's joints and links is that of the file."""
     fused = parents_of_fixed(text)
-    for name, joint, child, words in texts_of(text):
-        if joint.getAttribute("type") == "fixed":
+    for name, element, child, words in texts_of(text):
+        if element.getAttribute("type") == "fixed":
             continue
         index, limit, origin = arm.index(name), child("limit"), child("origin")
         joint, placed = arm.joints[index], arm.model.jointPlacements[index + 1]

@@ -161,7 +161,7 @@ def break_in(line, what):
         ("overload", "fault: overload"),
         ("torque", "has torque already"),
         ("outside", "position 1.901 is outside [-1.69, 1.69] rad"),
-        ("model", "is sts3250, not sts3215"),
+        ("model", "model = sts3250, expected sts3215"),
     ],
 )
 def test_check_names_the_joint_and_what_is_wrong_with_it(arm_line, capsys, what, words):
@@ -190,7 +190,7 @@ def test_check_of_a_dead_line_says_so_once(lines, capsys):
     [
         (["scan", "--port", "/dev/null"], ConfigError, "--driver is missing"),
         (["scan", "--driver", "feetech"], ConfigError, "port is missing"),
-        (["scan", "--driver", "simulated"], ConfigError, "no motors; known with motors: .*feetech"),
+        (["scan", "--driver", "simulated"], ConfigError, "no motors; expected one of .*feetech"),
         (["scan", "--driver", "servos"], UnknownName, "unknown driver 'servos'.*dynamixel"),
         (["scan", "--driver", "feetech", "--set", "x"], ConfigError, "NAME=VALUE is expected"),
         (["check", "so101", "--port", "/dev/none"], DriverFault, "none.*serial ports of this"),
@@ -408,7 +408,7 @@ def test_a_fault_while_jogging_ends_it_with_torque_off(monkeypatch, arm_line):
 
     code, said = jogged(monkeypatch, arm_line, does)
     assert code == 1
-    assert "  joint 'wrist_roll': fault" in said
+    assert "  joint 'wrist_roll': motor_fault" in said
     assert "torque is off" in said
     assert arm_line.torques == 0
 
@@ -493,11 +493,11 @@ def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
 
     def trip(user):
         arm_line.motors.trip(5, "overheating")
-        user.wait("joint 'wrist_roll': fault")
+        user.wait("joint 'wrist_roll': motor_fault")
 
     code, said, _ = held_by(monkeypatch, arm_line, does=trip)
     assert code == 1
-    assert "joint 'wrist_roll': fault" in said
+    assert "joint 'wrist_roll': motor_fault" in said
     assert arm_line.torques == 0
 
 

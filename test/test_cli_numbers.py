@@ -80,7 +80,7 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
         ("record f --dt 0", "--dt = 0 s; expected"),
         ("record f --dt 1e-9 --period 1", "1e+09 steps of dt = 1e-09 s; expected at most 1e+06"),
         ("record f --dt 1e-9 --duration 1e6 --period 1e-6", "1e+15 time steps; expected at most"),
-        ("record f --dt 3e-4", "nearest allowed"),
+        ("record f --dt 3e-4", "such as 0.0021 s"),
         ("record f --duration 1e-6", "--duration"),
         ("montecarlo five_dof --runs 1000000 --duration 1e6", "time steps; expected at most"),
         ("montecarlo five_dof --dt 1e-9", "1e+13 time steps; expected at most 1e+11"),

@@ -250,7 +250,7 @@ def test_midpoint_meets_stops_whose_damping_sets_in_at_once():
 def test_midpoint_without_a_solution_names_step_and_joint():
     law = Law(lambda q, v: np.where(v > 0, -1e3, 1e3) * 1.0)
     q, v = np.array([0.0]), np.array([0.5])
-    with pytest.raises(InvalidValue, match=r"dt = 0.01 s at joint 'J1'"):
+    with pytest.raises(InvalidValue, match=r"at joint 'J1' with dt = 0.01 s"):
         find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
 
 

@@ -184,7 +184,7 @@ def test_gains_of_a_locked_joint_are_ignored_and_those_of_an_unknown_one_rejecte
     assert arm.locked == ("gripper",)
     file = tmp_path / "gains.yaml"
     file.write_text("joint_controller: {ros__parameters: {gains: {grip: {p: 1.0}}}}")
-    with pytest.raises(UnknownName, match="'grip'; known: elbow_flex, gripper"):
+    with pytest.raises(UnknownName, match="'grip'; known: controller, elbow_flex, gripper"):
         build_controller(arm, file=file)
 
 

@@ -175,19 +175,23 @@ def test_noise_is_the_same_for_a_seed_and_a_lane():
         ({"vary": {"gains.x": np.ones(LANES)}}, UnknownName, "gain 'x'; known: d, "),
         ({"vary": {"gains.p": -np.ones(LANES)}}, InvalidValue, "p = -1"),
         ({"controller": GravityCompensation(five_dof())}, UnknownName, "'GravityCompensation'"),
-        ({"period": 1.5e-4}, InvalidValue, "duration 0.2 s is no whole multiple of period"),
+        (
+            {"period": 1.5e-4},
+            InvalidValue,
+            "duration = 0.2 s; expected an integer multiple of the period",
+        ),
         (
             {"controller": lambda q, v, t: v[:1]},
             CommandRejected,
-            r"policy at tick 0: commands of shape \(1, 5\), \(6, 5\)",
+            r"policy, tick 0: commands: shape = \(1, 5\); expected .* \(6, 5\)",
         ),
-        ({"late": 2.0}, InvalidValue, "late = 2.0: must be at most 1"),
-        ({"reference": np.zeros(4)}, InvalidValue, r"reference: shape \(4,\)"),
+        ({"residual_fraction": 2.0}, InvalidValue, "= 2.0: must be at most 1"),
+        ({"reference": np.zeros(4)}, InvalidValue, r"reference: shape = \(4,\); expected"),
         ({"interface": "speed"}, UnknownName, "'R1' 'speed'"),
         (
             {"controller": ALONG, "reference": np.ones(10)},
             InvalidValue,
-            "ff_acceleration_scale = 1 with a moving reference",
+            "ff_acceleration_scale = 1; expected 0 with a moving reference",
         ),
     ],
 )

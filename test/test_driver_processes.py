@@ -141,7 +141,7 @@ def test_an_arm_that_is_wired_wrongly_is_not_opened(tmp_path):
             ("wrong_id 2 9", "'J2' .*no reply"),
             ("double 9 3", "'J3' .*two motors"),
             ("wrong_id 3 2", ""),
-            ("wrong_model 2", "'J2' .*XM430-W350 expected"),
+            ("wrong_model 2", "'J2' .*expected XM430-W350"),
             ("wrong_model 2 XM430-W350", ""),
             ("baud 1", "'J3' .*no reply; check power, cable"),
             ("heal", ""),

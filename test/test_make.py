@@ -136,6 +136,8 @@ def test_help_lists_every_target():
         "setup-test",
         "sim",
         "test",
+        "test-all",
+        "urdf",
         "lint",
         "docs",
         "bench",

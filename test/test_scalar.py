@@ -16,7 +16,7 @@ from arm_dynamics.core.files import file_lock
 pytest.importorskip("numba")
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """\
-from arm_dynamics import scalar
+from arm_dynamics.core import compiled_math as scalar
 assert scalar.clip(3.0, -1.0, 2.0) == 2.0
 print(scalar.cache_folder(), scalar.clip._cache.cache_path, sep="\\n")
 """
@@ -43,7 +43,7 @@ def test_laws_are_kept_in_the_users_cache(tmp_path):
     chosen, used = kept(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert Path(chosen).parent == tmp_path / "cache/arm_dynamics"
     assert Path(used).parent == Path(chosen)
-    assert list(Path(used).glob("scalar.clip*.nbi"))
+    assert list(Path(used).glob("compiled_math.clip*.nbi"))
     assert not private(tmp_path).exists()
 
 
@@ -100,7 +100,7 @@ def test_laws_of_two_processes_are_kept_one_after_the_other(tmp_path, monkeypatc
 
 LOGGED = """\
 import sys
-from arm_dynamics import scalar
+from arm_dynamics.core import compiled_math as scalar
 scalar.NOTICE = 0.0
 scalar.numba.njit(lambda x: x + 1.0)(1.0)
 sys.stderr.write("others' functions are compiled\\n")

@@ -193,7 +193,7 @@ def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
     np.testing.assert_array_equal(law.clik.v, most)
     hold = to_task_reference(loop.arm, Reference.hold(q))
     np.testing.assert_allclose(law.reachable_reference(hold, 0.0).v, most)
-    slowest = law.controller_gains["acceleration"]
+    slowest = law.controller_gains["max_joint_acceleration"]
     for _ in range(3000):
         before = law.clik.v
         law.reachable_reference(hold, PERIOD)

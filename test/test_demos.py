@@ -476,7 +476,8 @@ def test_a_wrong_call_shows_the_usage(arguments, capsys):
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch, capsys):
-    for name in [n for n in sys.modules if n.startswith("arm_dynamics.demos.")]:
+    drawing = ("arm_dynamics.demos.", "arm_dynamics.core.figure_style")
+    for name in [n for n in sys.modules if n.startswith(drawing)]:
         if name != "arm_dynamics.demos.registry":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

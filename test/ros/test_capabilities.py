@@ -63,7 +63,11 @@ def test_a_law_of_efforts_gets_no_command_to_motors_of_positions(positions, shar
     commands = shared.record(JointState, "joint_commands")
     law = positions.controller("pid_gravity")
     told = shared.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
-    for word in ("PidGravity commands effort", "joint 'J1' accepts position", "here: position"):
+    for word in (
+        "of PidGravity = effort",
+        "joint 'J1' accepts position",
+        "accepted controllers: position",
+    ):
         assert word in told["message"]
     before = len(commands)
     assert int(told["controller_incompatible"]) > 0
@@ -115,7 +119,7 @@ def test_positions_become_points_for_a_controller_of_trajectories(positions, sha
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"output": "joint_trajectory"}, "commands effort, and a trajectory holds positions"),
+        ({"output": "joint_trajectory"}, "command interface = effort; expected position"),
         ({"output": "smoke"}, "one of joint_commands, joint_trajectory"),
     ],
 )

@@ -192,10 +192,10 @@ def test_trajectories_of_too_many_points_are_rejected_with_the_number(domain):
 
 
 def test_requests_that_are_too_large_are_rejected_with_the_number(domain):
-    names = GetParameters.Request(names=["update_rate"] * ITEMS)
+    names = GetParameters.Request(names=["arm"] * ITEMS)
     service = "simulator/get_parameters"
     assert len(domain.call(GetParameters, service, names).values) == ITEMS
-    names.names.append("update_rate")
+    names.names.append("arm")
     assert not domain.call(GetParameters, service, names).values
     words = f"get_parameters: names: items = {ITEMS + 1}; expected at most {ITEMS}"
     domain.diagnosis("simulator", lambda values: words in values.get("last request_rejected", ""))

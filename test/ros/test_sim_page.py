@@ -102,9 +102,9 @@ def test_every_page_shows_the_same_and_each_can_act(sim):
 def test_pause_and_continue(sim):
     sim.page.push("Pause")
     sim.page.wait_for(lambda: "Continue" in sim.page.offered, "no pause")
-    sim.ros.wait_for(lambda: sim.lines("time stands: paused") > 1, "no status line")
+    sim.ros.wait_for(lambda: sim.lines("simulated time stopped: paused") > 1, "no status line")
     count = len(sim.states)
-    sim.ros.wait_for(lambda: sim.lines("time stands: paused") > 3, "no status line")
+    sim.ros.wait_for(lambda: sim.lines("simulated time stopped: paused") > 3, "no status line")
     assert len(sim.states) <= count + 1
     sim.page.push("Continue")
     sim.page.wait_for(lambda: "Pause" in sim.page.offered, "no end of the pause")
@@ -125,7 +125,7 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
     """For longer than the silence of an arm after which a run ends."""
     sim.page.push("EMERGENCY STOP")
     sim.says("emergency stop by topic emergency_stop")
-    words = "time stands: emergency stop by"
+    words = "simulated time stopped: emergency stop by"
     sim.ros.wait_for(lambda: sim.lines(words) > 12, "no status line")
     assert sim.process.code is None
     count = len(sim.states)

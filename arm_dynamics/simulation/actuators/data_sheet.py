@@ -38,8 +38,10 @@ def from_rpm(speed: float) -> float:
 class DataSheet:
     """Data sheet of a DC motor, and the constants k, R and friction that follow from it.
 
-    At the nominal voltage V, with k = Kt = Ke and shaft friction M_c + b ω = k i0 at no load:
-        V = k ω0 + R i0,   M_c = (1 - s) k i0,   b = s k i0 / ω0,   M_H = k V / R - M_c,
+    At the nominal voltage V, with k = Kt = Ke and shaft friction M_c + b ω = k i0 at no load::
+
+        V = k ω0 + R i0,   M_c = (1 - s) k i0,   b = s k i0 / ω0,   M_H = k V / R - M_c
+
     so that k is the positive root of  (1 - s) i0 ω0 k² + (ω0 M_H + s V i0) k - V M_H = 0,  and
     R = k² ω0 / (M_H - s k i0).
 

@@ -24,4 +24,4 @@ def test_a_run_that_is_interrupted_leaves_a_recording(ros, tmp_path, process):
 def test_an_existing_folder_is_refused(ros, tmp_path):
     run = ros.launch("cli.main", "sim", "--headless", "--record", tmp_path)
     assert run.wait() == 2
-    assert "exists already" in run.output
+    assert "expected a new folder" in run.output

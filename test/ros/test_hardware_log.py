@@ -34,7 +34,7 @@ def shared(motors):
 
 
 def test_it_says_what_comes_next(motors, shared):
-    shared.wait_for(lambda: "2 motors answer" in motors.process.output, "nothing was said")
+    shared.wait_for(lambda: "2 motors reply" in motors.process.output, "nothing was said")
     assert "ros2 lifecycle set /hardware activate" in motors.process.output
 
 

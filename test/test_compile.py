@@ -120,10 +120,10 @@ def test_what_is_declared_after_configure_is_compiled_before_torque():
 ON_DEMAND = """
 import json
 import arm_dynamics.control.controller_warm_up
-from arm_dynamics import plugins, scalar
-plugins.load("controllers", "computed_torque")
+from arm_dynamics.core import compiled_math as scalar, plugins
+plugins.load_class("controllers", "computed_torque")
 before = scalar.cold()
-plugins.load("controllers", "task_space")
+plugins.load_class("controllers", "task_space")
 added = sorted(set(scalar.cold()) - set(before))
 scalar.warm_up()
 print(json.dumps([before, added, scalar.cold()]))

@@ -25,8 +25,8 @@ ALL = (
     said("left/simulator", commands__per__second="2"),
     said("right/simulator", level=DiagnosticStatus.WARN, commands__per__second="3"),
     said("left/deep/simulator", commands__per__second="4"),
-    said("left/joint_controller", commands__per__second="5", worst__joint="R1"),
-    said("right/joint_controller", commands__per__second="6", worst__joint="R2"),
+    said("left/joint_controller", commands__per__second="5", joint__of__max__error="R1"),
+    said("right/joint_controller", commands__per__second="6", joint__of__max__error="R2"),
     said("left/simulator", hardware="other", commands__per__second="7"),
 )
 

@@ -206,7 +206,7 @@ def test_requests_that_are_too_large_are_rejected_with_the_number(domain):
     service = "joint_controller/set_parameters_atomically"
     answer = domain.call(SetParametersAtomically, service, request).result
     assert not answer.successful
-    assert f"characters = {TEXT + len("update_rate")}; expected at most {TEXT}" in answer.reason
+    assert f"characters = {TEXT + len('update_rate')}; expected at most {TEXT}" in answer.reason
     alive(domain)
 
 

@@ -5,7 +5,7 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # Nothing runs beside nodes whose motion is measured in real time.
-ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines parameters safety states \
+ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines hostile parameters safety states \
 	task_space,test/ros/test_$(name).py) test/test_viewer.py
 # More processes than cores: nodes wait for each other. A file's tests stay in one process, which
 # starts their nodes once.

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.ros.domain import own_domain
-from arm_dynamics.ros.shutdown_flag import Stop
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 LEAST = 100
 """States [1/s] that must arrive; the simulator publishes 500."""
@@ -23,7 +23,7 @@ LEAST = 100
 
 def main(executable: str, seconds: float) -> None:
     """Raise SystemExit with the reason when anything is not as it should be."""
-    with own_domain("listener", None, Path(__file__).name, Stop()) as (_, node):
+    with own_domain("listener", None, Path(__file__).name, ShutdownFlag()) as (_, node):
         process = subprocess.Popen([executable])  # it inherits the domain
         try:
             stamps = listen(node, seconds)

@@ -1,7 +1,4 @@
-"""What ``arm-dynamics analyze_stability`` says of its advice: a table and plain sentences.
-
-``arm-dynamics analyze_stability ARM``: the largest stable time step of every integrator.
-"""
+"""``arm-dynamics stability ARM``: the largest stable time step of every integrator."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatc
     assert list_arms.run([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
-    assert {"mass [kg]", "initial pose [rad, m]"} <= {cell.strip() for cell in lines[1].split("┃")}
+    assert {"mass [kg]", "initial q [rad, m]"} <= {cell.strip() for cell in lines[1].split("┃")}
     assert len(lines) == 4 + len(resources.resource_names("urdf", ".urdf")), "one line an arm"
     arm = chain({"kind": "prismatic", "lower": 0.0, "upper": 0.5}, {})
     assert list_arms.arm_row("rail", arm)[-1] == "0 m, 0"
@@ -126,10 +126,10 @@ def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
 
 
 PARSERS = {
-    "stability": stability._parser,
-    "gain-table": gain_table._parser,
-    "montecarlo": montecarlo._parser,
-    "record": record._parser,
+    "stability": stability.command_parser,
+    "gain-table": gain_table.command_parser,
+    "montecarlo": montecarlo.command_parser,
+    "record": record.command_parser,
     "tune": tune_search.make_tune_parser,
 }
 LACKS = {"gain-table": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
@@ -144,11 +144,11 @@ def test_every_command_of_an_arm_has_the_same_options(name):
 
 
 def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
-    given = record._parser().parse_args(
+    given = record.command_parser().parse_args(
         [str(tmp_path / "run"), "--lock", "R5", "--configuration=0.1,-0.4,0.3,-0.2",
          "--payload", "0.3", "--payload-modeled", "--controller", "computed_torque", "--dt", "2e-4"]
     )  # fmt: skip
-    simulation, loop = record._build(given)
+    simulation, loop = record.build_loop(given)
     assert simulation.arm.joint_names == loop.arm.joint_names == ("R1", "R2", "R3", "R4")
     assert simulation.state.q.tolist() == [0.1, -0.4, 0.3, -0.2]
     assert (simulation.dt, simulation.arm.payload.mass) == (2e-4, 0.3)
@@ -255,8 +255,9 @@ def test_help_names_every_command():
         (tune_search.make_tune_parser,
          {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
          {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
-        (montecarlo._parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
-        (stability._parser, {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
+        (montecarlo.command_parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
+        (stability.command_parser,
+         {"pid", "pid_gravity", "computed_torque", "gravity_compensation"},
          {"task_space", "resolved_rate", "impedance", "lqr", "velocity_pid", "position"}),
     ],
 )  # fmt: skip

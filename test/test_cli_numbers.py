@@ -12,13 +12,13 @@ from arm_dynamics.demos import puma560
 from arm_dynamics.simulation.simulation import steps_per_period
 
 PARSERS = {
-    "stability": stability._parser,
-    "gain-table": gain_table._parser,
-    "hardware jog": hardware_jog._parser,
-    "montecarlo": montecarlo._parser,
-    "record": record._parser,
+    "stability": stability.command_parser,
+    "gain-table": gain_table.command_parser,
+    "hardware jog": hardware_jog.command_parser,
+    "montecarlo": montecarlo.command_parser,
+    "record": record.command_parser,
     "tune": tune_search.make_tune_parser,
-    "demo puma560": puma560._parser,
+    "demo puma560": puma560.command_parser,
 }
 NEEDED = {
     "stability": ["five_dof"],
@@ -94,7 +94,7 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
         ),
         (
             "gain-table five_dof --grid R2=0:1:9999 R3=0:1:9999",
-            "1e+08 poses; expected at most 1e+06",
+            "1e+08 configurations; expected at most 1e+06",
         ),
         ("gain-table five_dof --grid R2=nan:1:3", "--grid end = nan rad or m; expected"),
         ("gain-table five_dof --grid R2=0:1:-3", "--grid count = -3; expected"),

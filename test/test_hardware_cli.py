@@ -85,7 +85,7 @@ def test_scan_lists_motors_and_says_how_many(lines, capsys):
     before = written(line)
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 0
     said = capsys.readouterr().out
-    for word in ("sts3215", "sts3250", "3.10", "1000000", "2 motors, each with an id of its own"):
+    for word in ("sts3215", "sts3250", "3.10", "1000000", "2 motors with distinct ids"):
         assert word in said
     assert written(line) == before
     assert line.most == 0
@@ -96,8 +96,8 @@ def test_scan_looks_at_every_rate_where_none_is_given(monkeypatch, lines, capsys
     monkeypatch.setattr(Dynamixel, "bauds", (1_000_000, 2_000_000))
     assert scanned(line, "--driver", "dynamixel") == 1
     told = capsys.readouterr()
-    assert told.err.splitlines() == ["looking at 1000000 baud", "looking at 2000000 baud"]
-    assert "nobody answers" in told.out
+    assert told.err.splitlines() == ["scanning at 1000000 baud", "scanning at 2000000 baud"]
+    assert "no motor replies" in told.out
     assert "power" in told.out
 
 
@@ -106,7 +106,7 @@ def test_scan_names_the_id_that_two_motors_have(lines, capsys):
     line = lines(Line(EmulatedFeetech(shafts)))
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 1
     said = capsys.readouterr().out
-    assert "id 2: two motors have it" in said
+    assert "id 2: used by two motors" in said
     assert "id 1:" not in said
     assert line.most == 0
 
@@ -157,10 +157,10 @@ def break_in(line, what):
     ("what", "words"),
     [
         ("silent", "motor 3 (elbow_flex) does not reply"),
-        ("hot", "temperature 80 °C, limit 75"),
+        ("hot", "temperature = 80 °C; expected below 75 °C"),
         ("overload", "fault: overload"),
-        ("torque", "has torque already"),
-        ("outside", "position 1.901 is outside [-1.69, 1.69] rad"),
+        ("torque", "torque is already enabled"),
+        ("outside", "position = 1.901 rad; expected -1.69 to 1.69 rad"),
         ("model", "model = sts3250, expected sts3215"),
     ],
 )
@@ -178,7 +178,7 @@ def test_check_names_the_joint_and_what_is_wrong_with_it(arm_line, capsys, what,
 def test_check_of_a_dead_line_says_so_once(lines, capsys):
     assert checked(lines(Line(EmulatedFeetech([])))) == 1
     said = capsys.readouterr().out
-    assert said.count("no motor answers") == 1
+    assert said.count("no motor replies") == 1
     assert "hardware scan" in said
 
 
@@ -188,18 +188,22 @@ def test_check_of_a_dead_line_says_so_once(lines, capsys):
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        (["scan", "--port", "/dev/null"], ConfigError, "--driver is missing"),
+        (["scan", "--port", "/dev/null"], ConfigError, "--driver = missing"),
         (["scan", "--driver", "feetech"], ConfigError, "port is missing"),
         (["scan", "--driver", "simulated"], ConfigError, "no motors; expected one of .*feetech"),
         (["scan", "--driver", "servos"], UnknownName, "unknown driver 'servos'.*dynamixel"),
-        (["scan", "--driver", "feetech", "--set", "x"], ConfigError, "NAME=VALUE is expected"),
+        (
+            ["scan", "--driver", "feetech", "--set", "x"],
+            ConfigError,
+            "--set = x; expected NAME=VALUE",
+        ),
         (["check", "so101", "--port", "/dev/none"], DriverFault, "none.*serial ports of this"),
-        (["check", "so101", "--port", "/dev/null"], DriverFault, "that is no serial port"),
+        (["check", "so101", "--port", "/dev/null"], DriverFault, "expected a serial port"),
         (["check", "five_dof"], ConfigError, "'five_dof'.*'R1'.*docs/hardware.md"),
         (["check", "so101", "--driver", "dynamixel", "--port", "x"], UnknownName, "sts3215"),
         (["check", "so101", "--duration", "-1"], ConfigError, "--duration = -1 s; expected"),
-        (["jog", "so101", "--joint", "elbow_flex"], ConfigError, "must be a terminal"),
-        (["calibrate", "so101", "--output", "x"], ConfigError, "must be a terminal"),
+        (["jog", "so101", "--joint", "elbow_flex"], ConfigError, "expected a terminal"),
+        (["calibrate", "so101", "--output", "x"], ConfigError, "expected a terminal"),
     ],
 )
 def test_what_can_not_be_is_refused_and_named(monkeypatch, words, error, said):
@@ -232,7 +236,7 @@ def test_no_permission_tells_how_to_get_it():
         (["--speed", "100"], "--speed"),
         (["--max-travel", "-1"], "--max-travel"),
         (["--distance", "nan"], "--distance"),
-        (["--distance", "170"], "leads joint 'elbow_flex' to 3.1.*is allowed"),
+        (["--distance", "170"], "target of joint 'elbow_flex' = 3.1.*expected -1.69 to"),
         (["--interface", "effort"], "no watchdog"),
     ],
 )
@@ -267,7 +271,7 @@ def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
 def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
     code, said = jogged(monkeypatch, arm_line, lambda user: user.press(answer))
     assert code == 1
-    assert "no torque" in said
+    assert "torque was not enabled" in said
     assert arm_line.most == 0
     np.testing.assert_allclose(arm_line.arm.state.q, START, atol=1e-9)
 
@@ -275,7 +279,7 @@ def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
 def test_jog_takes_no_answer_that_was_typed_before_its_question(monkeypatch, arm_line):
     def user(user):
         user.press("yes\nyes\n")
-        user.wait("Torque on? Type yes:")
+        user.wait("Enable torque? Type yes:")
         user.press("no\n")
         user.look(0.5)
         user.press("q")
@@ -283,7 +287,7 @@ def test_jog_takes_no_answer_that_was_typed_before_its_question(monkeypatch, arm
     words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
     code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1
-    assert "no torque: nothing was done" in said
+    assert "torque was not enabled: nothing was changed" in said
     assert arm_line.most == 0
 
 
@@ -292,7 +296,7 @@ def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
     words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert code == 1
-    assert "no torque before the check finds no problems" in said
+    assert "torque was not enabled: the check found problems" in said
     assert arm_line.most == 0
 
 
@@ -303,7 +307,7 @@ def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_l
     def user(user):
         user.wait("Type yes:")
         user.press("yes\n")
-        user.wait("Torque on? Type yes:")
+        user.wait("Enable torque? Type yes:")
         user.press("no\n")
 
     code, said = at_terminal(monkeypatch, user, *words)
@@ -329,7 +333,7 @@ def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answe
         seen.append(arm_line.torques)
         user.press(answer)
         if not holding:
-            user.wait("Torque on? Type yes:")
+            user.wait("Enable torque? Type yes:")
             user.press("no\n")
 
     code, _ = at_terminal(monkeypatch, user, *words, "--clear-faults")
@@ -359,7 +363,7 @@ def test_jog_leads_the_joint_while_a_key_is_held_and_lets_go_at_the_end(monkeypa
 
     code, said = jogged(monkeypatch, arm_line, does, "--speed", 20)
     assert code == 0
-    assert "torque is off" in said
+    assert "torque is disabled" in said
     assert arm_line.torques == 0
     for words in ("shoulder_pan", "goal", "effort", "30 °C"):
         assert words in said
@@ -395,7 +399,7 @@ def test_a_signal_ends_a_jog_with_torque_off(monkeypatch, arm_line, number):
 
     code, said = jogged(monkeypatch, arm_line, does)
     assert code == 0
-    assert "torque is off" in said
+    assert "torque is disabled" in said
     assert arm_line.torques == 0
     assert arm_line.most == 6
 
@@ -409,7 +413,7 @@ def test_a_fault_while_jogging_ends_it_with_torque_off(monkeypatch, arm_line):
     code, said = jogged(monkeypatch, arm_line, does)
     assert code == 1
     assert "  joint 'wrist_roll': motor_fault" in said
-    assert "torque is off" in said
+    assert "torque is disabled" in said
     assert arm_line.torques == 0
 
 
@@ -432,7 +436,7 @@ def held_by(monkeypatch, line, *more, does=lambda user: None):
     seen = {}
 
     def user(user):
-        user.wait("Torque on? Type yes:")
+        user.wait("Enable torque? Type yes:")
         assert line.most == 0, "no torque before a yes"
         user.press("yes\n")
         user.wait("active")
@@ -453,7 +457,7 @@ def test_run_holds_the_arm_as_its_parameter_file_says_and_lets_go_at_the_end(mon
     assert "largest error" in said
     assert seen["torques"] == 6
     np.testing.assert_allclose(seen["q"], START, atol=0.02)
-    assert "torque is off" in said
+    assert "torque is disabled" in said
     assert arm_line.torques == 0
 
 
@@ -462,7 +466,7 @@ def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monke
     law = "--controller", "gravity_compensation"
 
     def agrees(user):
-        user.wait("Torque on? Type yes:")
+        user.wait("Enable torque? Type yes:")
         user.press("yes\n")
 
     with pytest.raises(ArmDynamicsError, match="no watchdog"):
@@ -484,12 +488,12 @@ def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
 
     def refuses(user):
         user.press("yes\n")
-        user.wait("Torque on? Type yes:")
+        user.wait("Enable torque? Type yes:")
         user.press("no\n")
 
     code, said = at_terminal(monkeypatch, refuses, *words)
     assert (code, arm_line.most) == (1, 0)
-    assert "no torque: nothing was done" in said
+    assert "torque was not enabled: nothing was changed" in said
 
     def trip(user):
         arm_line.motors.trip(5, "overheating")
@@ -505,7 +509,7 @@ def test_the_page_of_run_shows_the_arm_and_its_emergency_stop_ends_it(monkeypatc
     seen = []
 
     def user(user):
-        user.wait("Torque on? Type yes:")
+        user.wait("Enable torque? Type yes:")
         user.press("yes\n")
         user.wait("active")
         (url,) = re.findall(r"http://\S+", user.said)
@@ -518,7 +522,7 @@ def test_the_page_of_run_shows_the_arm_and_its_emergency_stop_ends_it(monkeypatc
     code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1, said
     assert seen, said
-    assert "the page" in said.split("stopped:")[1]
+    assert "the viewer" in said.split("stopped:")[1]
     assert arm_line.torques == 0
 
 
@@ -643,7 +647,7 @@ def test_calibration_does_nothing_without_a_yes_and_writes_nothing_after_q(
 
     code, said = calibrated(monkeypatch, arm_line, refuses, output)
     assert (code, arm_line.torques) == (1, 1), "whoever holds the arm goes on"
-    assert "nothing was done" in said
+    assert "nothing was changed" in said
 
     def leaves(user):
         user.wait("Type yes:")
@@ -660,7 +664,7 @@ def test_calibration_does_nothing_without_a_yes_and_writes_nothing_after_q(
 
 def test_calibration_needs_a_folder_for_its_file(monkeypatch, arm_line, tmp_path):
     for output in (tmp_path, tmp_path / "none" / "mine.urdf"):
-        with pytest.raises(ConfigError, match="a file in a folder that exists"):
+        with pytest.raises(ConfigError, match="expected a file in a folder that exists"):
             calibrated(monkeypatch, arm_line, lambda user: None, Path(output))
 
 
@@ -678,7 +682,7 @@ def test_ctrl_c_at_a_real_terminal_ends_a_jog_with_torque_off(arm_line):
             sys.executable,
             [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],
         )
-    for words, keys in (("Type yes:", b"yes\n"), ("active", b"\x03"), ("torque is off", b"")):
+    for words, keys in (("Type yes:", b"yes\n"), ("active", b"\x03"), ("torque is disabled", b"")):
         while words not in said:
             said += os.read(terminal, 4096).decode("utf-8", "replace")
         os.write(terminal, keys)

@@ -112,7 +112,9 @@ def test_a_payload_that_the_model_does_not_contain_counts(tmp_path):
     """The SO-101's gains hold 0.2 kg that they are not made for, and not 1 kg."""
 
     def warned(*options):
-        given = record._parser().parse_args([str(tmp_path / "new"), "--arm", "so101", *options])
+        given = record.command_parser().parse_args(
+            [str(tmp_path / "new"), "--arm", "so101", *options]
+        )
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             controller_of(load_arm("so101"), given)

@@ -278,7 +278,7 @@ def test_the_command_shows_both_and_writes_a_file(capsys, tmp_path):
     ("arguments", "error", "said"),
     [
         (["five_dof", "--compatibility", "ode"], UnknownName, "compatibility 'ode'"),
-        (["two_link", "--compatibility=dynamechs"], ConfigError, "'five_dof' alone"),
+        (["two_link", "--compatibility=dynamechs"], ConfigError, "expected 'five_dof'"),
         (["five_dof", "--compatibility=dynamechs", "--output", "/no/x"], ConfigError, "/no"),
     ],
 )

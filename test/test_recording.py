@@ -516,7 +516,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     segment = segment_header.load_segment(next(iter(bag.messages(folder)))[2].data)
     assert segment.arm.payload.mass == 0.3
     code, text = told(capsys, "replay", folder)
-    assert (code, "the same to the last bit" in text, "q 0, v 0" in text) == (0, True, True)
+    assert (code, "identical to the last bit" in text, "q 0, v 0" in text) == (0, True, True)
     code, text = told(capsys, "record", folder)
     assert (code, "exists already" in text) == (2, True)
 
@@ -527,7 +527,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
 
     code, text = told(capsys, "replay", changed(folder, tmp_path / "changed", tamper))
     assert code == 1
-    assert "NOT THE SAME, first at t = 0.020000 s, q[R5]" in text
+    assert "NOT IDENTICAL, first at t = 0.020000 s, q[R5]" in text
     assert "q 0.001, v 0" in text
     for wrong in (["--duration", "-1"], ["--arm", "six_dof"], ["--dt", "0"]):
         code, text = told(capsys, "record", tmp_path / "wrong", *wrong)

@@ -292,7 +292,7 @@ def test_published_gains_sit_at_the_edge_of_explicit_euler():
     assert edge.gain_margin == pytest.approx(0.0184, abs=5e-4)
     assert (edge.mode.joint, round(edge.mode.frequency)) == ("R5", 572)
     text = command_line.stability_sentence(edge)
-    assert "sits at the edge of stability: 1.8 % more gain, or 2 % more dt" in text
+    assert "is at the stability limit: 1.8 % more gain, or 2 % more dt" in text
     assert all(a.gain_margin > 0.3 for name, a in found.items() if name != "explicit_euler")
 
 
@@ -438,7 +438,7 @@ def test_advise_tells_a_table_and_a_sentence(capsys):
     assert ended.value.code == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "explicit_euler 0.102 2 % 1.018 0.102 R5 572 Hz -21.1/s" in out
-    assert "explicit_euler with dt = 0.0001 s sits at the edge of stability" in out
+    assert "explicit_euler with dt = 0.0001 s is at the stability limit" in out
 
 
 def test_advise_exits_with_1_where_the_loop_is_unstable(capsys):
@@ -474,8 +474,11 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
         (["five_dof", "--period", "1e9"], "expected a number from 1e-09 to 1e+06 s"),
         (["five_dof", "--dt", "0.9"], "must be at most 0.5"),
         (["five_dof", "--dt", "3e-4"], "whole multiple of dt"),
-        (["two_link", "--gains", "published"], "for arm 'five_dof' alone, not 'two_link'"),
-        (["five_dof", "--gains", "published", "--period", "1e-3"], "brings its own law"),
+        (["two_link", "--gains", "published"], "arm = 'two_link'; expected 'five_dof'"),
+        (
+            ["five_dof", "--gains", "published", "--period", "1e-3"],
+            "--period or --delay = set; expected none",
+        ),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, capsys):

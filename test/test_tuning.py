@@ -582,7 +582,7 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
             ("--controller", "computed_torque", "--gain-names", "p"),
             "unknown gain 'p'; known: i_clamp, kd",
         ),
-        (("--controller", "lqr"), "no gain of lqr; expected names of its gains"),
+        (("--controller", "lqr"), "--gain-names = .*; expected gains of lqr"),
         (("--controller", "position"), "unknown controller 'position'"),
         (("--max-evaluations", 0), "--max-evaluations = 0"),
         (("--validation-cases", 0), "--validation-cases = 0"),

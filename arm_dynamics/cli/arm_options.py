@@ -1,7 +1,4 @@
-"""A file or folder as an argument: an empty one would mean the present folder.
-
-Options of every command that simulates or controls an arm, and what is built from them.
-"""
+"""Options of the commands that simulate or control an arm, and the objects built from them."""
 
 from __future__ import annotations
 
@@ -25,23 +22,30 @@ from arm_dynamics.core.number_option import MAX_NUMBER, Number, seconds
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
+ALL = ("lock", "payload", "configuration", "gains", "controller", "dt")
+KERNELS = ("pid_gravity", "pid")
+"""Controllers that ``rollout`` simulates in generated kernels."""
+DT = 1e-4
+"""Time step [s] of a simulation."""
+LOCK_HELP = "joint to lock; repeat the option for each joint (--lock J1 --lock J2)"
+CONFIGURATION_HELP = (
+    "initial configuration: initial, zero or Q1,Q2,... [rad; m]; --configuration=-1,0 if the first"
+    " number is negative (default: initial)"
+)
+
 
 def path_argument(text: str) -> Path:
-    """``text`` as a path; argparse refuses an empty one, naming the argument."""
+    """Return ``text`` as a path; the ``type`` of an argparse argument.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If ``text`` is empty, which would be the current folder.
+
+    """
     if not text.strip():
         raise argparse.ArgumentTypeError(f"{text!r}: the path of a file or folder is expected")
     return Path(text)
-
-
-ALL = ("lock", "payload", "configuration", "gains", "controller", "dt")
-KERNELS = ("pid_gravity", "pid")
-"""Controllers that the kernels of ``rollout`` run."""
-DT = 1e-4
-"""Time step [s] of a simulation."""
-LOCK_HELP = "joint to hold still; repeat the option for each joint (--lock J1 --lock J2)"
-CONFIGURATION_HELP = (
-    "initial configuration: initial, zero or Q1,Q2,... [rad; m]; write --configuration=-1,0"
-)
 
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
@@ -64,24 +68,38 @@ def add_options(
     gains: str = "parameter file with gains",
     usual: str = "computed_torque",
 ) -> None:
-    """Add the options named in ``only``.
+    """Add the options named in ``only`` to the parser of a command.
 
-    ``controllers`` returns the names that the command accepts; ``modeled`` is whether the
-    controller's model contains the payload unless the user says otherwise; without ``dt`` the
-    command has its own default; ``gains`` begins the help of that option; ``usual`` is the
-    controller where the parameter file names none that the command runs.
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Parser of the command.
+    only : collection of str
+        Names of the options, from ALL.
+    controllers : callable, optional
+        Function that returns the accepted names of controllers; all registered ones by default.
+    modeled : bool
+        Default of --payload-modeled.
+    dt : float or None
+        Default of --dt [s]; None if the command computes it.
+    gains : str
+        First words of the help of --gains.
+    usual : str
+        Controller of the command if the parameter file names none that it accepts.
+
     """
     add = parser.add_argument
     if "lock" in only:
         add("--lock", action="append", default=[], metavar="JOINT", help=LOCK_HELP)
     if "payload" in only:
         kg = Number("--payload", 0, MAX_NUMBER, "kg")
-        add("--payload", type=kg, default=0.0, metavar="KG", help="mass at the tool [kg] (0)")
+        text = "point mass at the tool [kg] (default: 0)"
+        add("--payload", type=kg, default=0.0, metavar="KG", help=text)
         add(
             "--payload-modeled",
             action=argparse.BooleanOptionalAction,
             default=modeled,
-            help=f"the controller's model contains the payload ({'yes' if modeled else 'no'})",
+            help=f"whether the controller's model contains the payload (default: {modeled})",
         )
     if "configuration" in only:
         add("--configuration", metavar="NAME|Q1,Q2,...", default="initial", help=CONFIGURATION_HELP)
@@ -90,62 +108,90 @@ def add_options(
         add("--gains", "--params-file", type=path_argument, metavar="FILE", help=text)
     if "controller" in only:
         accepted = controllers() if controllers else plugins.registered_names("controllers")
-        text = f"{', '.join(accepted)} (default: the parameter file's, else {usual})"
+        text = f"controller: {', '.join(accepted)} (default: the parameter file's, else {usual})"
         add("--controller", type=_ControllerName(accepted), metavar="NAME", help=text)
     if "dt" in only:
-        text = f"time step [s] ({DT:g})"
+        text = f"time step [s] (default: {DT:g})"
         add("--dt", type=seconds("--dt"), default=dt, metavar="S", help=text)
 
 
-def build_arm(given: argparse.Namespace) -> ArmModel:
-    """Load the arm with its joints locked; its initial pose is that of --configuration.
+def build_arm(args: argparse.Namespace) -> ArmModel:
+    """Load the arm ARM with --lock and --configuration.
 
-    Raises what ``load_arm`` raises, and ConfigError or InvalidValue for a pose that is not one.
+    Returns
+    -------
+    ArmModel
+        The arm without its locked joints; its initial configuration is that of --configuration.
+
+    Raises
+    ------
+    ArmDynamicsError
+        If the URDF is not a valid arm, or has no such configuration.
+
     """
-    arm = load_arm(given.arm, given.lock)
-    text = getattr(given, "configuration", "initial")
-    return (
-        arm
-        if text == "initial"
-        else arm.with_initial(read_configuration(arm, "--configuration", text))
-    )
+    arm = load_arm(args.arm, args.lock)
+    text = getattr(args, "configuration", "initial")
+    if text == "initial":
+        return arm
+    return arm.with_initial(read_configuration(arm, "--configuration", text))
 
 
-def loaded(arm: ArmModel, given: argparse.Namespace) -> ArmModel:
+def loaded(arm: ArmModel, args: argparse.Namespace) -> ArmModel:
     """Return ``arm`` with the payload of --payload."""
-    return arm.with_payload(given.payload) if given.payload else arm
+    return arm.with_payload(args.payload) if args.payload else arm
 
 
 def controller_of(
-    arm: ArmModel, given: argparse.Namespace, among: Collection[str] | None = None
+    arm: ArmModel, args: argparse.Namespace, among: Collection[str] | None = None
 ) -> Controller:
-    """Build the controller; its model contains the payload where --payload-modeled says so.
+    """Build the controller of --controller and --gains; its model is that of --payload-modeled.
 
-    Warns of thin stability margins on the arm with the payload, at --period. Raises what
-    ``build_controller`` and ``require_accepted`` raise.
+    Warns of thin stability margins at --period, computed for the arm with its payload.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm without payload.
+    args : argparse.Namespace
+        Options of the command.
+    among : collection of str, optional
+        Names of the controllers that the command runs; all registered ones by default.
+
+    Raises
+    ------
+    ArmDynamicsError
+        If the arm or the command does not accept the controller, or its gains are invalid.
+
     """
-    require_accepted(arm, controller_name(arm, given.controller, given.gains), among)
-    controller = build_controller(arm, given.controller, given.gains, period=None)
-    if given.payload and given.payload_modeled:
-        controller.set_model(loaded(arm, given))
-    period = getattr(given, "period", None)
-    warn_of_thin_margin(controller, loaded(arm, given), PERIOD if period is None else period)
+    require_accepted(arm, controller_name(arm, args.controller, args.gains), among)
+    controller = build_controller(arm, args.controller, args.gains, period=None)
+    if args.payload and args.payload_modeled:
+        controller.set_model(loaded(arm, args))
+    period = getattr(args, "period", None)
+    warn_of_thin_margin(controller, loaded(arm, args), PERIOD if period is None else period)
     return controller
 
 
 def read_configuration(arm: ArmModel, option: str, text: str) -> Vector:
-    """Return the configuration (nv,) of a named pose, or of numbers separated by commas."""
+    """Return the configuration q (nv,) [rad; m] with the name ``text``, or its numbers "Q1,Q2".
+
+    Raises
+    ------
+    ArmDynamicsError
+        If the arm has no such configuration; the message names ``option``.
+
+    """
     try:
         numbers = [float(number) for number in text.split(",")]
     except ValueError as error:
         if "," not in text:
             return arm.configuration(text)
-        raise ConfigError(f"{option} {text}: {error}") from error
+        raise ConfigError(f"{option} = {text}: {error}") from error
     return arm.check_position(option, numbers)
 
 
 def tuned_controllers() -> tuple[str, ...]:
-    """Names of the controllers that tune runs: joints' efforts along a joint-space reference."""
+    """Return the names of the controllers of tune: joint-space, with effort commands."""
     every = plugins.sound("controllers").items()
     return tuple(
         name
@@ -157,31 +203,38 @@ def tuned_controllers() -> tuple[str, ...]:
 
 
 def linear_controllers() -> tuple[str, ...]:
-    """Names of the controllers that stability linearizes."""
+    """Return the names of the controllers that stability linearizes."""
     every = plugins.sound("controllers").items()
     return tuple(name for name, kind in every if issubclass(kind, LINEAR_CONTROLLERS))
 
 
 def joint_controllers() -> tuple[str, ...]:
-    """Names of the controllers that the joint controller node runs: not those of task space."""
+    """Return the names of the joint-space controllers."""
     every = plugins.sound("controllers").items()
     return tuple(name for name, kind in every if not issubclass(kind, TaskSpaceController))
 
 
-def controller_of_kernels(arm: ArmModel, given: argparse.Namespace) -> str:
-    """Return the controller of a command that runs it in kernels: --controller, or the default.
+def controller_of_kernels(arm: ArmModel, args: argparse.Namespace) -> str:
+    """Return the name of a controller for a command that simulates with kernels.
 
-    The arm's own parameter file may name one without a kernel: then it is the first of KERNELS.
+    It is that of --controller or --gains, else that of the arm's parameter file if it is one of
+    KERNELS, else the first of KERNELS.
     """
-    name = controller_name(arm, given.controller, given.gains)
-    named = given.controller or given.gains or name in KERNELS
+    name = controller_name(arm, args.controller, args.gains)
+    named = args.controller or args.gains or name in KERNELS
     return name if named else KERNELS[0]
 
 
 def require_accepted(arm: ArmModel, name: str, among: Collection[str] | None = None) -> None:
-    """Raise ConfigError for a controller whose commands the arm's actuators do not accept.
+    """Raise an error unless the command and the arm's actuators accept a controller.
 
-    Raises UnknownName for one that is not ``among`` those that the command runs.
+    Raises
+    ------
+    ConfigError
+        If an actuator does not accept the controller's command interface.
+    UnknownName
+        If the controller is not ``among`` those of the command.
+
     """
     if among is not None and name not in among:
         raise UnknownName("controller", name, tuple(among))
@@ -196,14 +249,14 @@ def require_accepted(arm: ArmModel, name: str, among: Collection[str] | None = N
         interface = every[name].interface
         actuator = next(a for a in arm.actuators if interface not in a.interfaces)
         raise ConfigError(
-            f"--controller {name} commands {interface}; the actuator of joint '{actuator.joint}'"
-            f" accepts {', '.join(actuator.interfaces)}; controllers of this arm:"
-            f" {', '.join(accepted) or 'none'}"
+            f"--controller {name}: command interface = {interface}; expected"
+            f" {', '.join(actuator.interfaces)} (actuator of joint '{actuator.joint}');"
+            f" controllers of this arm: {', '.join(accepted) or 'none'}"
         )
 
 
 class _ControllerName:
-    """``type`` of --controller: rejects every other name, with the list, before work begins."""
+    """``type`` of --controller: raises UnknownName unless the command accepts the name."""
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
         self._accepted = accepted

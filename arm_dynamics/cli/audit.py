@@ -1,4 +1,4 @@
-"""``arm-dynamics audit FILE``: one report of all faults."""
+"""Report every modeling fault of a URDF with its line, value and remedy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from arm_dynamics.model.xml_source import read_text
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the report; 2 when there is an error among the faults, else 0."""
+    """Print the report; return 2 if a fault is an error, else 0."""
     parser = argparse.ArgumentParser(prog="arm-dynamics audit", description=__doc__)
     add_arm(parser)
     add_options(parser, only=("lock",))
-    given = parser.parse_args(arguments)
-    path = find_urdf(given.arm)
-    faults = audit_urdf(read_text(path), path.parent, given.lock)
+    args = parser.parse_args(arguments)
+    path = find_urdf(args.arm)
+    faults = audit_urdf(read_text(path), path.parent, args.lock)
     print(format_report(str(path), faults))
     return 2 if any(fault.severity == "error" for fault in faults) else 0

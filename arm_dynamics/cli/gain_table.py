@@ -1,4 +1,4 @@
-"""``arm-dynamics gain-table ARM``: gains of the law lqr over the configuration, kept in a file."""
+"""Compute LQR gains on a grid of configurations and write them to a file."""
 
 from __future__ import annotations
 
@@ -18,93 +18,85 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded, path_argument
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import Lqr
-from arm_dynamics.control.lqr_design.gain_table import Axis, GainTable, build_gain_table
+from arm_dynamics.control.lqr_design.gain_table import Axis, build_gain_table
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import check_int
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
 
 MAX_CONFIGURATIONS = 1_000_000
-"""Poses of a table: 0.4 GB of gains of a five-joint arm."""
+"""Largest grid: 0.4 GB of gains of a five-joint arm."""
 COUNT = Number("--grid count", 1, MAX_CONFIGURATIONS, whole=True)
-WORTH = 20_000
-"""Poses that take as long as starting a process."""
+CONFIGURATIONS_PER_PROCESS_START = 20_000
+"""Configurations that take as long as the start of a process."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Solve for the gains at every pose of the grid, and write them."""
-    given = _parser().parse_args(arguments)
-    arm = build_arm(given)
-    law = check_type(Lqr, "law", build_controller(arm, "lqr", given.gains))
-    law.set_model(loaded(arm, given))
-    began, grid = time.monotonic(), _grid(given.grid)
-    if (poses := prod(count for _, _, count in grid.values())) > MAX_CONFIGURATIONS:
-        raise ConfigError(f"--grid = {poses:.3g} poses; expected at most {MAX_CONFIGURATIONS:g}")
-    processes = _paying(grid) if given.workers is None else given.workers
-    table = _built(law, grid, check_int("--workers", processes, lower=1))
-    file = given.output or Path(f"{arm.name}_gains.npz")
+    """Compute the gains at every configuration of the grid and write them."""
+    args = command_parser().parse_args(arguments)
+    arm = build_arm(args)
+    controller = check_type(Lqr, "controller", build_controller(arm, "lqr", args.gains))
+    controller.set_model(loaded(arm, args))
+    start, grid = time.monotonic(), _read_grid(args.grid)
+    count = prod(number for _, _, number in grid.values())
+    if count > MAX_CONFIGURATIONS:
+        raise ConfigError(
+            f"--grid = {count:.3g} configurations; expected at most {MAX_CONFIGURATIONS:g}"
+        )
+    useful = min(os.cpu_count() or 1, 1 + count // CONFIGURATIONS_PER_PROCESS_START)
+    workers = check_int("--workers", useful if args.workers is None else args.workers, lower=1)
+    columns = TextColumn("configurations"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True)) as progress, _executor(workers) as pool:
+        line = progress.add_task("configurations", total=None)
+        table = build_gain_table(
+            controller.arm, controller.weights, grid, executor=pool,
+            progress=lambda done, of: progress.update(line, completed=done, total=of),
+        )  # fmt: skip
+    file = args.output or Path(f"{arm.name}_gains.npz")
     table.save(file)
-    poses, seconds = table.gains[..., 0, 0].size, time.monotonic() - began
+    count, duration = table.gains[..., 0, 0].size, time.monotonic() - start
     size = file.stat().st_size / 1e6
-    print(f"{file}: {poses} poses in {seconds:.1f} s, {size:.2f} MB")
+    print(f"{file}: {count} configurations in {duration:.1f} s, {size:.2f} MB")
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="arm-dynamics gain-table", description=__doc__)
-    add = made.add_argument
-    add_arm(made)
-    add("--grid", nargs="+", required=True, metavar="JOINT=LOWER:UPPER:COUNT", help="rad or m")
-    add_options(made, only=("lock", "payload", "configuration", "gains"), gains="file with weights")
-    add(
-        "--workers",
-        type=Number("--workers", 1, 1024, whole=True),
-        metavar="N",
-        help="default: as many as pay",
-    )
-    add("--output", type=path_argument, metavar="FILE", help="default: ARM_gains.npz")
-    return made
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics gain-table", description=__doc__)
+    add = parser.add_argument
+    add_arm(parser)
+    text = "axis of the grid: joint, lower and upper position [rad; m], number of points"
+    add("--grid", nargs="+", required=True, metavar="JOINT=LOWER:UPPER:COUNT", help=text)
+    only = ("lock", "payload", "configuration", "gains")
+    add_options(parser, only, gains="parameter file with weights")
+    number = Number("--workers", 1, 1024, whole=True)
+    text = "processes (default: as many as shorten the computation)"
+    add("--workers", type=number, metavar="N", help=text)
+    text = "file of the gains (default: ARM_gains.npz)"
+    add("--output", type=path_argument, metavar="FILE", help=text)
+    return parser
 
 
-def _grid(texts: Sequence[str]) -> dict[str, Axis]:
-    """Axes by joint; raises ConfigError for one that is given twice."""
+def _read_grid(texts: Sequence[str]) -> dict[str, Axis]:
+    """Return the axes by joint; raises ConfigError for an invalid axis or two of one joint."""
     grid: dict[str, Axis] = {}
-    for joint, axis in map(_axis, texts):
+    end = Number("--grid end", -MAX_NUMBER, MAX_NUMBER, "rad or m")
+    for text in texts:
+        joint, _, numbers = text.partition("=")
         if joint in grid:
-            raise ConfigError(f"--grid: joint '{joint}' is given twice")
-        grid[joint] = axis
+            raise ConfigError(f"--grid: axes of joint '{joint}' = 2; expected 1")
+        try:
+            lower, upper, count = numbers.split(":")
+            grid[joint] = end(lower), end(upper), int(COUNT(count))
+        except ValueError as error:
+            raise ConfigError(f"--grid = {text}; expected JOINT=LOWER:UPPER:COUNT") from error
     return grid
 
 
-def _axis(text: str) -> tuple[str, Axis]:
-    joint, _, numbers = text.partition("=")
-    try:
-        lower, upper, count = numbers.split(":")
-        end = Number("--grid end", -MAX_NUMBER, MAX_NUMBER, "rad or m")
-        return joint, (end(lower), end(upper), int(COUNT(count)))
-    except ValueError as error:
-        raise ConfigError(f"--grid {text}: JOINT=LOWER:UPPER:COUNT is expected") from error
-
-
-def _built(law: Lqr, grid: dict[str, Axis], processes: int) -> GainTable:
-    columns = TextColumn("poses"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress, _workers(processes) as pool:
-        line = progress.add_task("poses", total=None)
-        return build_gain_table(
-            law.arm, law.weights, grid, executor=pool,
-            progress=lambda done, of: progress.update(line, completed=done, total=of),
-        )  # fmt: skip
-
-
-def _paying(grid: dict[str, Axis]) -> int:
-    """As many processes as save more time than they take to start."""
-    poses = prod(count for _, _, count in grid.values())
-    return min(os.cpu_count() or 1, 1 + poses // WORTH)
-
-
-def _workers(processes: int) -> AbstractContextManager[Executor | None]:
-    if processes == 1:
+def _executor(workers: int) -> AbstractContextManager[Executor | None]:
+    """Return a pool of processes with one thread each; None for one worker."""
+    if workers == 1:
         return nullcontext()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes would fight for the cores
-    fresh = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
-    return ProcessPoolExecutor(processes, mp_context=fresh)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would compete for the cores
+    context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
+    return ProcessPoolExecutor(workers, mp_context=context)

@@ -1,4 +1,4 @@
-"""``arm-dynamics hardware``: a physical arm, from the box to its first move."""
+"""Scan, check, calibrate, jog and run a physical arm."""
 
 from __future__ import annotations
 
@@ -10,22 +10,34 @@ from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core.errors import DriverFault
 
 COMMANDS = {
-    "scan": "list the motors that answer on a port; reads only",
-    "check": "look at every joint of an arm; reads only",
-    "calibrate": "find signs and offsets of an arm that is led by hand, torque off",
+    "scan": "list the motors that reply on a port (read only)",
+    "check": "check every joint of an arm (read only)",
+    "calibrate": "measure signs and offsets of the joints with torque disabled",
     "jog": "move one joint slowly while a key is held",
-    "run": "hold an arm with a controller, and show it on a page",
+    "run": "run a controller on an arm and show the arm in the viewer",
 }
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the sub-command named first; a DriverFault comes with what to do about it."""
+    """Run a sub-command of ``arm-dynamics hardware``; append advice to a DriverFault.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The name of the sub-command and its arguments.
+
+    Returns
+    -------
+    int
+        Exit code of the sub-command.
+
+    """
     parser = argparse.ArgumentParser(prog="arm-dynamics hardware", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
-    given, rest = parser.parse_known_args(arguments)
-    command = import_module(f"arm_dynamics.cli.hardware_{given.command}")
+    args, rest = parser.parse_known_args(arguments)
+    command = import_module(f"arm_dynamics.cli.hardware_{args.command}")
     try:
         return int(command.run(rest))
     except DriverFault as error:

@@ -1,7 +1,4 @@
-"""Positions of motors while somebody leads the arm by hand, torque off.
-
-``arm-dynamics hardware calibrate ARM``: signs and offsets of an arm led by hand, torque off.
-"""
+"""Measure the signs and offsets of an arm's joints, moved by hand with torque disabled."""
 
 from __future__ import annotations
 
@@ -29,29 +26,47 @@ from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.urdf_params import with_params
 from arm_dynamics.model.urdf_writer import format_number
 
-TAKE, QUIT, ENTER = "m", "q", ("\n", "\r")
+MEASURE, QUIT, ENTER = "m", "q", ("\n", "\r")
 COUNT = 10
-"""Readings that a position is the mean of."""
-SHAKE = 0.02
-"""Largest difference between them [rad]."""
+"""Readings that a measured position is the mean of."""
+MAX_SPREAD = 0.02
+"""Largest difference [rad] between the readings of a measured position."""
 PERIOD = 0.02
-"""Between two readings [s]."""
+"""Time [s] between two readings."""
+TORQUE_OFF = (
+    "This disables the torque of all motors, and an unsupported arm falls. Support the arm, and\n"
+    "stop every other program that controls it."
+)
 
 
 class CalibrationPrompt:
-    """Asks for a place and takes the shaft's position there when the key is pressed."""
+    """Prompts that measure the shaft position of a motor when a key is pressed."""
 
     def __init__(self, bus: MotorBus, keys: Keyboard) -> None:
         self._bus, self._keys = bus, keys
-        self._seen: deque[float] = deque(maxlen=COUNT)
+        self._readings: deque[float] = deque(maxlen=COUNT)
 
-    def at(self, id: int, question: str) -> float | None:
-        """The shaft of motor ``id`` [rad] where TAKE is pressed; None for Enter.
+    def at(self, id: int, instruction: str) -> float | None:
+        """Print an instruction and measure the shaft of motor ``id`` when MEASURE is pressed.
 
-        Raises ConfigError for QUIT, DriverFault where the port is lost.
+        Each cycle reads all motors, which counts their turns.
+
+        Returns
+        -------
+        float or None
+            The shaft position [rad]; None for Enter, which skips the position.
+
+        Raises
+        ------
+        ConfigError
+            If QUIT is pressed.
+        DriverFault
+            If the port is lost.
+
         """
-        print(f"{question}  [m] measure   [Enter] skip   [q] quit")
-        self._seen.clear()
+        print(f"{instruction}  [m] measure   [Enter] skip   [q] quit")
+        readings = self._readings
+        readings.clear()
         with StatusLine() as line:
             while True:
                 key = self._keys.latest_key(PERIOD)
@@ -59,133 +74,114 @@ class CalibrationPrompt:
                     line.end("  skipped")
                     return None
                 if key in (QUIT, GONE):
-                    raise ConfigError("calibration was left: nothing is written")
-                line.show(self._read(id))
-                if key == TAKE and self._still:
-                    found = sum(self._seen) / len(self._seen)
-                    line.end(f"  measured: {found:.4f} rad at the motor")
-                    return found
-                if key == TAKE:
-                    line.end("  not yet: hold it still, then press m again")
-
-    @property
-    def _still(self) -> bool:
-        seen = self._seen
-        return len(seen) == COUNT and max(seen) - min(seen) < SHAKE
-
-    def _read(self, id: int) -> str:
-        """One cycle of all motors, which keeps count of their turns."""
-        told = self._bus.read().get(id)
-        if told is None:
-            self._seen.clear()
-            return f"  motor {id} does not answer"
-        self._seen.append(told.q)
-        return f"  motor at {told.q:.4f} rad"
-
-
-OFF = (
-    "Torque goes off, and stays off: an arm that its motors hold falls. Hold it, and switch off\n"
-    "whatever else drives it."
-)
-QUARTER = "turned on by about a quarter turn in its positive direction"
+                    raise ConfigError("calibration ended before its last joint: nothing is written")
+                reading = self._bus.read().get(id)
+                if reading is None:
+                    readings.clear()
+                    line.show(f"  motor {id} does not reply")
+                else:
+                    readings.append(reading.q)
+                    line.show(f"  motor at {reading.q:.4f} rad")
+                if key == MEASURE:
+                    if len(readings) == COUNT and max(readings) - min(readings) < MAX_SPREAD:
+                        position = sum(readings) / len(readings)
+                        line.end(f"  measured: {position:.4f} rad at the motor")
+                        return position
+                    line.end("  the joint moves: hold it still, then press m again")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Ask for places of each joint, write a copy of the URDF; 0 where nothing in it is in doubt."""
+    """Measure the joints and write a copy of the URDF; return 0 if it is without a warning."""
     parser = hardware_options.make_parser("calibrate", __doc__)
     hardware_options.add_arm(parser)
     add = parser.add_argument
-    add("--output", type=path_argument, required=True, metavar="FILE", help="the calibrated URDF")
-    add("--joint", action="append", default=[], help="this joint alone; give it once for each")
-    given = parser.parse_args(arguments)
+    add("--output", type=path_argument, required=True, metavar="FILE", help="calibrated URDF")
+    text = "joint to calibrate; repeat the option for each joint (default: all)"
+    add("--joint", action="append", default=[], metavar="JOINT", help=text)
+    args = parser.parse_args(arguments)
     require_terminal("calibrate")
-    arm = hardware_options.arm_with_hardware(given)
-    chosen = [arm.joints[arm.index(name)] for name in given.joint] or list(arm.joints)
-    _require_folder(given.output)
-    bus = hardware_options.motors(given, arm)
-    if not confirm(OFF):
-        print("nothing was done")
+    arm = hardware_options.arm_with_hardware(args)
+    joints = [arm.joints[arm.index(name)] for name in args.joint] or list(arm.joints)
+    if args.output.is_dir() or not args.output.absolute().parent.is_dir():
+        raise ConfigError(f"--output = {args.output}; expected a file in a folder that exists")
+    bus = hardware_options.motors(args, arm)
+    if not confirm(TORQUE_OFF):
+        print("nothing was changed")
         return 1
-    found = _measured(bus, arm, chosen)
-    written = _written(arm, [motor for motor, _ in found], given.output)
-    doubtful = [motor.joint for motor, sure in found if not sure]
-    if written and doubtful:
-        print(f"WARNING, see above: {hardware_options.comma_list(doubtful)}")
-    return 0 if written and not doubtful else 1
-
-
-def _measured(
-    bus: MotorBus, arm: ArmModel, chosen: Sequence[Joint]
-) -> list[tuple[JointMotor, bool]]:
-    """The motors of the chosen joints with what was measured, and whether that is sure."""
-    motors = {motor.joint: motor for motor in read_hardware_info(arm).motors}
+    before = {motor.joint: motor for motor in read_hardware_info(arm).motors}
+    measured: list[JointMotor] = []
+    uncertain: list[str] = []
     try:
-        bus.open()
-        bus.identify()
-        bus.prepare(_interface(bus))
+        _prepare(bus)
         with Keyboard() as keys:
-            measure = CalibrationPrompt(bus, keys)
-            return [_joint(measure, joint, motors[joint.name]) for joint in chosen]
+            prompt = CalibrationPrompt(bus, keys)
+            for joint in joints:
+                motor, warnings = _calibrate_joint(prompt, joint, before[joint.name])
+                measured.append(motor)
+                uncertain += [joint.name] if warnings else []
     finally:
         bus.close()
+    changed = [motor for motor in measured if motor != before[motor.joint]]
+    written = _write_urdf(arm, changed, args.output)
+    if written and uncertain:
+        print(f"WARNING, see above: {hardware_options.comma_list(uncertain)}")
+    return 0 if written and not uncertain else 1
 
 
-def _interface(bus: MotorBus) -> str:
-    """Any that all motors take: none gets a command, but reading needs motors that are set up."""
+def _prepare(bus: MotorBus) -> None:
+    """Open the bus and set up its motors, which reading requires, with torque disabled."""
+    bus.open()
+    bus.identify()
     shared = set.intersection(*(set(bus.interfaces(id)) for id in bus.motors))
     if not shared:
-        raise DriverFault("the motors have no command interface in common")
-    return min(shared, key=("position", "velocity", "effort", "voltage").index)
+        raise DriverFault("command interfaces common to all motors = none; expected one or more")
+    bus.prepare(min(shared, key=("position", "velocity", "effort", "voltage").index))
 
 
-def _joint(measure: CalibrationPrompt, joint: Joint, motor: JointMotor) -> tuple[JointMotor, bool]:
-    """Ask for a joint's places; say what follows from them, and whether without doubt."""
-    limits = f"{joint.lower:.3f} … {joint.upper:.3f} {joint.unit}"
-    bounded = isfinite(joint.lower) and isfinite(joint.upper)
-    print(f"\nJoint '{joint.name}' (motor {motor.id}), {limits if bounded else 'without limits'}")
-    marks = CalibrationPoints(**{name: measure.at(motor.id, text) for name, text in _places(joint)})
-    found = calibrate(motor, joint, marks)
-    before = f"sign {motor.sign:g}, offset {motor.offset:.4f}"
-    after = f"sign {found.sign:g}, offset {found.offset:.4f} {joint.unit}"
-    print(f"  {before} -> {after}" if found != motor else f"  {before}: kept")
-    doubted = list(calibration_warnings(found, joint, marks))
-    for doubt in doubted:
-        print(f"  WARNING: {doubt}")
-    return found, not doubted
-
-
-def _places(joint: Joint) -> list[tuple[str, str]]:
-    """Names of Marks and what to do for each."""
-    held = f"  Hold '{joint.name}'"
-    asked = []
+def _calibrate_joint(
+    prompt: CalibrationPrompt, joint: Joint, motor: JointMotor
+) -> tuple[JointMotor, list[str]]:
+    """Measure the positions of a joint; return its motor with sign and offset, and warnings."""
+    unit, bounded = joint.unit, isfinite(joint.lower) and isfinite(joint.upper)
+    limits = f"{joint.lower:.3f} … {joint.upper:.3f} {unit}" if bounded else "without limits"
+    print(f"\nJoint '{joint.name}' (motor {motor.id}), {limits}")
+    hold = f"  Hold '{joint.name}'"
+    instructions = {}
     if joint.lower <= 0 <= joint.upper:
-        asked.append(("zero", f"{held} at its zero mark."))
-    if not (isfinite(joint.lower) and isfinite(joint.upper)):
-        return [
-            *asked,
-            ("ahead", f"{held} {QUARTER} (more than {MIN_SHAFT_TURN:g} rad of the motor)."),
-        ]
-    asked.append(("lower", f"{held} at its lower end ({joint.lower:.3f} {joint.unit})."))
-    return [*asked, ("upper", f"{held} at its upper end ({joint.upper:.3f} {joint.unit}).")]
-
-
-def _written(arm: ArmModel, found: Sequence[JointMotor], output: Path) -> bool:
-    """Write the URDF with the new numbers; an existing file needs a yes of its own."""
-    before = {motor.joint: motor for motor in read_hardware_info(arm).motors}
-    changed = [motor for motor in found if motor != before[motor.joint]]
-    if not changed:
-        print("\nnothing has changed: nothing is written")
-        return False
-    text = with_params(
-        arm.urdf,
-        {
-            m.joint: {"sign": format_number(m.sign), "offset": format_number(m.offset)}
-            for m in changed
-        },
+        instructions["zero"] = f"{hold} at its zero mark."
+    if bounded:
+        instructions["lower"] = f"{hold} at its lower end ({joint.lower:.3f} {unit})."
+        instructions["upper"] = f"{hold} at its upper end ({joint.upper:.3f} {unit})."
+    else:
+        instructions["positive"] = (
+            f"{hold} about a quarter turn further in its positive direction"
+            f" (more than {MIN_SHAFT_TURN:g} rad of the motor)."
+        )
+    points = CalibrationPoints(
+        **{name: prompt.at(motor.id, text) for name, text in instructions.items()}
     )
-    parse_arm(text, arm.source)  # what is written can be read
-    names = hardware_options.comma_list([motor.joint for motor in changed])
-    print(f"\nchanged: {names}")
+    result = calibrate(motor, joint, points)
+    before = f"sign {motor.sign:g}, offset {motor.offset:.4f}"
+    after = f"sign {result.sign:g}, offset {result.offset:.4f} {unit}"
+    print(f"  {before} -> {after}" if result != motor else f"  {before}: kept")
+    warnings = list(calibration_warnings(result, joint, points))
+    for warning in warnings:
+        print(f"  WARNING: {warning}")
+    return result, warnings
+
+
+def _write_urdf(arm: ArmModel, changed: Sequence[JointMotor], output: Path) -> bool:
+    """Write the URDF with new signs and offsets; an existing file requires a separate yes."""
+    if not changed:
+        print("\nno sign or offset changed: nothing is written")
+        return False
+    params = {
+        motor.joint: {"sign": format_number(motor.sign), "offset": format_number(motor.offset)}
+        for motor in changed
+    }
+    text = with_params(arm.urdf, params)
+    parse_arm(text, arm.source)  # raises if the text is not a valid arm
+    print(f"\nchanged: {hardware_options.comma_list(list(params))}")
     if output.exists() and not confirm(f"{output} exists. Overwrite it?"):
         print("nothing is written")
         return False
@@ -193,9 +189,3 @@ def _written(arm: ArmModel, found: Sequence[JointMotor], output: Path) -> bool:
         file.write_text(text, encoding="utf-8")
     print(f"{output} is written: arm-dynamics hardware check {output}")
     return True
-
-
-def _require_folder(output: Path) -> None:
-    """Raises ConfigError before anything is measured for a file that cannot be written."""
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        raise ConfigError(f"--output {output}: a file in a folder that exists is expected")

@@ -1,12 +1,11 @@
-"""What is wrong with an arm's joints, from a look at its motors; a table of all of them.
-
-``arm-dynamics hardware check ARM``: is every motor there and well? Nothing is changed.
-"""
+"""Check every motor of an arm: replies, limits, temperature, torque. Nothing is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import isfinite
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -14,145 +13,214 @@ from rich.markup import escape
 from rich.table import Table
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.bus_survey import BusSurvey, survey_bus
+from arm_dynamics.cli.terminal import number_text
+from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.number_option import Number
 from arm_dynamics.hardware.motor_bus import MotorBus, Reading
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-LOST = 0.05
-"""Share of cycles without an answer that is too much."""
-NOBODY = (
-    "no motor answers: power, cable, port, or another rate; arm-dynamics hardware scan looks at all"
+DURATION = 1.0
+"""Time [s] of reading."""
+MIN_CYCLES = 5
+"""Fewest cycles of reading, even if they take longer."""
+MAX_MISSED_FRACTION = 0.05
+"""Fraction of the cycles that may lack a reply."""
+MAX_LINE_WIDTH = 132
+"""Characters of a line if no terminal sets the width."""
+NO_REPLY = (
+    "no motor replies: check power, cable, port and baud rate; arm-dynamics hardware scan tries"
+    " all baud rates"
 )
-TAKES_OFF = (
-    "hardware jog --clear-faults takes it off, and so does the supply's switch: hold the arm"
+DISABLE_TORQUE = (
+    "disable it with hardware jog --clear-faults or the switch of the supply: support the arm"
 )
 YES_NO = {True: "yes", False: "no", None: "?"}
 ON_OFF = {True: "ON", False: "off", None: "?"}
 
 
+@dataclass(frozen=True, slots=True)
+class BusSurvey:
+    """Result of reading all motors of a bus for some cycles.
+
+    Attributes
+    ----------
+    fault : str
+        Errors of the motors' identities, separated by "; "; empty without errors.
+    cycles : int
+        Number of cycles.
+    rate : float
+        Cycles per second [Hz].
+    replies : mapping of int to int
+        Cycles with a reply, by motor id.
+    last : mapping of int to Reading
+        Last reply by motor id.
+    gap : mapping of int to float
+        Longest time [s] without a reply by motor id; inf without any reply.
+
+    """
+
+    fault: str
+    cycles: int
+    rate: float
+    replies: Mapping[int, int]
+    last: Mapping[int, Reading]
+    gap: Mapping[int, float]
+
+
+def survey_bus(bus: MotorBus, duration: float) -> BusSurvey:
+    """Open the bus, identify its motors, read them for ``duration`` [s] and close the bus.
+
+    Raises
+    ------
+    DriverFault
+        If the port cannot be opened, or is lost.
+
+    """
+    fault = ""
+    try:
+        bus.open()
+        try:
+            bus.identify()
+        except DriverFault as error:
+            fault = str(error)
+        start, cycles = bus.now(), 0
+        replies: Counter[int] = Counter()
+        last: dict[int, Reading] = {}
+        since, gap = dict.fromkeys(bus.motors, start), dict.fromkeys(bus.motors, 0.0)
+        while cycles < MIN_CYCLES or bus.now() < start + duration:
+            readings, cycles = bus.read(), cycles + 1
+            for id, reading in readings.items():
+                if id not in last or reading.time > last[id].time:
+                    replies[id] += 1
+                    gap[id] = max(gap[id], reading.time - since[id])
+                    since[id], last[id] = reading.time, reading
+        end = bus.now()
+    finally:
+        bus.close()
+    for id in bus.motors:
+        gap[id] = max(gap[id], end - since[id]) if id in last else inf
+    return BusSurvey(fault, cycles, cycles / max(end - start, 1e-9), replies, last, gap)
+
+
 class Health:
-    """Problems and a table of what ``look`` saw of ``arm``, whose motors are those of ``bus``."""
+    """Table of the joints of an arm, and their problems, from a survey of its motors."""
 
     def __init__(
-        self, arm: ArmModel, bus: MotorBus, look: BusSurvey, recovery_margin: float = 0.0
+        self, arm: ArmModel, bus: MotorBus, survey: BusSurvey, recovery_margin: float = 0.0
     ) -> None:
-        """``recovery_margin``: way [rad or m] beyond a position limit that is no problem."""
-        self._bus, self._look, self._led_back = bus, look, recovery_margin
+        """Use ``survey`` of the motors of ``arm``, which are those of ``bus``.
+
+        Joints up to ``recovery_margin`` [rad or m] beyond a position limit are not a problem.
+        """
+        self._bus, self._survey, self._recovery_margin = bus, survey, recovery_margin
         self._safety = SafetySettings()
         by_joint = {motor.joint: motor for motor in bus.motors.values()}
         self._pairs = [(joint, by_joint[joint.name]) for joint in arm.joints]
 
     def problems(self) -> list[str]:
-        """One line each; empty where all is well."""
-        if not self._look.heard:
-            return [NOBODY]
-        found = self._look.fault.split("; ") if self._look.fault else []
+        """Return one line for each problem; an empty list for a healthy arm."""
+        if not self._survey.replies:
+            return [NO_REPLY]
+        lines = self._survey.fault.split("; ") if self._survey.fault else []
         for joint, motor in self._pairs:
-            said = list(self._problems(joint, motor))
-            found += [f"joint '{joint.name}' (motor {motor.id}): {one}" for one in said]
-        return found
+            problems = list(self._joint_problems(joint, motor))
+            lines += [f"joint '{joint.name}' (motor {motor.id}): {text}" for text in problems]
+        return lines
+
+    def _joint_problems(self, joint: Joint, motor: JointMotor) -> Iterator[str]:
+        reading, survey = self._survey.last.get(motor.id), self._survey
+        if reading is None:
+            yield "no reply"
+            return
+        missed = survey.cycles - survey.replies[motor.id]
+        if missed > MAX_MISSED_FRACTION * survey.cycles:
+            yield f"no reply in {missed} of {survey.cycles} cycles: cable, connector or noise"
+        if reading.fault:
+            yield f"fault: {reading.fault}; hardware jog --clear-faults clears faults that can pass"
+        if reading.enabled:
+            yield f"torque is already enabled: another program controls it; {DISABLE_TORQUE}"
+        q, margin = motor.position(reading.q), self._safety.position_margin + self._recovery_margin
+        if not joint.lower - margin <= q <= joint.upper + margin:
+            yield (
+                f"position = {q:.4g} {joint.unit}; expected {joint.lower:.4g} to"
+                f" {joint.upper:.4g} {joint.unit}; move it within its limits, or calibrate"
+            )
+        if reading.temperature >= self._safety.max_temperature:
+            limit = self._safety.max_temperature
+            temperature = f"{reading.temperature:.0f} °C"
+            yield f"temperature = {temperature}; expected below {limit:g} °C; let it cool down"
 
     def table(self) -> Table:
-        """One row a joint."""
+        """Return a table with one row for each joint."""
         unit = "/".join(sorted({joint.unit for joint, _ in self._pairs}))
         columns = (
-            *("joint", "motor", "an-\nswers", "gap\n[ms]", f"joint\n[{unit}]", "motor\n[rad]"),
+            *("joint", "motor", "re-\nplies", "gap\n[ms]", f"joint\n[{unit}]", "motor\n[rad]"),
             *(f"limits\n[{unit}]", "°C", "V", "tor-\nque", "watch\ndog"),
         )
         table = Table(
             *map(escape, columns), box=SIMPLE_HEAD, padding=0, collapse_padding=True, pad_edge=False
         )
+        survey = self._survey
         for joint, motor in self._pairs:
-            table.add_row(*self._row(joint, motor))
+            reading = survey.last.get(motor.id)
+            limits = f"{joint.lower:.2f}…{joint.upper:.2f}" if isfinite(joint.lower) else "none"
+            replies = f"{survey.replies.get(motor.id, 0) / survey.cycles:.0%}"
+            gap = position = shaft = temperature = supply = torque = ""
+            if reading is not None:
+                gap, torque = f"{1e3 * survey.gap[motor.id]:.0f}", ON_OFF[reading.enabled]
+                position, shaft = f"{motor.position(reading.q):.3f}", f"{reading.q:.3f}"
+                temperature = number_text(reading.temperature, ".0f")
+                supply = number_text(reading.supply, ".1f")
+            table.add_row(
+                *(joint.name, f"{motor.id} {motor.motor}", replies, gap, position, shaft, limits),
+                *(temperature, supply, torque, YES_NO[self._bus.has_watchdog(motor.id)]),
+            )
         return table
-
-    def _row(self, joint: Joint, motor: JointMotor) -> tuple[str, ...]:
-        told, look = self._look.last.get(motor.id), self._look
-        limits = f"{joint.lower:.2f}…{joint.upper:.2f}" if isfinite(joint.lower) else "none"
-        heard = f"{look.heard.get(motor.id, 0) / look.cycles:.0%}"
-        watchdog = YES_NO[self._bus.has_watchdog(motor.id)]
-        named = joint.name, f"{motor.id} {motor.motor}", heard
-        if told is None:
-            return (*named, "", "", "", limits, "", "", "", watchdog)
-        return (
-            *named,
-            f"{1e3 * look.gap[motor.id]:.0f}",
-            f"{motor.position(told.q):.3f}",
-            f"{told.q:.3f}",
-            limits,
-            _number(told.temperature, ".0f"),
-            _number(told.supply, ".1f"),
-            ON_OFF[told.enabled],
-            watchdog,
-        )
-
-    def _problems(self, joint: Joint, motor: JointMotor) -> Iterator[str]:
-        told, look = self._look.last.get(motor.id), self._look
-        if told is None:
-            yield "told nothing"
-            return
-        missed = look.cycles - look.heard[motor.id]
-        if missed > LOST * look.cycles:
-            yield f"no answer in {missed} of {look.cycles} cycles: cable, connector or noise"
-        if told.fault:
-            yield f"fault: {told.fault}; hardware jog --clear-faults clears what can pass"
-        if told.enabled:
-            yield f"has torque already: somebody drives it, or left it so; {TAKES_OFF}"
-        yield from self._limits(joint, motor, told)
-
-    def _limits(self, joint: Joint, motor: JointMotor, told: Reading) -> Iterator[str]:
-        q = motor.position(told.q)
-        margin = self._safety.position_margin + self._led_back
-        if not joint.lower - margin <= q <= joint.upper + margin:
-            inside = f"[{joint.lower:.4g}, {joint.upper:.4g}] {joint.unit}"
-            yield f"position {q:.4g} is outside {inside}: lead it inside, or calibrate"
-        if told.temperature >= self._safety.max_temperature:
-            limit = self._safety.max_temperature
-            yield f"temperature {told.temperature:.0f} °C, limit {limit:g}: let it cool down"
-
-
-def _number(value: float, form: str) -> str:
-    return format(value, form) if isfinite(value) else "?"
-
-
-SECONDS = 1.0
-MAX_LINE_WIDTH = 132
-"""Letters a line where no terminal sets a width."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print a table of the joints and what is wrong; 0 where all is well, else 1."""
+    """Print a table of the joints and their problems; return 0 without problems, else 1."""
     parser = hardware_options.make_parser("check", __doc__)
     hardware_options.add_arm(parser)
-    parser.add_argument(
-        "--duration",
-        type=Number("--duration", 0, 3600, "s"),
-        default=SECONDS,
-        metavar="S",
-        help="of reading",
-    )
-    given = parser.parse_args(arguments)
-    arm = hardware_options.arm_with_hardware(given)
-    return 0 if check_health(arm, hardware_options.motors(given, arm), given.duration) else 1
+    duration = Number("--duration", 0, 3600, "s")
+    text = f"duration of reading [s] (default: {DURATION:g})"
+    parser.add_argument("--duration", type=duration, default=DURATION, metavar="S", help=text)
+    args = parser.parse_args(arguments)
+    arm = hardware_options.arm_with_hardware(args)
+    return 0 if check_health(arm, hardware_options.motors(args, arm), args.duration) else 1
 
 
 def check_health(
-    arm: ArmModel, bus: MotorBus, seconds: float = SECONDS, led_back: float = 0.0
+    arm: ArmModel, bus: MotorBus, duration: float = DURATION, recovery_margin: float = 0.0
 ) -> bool:
-    """Look at the joints, print what is seen; whether nothing is wrong.
+    """Read the motors of an arm and print their table and problems.
 
-    Joints may be ``led_back`` [rad or m] beyond a position limit.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm, whose motors are those of ``bus``.
+    bus : MotorBus
+        A closed bus; it is opened for the check and closed again.
+    duration : float
+        Time of reading [s].
+    recovery_margin : float
+        Distance [rad or m] beyond a position limit that is not a problem.
+
+    Returns
+    -------
+    bool
+        True without problems.
+
     """
-    seen = survey_bus(bus, seconds)
-    health = Health(arm, bus, seen, led_back)
+    survey = survey_bus(bus, duration)
+    health = Health(arm, bus, survey, recovery_margin)
     console = Console()
     if not console.is_terminal:
         console = Console(width=MAX_LINE_WIDTH)
     console.print(health.table())
-    print(f"{seen.cycles} cycles of reading, {seen.rate:.0f} a second")
+    print(f"{survey.cycles} cycles of reading, {survey.rate:.0f} per second")
     problems = health.problems()
     print("\n".join(problems) if problems else "no problems found")
     return not problems

@@ -1,13 +1,10 @@
-"""What to do about a port that cannot be opened.
-
-Options that name a driver and its line, and the motors of an arm behind them.
-"""
+"""Options of the hardware commands: driver, port, settings; advice for ports that do not open."""
 
 from __future__ import annotations
 
 import argparse
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from arm_dynamics.cli import arm_options
@@ -19,116 +16,143 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import read_hardware_info
 
 PORTS = ("ttyUSB*", "ttyACM*", "serial/by-id/*")
-DENIED = "allow it to your user: sudo usermod -aG dialout $USER, then log in anew"
-BUSY = "another program has it open (a hardware node?): end that one first"
+DENIED = "permit it to your user: sudo usermod -aG dialout $USER; then log in again"
+BUSY = "another program has opened it (a hardware node?); end that program first"
+NOT_SERIAL = "expected a serial port"
+ADVICE = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM), DENIED),
+    **dict.fromkeys((errno.EAGAIN, errno.EBUSY), BUSY),
+    **dict.fromkeys((errno.ENOTTY, errno.EINVAL, errno.EISDIR), NOT_SERIAL),
+}
+"""Advice by the number of an error of the system."""
+NO_MOTORS = "name the motor of each joint in the URDF: docs/hardware.md, 'Drivers'"
 
 
 def with_advice(error: DriverFault) -> DriverFault:
-    """The same fault, followed by advice where its cause is known."""
-    advice = next((words for number in _numbers(error) if (words := _advice(number))), "")
-    return DriverFault(f"{error}; {advice}") if advice else error
+    """Return a fault with advice appended where an error of the system is among its causes.
 
+    Parameters
+    ----------
+    error : DriverFault
+        A fault with its chain of causes.
 
-def ports() -> list[str]:
-    """The serial adapters of this machine."""
-    return [str(found) for name in PORTS for found in sorted(Path("/dev").glob(name))]
+    Returns
+    -------
+    DriverFault
+        ``error`` itself, or a new fault "<message>; <advice>".
 
-
-def _numbers(error: BaseException | None) -> Iterator[int]:
-    """Numbers of the system's errors that led to this one."""
+    """
+    cause: BaseException | None = error
     seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        first = error.args[0] if error.args else None  # termios.error has no errno
-        number = getattr(error, "errno", first)
-        if isinstance(number, int):
-            yield number
-        error = error.__cause__ or error.__context__
-
-
-def _advice(number: int) -> str:
-    if number in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
-        return f"serial ports of this machine: {', '.join(ports()) or 'none; is it plugged in?'}"
-    if number in (errno.EACCES, errno.EPERM):
-        return DENIED
-    if number in (errno.EAGAIN, errno.EBUSY):
-        return BUSY
-    return "that is no serial port" if number in (errno.ENOTTY, errno.EINVAL, errno.EISDIR) else ""
-
-
-NO_WIRING = "the URDF must say which motor moves which joint: docs/hardware.md, 'Which motors'"
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        first = cause.args[0] if cause.args else None  # termios.error has no errno
+        number = getattr(cause, "errno", first)
+        advice = ADVICE.get(number, "") if isinstance(number, int) else ""
+        if number in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+            found = [str(p) for name in PORTS for p in sorted(Path("/dev").glob(name))]
+            advice = "serial ports of this machine: "
+            advice += ", ".join(found) or "none; is the adapter connected?"
+        if advice:
+            return DriverFault(f"{error}; {advice}")
+        cause = cause.__cause__ or cause.__context__
+    return error
 
 
 def make_parser(
     command: str, description: str | None, default: str = "the URDF's"
 ) -> argparse.ArgumentParser:
-    """A parser with the options of the line; ``default`` is what port and rate are else."""
-    made = argparse.ArgumentParser(
+    """Return the parser of a hardware command, with the options of the driver.
+
+    Parameters
+    ----------
+    command : str
+        Name of the sub-command.
+    description : str or None
+        First text of the help.
+    default : str
+        Text of the default values of --port and --baud.
+
+    """
+    parser = argparse.ArgumentParser(
         prog=f"arm-dynamics hardware {command}", description=description, allow_abbrev=False
     )
-    drivers = ", ".join(
-        name for name in plugins.registered_names("drivers") if name not in WITHOUT_MOTORS
-    )
-    add = made.add_argument
-    add("--driver", metavar="NAME", help=drivers)
-    add("--port", help=f"serial device or CAN channel; default: {default}")
-    add("--baud", help=f"rate of the port [bit/s]; default: {default}")
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the driver; give it once for each (--set interface=slcan)",
-    )
-    return made
+    names = plugins.registered_names("drivers")
+    drivers = ", ".join(name for name in names if name not in WITHOUT_MOTORS)
+    add = parser.add_argument
+    add("--driver", metavar="NAME", help=f"driver of the motors: {drivers}")
+    add("--port", help=f"serial device or CAN channel (default: {default})")
+    add("--baud", help=f"rate of the port [bit/s] (default: {default})")
+    text = "setting of the driver; repeat the option for each setting (--set interface=slcan)"
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
+    return parser
 
 
-def add_arm(made: argparse.ArgumentParser) -> None:
-    """The arm, and joints of it that are not driven."""
-    arm_options.add_arm(made)
-    arm_options.add_options(made, only=("lock",))
+def add_arm(parser: argparse.ArgumentParser) -> None:
+    """Add the positional argument ARM and --lock."""
+    arm_options.add_arm(parser)
+    arm_options.add_options(parser, only=("lock",))
 
 
-def settings(given: argparse.Namespace) -> dict[str, str]:
-    """What the options say over the URDF's hardware params."""
-    named = {"port": given.port, "baud": given.baud}
-    found = {name: value for name, value in named.items() if value is not None}
-    return found | dict(map(_pair, given.set))
+def settings(args: argparse.Namespace) -> dict[str, str]:
+    """Return the driver settings of --port, --baud and --set, which override the URDF's.
 
+    Raises
+    ------
+    ConfigError
+        If the argument of a --set is not NAME=VALUE.
 
-def arm_with_hardware(given: argparse.Namespace) -> ArmModel:
-    """The arm without its locked joints, whose motors stay as they are.
-
-    Raises ConfigError where the URDF names no motors.
     """
-    arm = arm_options.build_arm(given)
+    named = {"port": args.port, "baud": args.baud}
+    values = {name: value for name, value in named.items() if value is not None}
+    for text in args.set:
+        name, sign, value = text.partition("=")
+        if not (name and sign and value):
+            raise ConfigError(f"--set = {text}; expected NAME=VALUE")
+        values[name] = value
+    return values
+
+
+def arm_with_hardware(args: argparse.Namespace) -> ArmModel:
+    """Load the arm of ARM without its locked joints.
+
+    Raises
+    ------
+    ConfigError
+        If the URDF names no motors.
+
+    """
+    arm = arm_options.build_arm(args)
     try:
         read_hardware_info(arm)
     except ConfigError as error:
-        raise ConfigError(f"arm '{arm.name}': {error}; {NO_WIRING}") from error
+        raise ConfigError(f"arm '{arm.name}': {error}; {NO_MOTORS}") from error
     return arm
 
 
-def driver_name(given: argparse.Namespace, arm: ArmModel) -> str:
-    """The driver that is asked for, else the URDF's; raises ConfigError without any."""
-    name: str = given.driver or read_hardware_info(arm).settings.get("driver", "")
+def driver_name(args: argparse.Namespace, arm: ArmModel) -> str:
+    """Return the driver of --driver, else the URDF's.
+
+    Raises
+    ------
+    ConfigError
+        If neither names a driver.
+
+    """
+    name: str = args.driver or read_hardware_info(arm).settings.get("driver", "")
     if not name:
-        raise ConfigError(f"--driver: none is given, and the URDF of '{arm.name}' names none")
+        raise ConfigError(
+            f"--driver = missing; expected the name of a driver, because the URDF of '{arm.name}'"
+            " names none"
+        )
     return name
 
 
-def motors(given: argparse.Namespace, arm: ArmModel) -> MotorBus:
-    """The arm's motors; nothing is opened yet."""
-    return build_bus(arm, driver_name(given, arm), settings(given))
+def motors(args: argparse.Namespace, arm: ArmModel) -> MotorBus:
+    """Return the bus of the arm's motors, not yet opened."""
+    return build_bus(arm, driver_name(args, arm), settings(args))
 
 
 def comma_list(names: Sequence[str], none: str = "none") -> str:
-    """Names with commas between."""
+    """Return the names separated by commas, or ``none`` for an empty list."""
     return ", ".join(names) or none
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not (name and sign and value):
-        raise ConfigError(f"--set {text}: NAME=VALUE is expected")
-    return name, value

@@ -1,11 +1,10 @@
-"""``arm-dynamics hardware run ARM``: a controller on a physical arm, without ROS."""
+"""Run a controller on a physical arm in plain Python, and show the arm in the viewer."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from importlib.util import find_spec
 from math import degrees, isfinite
 from types import SimpleNamespace
@@ -14,7 +13,13 @@ import numpy as np
 
 from arm_dynamics.cli import arm_options, hardware_options
 from arm_dynamics.cli.hardware_check import check_health
-from arm_dynamics.cli.jog_session import QUIT, REST, catch_stop_signals, torque_off, tripped_by
+from arm_dynamics.cli.jog_session import (
+    QUIT,
+    REST_VELOCITY,
+    catch_stop_signals,
+    disable_torque,
+    latched_trips,
+)
 from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine, waiting
 from arm_dynamics.control.config import (
@@ -31,148 +36,140 @@ from arm_dynamics.core.number_option import Number, port, seconds
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
-from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
 
-LOOK, RATE = 0.5, 200.0
-"""Time [s] for which motors are read before the question; control rate [Hz] without another."""
+CHECK_DURATION = 0.5
+"""Time [s] for which the motors are checked before torque is enabled."""
+RATE = 200.0
+"""Control rate [Hz] if neither --rate nor the parameter file sets one."""
 MAX_STOP_TIME = 1.0
-"""Time [s] in which the arm comes to rest before torque is disabled."""
+"""Longest time [s] to wait for rest before torque is disabled."""
 WARNING = """
-Torque goes on: '{arm}' holds its configuration under the controller {controller}. Keep clear of it.
-Torque goes off at the end (q, Ctrl-C, a trip): support an arm that does not rest on something."""
+Torque will be enabled: '{arm}' holds its configuration under the controller {controller}.
+Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an unsupported arm
+falls: support it.
+Enable torque?"""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Check, ask, hold; 0 where torque was on and is off again, else 1."""
-    given = _parser().parse_args(arguments)
+    """Check the arm, confirm, run the controller; return 0 after a run without a trip, else 1."""
+    args = command_parser().parse_args(arguments)
     require_terminal("run")
-    arm = hardware_options.arm_with_hardware(given)
-    file = given.gains or parameter_file(given.arm)
+    arm = hardware_options.arm_with_hardware(args)
+    file = args.gains or parameter_file(args.arm)
     node = node_parameters(file, "hardware") if file else {}
-    if given.controller is None and node.get("command_interface") == "position":
-        given.controller = "position"
-    controller = build_controller(arm, given.controller, file, period=None)
-    if given.payload and given.payload_modeled:
-        controller.set_model(arm_options.loaded(arm, given))
-    given.rate = given.rate or float(node.get("update_rate", RATE))
-    driver, events = _driver(given, arm, controller)
-    if not check_health(arm, driver.bus, LOOK, driver.safety.limit_recovery_margin):
-        print("no torque before all is well")
+    if args.controller is None and node.get("command_interface") == "position":
+        args.controller = "position"
+    controller = build_controller(arm, args.controller, file, period=None)
+    if args.payload and args.payload_modeled:
+        controller.set_model(arm_options.loaded(arm, args))
+    period = 1 / (args.rate or float(node.get("update_rate", RATE)))
+    above_status = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
+    events = Events(Throttle(above_status).warn)
+    driver = build_driver(
+        arm,
+        hardware_options.driver_name(args, arm),
+        hardware_options.settings(args),
+        interface=controller.interface,
+        period=period,
+        events=events,
+    )
+    if not isinstance(driver, MotorBusDriver):
+        raise ConfigError(f"--driver = {args.driver}; expected a driver of motors")
+    if not check_health(arm, driver.bus, CHECK_DURATION, driver.safety.limit_recovery_margin):
+        print("torque was not enabled: the check found problems")
         return 1
-    name = controller_name(arm, given.controller, file)
+    name = controller_name(arm, args.controller, file)
     with waiting(f"compiling the controller {name}"):
         warm_up_controller(controller)
-    if not confirm(f"{WARNING.format(arm=arm.name, controller=name)}\nTorque on?"):
-        print("no torque: nothing was done")
+    if not confirm(WARNING.format(arm=arm.name, controller=name)):
+        print("torque was not enabled: nothing was changed")
         return 1
-    with_page = not given.headless and find_spec("viser") is not None
-    with _page(given, arm, driver) if with_page else nullcontext() as page:
-        return _session(given, driver, controller, events, page)
+    duration = args.duration or float("inf")
+    if args.headless or find_spec("viser") is None:
+        return _run_controller(driver, controller, events, period, duration)
+    stop = "the viewer"
+    with open_page(arm, args.page_port, on_emergency=lambda: driver.emergency_stop(stop)) as page:
+        print(page.url)
+        return _run_controller(driver, controller, events, period, duration, page)
 
 
-def _parser() -> argparse.ArgumentParser:
-    made = hardware_options.make_parser("run", __doc__)
-    arm_options.add_arm(made)
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = hardware_options.make_parser("run", __doc__)
+    arm_options.add_arm(parser)
     arm_options.add_options(
-        made,
+        parser,
         only=("lock", "payload", "gains", "controller"),
         controllers=arm_options.joint_controllers,
         modeled=True,
     )
-    add = made.add_argument
-    rate = f"control rate [Hz] (default: the parameter file's, else {RATE:g})"
-    add("--rate", type=Number("--rate", 1, 1e4, "Hz"), metavar="HZ", help=rate)
-    text = "end after this time [s] (default: q)"
+    add = parser.add_argument
+    text = f"control rate [Hz] (default: the parameter file's, else {RATE:g})"
+    add("--rate", type=Number("--rate", 1, 1e4, "Hz"), metavar="HZ", help=text)
+    text = "duration [s] (default: until q)"
     add("--duration", type=seconds("--duration"), metavar="S", help=text)
-    add("--headless", action="store_true", help="no page")
-    add("--page-port", type=port("--page-port"), default=8080, metavar="N", help="(8080)")
-    return made
+    add("--headless", action="store_true", help="without the viewer")
+    text = "port of the viewer; 0 for any free one (default: 8080)"
+    add("--page-port", type=port("--page-port"), default=8080, metavar="PORT", help=text)
+    return parser
 
 
-def _driver(
-    given: argparse.Namespace, arm: ArmModel, controller: Controller
-) -> tuple[MotorBusDriver, Events]:
-    """The arm's driver, and events that are printed on lines of their own."""
-    above = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
-    events = Events(Throttle(above).warn)
-    name = hardware_options.driver_name(given, arm)
-    driver = build_driver(
-        arm,
-        name,
-        hardware_options.settings(given),
-        interface=controller.interface,
-        period=1 / given.rate,
-        events=events,
-    )
-    if not isinstance(driver, MotorBusDriver):
-        raise ConfigError(f"driver '{name}' has no motors")
-    return driver, events
-
-
-def _page(given: argparse.Namespace, arm: ArmModel, driver: MotorBusDriver) -> ArmPage:
-    page = open_page(arm, given.page_port, on_emergency=lambda: driver.emergency_stop("the page"))
-    print(page.url)
-    return page
-
-
-def _session(
-    given: argparse.Namespace,
+def _run_controller(
     driver: MotorBusDriver,
     controller: Controller,
     events: Events,
-    page: ArmPage | None,
+    period: float,
+    duration: float,
+    page: ArmPage | None = None,
 ) -> int:
-    """Torque on, cycle after cycle until the end, torque off whatever happens between."""
-    tripped: list[str] = []
+    """Enable torque, run control cycles until the end, and disable torque in every case."""
+    trips: list[str] = []
     with catch_stop_signals() as stopped:
         driver.configure()
         try:
-            loop, pacer = ControlLoop(driver, controller, events), Pacer(1 / given.rate)
+            loop, pacer = ControlLoop(driver, controller, events), Pacer(period)
             for _ in range(3):
                 loop.step()
             driver.activate()
-            until = time.monotonic() + (given.duration or float("inf"))
-            print("q or Ctrl-C: torque off")
+            end = time.monotonic() + duration
+            print("q or Ctrl-C: disable torque")
             with Keyboard() as keys, StatusLine() as line:
-                while not (stopped() or tripped or time.monotonic() > until):
+                while not (stopped() or trips or time.monotonic() > end):
                     if keys.latest_key() in (QUIT, GONE):
                         break
-                    _cycle(loop, page)
-                    line.show(_shown(loop, driver))
-                    tripped = tripped_by(driver)
+                    loop.step()
+                    if page is not None:
+                        _show(loop, page)
+                    line.show(_status(loop, driver))
+                    trips = latched_trips(driver)
                     pacer.wait()
-                line.end(_shown(loop, driver))
-            _come_to_rest(loop, driver, pacer)
-            tripped = tripped_by(driver)  # also of what happened after q
+                line.end(_status(loop, driver))
+            until = time.monotonic() + MAX_STOP_TIME
+            while driver.status.torque_enabled and time.monotonic() < until:
+                loop.step()
+                if np.nanmax(np.abs(driver.feedback.v)) < REST_VELOCITY:
+                    break
+                pacer.wait()
+            trips = latched_trips(driver)  # also those after q
         finally:
-            torque_off(driver)
-    if tripped:
-        print("stopped:", *tripped, sep="\n  ")
-    return 1 if tripped else 0
+            disable_torque(driver)
+    if trips:
+        print("stopped:", *trips, sep="\n  ")
+    return 1 if trips else 0
 
 
-def _cycle(loop: ControlLoop, page: ArmPage | None) -> None:
-    loop.step()
+def _show(loop: ControlLoop, page: ArmPage) -> None:
+    """Show the measured state on the page unless a joint has no feedback."""
     state = loop.state
-    if page is not None and state is not None and np.isfinite([state.q, state.v]).all():
+    if state is not None and np.isfinite([state.q, state.v]).all():
         effort = state.tau if np.isfinite(state.tau).all() else None
         page.show(state.q, state.v, effort, time=state.time)
 
 
-def _come_to_rest(loop: ControlLoop, driver: MotorBusDriver, pacer: Pacer) -> None:
-    """Hold until every joint rests, or LONGEST."""
-    until = time.monotonic() + MAX_STOP_TIME
-    while driver.status.torque_enabled and time.monotonic() < until:
-        loop.step()
-        if np.nanmax(np.abs(driver.feedback.v)) < REST:
-            break
-        pacer.wait()
-
-
-def _shown(loop: ControlLoop, driver: MotorBusDriver) -> str:
-    """Status, the largest error of all joints, the largest temperature."""
+def _status(loop: ControlLoop, driver: MotorBusDriver) -> str:
+    """Return the driver's state, the largest joint error and the highest temperature."""
     state, reference = loop.state, loop.reference
     error, joint = float("nan"), ""
     if state is not None and reference is not None:
@@ -180,7 +177,7 @@ def _shown(loop: ControlLoop, driver: MotorBusDriver) -> str:
         worst = int(np.nanargmax(errors))
         error, joint = float(errors[worst]), loop.arm.joint_names[worst]
     shown = f"{error:.4f} rad ({degrees(error):.1f}°) of {joint}" if isfinite(error) else "unknown"
-    warm = driver.feedback.temperature
-    hot = f"  {np.nanmax(warm):.0f} °C" if np.isfinite(warm).any() else ""
+    temperature = driver.feedback.temperature
+    highest = f"  {np.nanmax(temperature):.0f} °C" if np.isfinite(temperature).any() else ""
     status = driver.status.value if not driver.trips else str(driver.trips[-1])
-    return f"{status}  largest error {shown}{hot}"
+    return f"{status}  largest error {shown}{highest}"

@@ -1,4 +1,4 @@
-"""``arm-dynamics hardware scan``: who answers on a line, at which rate; nothing is changed."""
+"""List the motors that reply on a port, at which baud rate. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -10,74 +10,61 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.cli import hardware_options
+from arm_dynamics.cli.hardware_options import comma_list, make_parser, settings
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.hardware.build import bus_class
-from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor, MotorBus
+from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor
 
-ALL = "all"
 COLUMNS = ("id", "model", "firmware", "baud")
-NO_MOTOR_FOUND = """nobody answers. Look for, in this order:
-  - power: do the motors' lights blink when it is switched on?
+NO_MOTOR_FOUND = """no motor replies. Check, in this order:
+  - power: do the lights of the motors blink when the supply is switched on?
   - the cable from the adapter to the first motor, and from each motor to the next
   - the port: is this the adapter of the motors?
-  - the driver: do these motors speak its protocol (Dynamixel: 2.0 alone)?
-  - two motors with one id: connect one alone, give it another id with the maker's tool"""
+  - the driver: do the motors use its protocol (Dynamixel: 2.0 only)?
+  - two motors with one id: connect one only and change its id with the manufacturer's tool"""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print a table of the motors; 1 where none answers or two have one id, else 0."""
-    parser = hardware_options.make_parser("scan", __doc__, "the driver's; all rates")
-    given = parser.parse_args(arguments)
-    if not given.driver:
-        raise ConfigError("--driver is missing: it says which protocol the motors speak")
-    asked = hardware_options.settings(given)
-    kind = bus_class(given.driver, asked)
-    bauds = _bauds(kind, asked.pop("baud", ALL))
-    found = [motor for baud in bauds for motor in _at(kind, asked, baud)]
-    if not found:
-        tried = (
-            f" at {hardware_options.comma_list([b for b in bauds if b])} baud" if any(bauds) else ""
-        )
-        print(f"{given.port or given.driver}{tried}: {NO_MOTOR_FOUND}")
+    """Print a table of the motors; return 1 if none replies or two have one id, else 0."""
+    parser = make_parser("scan", __doc__, "the driver's; all baud rates")
+    args = parser.parse_args(arguments)
+    if not args.driver:
+        raise ConfigError("--driver = missing; expected the driver with the motors' protocol")
+    values = settings(args)
+    kind = bus_class(args.driver, values)
+    baud = values.pop("baud", "all")
+    bauds = [str(rate) for rate in kind.bauds] or [""] if baud == "all" else [baud]
+    motors: list[DiscoveredMotor] = []
+    for rate in bauds:  # "" for a bus without baud rates
+        if rate:
+            print(f"scanning at {rate} baud", file=sys.stderr, flush=True)
+        motors += kind.scan({**values, **({"baud": rate} if rate else {})})
+    if not motors:
+        tried = f" at {comma_list([b for b in bauds if b])} baud" if any(bauds) else ""
+        print(f"{args.port or args.driver}{tried}: {NO_MOTOR_FOUND}")
         return 1
-    Console().print(_table(found))
-    doubts = list(_doubts(found))
-    print("\n".join(doubts) if doubts else f"{len(found)} motors, each with an id of its own")
-    return 1 if doubts else 0
-
-
-def _bauds(kind: type[MotorBus], given: str) -> list[str]:
-    """The rates to look at; one without a number where that is no matter."""
-    return [given] if given != ALL else [str(baud) for baud in kind.bauds] or [""]
-
-
-def _at(kind: type[MotorBus], asked: dict[str, str], baud: str) -> Sequence[DiscoveredMotor]:
-    if baud:
-        print(f"looking at {baud} baud", file=sys.stderr, flush=True)
-    return kind.scan({**asked, **({"baud": baud} if baud else {})})
-
-
-def _table(found: Sequence[DiscoveredMotor]) -> Table:
     table = Table(*COLUMNS, box=SIMPLE_HEAD)
-    for motor in found:
+    for motor in motors:
         id = "?" if motor.id < 0 else str(motor.id)
         table.add_row(id, motor.model, motor.firmware, str(motor.baud or ""))
-    return table
+    Console().print(table)
+    problems = _conflicts(motors)
+    print("\n".join(problems) if problems else f"{len(motors)} motors with distinct ids")
+    return 1 if problems else 0
 
 
-def _doubts(found: Sequence[DiscoveredMotor]) -> list[str]:
-    """Ids that more than one motor has, and rates that differ, in words."""
-    count = Counter(motor.id for motor in found)
-    doubled = {m.id for m in found if m.id >= 0 and (count[m.id] > 1 or m.model == CORRUPT)}
-    said = [
-        f"id {id}: two motors have it, or the line is disturbed; connect one of them alone and"
-        " give it another id with the maker's tool"
+def _conflicts(motors: Sequence[DiscoveredMotor]) -> list[str]:
+    """Return one line for each id of two motors, for corrupt replies and for mixed baud rates."""
+    count = Counter(motor.id for motor in motors)
+    doubled = {m.id for m in motors if m.id >= 0 and (count[m.id] > 1 or m.model == CORRUPT)}
+    lines = [
+        f"id {id}: used by two motors, or the bus is disturbed; connect only one of them and"
+        " change its id with the manufacturer's tool"
         for id in sorted(doubled)
     ]
     if count[-1]:
-        said.append("something answers in pieces: two motors with one id, or a disturbed line")
-    rates = sorted({motor.baud for motor in found})
+        lines.append("replies are corrupt: two motors with one id, or a disturbed bus")
+    rates = sorted({motor.baud for motor in motors})
     if len(rates) > 1:
-        said.append(f"motors at {len(rates)} rates {rates}: a driver speaks at one of them")
-    return said
+        lines.append(f"motors at {len(rates)} baud rates {rates}: a driver uses only one of them")
+    return lines

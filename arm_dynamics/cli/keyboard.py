@@ -1,7 +1,4 @@
-"""A key that must be held: it counts while its repetitions keep coming.
-
-Keys of the terminal, one by one; and questions that only a typed yes answers.
-"""
+"""Keys of the terminal: single keys, hold-to-run keys, and questions that need a typed yes."""
 
 from __future__ import annotations
 
@@ -16,38 +13,39 @@ from types import TracebackType
 from arm_dynamics.core.errors import ConfigError
 
 HOLD = 0.12
-"""Time [s] that one press counts for; keyboards repeat every 0.03 to 0.1 s."""
-
-
-class HoldToRunKey:
-    """The way (-1, 0 or 1) that the key pressed last stands for, for HOLD after each press."""
-
-    def __init__(self, ways: dict[str, float]) -> None:
-        self._ways = ways
-        self._way, self._until = 0.0, 0.0
-
-    def press(self, key: str, now: float) -> None:
-        """A key at ``now`` [s]; any other than those of the ways stops at once."""
-        self._way, self._until = self._ways.get(key, 0.0), now + HOLD
-
-    def direction(self, now: float) -> float:
-        """The way at ``now`` [s]."""
-        return self._way if now < self._until else 0.0
-
-
+"""Time [s] for which one press is valid; keyboards repeat every 0.03 to 0.1 s."""
 ARROWS = {b"\x1b[C": "right", b"\x1bOC": "right", b"\x1b[D": "left", b"\x1bOD": "left"}
 GONE = "gone"
 """The key of a terminal that was closed."""
 
 
+class HoldToRunKey:
+    """Direction (-1, 0 or 1) of the key pressed last, valid for HOLD after each press."""
+
+    def __init__(self, directions: dict[str, float]) -> None:
+        self._directions = directions
+        self._direction, self._until = 0.0, 0.0
+
+    def press(self, key: str, now: float) -> None:
+        """Register a key pressed at ``now`` [s]; a key without a direction stops immediately."""
+        self._direction, self._until = self._directions.get(key, 0.0), now + HOLD
+
+    def direction(self, now: float) -> float:
+        """Return the direction at ``now`` [s]."""
+        return self._direction if now < self._until else 0.0
+
+
 def require_terminal(command: str) -> None:
-    """Raises ConfigError where keys cannot be read."""
+    """Raise ConfigError if standard input is not a terminal."""
     if not sys.stdin.isatty():
-        raise ConfigError(f"{command} asks and reads keys: standard input must be a terminal")
+        raise ConfigError(
+            f"{command}: standard input = not a terminal; expected a terminal, because the command"
+            " reads keys"
+        )
 
 
 def confirm(question: str) -> bool:
-    """Whether ``question`` is answered by the word yes, typed after it was asked."""
+    """Return whether the user types yes after the question is printed."""
     sys.stdout.flush()
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     try:
@@ -57,10 +55,10 @@ def confirm(question: str) -> bool:
 
 
 class Keyboard:
-    """Keys without echo while it is open; Ctrl-C stays a signal."""
+    """Context in which keys are read one by one without echo; Ctrl-C stays a signal."""
 
     def __enter__(self) -> Keyboard:
-        """From now on; keys that were pressed before do not count."""
+        """Start to read; keys pressed before are discarded."""
         self._fd = sys.stdin.fileno()
         self._before = termios.tcgetattr(self._fd)
         tty.setcbreak(self._fd, termios.TCSANOW)
@@ -73,14 +71,24 @@ class Keyboard:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """The terminal as it was."""
+        """Restore the settings of the terminal."""
         with suppress(termios.error):  # a terminal that was closed
             termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
 
     def latest_key(self, wait: float = 0.0) -> str:
-        """The last key pressed since the last call, "" for none; waits [s] for the first.
+        """Return the last key pressed since the last call.
 
-        "left" and "right" for the arrows, GONE for a terminal that was closed.
+        Parameters
+        ----------
+        wait : float
+            Longest time [s] to wait for a key.
+
+        Returns
+        -------
+        str
+            The key; "left" and "right" for the arrows, GONE for a terminal that was closed, ""
+            without a key.
+
         """
         if not select.select([self._fd], [], [], wait)[0]:
             return ""

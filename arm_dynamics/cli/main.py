@@ -1,4 +1,4 @@
-"""``arm-dynamics``: one sub-command a task; errors are one line and exit code 2, Ctrl-C is 130."""
+"""Dynamics, simulation and control of robot arms."""
 
 from __future__ import annotations
 
@@ -9,70 +9,78 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module, metadata
-from typing import Any
 
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.requirements import to_install
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as a shell has it."""
+"""Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
 COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
-    "demo": ("arm_dynamics.cli.demo", "show a system in figures"),
+    "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
-    "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate and jog a physical arm"),
+    "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate, jog and run a physical arm"),
     "gain-table": ("arm_dynamics.cli.gain_table", "compute an LQR gain table"),
-    "list": ("arm_dynamics.cli.list_arms", "show the bundled arms"),
-    "montecarlo": ("arm_dynamics.cli.montecarlo", "spread a motion over an arm's tolerances"),
-    "plot": ("arm_dynamics.cli.plot", "draw a recording"),
+    "list": ("arm_dynamics.cli.list_arms", "list the bundled arms"),
+    "montecarlo": (
+        "arm_dynamics.cli.montecarlo",
+        "simulate a motion for random parameters within tolerances",
+    ),
+    "plot": ("arm_dynamics.cli.plot", "plot a recording"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and record it"),
-    "replay": ("arm_dynamics.cli.replay", "run the forward model over a recording"),
-    "sim": ("arm_dynamics.ros.sim", "simulate an arm: two nodes and a browser page"),
+    "replay": ("arm_dynamics.cli.replay", "simulate a recording again and compare the states"),
+    "sim": ("arm_dynamics.ros.sim", "start a simulator, a controller and the viewer"),
     "stability": (
         "arm_dynamics.cli.stability",
         "compute the largest stable time step of a control loop",
     ),
-    "tune": ("arm_dynamics.cli.tune", "search controller gains"),
+    "tune": ("arm_dynamics.cli.tune", "optimize the gains of a controller"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the sub-command named first; exits with its code."""
+    """Run a sub-command of ``arm-dynamics`` and exit with its code.
+
+    An ArmDynamicsError is one line on standard error and exit code 2; Ctrl-C is exit code 130.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The name of the sub-command and its arguments; those of the process by default.
+
+    """
     parser = argparse.ArgumentParser(prog="arm-dynamics", description=__doc__)
     version = f"%(prog)s {metadata.version('arm_dynamics')}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
-    given, rest = parser.parse_known_args(arguments)
+    args, rest = parser.parse_known_args(arguments)
     try:
-        sys.exit(_load(given.command).run(rest))
+        try:
+            with _exit_on_interrupt(args.command):
+                command = import_module(COMMANDS[args.command][0])  # only that of the command
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
+                raise
+            raise ArmDynamicsError(
+                f"rclpy = missing; expected for this command; {to_install('ros')}, or source a"
+                " ROS 2 installation"
+            ) from error
+        sys.exit(command.run(rest))
     except ArmDynamicsError as error:
-        print(f"arm-dynamics {given.command}: {error}", file=sys.stderr)
+        print(f"arm-dynamics {args.command}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print(f"arm-dynamics {given.command}: interrupted", file=sys.stderr)
+        print(f"arm-dynamics {args.command}: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 
-def _load(command: str) -> Any:
-    """The module of a sub-command; only the chosen one is imported."""
-    module = COMMANDS[command][0]
-    try:
-        with _interruptible(command):
-            return import_module(module)
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
-            raise
-        message = f"'{command}' needs rclpy: {to_install('ros')}, or source a ROS 2 installation"
-        raise ArmDynamicsError(message) from error
-
-
 @contextmanager
-def _interruptible(command: str) -> Iterator[None]:
-    """Ctrl-C ends the process at once, as an exception can be lost in an import of compiled code.
+def _exit_on_interrupt(command: str) -> Iterator[None]:
+    """Exit immediately on Ctrl-C, because an import of compiled code can lose KeyboardInterrupt.
 
-    The code is 0 for ``sim``, whose end Ctrl-C is.
+    The exit code is 0 for ``sim``, which always ends by Ctrl-C.
     """
 
     def end(*_: object) -> None:
@@ -81,7 +89,7 @@ def _interruptible(command: str) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, end)
-    except ValueError:  # in another thread than the main one, which gets the signals
+    except ValueError:  # only the main thread receives signals
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""``arm-dynamics montecarlo ARM``: what the tolerances of a data sheet do to a motion."""
+"""Simulate a motion for random parameters of the arm within the tolerances of its data sheets."""
 
 from __future__ import annotations
 
@@ -45,167 +45,143 @@ from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, check_steps, seconds, seed
 from arm_dynamics.model.arm_model import ArmModel
 
-RUNS, MOST_RUNS = 10_000, 1_000_000
+RUNS, MAX_RUNS = 10_000, 1_000_000
 OUT = Path("arm_dynamics_montecarlo")
-WORST = 5
-"""Runs that are listed for each quantity."""
+"""Folder of the results, with one folder per arm."""
+WORST_COUNT = 5
+"""Number of the worst runs that are listed for each quantity."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run, print percentiles, write files; 0 when no run was lost, else 1."""
-    given = _parser().parse_args(arguments)
-    check_steps("--runs times --duration / --dt", given.runs * given.duration / given.dt)
-    nominal = build_arm(given)
-    given.controller = controller_of_kernels(nominal, given)
-    arm, law = loaded(nominal, given), controller_of(nominal, given, KERNELS)
-    spread, motion = _spread(arm, given), _motion(arm, given)
-    place, began = (
-        results_folder.prepare_results_folder(given.output or OUT / Path(given.arm).stem),
-        time.monotonic(),
+    """Simulate, print percentiles and write files; return 0 if no run diverged, else 1."""
+    args = command_parser().parse_args(arguments)
+    check_steps("--runs times --duration / --dt", args.runs * args.duration / args.dt)
+    nominal = build_arm(args)
+    args.controller = controller_of_kernels(nominal, args)
+    arm, controller = loaded(nominal, args), controller_of(nominal, args, KERNELS)
+    tolerances = _tolerances(arm, args)
+    if args.target is None:
+        start, target = step_from(arm, args.step_size)
+    else:
+        start = arm.configuration("initial")
+        target = read_configuration(arm, "--target", args.target)
+    motion = StepMotion(
+        start, target, args.duration, args.dt, args.period, args.settling_tolerance, args.interface
     )
+    folder = results_folder.prepare_results_folder(args.output or OUT / Path(args.arm).stem)
+    began = time.monotonic()
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     lines = ProgressLines(console)
     with Progress(*columns, console=console) as progress:
-        line = progress.add_task("runs", total=given.runs)
+        line = progress.add_task("runs", total=args.runs)
 
         def observe(done: int, of: int) -> None:
             progress.update(line, completed=done)
             lines.update(f"{done} of {of} runs")
 
         try:
-            found = montecarlo(arm, law, motion, spread, given.runs, given.seed, observe)
+            result = montecarlo(arm, controller, motion, tolerances, args.runs, args.seed, observe)
         except KeyboardInterrupt:
-            print("interrupted: nothing written")
+            print("interrupted: nothing is written")
             return 130
-    _say(found, time.monotonic() - began)
-    files = _write(place, found)
-    print(f"in {place.resolve()}: {', '.join(file.name for file in files)}")
-    return 1 if (found.failed >= 0).any() else 0
+    _print_percentiles(result, time.monotonic() - began)
+    files = _write_files(folder, result)
+    print(f"in {folder.resolve()}: {', '.join(file.name for file in files)}")
+    return 1 if (result.failed >= 0).any() else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
-    add = made.add_argument
-    add_arm(made)
-    add_options(made, modeled=True, controllers=lambda: KERNELS, usual=KERNELS[0])
-    add(
-        "--runs",
-        type=Number("--runs", 1, MOST_RUNS, whole=True),
-        default=RUNS,
-        metavar="N",
-        help=f"({RUNS})",
-    )
-    add("--seed", type=seed("--seed"), default=0, metavar="N", help="of the tolerances (0)")
-    add(
-        "--tolerance-file",
-        type=path_argument,
-        metavar="FILE",
-        help="YAML: names and fractions; default: everything",
-    )
-    add(
-        "--tolerance",
-        type=Number("--tolerance", 0, 1),
-        metavar="FRACTION",
-        help="of everything, either way (0.1)",
-    )
-    add("--distribution", metavar="NAME", help="normal (σ = fraction / 3, cut off) or uniform")
-    add(
-        "--step-size",
-        type=Number("--step-size", 0, MAX_NUMBER, "rad or m"),
-        default=0.2,
-        metavar="RAD",
-        help="of every joint's reference (0.2)",
-    )
-    add("--target", metavar="Q1,Q2", help="pose to go to instead of a step")
-    add(
-        "--settling-tolerance",
-        type=Number("--settling-tolerance", 1e-12, MAX_NUMBER, "rad or m"),
-        default=5e-3,
-        metavar="RAD",
-        help="error that is settled (0.005)",
-    )
-    add("--duration", type=seconds("--duration"), default=1.0, metavar="S", help="of a run (1)")
-    add("--period", type=seconds("--period"), default=2e-3, metavar="S", help="of control (2e-3)")
-    add("--interface", default="effort", metavar="NAME", help="effort (default) or voltage")
-    add("--output", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
-    return made
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
+    add = parser.add_argument
+    add_arm(parser)
+    add_options(parser, modeled=True, controllers=lambda: KERNELS, usual=KERNELS[0])
+    number = Number("--runs", 1, MAX_RUNS, whole=True)
+    add("--runs", type=number, default=RUNS, metavar="N", help=f"runs (default: {RUNS})")
+    text = "seed of the random parameters (default: 0)"
+    add("--seed", type=seed("--seed"), default=0, metavar="N", help=text)
+    text = "YAML file of parameters and their tolerances (default: all parameters)"
+    add("--tolerance-file", type=path_argument, metavar="FILE", help=text)
+    text = "tolerance of all parameters, as a fraction of ± the nominal value (default: 0.1)"
+    add("--tolerance", type=Number("--tolerance", 0, 1), metavar="FRACTION", help=text)
+    text = "normal (σ = tolerance / 3, truncated) or uniform (default: normal)"
+    add("--distribution", metavar="NAME", help=text)
+    number = Number("--step-size", 0, MAX_NUMBER, "rad or m")
+    text = "step of every joint's reference [rad; m] (default: 0.2)"
+    add("--step-size", type=number, default=0.2, metavar="STEP", help=text)
+    text = "target configuration instead of a step [rad; m]"
+    add("--target", metavar="NAME|Q1,Q2,...", help=text)
+    number = Number("--settling-tolerance", 1e-12, MAX_NUMBER, "rad or m")
+    text = "error below which a joint is settled [rad; m] (default: 0.005)"
+    add("--settling-tolerance", type=number, default=5e-3, metavar="ERROR", help=text)
+    text = "duration of a run [s] (default: 1)"
+    add("--duration", type=seconds("--duration"), default=1.0, metavar="S", help=text)
+    text = "control period [s] (default: 2e-3)"
+    add("--period", type=seconds("--period"), default=2e-3, metavar="S", help=text)
+    text = "command interface: effort or voltage (default: effort)"
+    add("--interface", default="effort", metavar="NAME", help=text)
+    text = f"folder of the results (default: {OUT}/ARM)"
+    add("--output", type=path_argument, metavar="FOLDER", help=text)
+    return parser
 
 
-def _spread(arm: ArmModel, given: argparse.Namespace) -> ToleranceMap:
-    if given.tolerance_file is None:
-        share = 0.1 if given.tolerance is None else given.tolerance
-        return data_sheet_tolerances(arm, Tolerance(share, given.distribution or "normal"))
-    if given.tolerance is not None or given.distribution is not None:
+def _tolerances(arm: ArmModel, args: argparse.Namespace) -> ToleranceMap:
+    """Return the tolerances of --tolerance-file, or one tolerance for all parameters."""
+    if args.tolerance_file is None:
+        fraction = 0.1 if args.tolerance is None else args.tolerance
+        return data_sheet_tolerances(arm, Tolerance(fraction, args.distribution or "normal"))
+    if args.tolerance is not None or args.distribution is not None:
         raise ConfigError(
-            "--tolerance-file sets all tolerances: leave out --tolerance and --distribution"
+            "--tolerance-file: --tolerance or --distribution = set; expected none, because the file"
+            " sets all tolerances"
         )
-    return read_tolerances(given.tolerance_file, arm)
+    return read_tolerances(args.tolerance_file, arm)
 
 
-def _motion(arm: ArmModel, given: argparse.Namespace) -> StepMotion:
-    if given.target is None:
-        start, target = step_from(arm, given.step_size)
-    else:
-        start, target = (
-            arm.configuration("initial"),
-            read_configuration(arm, "--target", given.target),
-        )
-    return StepMotion(
-        start, target, given.duration, given.dt, given.period, given.settling_tolerance,
-        given.interface,
-    )  # fmt: skip
-
-
-def _say(found: MonteCarlo, seconds: float) -> None:
-    steps = len(found) * found.motion.duration / found.motion.dt
+def _print_percentiles(result: MonteCarlo, duration: float) -> None:
+    """Print a table of percentiles, and the numbers of diverged and unsettled runs."""
+    steps = len(result) * result.motion.duration / result.motion.dt
     heads = (*(f"{percent:g} %" for percent in PERCENTILES), "largest")
-    title = f"{len(found)} runs in {seconds:.1f} s, {steps / seconds / 1e6:.1f} M steps/s"
+    title = f"{len(result)} runs in {duration:.1f} s, {steps / duration / 1e6:.1f} M steps/s"
     table = Table("largest of all joints", *heads, title=title, title_justify="left")
     for name, unit in QUANTITIES.items():
-        if name in found.values:
-            numbers = (f"{value:.4g}" for value in found.percentiles(name))
+        if name in result.values:
+            numbers = (f"{value:.4g}" for value in result.percentiles(name))
             table.add_row(f"{name}, {unit}", *numbers)
     Console().print(table)
-    lost = int((found.failed >= 0).sum())
-    if lost:
-        print(f"{lost} of {len(found)} runs left the finite numbers")
-    never = int(np.isinf(found.max_over_joints("settling")).sum())
-    if never:
-        print(f"{never} of {len(found)} runs did not settle within {found.motion.duration:g} s")
+    diverged = int((result.failed >= 0).sum())
+    if diverged:
+        print(f"{diverged} of {len(result)} runs diverged")
+    unsettled = int(np.isinf(result.max_over_joints("settling")).sum())
+    if unsettled:
+        print(f"{unsettled} of {len(result)} runs not settled within {result.motion.duration:g} s")
 
 
-def _write(place: Path, found: MonteCarlo) -> tuple[Path, ...]:
+def _write_files(folder: Path, result: MonteCarlo) -> tuple[Path, ...]:
+    """Write the parameters of the worst runs, one line per run, and a figure."""
     from arm_dynamics.batch.tuning.montecarlo_report import montecarlo_report  # noqa: PLC0415
     from arm_dynamics.batch.tuning.report import save_figure  # noqa: PLC0415 - both need matplotlib
 
-    worst = {
-        name: [_listed(found, name, number) for number in found.worst_runs(name, WORST)]
-        for name in found.values
-    }
-    return (
-        replace_text(place / "worst.yaml", yaml.safe_dump(worst, sort_keys=False)),
-        replace_text(place / "runs.csv", _table(found)),
-        save_figure(montecarlo_report(found), place / "montecarlo.png"),
-    )
-
-
-def _listed(found: MonteCarlo, name: str, number: int) -> dict[str, object]:
-    parameters = {n: values.tolist() for n, values in found.parameters(number).items()}
-    value = float(found.max_over_joints(name)[number])
-    return {"run": number, f"{name}_{_plain(QUANTITIES[name])}": value, "values": parameters}
-
-
-def _plain(unit: str) -> str:
-    return {"N·m": "Nm"}.get(unit, unit)
-
-
-def _table(found: MonteCarlo) -> str:
-    """One line a run: its number, the largest of all joints of each quantity, step of loss."""
-    names = list(found.values)
+    worst: dict[str, list[dict[str, object]]] = {}
+    for name in result.values:
+        key, largest = f"{name}_{QUANTITIES[name].replace('·', '')}", result.max_over_joints(name)
+        worst[name] = [
+            {
+                "run": number,
+                key: float(largest[number]),
+                "values": {n: values.tolist() for n, values in result.parameters(number).items()},
+            }
+            for number in result.worst_runs(name, WORST_COUNT)
+        ]
+    names = list(result.values)
     head = ",".join(["run", *(f"{n} [{QUANTITIES[n]}]" for n in names), "diverged at step"])
     rows = zip(
-        *(found.max_over_joints(n).tolist() for n in names), found.failed.tolist(), strict=True
+        *(result.max_over_joints(n).tolist() for n in names), result.failed.tolist(), strict=True
     )
     lines = (f"{k}," + ",".join(f"{x:.6g}" for x in row) for k, row in enumerate(rows))
-    return "\n".join([head, *lines]) + "\n"
+    return (
+        replace_text(folder / "worst.yaml", yaml.safe_dump(worst, sort_keys=False)),
+        replace_text(folder / "runs.csv", "\n".join([head, *lines]) + "\n"),
+        save_figure(montecarlo_report(result), folder / "montecarlo.png"),
+    )

@@ -1,10 +1,10 @@
-"""``arm-dynamics record FOLDER``: simulate an arm on its walk and write down all of it."""
+"""Simulate an arm that repeats its demo trajectory, and record commands and states."""
 
 from __future__ import annotations
 
 import argparse
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from arm_dynamics.cli.arm_options import (
@@ -28,79 +28,56 @@ from arm_dynamics.simulation.simulation import Simulation
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Record for --duration, or until Ctrl-C; what is recorded by then can be replayed."""
-    given = _parser().parse_args(arguments)
-    simulation, loop = _build(given)
-    duration = check_float("--duration [s]", given.duration, lower=simulation.period)
+    """Record for --duration, or until Ctrl-C, which leaves a complete recording."""
+    args = command_parser().parse_args(arguments)
+    simulation, loop = build_loop(args)
+    duration = check_float("--duration [s]", args.duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
-    stopped = _stop_on_signals()
+    signals: list[int] = []  # received; a signal does not interrupt the write of a message
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: signals.append(n))
     text = f"simulating {duration:g} s of {simulation.arm.name}"
-    with Recorder(simulation, given.folder) as recorder, waiting(text):
+    with Recorder(simulation, args.folder) as recorder, waiting(text):
         while recorder.periods * simulation.period < duration - simulation.dt / 2:
-            if stopped() or recorder.fault:
+            if signals or recorder.fault:
                 break
-            _tick(loop)
+            loop.step()
+            now, trajectory = loop.driver.read().time, loop.trajectory
+            if trajectory is not None and now >= trajectory.end:
+                waypoints = demo_trajectory(loop.arm)
+                loop.follow(
+                    JointTrajectory(tuple(replace(w, time=w.time + now) for w in waypoints))
+                )
     if recorder.fault:
         raise RecordingError(recorder.fault)
     print(
-        f"{recorder.periods * simulation.period:.3f} s of {simulation.arm.name} in {given.folder}:"
+        f"{recorder.periods * simulation.period:.3f} s of {simulation.arm.name} in {args.folder}:"
         f" {recorder.periods} periods of {simulation.steps} steps of {simulation.dt:g} s"
-        f" ({given.integrator}){', stopped early' if stopped() else ''}"
+        f" ({args.integrator}){', stopped early' if signals else ''}"
     )
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
     parser = argparse.ArgumentParser(prog="arm-dynamics record", description=__doc__)
     add = parser.add_argument
-    add("folder", type=path_argument, help="the recording: a folder that does not exist yet")
+    add("folder", type=path_argument, metavar="FOLDER", help="recording: a new folder")
     add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
     add_options(parser)
-    add(
-        "--duration",
-        type=seconds("--duration"),
-        default=5.0,
-        metavar="S",
-        help="simulated seconds; default: 5",
-    )
-    add(
-        "--period",
-        type=seconds("--period"),
-        default=2e-3,
-        metavar="S",
-        help="of control; default: 2e-3",
-    )
-    methods = sorted(INTEGRATORS)
-    add("--integrator", default="semi_implicit_euler", choices=methods, help="of integration")
+    text = "simulated time [s] (default: 5)"
+    add("--duration", type=seconds("--duration"), default=5.0, metavar="S", help=text)
+    text = "control period [s] (default: 2e-3)"
+    add("--period", type=seconds("--period"), default=2e-3, metavar="S", help=text)
+    text = "integrator (default: semi_implicit_euler)"
+    add("--integrator", default="semi_implicit_euler", choices=sorted(INTEGRATORS), help=text)
     return parser
 
 
-def _build(given: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
-    """The arm in simulation, and its controller's loop around it."""
-    arm = build_arm(given)
+def build_loop(args: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
+    """Return the simulation of the arm with its payload, and the control loop around it."""
+    arm = build_arm(args)
     simulation = Simulation(
-        loaded(arm, given),
-        dt=given.dt,
-        period=given.period,
-        integrator=given.integrator,
-        nominal=arm,
+        loaded(arm, args), dt=args.dt, period=args.period, integrator=args.integrator, nominal=arm
     )
-    return simulation, ControlLoop(SimulationDriver(arm, simulation), controller_of(arm, given))
-
-
-def _tick(loop: ControlLoop) -> None:
-    """One period of control; a new round of the walk where the last one is over."""
-    loop.step()
-    now, trajectory = loop.driver.read().time, loop.trajectory
-    if trajectory is not None and now >= trajectory.end:
-        loop.follow(
-            JointTrajectory(tuple(replace(w, time=w.time + now) for w in demo_trajectory(loop.arm)))
-        )
-
-
-def _stop_on_signals() -> Callable[[], bool]:
-    """Whether SIGINT or SIGTERM came, from now on: never in the middle of a message."""
-    came: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda n, _: came.append(n))
-    return lambda: bool(came)
+    return simulation, ControlLoop(SimulationDriver(arm, simulation), controller_of(arm, args))

@@ -1,4 +1,4 @@
-"""``arm-dynamics replay FOLDER``: the forward model run over a recording, and compared."""
+"""Simulate a recording again with the forward model and compare the states bit for bit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from arm_dynamics.recording.replay import replay
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the largest differences; 0 when there are none, 1 when there are."""
+    """Print the largest differences; return 0 if the states are identical, else 1."""
     parser = argparse.ArgumentParser(prog="arm-dynamics replay", description=__doc__)
-    parser.add_argument(
-        "folder", type=path_argument, help="a recording of 'arm-dynamics record' or 'sim --record'"
-    )
+    text = "recording of 'arm-dynamics record' or 'sim --record'"
+    parser.add_argument("folder", type=path_argument, metavar="FOLDER", help=text)
     folder = parser.parse_args(arguments).folder
     with waiting(f"replaying {folder}"):
         report = replay(folder)
@@ -24,7 +23,7 @@ def run(arguments: Sequence[str]) -> int:
         f"{report.seconds:.3f} s of {report.arm} in {report.periods} periods,"
         f" {changes} change{'' if changes == 1 else 's'} of arm or state\n"
         f"largest difference: q {report.largest['q']:g}, v {report.largest['v']:g} (rad or m, s),"
-        f" actuators' own states {report.largest['act']:g}"
+        f" actuator state {report.largest['act']:g}"
     )
     for gap in report.gaps:
         first, last = gap.first * 1e-9, gap.last * 1e-9
@@ -32,5 +31,5 @@ def run(arguments: Sequence[str]) -> int:
     if not report.finished:
         print("CUT OFF: the recording was not closed; its last periods may be missing")
     same = report.first is None
-    print("the same to the last bit" if same else f"NOT THE SAME, first at {report.first}")
+    print("identical to the last bit" if same else f"NOT IDENTICAL, first at {report.first}")
     return 0 if same else 1

@@ -1,4 +1,4 @@
-"""Progress on a terminal: a status line, lines for log files, and a timer for silent work."""
+"""Progress on a terminal: a status line, lines for log files, a timer for long computations."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
 
 from rich.console import Console
 
-PERIOD = 0.1
-"""Between two texts [s]: faster than the eye needs no line."""
+STATUS_PERIOD = 0.1
+"""Shortest time [s] between two texts of a status line."""
+EVERY = 10.0
+"""Period [s] of progress lines in a log file."""
+SILENCE = 2.0
+"""Time [s] before the first line of ``waiting``."""
+
+
+def number_text(value: float, form: str) -> str:
+    """Return ``value`` in the format ``form``; "?" for NaN, a value that is not measured."""
+    return format(value, form) if isfinite(value) else "?"
 
 
 class StatusLine:
-    """``show`` writes over what it showed before; ``end`` leaves a text there."""
+    """Line whose text is overwritten by each ``show``; the text of ``end`` stays."""
 
     def __init__(self) -> None:
         self._next, self._shown = 0.0, False
 
     def __enter__(self) -> StatusLine:
-        """Begin."""
+        """Return the line."""
         return self
 
     def __exit__(
@@ -32,32 +42,26 @@ class StatusLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave the line."""
+        """Start a new line after the last text."""
         if self._shown:
             print()
 
     def show(self, text: str) -> None:
-        """Write ``text`` unless the last one is younger than PERIOD; cut at the line's end."""
+        """Write ``text``, cut to the width, unless the last one is younger than STATUS_PERIOD."""
         now = time.monotonic()
         if now >= self._next:
-            self._next, self._shown = now + PERIOD, True
+            self._next, self._shown = now + STATUS_PERIOD, True
             sys.stdout.write(f"\r\x1b[K{text[: get_terminal_size().columns - 1]}")
             sys.stdout.flush()
 
     def end(self, text: str) -> None:
-        """Write ``text``, which stays."""
+        """Write ``text`` in full and start a new line."""
         self._next, self._shown = 0.0, False
         print(f"\r\x1b[K{text}", flush=True)
 
 
-EVERY = 10.0
-"""Period of progress lines in a log file [s]."""
-SILENCE = 2.0
-"""Time before the first line of ``waiting`` [s]."""
-
-
 class ProgressLines:
-    """Lines on ``console``, none where it is a terminal: that has a display of its own."""
+    """Progress lines for a log file; on a terminal, which has a progress bar, none."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._next = console, time.monotonic() + EVERY
@@ -72,28 +76,28 @@ class ProgressLines:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Show ``text`` with the time that has passed, on standard error, from SILENCE on.
+    """Show ``text`` and the elapsed time on standard error, from SILENCE on.
 
-    On a terminal one line that is cleared at the end, elsewhere a line each EVERY.
+    A terminal shows one line that is cleared at the end, a log file one line per EVERY.
     """
     console, ended = Console(stderr=True), threading.Event()
-    began = time.monotonic()
+    start = time.monotonic()
 
-    def tell() -> None:
+    def show_time() -> None:
         if ended.wait(SILENCE):
             return
         if console.is_terminal:
             with console.status(text) as status:
                 while not ended.wait(1.0):
-                    status.update(f"{text} ({time.monotonic() - began:.0f} s)")
+                    status.update(f"{text} ({time.monotonic() - start:.0f} s)")
             return
         while True:
-            line = f"{text} ({time.monotonic() - began:.0f} s)"
+            line = f"{text} ({time.monotonic() - start:.0f} s)"
             console.print(line, soft_wrap=True, markup=False, highlight=False)
             if ended.wait(EVERY):
                 return
 
-    thread = threading.Thread(target=tell, name="waiting", daemon=True)
+    thread = threading.Thread(target=show_time, name="waiting", daemon=True)
     thread.start()
     try:
         yield

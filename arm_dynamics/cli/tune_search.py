@@ -1,15 +1,16 @@
-"""``arm-dynamics tune ARM``: a law's gains that hold many poses, payloads and wrong models."""
+"""Optimize the gains of a controller over many configurations, payloads and model errors."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from collections.abc import Sequence
-from math import inf
+from math import inf, isnan
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from arm_dynamics.batch.tuning import evaluation_log, results_folder
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
@@ -19,9 +20,12 @@ from arm_dynamics.batch.tuning.gain_search import (
     TuningResult,
     TuningTask,
     compare_gains,
+    stability_margins,
     tune,
     validation_cases,
 )
+from arm_dynamics.batch.tuning.margins import Margins
+from arm_dynamics.batch.tuning.results_folder import MarginRows
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
@@ -33,181 +37,137 @@ from arm_dynamics.cli.arm_options import (
     tuned_controllers,
 )
 from arm_dynamics.cli.terminal import ProgressLines
-from arm_dynamics.cli.tune_text import print_margins, print_result
 from arm_dynamics.control.config import build_controller, controller_name
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.number_option import MAX_NUMBER, MAX_TIME, Number, check_steps, seconds, seed
 from arm_dynamics.published.published_gains import published_results
 
-BUDGET = 3000
+MAX_EVALUATIONS = 3000
 OUT = Path("arm_dynamics_tune")
-"""Folder of the results, one folder an arm in it."""
+"""Folder of the results, with one folder per arm."""
 SEARCHED = ("p", "i", "d", "kp", "ki", "kd")
-"""Gains that are searched by default, where the controller has them."""
-SAVE_EVERY = 2.0
-"""Seconds between two states of the search that are written down."""
+"""Gains that are optimized by default, if the controller has them."""
+SAVE_PERIOD = 2.0
+"""Time [s] between two states of the search that are written to its file."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Search, validate, write; 0 when the found gains hold every unseen case, else 1."""
-    given = make_tune_parser().parse_args(arguments)
-    task, budget = _task(given), Budget(given.max_evaluations, given.time_limit)
-    place = given.output or OUT / Path(given.arm).stem
-    state = place / results_folder.STATE
-    known = evaluation_log.load_log(state, task.settings) if given.resume else EvaluationLog()
-    results_folder.prepare_results_folder(place)
+    """Optimize, validate and write; return 0 if all validation cases pass, else 1."""
+    args = make_tune_parser().parse_args(arguments)
+    task, budget = _task(args), Budget(args.max_evaluations, args.time_limit)
+    folder = args.output or OUT / Path(args.arm).stem
+    state = folder / results_folder.STATE
+    log = evaluation_log.load_log(state, task.settings) if args.resume else EvaluationLog()
+    results_folder.prepare_results_folder(folder)
     require_cma()
-    if not given.resume:
+    if not args.resume:
         results_folder.backup_state(state)
-    tuned = _searched(task, budget, known, state)
+    tuned = _tune_with_progress(task, budget, log, state)
     try:
-        return _finish(given, tuned, place)
+        print_result(tuned)
+        with Console(stderr=True).status(f"{args.validation_cases} validation cases"):
+            cases = validation_cases(task, args.validation_cases)
+            results = compare_gains(tuned, cases) | published_results(cases)
+        for name, result in results.items():
+            print(f"{name}: {result.text}")
+        margins = print_margins(tuned)
+        arm = str(Path(args.arm).resolve()) if Path(args.arm).is_file() else args.arm
+        controller = controller_name(task.arm, args.controller, args.gains)
+        files = results_folder.write_results(folder, arm, controller, tuned, results, margins)
+        names = [*(file.name for file in files), results_folder.STATE]
+        print(f"in {folder.resolve()}: {', '.join(names)}")
+        return 0 if results["found gains"].passed.all() else 1
     except KeyboardInterrupt:
-        print(f"interrupted: {state} is kept, and --resume ends what is left")
+        print(f"interrupted: {state} is kept; --resume completes the results")
         return 130
 
 
-def _finish(given: argparse.Namespace, tuned: TuningResult, place: Path) -> int:
-    """Say and write what was found; 0 when the found gains hold every unseen case, else 1."""
-    print_result(tuned)
-    with Console(stderr=True).status(f"{given.validation_cases} unseen cases"):
-        cases = validation_cases(tuned.task, given.validation_cases)
-        held = compare_gains(tuned, cases) | published_results(cases)
-    for name, one in held.items():
-        print(f"{name}: {one.text}")
-    law = controller_name(tuned.task.arm, given.controller, given.gains)
-    margins = print_margins(tuned)
-    files = results_folder.write_results(place, _arm_name(given.arm), law, tuned, held, margins)
-    print(f"in {place.resolve()}: {', '.join(file.name for file in files)}, {results_folder.STATE}")
-    return 0 if held["found gains"].passed.all() else 1
-
-
 def make_tune_parser() -> argparse.ArgumentParser:
-    """The options."""
-    c, made = (
-        CaseDistribution(),
-        argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__),
-    )
-    made.epilog = "--compatibility dynamechs: the published search of five_dof; has its own --help"
-    add = made.add_argument
-    add_arm(made)
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
+    parser.epilog = "--compatibility dynamechs: published search of five_dof, with its own --help"
+    add, usual = parser.add_argument, CaseDistribution()
+    add_arm(parser)
     only = ("lock", "configuration", "gains", "controller")
-    add_options(
-        made, only, controllers=tuned_controllers, gains="gains to start from", usual=KERNELS[0]
-    )
-    add("--gain-names", metavar="NAMES", help=f"gains to search (those of {', '.join(SEARCHED)})")
-    add(
-        "--max-evaluations",
-        type=Number("--max-evaluations", 1, 1e9, whole=True),
-        default=BUDGET,
-        metavar="N",
-        help=f"gains to be tried ({BUDGET})",
-    )
-    add(
-        "--time-limit",
-        type=Number("--time-limit", 0, MAX_TIME, "s"),
-        default=inf,
-        metavar="S",
-        help="end the search after these",
-    )
-    add("--seed", type=seed("--seed"), default=0, metavar="N", help="of cases and search (0)")
-    add(
-        "--training-cases",
-        type=Number("--training-cases", 1, 1e5, whole=True),
-        default=32,
-        metavar="N",
-        help="training cases (32)",
-    )
-    add(
-        "--validation-cases",
-        type=Number("--validation-cases", 1, 1e6, whole=True),
-        default=200,
-        metavar="N",
-        help="unseen cases (200)",
-    )
-    add(
-        "--payload",
-        type=Number("--payload", 0, MAX_NUMBER, "kg"),
-        default=c.payload,
-        metavar="KG",
-        help=f"up to ({c.payload:g})",
-    )
-    add(
-        "--model-error",
-        type=Number("--model-error", 0, 0.99),
-        default=c.model_error,
-        metavar="FRACTION",
-        help=f"of model ({c.model_error:g})",
-    )
-    add(
-        "--step-size",
-        type=Number("--step-size", 0, MAX_NUMBER, "rad or m"),
-        default=c.step_size,
-        metavar="RAD",
-        help=f"of reference ({c.step_size:g})",
-    )
-    add("--dt", default="1e-4,5e-4", metavar="S,S", help="time steps of the cases (1e-4,5e-4)")
-    add(
-        "--period",
-        type=seconds("--period"),
-        default=c.period,
-        metavar="S",
-        help=f"of control ({c.period:g})",
-    )
-    add(
-        "--duration",
-        type=seconds("--duration"),
-        default=c.duration,
-        metavar="S",
-        help=f"({c.duration:g})",
-    )
-    add("--interface", default=c.interface, metavar="NAME", help="effort (default) or voltage")
-    late = argparse.BooleanOptionalAction
-    add("--delay", action=late, default=c.delay, help="commands act one period late (yes)")
-    add("--output", type=path_argument, metavar="FOLDER", help=f"default: {OUT}/ARM")
-    add("--resume", action="store_true", help="go on with the search in the folder")
-    return made
+    start = "parameter file with initial gains"
+    add_options(parser, only, controllers=tuned_controllers, gains=start, usual=KERNELS[0])
+    text = f"gains to optimize, with commas between (default: those of {', '.join(SEARCHED)})"
+    add("--gain-names", metavar="NAMES", help=text)
+    number = Number("--max-evaluations", 1, 1e9, whole=True)
+    text = f"largest number of gains to evaluate (default: {MAX_EVALUATIONS})"
+    add("--max-evaluations", type=number, default=MAX_EVALUATIONS, metavar="N", help=text)
+    number = Number("--time-limit", 0, MAX_TIME, "s")
+    text = "longest time of the search [s] (default: none)"
+    add("--time-limit", type=number, default=inf, metavar="S", help=text)
+    text = "seed of cases and search (default: 0)"
+    add("--seed", type=seed("--seed"), default=0, metavar="N", help=text)
+    number = Number("--training-cases", 1, 1e5, whole=True)
+    text = "cases of the optimization (default: 32)"
+    add("--training-cases", type=number, default=32, metavar="N", help=text)
+    number = Number("--validation-cases", 1, 1e6, whole=True)
+    text = "other cases, which check the result (default: 200)"
+    add("--validation-cases", type=number, default=200, metavar="N", help=text)
+    number = Number("--payload", 0, MAX_NUMBER, "kg")
+    text = f"largest payload of a case [kg] (default: {usual.payload:g})"
+    add("--payload", type=number, default=usual.payload, metavar="KG", help=text)
+    number = Number("--model-error", 0, 0.99)
+    text = f"largest relative error of the controller's model (default: {usual.model_error:g})"
+    add("--model-error", type=number, default=usual.model_error, metavar="FRACTION", help=text)
+    number = Number("--step-size", 0, MAX_NUMBER, "rad or m")
+    text = f"step of the reference [rad; m] (default: {usual.step_size:g})"
+    add("--step-size", type=number, default=usual.step_size, metavar="STEP", help=text)
+    text = "time steps of the cases [s] (default: 1e-4,5e-4)"
+    add("--dt", default="1e-4,5e-4", metavar="S,S", help=text)
+    text = f"control period [s] (default: {usual.period:g})"
+    add("--period", type=seconds("--period"), default=usual.period, metavar="S", help=text)
+    text = f"duration of a case [s] (default: {usual.duration:g})"
+    add("--duration", type=seconds("--duration"), default=usual.duration, metavar="S", help=text)
+    text = "command interface: effort or voltage (default: effort)"
+    add("--interface", default=usual.interface, metavar="NAME", help=text)
+    text = f"whether commands act one period late (default: {usual.delay})"
+    add("--delay", action=argparse.BooleanOptionalAction, default=usual.delay, help=text)
+    text = f"folder of the results (default: {OUT}/ARM)"
+    add("--output", type=path_argument, metavar="FOLDER", help=text)
+    add("--resume", action="store_true", help="continue the search in the folder of --output")
+    return parser
 
 
-def _task(given: argparse.Namespace) -> TuningTask:
-    arm = build_arm(given)
-    given.controller = controller_of_kernels(arm, given)
-    require_accepted(arm, given.controller, tuned_controllers())
-    conditions = CaseDistribution(
-        given.payload, given.model_error, given.step_size, _numbers(given.dt), given.period,
-        given.duration, interface=given.interface, delay=given.delay,
-    )  # fmt: skip
-    law = build_controller(arm, given.controller, given.gains, period=None)
-    if given.gain_names is None:
-        names = tuple(p.name for p in law.parameters if p.name in SEARCHED)
-    else:
-        names = tuple(name for name in given.gain_names.split(",") if name)
-    if not names:
-        own = ", ".join(p.name for p in law.parameters) or "none"
-        raise ConfigError(
-            f"--gain-names {given.gain_names or ''}: no gain of {given.controller}; expected names"
-            f" of its gains with commas between them: {own}"
-        )
-    cases, shortest = max(given.training_cases, given.validation_cases), min(conditions.dts)
-    check_steps("cases times --duration / --dt", cases * given.duration / shortest)
-    return TuningTask(arm, law, names, conditions, cases=given.training_cases, seed=given.seed)
-
-
-def _arm_name(given: str) -> str:
-    """A bundled arm's name, or where the URDF is for whoever stands elsewhere."""
-    return str(Path(given).resolve()) if Path(given).is_file() else given
-
-
-def _numbers(text: str) -> tuple[float, ...]:
+def _task(args: argparse.Namespace) -> TuningTask:
+    """Return the arm, controller, gains and cases of the search."""
+    arm = build_arm(args)
+    args.controller = controller_of_kernels(arm, args)
+    require_accepted(arm, args.controller, tuned_controllers())
     try:
-        return tuple(float(number) for number in text.split(","))
+        dts = tuple(float(number) for number in args.dt.split(","))
     except ValueError as error:
-        raise ConfigError(f"--dt {text}: numbers with commas between them are expected") from error
+        raise ConfigError(f"--dt = {args.dt}; expected numbers with commas between them") from error
+    distribution = CaseDistribution(
+        args.payload, args.model_error, args.step_size, dts, args.period, args.duration,
+        interface=args.interface, delay=args.delay,
+    )  # fmt: skip
+    controller = build_controller(arm, args.controller, args.gains, period=None)
+    if args.gain_names is None:
+        names = tuple(p.name for p in controller.parameters if p.name in SEARCHED)
+    else:
+        names = tuple(name for name in args.gain_names.split(",") if name)
+    if not names:
+        gains = ", ".join(p.name for p in controller.parameters) or "none"
+        raise ConfigError(
+            f"--gain-names = {args.gain_names or ''}; expected gains of {args.controller} with"
+            f" commas between them: {gains}"
+        )
+    cases = max(args.training_cases, args.validation_cases)
+    check_steps("cases times --duration / --dt", cases * args.duration / min(distribution.dts))
+    return TuningTask(
+        arm, controller, names, distribution, cases=args.training_cases, seed=args.seed
+    )
 
 
-def _searched(task: TuningTask, budget: Budget, known: EvaluationLog, state: Path) -> TuningResult:
-    """Search with a live line, the state written as it goes and at the end."""
-    began, saved, known_already, fresh = time.monotonic(), -inf, 0, False
+def _tune_with_progress(
+    task: TuningTask, budget: Budget, log: EvaluationLog, state: Path
+) -> TuningResult:
+    """Optimize with a progress bar; write the state of the search periodically and at the end."""
+    start, saved, evaluated_before, unsaved = time.monotonic(), -inf, 0, False
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
@@ -217,20 +177,56 @@ def _searched(task: TuningTask, budget: Budget, known: EvaluationLog, state: Pat
         line = progress.add_task("compiling", total=budget.evaluations)
 
         def observe(g: Generation) -> None:
-            nonlocal began, saved, known_already, fresh
-            fresh = fresh or not g.replayed
-            if g.replayed or g.stage == "start":  # no measure of speed: known, or compiled first
-                began, known_already = time.monotonic(), g.evaluations
-            rate = (g.evaluations - known_already) / max(time.monotonic() - began, 1e-9)
-            said = f"{g.stage}: best {g.best:.5g} rad s, spread {g.spread:.3f}, {rate:.0f}/s"
-            progress.update(line, completed=g.evaluations, description=said)
-            lines.update(f"{g.evaluations} of {budget.evaluations}, {said}")
-            if not g.replayed and time.monotonic() - saved > SAVE_EVERY:
-                known.save(state, task.settings)
+            nonlocal start, saved, evaluated_before, unsaved
+            unsaved = unsaved or not g.replayed
+            if g.replayed or g.stage == "start":  # the rate excludes logged results and compilation
+                start, evaluated_before = time.monotonic(), g.evaluations
+            rate = (g.evaluations - evaluated_before) / max(time.monotonic() - start, 1e-9)
+            text = f"{g.stage}: best {g.best:.5g} rad s, spread {g.spread:.3f}, {rate:.0f}/s"
+            progress.update(line, completed=g.evaluations, description=text)
+            lines.update(f"{g.evaluations} of {budget.evaluations}, {text}")
+            if not g.replayed and time.monotonic() - saved > SAVE_PERIOD:
+                log.save(state, task.settings)
                 saved = time.monotonic()
 
         try:
-            return tune(task, budget, known, observe)
+            return tune(task, budget, log, observe)
         finally:
-            if fresh:
-                known.save(state, task.settings)
+            if unsaved:
+                log.save(state, task.settings)
+
+
+def print_result(tuned: TuningResult) -> None:
+    """Print a table of the gains, the initial cost, and the reason for the end of the search."""
+    names = tuned.task.names
+    table = Table("joint", *names, title=f"J = {tuned.cost:.5g} rad s", title_justify="left")
+    for joint, row in tuned.gains.items():
+        table.add_row(joint, *(f"{row[name]:g}" for name in names))
+    Console().print(table)
+    print(f"initial J = {tuned.cost_before:.5g} rad s; end of the search: {tuned.found.ended}")
+    if tuned.found.ended == "stopped":
+        print("--resume continues the search")
+
+
+def print_margins(tuned: TuningResult) -> MarginRows | None:
+    """Print and return the stability margins of each joint; None if the loop has no margins."""
+    try:
+        initial, least = stability_margins(tuned)
+    except InvalidValue as error:
+        print(f"no margins: {error}")
+        return None
+    table = Table("joint", "gain factors", "phase, degrees", "delay, ms", "min. of all cases")
+    for joint, one, low in zip(tuned.controller.arm.joint_names, initial, least, strict=True):
+        cells = ("unstable",) * 3
+        if not isnan(one.gain_margin):
+            delay = f"{1e3 * one.delay_margin:.3g}"
+            cells = _gain_range(one), f"{one.phase_margin:.0f}", delay
+        stable = not isnan(low.gain_margin)
+        worst = f"{_gain_range(low)}, {low.phase_margin:.0f}°" if stable else "unstable"
+        table.add_row(joint, *cells, worst)
+    Console().print(table)
+    return initial, least
+
+
+def _gain_range(margins: Margins) -> str:
+    return f"{margins.gain_reduction:.2g} to {margins.gain_margin:.3g}"

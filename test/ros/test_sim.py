@@ -288,7 +288,9 @@ def test_servos_are_held_by_position_commands(ros, tmp_path):
 def test_a_law_that_the_motors_do_not_understand_is_refused(ros):
     process = sim(ros, "five_dof", "--controller", "position")
     assert process.wait() == 2
-    assert "commands position; the actuator of joint 'R1' accepts effort, voltage" in process.output
+    assert (
+        "interface = position; expected effort, voltage (actuator of joint 'R1')" in process.output
+    )
     assert "controllers of this arm: pid, gravity_compensation, pid_gravity" in process.output
 
 

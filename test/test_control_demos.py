@@ -212,14 +212,14 @@ def test_the_square_is_one():
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("run", ["empty", "0.5 kg, known"])
+@pytest.mark.parametrize("run", ["empty", "0.5 kg, modeled"])
 def test_a_true_model_follows_the_square(run):
     assert five_dof_task.tool_error(square(run)).max() < 1e-4
 
 
 def test_an_unknown_payload_hangs_by_its_weight_over_the_stiffness():
     """At rest Jᵀ Λ p e = g of the payload, in the tool's three axes."""
-    trace = square("0.5 kg, unknown")
+    trace = square("0.5 kg, unmodeled")
     carried = trace.arm
     q, wanted = trace.q[-1], five_dof_task.square()
     law = five_dof_task.TaskSpace(carried.with_payload(0.0))

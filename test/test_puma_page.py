@@ -181,7 +181,7 @@ def test_a_browser_moves_a_slider_and_the_arm_follows(servos, page):
         puma560.show_state(page, servos, servos.advance(0.4))
         messages = client.until_quiet(0.5)
     assert "+0.4000" in str(messages)
-    assert "J3" in page._shown.status["on the way"]
+    assert "J3" in page._shown.status["moving"]
     assert any(m["type"] == "SetOrientationMessage" for m in messages)
 
 

@@ -465,7 +465,7 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
         (["five_dof", "--configuration", "up"], "unknown pose of arm 'five_dof' 'up'"),
         (
             ["five_dof", "--configuration", "0,x,0,0,0"],
-            "--configuration 0,x,0,0,0: could not convert",
+            "--configuration = 0,x,0,0,0: could not convert",
         ),
         (["five_dof", "--configuration", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
         (["five_dof", "--controller", "lqg"], "unknown controller"),

@@ -17,7 +17,7 @@ from arm_dynamics.model.hardware_info import read_hardware_info
 
 PORTS = ("ttyUSB*", "ttyACM*", "serial/by-id/*")
 DENIED = "permit it to your user: sudo usermod -aG dialout $USER; then log in again"
-BUSY = "another program has opened it (a hardware node?); end that program first"
+BUSY = "another program has it open (a hardware node?); end that program first"
 NOT_SERIAL = "expected a serial port"
 ADVICE = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), DENIED),

@@ -1,4 +1,6 @@
-"""Demonstrations: each system in figures of its own, one module a system.
+"""Demonstrations of ``arm-dynamics demo``: one module per system.
 
-A module computes a ``Trace`` (``simulate``: mathematics alone) and draws it (``show``).
+Each module simulates its system without drawing (``simulate``) and returns figures and key figures
+(``show``). ``registry`` lists the demonstrations, ``writer`` writes their figures. May import
+every package but ``cli`` and ``ros``; requires matplotlib. Start with ``three_link``.
 """

@@ -1,4 +1,4 @@
-"""Animations as compact GIF files: flat drawings need few colours."""
+"""Write animations as compact GIF files: flat drawings need few colors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from PIL import Image
 
 from arm_dynamics.demos.demo_result import Animation
 
-COLOURS = 48
-APART = 12
-"""Least difference of two colours, of 255."""
+MAX_COLORS = 48
+MIN_COLOR_DISTANCE = 12
+"""Smallest difference of two colors of the palette in one channel, of 255."""
 DPI = 100
 
 
 class CompactWriter(PillowWriter):
-    """Matplotlib's Pillow writer with one small palette for all frames, and a comment."""
+    """Pillow writer of matplotlib with one small palette for all frames, and a comment."""
 
     _frames: list[Image.Image]
 
@@ -27,14 +27,21 @@ class CompactWriter(PillowWriter):
         self._comment = comment
 
     def grab_frame(self, **_: Any) -> None:
-        """Draw the figure once more and keep what is seen."""
+        """Draw the figure and store its pixels as a frame."""
         canvas: Any = self.fig.canvas
         canvas.draw()
         self._frames.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("RGB"))
 
     def finish(self) -> None:
-        """Write the frames; they repeat without end."""
-        palette = _palette(_together(self._frames))
+        """Write the frames, which repeat indefinitely.
+
+        The palette is that of the first and the last frame, which contain every color.
+        """
+        first, last = self._frames[0], self._frames[-1]
+        both = Image.new("RGB", (first.width, 2 * first.height))
+        both.paste(first, (0, 0))
+        both.paste(last, (0, first.height))
+        palette = _palette(both)
         flat = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self._frames]
         flat[0].save(
             self.outfile,
@@ -47,7 +54,7 @@ class CompactWriter(PillowWriter):
 
 
 def save(animation: Animation, file: Path, comment: str) -> None:
-    """Draw every frame into the GIF ``file``, which carries ``comment``."""
+    """Draw every frame into the GIF ``file`` with a ``comment``."""
     writer = CompactWriter(animation.rate, comment)
     animation.figure.set_dpi(DPI)
     with writer.saving(animation.figure, str(file), DPI):
@@ -57,22 +64,16 @@ def save(animation: Animation, file: Path, comment: str) -> None:
 
 
 def _palette(image: Image.Image) -> Image.Image:
-    """The most frequent colours of ``image``, APART from each other, so that white stays white."""
+    """Return the most frequent colors of ``image``, at least MIN_COLOR_DISTANCE from each other.
+
+    The distance keeps white from being replaced by a shade next to it.
+    """
     counted: Any = image.getcolors(image.width * image.height)
     chosen: list[tuple[int, ...]] = []
-    for _, colour in sorted(counted, reverse=True):
-        near = (max(abs(a - b) for a, b in zip(colour, c, strict=True)) < APART for c in chosen)
-        if len(chosen) < COLOURS and not any(near):
-            chosen.append(colour)
+    for _, color in sorted(counted, reverse=True):
+        distances = (max(abs(a - b) for a, b in zip(color, c, strict=True)) for c in chosen)
+        if len(chosen) < MAX_COLORS and not any(x < MIN_COLOR_DISTANCE for x in distances):
+            chosen.append(color)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([value for colour in chosen for value in colour])
+    palette.putpalette([value for color in chosen for value in color])
     return palette
-
-
-def _together(frames: list[Image.Image]) -> Image.Image:
-    """First and last frame above each other: every colour is in one of them."""
-    first, last = frames[0], frames[-1]
-    both = Image.new("RGB", (first.width, 2 * first.height))
-    both.paste(first, (0, 0))
-    both.paste(last, (0, first.height))
-    return both

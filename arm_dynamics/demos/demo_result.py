@@ -1,4 +1,4 @@
-"""What a demonstration shows: pictures, animations and the numbers that matter."""
+"""Result of a demonstration: figures, animations and key figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arm_dynamics.core.arrays import Vector
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemoFigure:
-    """A figure, the name of its file without the ending, and what it shows."""
+    """A figure, the name of its file without the suffix, and its caption."""
 
     name: str
     caption: str
@@ -21,7 +21,7 @@ class DemoFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Animation(DemoFigure):
-    """A figure that ``update(frame)`` draws anew for each of ``frames`` frames, ``rate`` [1/s]."""
+    """A figure that ``update(frame)`` redraws for each of ``frames`` frames, at ``rate`` [1/s]."""
 
     update: Callable[[int], None]
     frames: int
@@ -30,7 +30,7 @@ class Animation(DemoFigure):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemoResult:
-    """A demonstration's title, its pictures, and rows (what, value with unit) of its table."""
+    """Title, figures and table rows (quantity, value with unit) of a demonstration."""
 
     title: str
     pictures: tuple[DemoFigure, ...]
@@ -38,5 +38,5 @@ class DemoResult:
 
 
 def format_row(values: Vector) -> str:
-    """Numbers (n,) with two decimals, as text; none is "-0.00"."""
+    """Return the numbers (n,) with two decimals as text; zero has no sign."""
     return ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in values.tolist())

@@ -1,4 +1,4 @@
-"""The arm with DC motors left to fall: its motors without voltage, and disconnected."""
+"""An arm with DC motors falls: motors without voltage, and motors disconnected."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 20.0, 0.02, 4e-4
-"""The braked fall [s]."""
+"""Duration, sampling interval and time step [s] of the braked fall."""
 FREE_SECONDS, FREE_INTERVAL, FREE_DT = 2.0, 0.005, 5e-5
-"""The free fall [s]."""
+"""Duration, sampling interval and time step [s] of the free fall."""
 TITLES = ("no voltage: back-EMF brakes", "motors disconnected")
 
 
 def braked(seconds: float = SECONDS, dt: float = DT) -> MotionRecord:
-    """The fall with the terminals of every motor joined: 0 V."""
+    """Simulate the fall with the terminals of every motor shorted: 0 V."""
     arm = load_arm("five_dof")
     start, _ = release_from_rest(arm, arm.configuration("initial"))
     shorted = Command.checked("voltage", np.zeros(arm.nv), arm.nv)
@@ -37,7 +37,7 @@ def braked(seconds: float = SECONDS, dt: float = DT) -> MotionRecord:
 
 
 def disconnected(seconds: float = FREE_SECONDS, dt: float = FREE_DT) -> MotionRecord:
-    """The fall with open terminals: no current, so no effort; the end stops are there."""
+    """Simulate the fall with open terminals: no current, no motor effort; with end stops."""
     arm = load_arm("five_dof").with_actuator("ideal")
     start, nothing = release_from_rest(arm, arm.configuration("initial"))
     return simulate_constant_command(
@@ -46,35 +46,39 @@ def disconnected(seconds: float = FREE_SECONDS, dt: float = FREE_DT) -> MotionRe
 
 
 def current(trace: MotionRecord) -> Vector:
-    """i = tau / (N Kt) (n, nv) [A]."""
+    """Return the motor currents i = tau / (N Kt), shape (n, nv) [A]."""
     constants = [actuator.constants for actuator in trace.arm.actuators]
     return as_readonly(trace.tau / [c["gear_ratio"] * c["kt"] for c in constants])
 
 
 def heat(trace: MotionRecord) -> Vector:
-    """∫ Σ Ra i² dt (n,) [J]: what the windings have turned into heat."""
+    """Return the heat of the windings ∫ Σ Ra i² dt, shape (n,) [J]."""
     resistance = np.array([a.constants["resistance"] for a in trace.arm.actuators])
     return trace.work(current(trace) ** 2 @ resistance)
 
 
 @styled
 def show() -> DemoResult:
-    """Motion of both falls, and where the energy of the braked one goes."""
+    """Draw the motion of both falls, and the energy balance of the braked one."""
     falls = (braked(), disconnected())
     return DemoResult(
-        "Falling arm with DC motors", (_motion(*falls), _power(*falls)), _numbers(*falls)
+        "Falling arm with DC motors", (_motion(*falls), _power(*falls)), key_figures(*falls)
     )
 
 
-def _numbers(slow: MotionRecord, free: MotionRecord) -> tuple[tuple[str, str], ...]:
+def key_figures(slow: MotionRecord, free: MotionRecord) -> tuple[tuple[str, str], ...]:
+    """Return speeds, currents and energies of both falls."""
     return (
         ("fastest joint, no voltage", _fastest(slow)),
         ("fastest joint, motors disconnected", _fastest(free)),
         ("largest current of a shorted motor", f"{np.abs(current(slow)).max():.2f} A"),
         ("energy lost, no voltage", f"{slow.energy[0] - slow.energy[-1]:.3f} J"),
         ("heat in the windings, no voltage", f"{heat(slow)[-1]:.3f} J"),
-        ("tool falls by, no voltage", f"{slow.tool[0, 2] - slow.tool[-1, 2]:.3f} m"),
-        ("tool falls by, motors disconnected", f"{free.tool[0, 2] - free.tool[:, 2].min():.3f} m"),
+        ("fall of the tool, no voltage", f"{slow.tool[0, 2] - slow.tool[-1, 2]:.3f} m"),
+        (
+            "fall of the tool, motors disconnected",
+            f"{free.tool[0, 2] - free.tool[:, 2].min():.3f} m",
+        ),
     )
 
 
@@ -99,8 +103,8 @@ def _motion(*falls: MotionRecord) -> DemoFigure:
     caption = (
         "Left: all motors at 0 V. A turning motor is a generator: its back-EMF drives a current"
         " that brakes it, and the arm sinks for many seconds. Right, on a time axis ten times"
-        " shorter: the motors disconnected, and nothing brakes but the end stops."
-        " Gravity pulls in the arm's own plane, so R1 and R4 stay where they are."
+        " shorter: the motors are disconnected, and only the end stops brake the arm."
+        " Gravity acts in the plane of the arm, so R1 and R4 do not move."
     )
     return DemoFigure("five_dof_fall", caption, drawn)
 
@@ -112,14 +116,14 @@ def _power(slow: MotionRecord, free: MotionRecord) -> DemoFigure:
     label(currents, "time [s]", "motor current [A]")
     energy.plot(slow.time, slow.energy[0] - slow.energy, color=PALETTE[0], label="lost")
     energy.plot(slow.time, heat(slow), "--", color=INK, label="heat in the windings ∫ Σ Ra i² dt")
-    taken = free.energy[0] - free.energy
-    energy.plot(free.time, taken, color=PALETTE[1], label="lost with motors disconnected")
+    lost = free.energy[0] - free.energy
+    energy.plot(free.time, lost, color=PALETTE[1], label="lost with motors disconnected")
     label(energy, "time [s]", "energy [J]")
     legend(energy)
     drawn.align_ylabels()
     caption = (
-        "Currents of the shorted motors, and the mechanical energy lost: with no voltage all of it"
-        " becomes heat in the windings. Disconnected motors take nothing: what that fall loses it"
-        " loses to the end stops, whose springs give some of it back."
+        "Currents of the shorted motors, and the mechanical energy lost: without voltage all of it"
+        " becomes heat in the windings. Disconnected motors absorb no energy: that fall loses"
+        " energy only to the end stops, whose springs return some of it."
     )
     return DemoFigure("five_dof_power", caption, drawn)

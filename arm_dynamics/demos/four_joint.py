@@ -1,8 +1,6 @@
-"""A yaw base and three planar joints: a fall while they turn, and LQR that reaches with them."""
+"""A yaw base and three planar joints: a fall of the turning arm, and reaching motions by LQR."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -26,17 +24,17 @@ from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 2.5, 0.01, 2.5e-4
 START = np.array([0.0, 0.15, 0.0, 0.0])
-"""Nearly upright [rad]: exactly upright the arm would stand."""
+"""Initial configuration [rad], nearly upright: exactly upright is an equilibrium."""
 SPIN = np.array([2.0, 0.0, 0.0, 0.0])
-"""Velocity of the yaw joint at the start [rad/s]."""
+"""Initial velocity [rad/s], of the yaw joint."""
 FRICTION = 0.3
-"""N·m·s/rad in every joint of the second fall."""
+"""Damping [N·m·s/rad] of every joint in the second fall."""
 TITLES = ("without friction", f"with friction, {FRICTION:g} N·m·s/rad")
 VIEW = {"elev": 18, "azim": -55}
 
 
 def simulate(damping: float = 0.0, dt: float = DT) -> MotionRecord:
-    """The fall with ``damping`` [N·m·s/rad] in every joint."""
+    """Simulate the fall with ``damping`` [N·m·s/rad] in every joint."""
     arm = load_arm("four_joint")
     for name in arm.joint_names:
         arm = arm.with_joint(name, damping=damping)
@@ -45,9 +43,10 @@ def simulate(damping: float = 0.0, dt: float = DT) -> MotionRecord:
 
 
 def yaw_momentum(trace: MotionRecord) -> Vector:
-    """p₁ = (M(q) v)₁ (n,) [N·m·s]; constant without friction, as nothing acts about the axis.
+    """Return the angular momentum p₁ = (M(q) v)₁ about the vertical, shape (n,) [N·m·s].
 
-    U does not depend on q₁, so ṗ₁ = ∂L/∂q₁ + tau₁ = tau₁ (Noether).
+    It is constant without friction: U does not depend on q₁, so ṗ₁ = ∂L/∂q₁ + tau₁ = tau₁
+    (Noether).
     """
     pairs = zip(trace.q, trace.v, strict=True)
     return as_readonly([mass_matrix(trace.arm, q)[0] @ v for q, v in pairs])
@@ -55,7 +54,7 @@ def yaw_momentum(trace: MotionRecord) -> Vector:
 
 @styled
 def show() -> DemoResult:
-    """Both falls, reaches by LQR from anywhere in its table, shortcuts and sizes of tables."""
+    """Draw both falls, reaching motions by LQR, the diagonal shortcut and the sizes of tables."""
     falls = (simulate(), simulate(FRICTION))
     reaches, both = four_joint_lqr.from_anywhere(), four_joint_reach.pair()
     pictures = (
@@ -65,11 +64,12 @@ def show() -> DemoResult:
         four_joint_reach.shortcut(both),
         four_joint_reach.sizes(),
     )
-    numbers = (*_numbers(*falls), *four_joint_reach.key_figures(reaches, both))
+    numbers = (*key_figures(*falls), *four_joint_reach.key_figures(reaches, both))
     return DemoResult("Four joints", pictures, numbers)
 
 
-def _numbers(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, str], ...]:
+def key_figures(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, str], ...]:
+    """Return momentum, energies and the lowest point of the tool."""
     momentum = yaw_momentum(free)
     return (
         ("angular momentum about the vertical at the start", f"{momentum[0]:.4f} N·m·s"),
@@ -93,10 +93,10 @@ def _motion(*falls: MotionRecord) -> DemoFigure:
         label(column[2], "time [s]", "yaw momentum [N·m·s]")
     drawn.align_ylabels()
     caption = (
-        "Released 0.15 rad from upright while the base turns at 2 rad/s. Nothing acts about the"
-        " vertical axis, so without friction the angular momentum about it stays exactly what it"
-        " was, and the base turns the faster the closer the arm is to the axis; with friction in"
-        " the joints it fades together with the energy."
+        "Released 0.15 rad from upright while the base turns at 2 rad/s. No torque acts about the"
+        " vertical axis, so without friction the angular momentum about it is constant, and the"
+        " base turns faster when the arm is closer to the axis. With friction in the joints the"
+        " momentum decays with the energy."
     )
     return DemoFigure("four_joint_fall", caption, drawn)
 
@@ -105,8 +105,12 @@ def _space(*falls: MotionRecord) -> DemoFigure:
     drawn, grid = figure("Path of the tool", 1, 2, 4.4, subplot_kw={"projection": "3d"})
     for axes, trace, title in zip(grid[0], falls, TITLES, strict=True):
         axes.plot(*trace.tool.T, color=PALETTE[1], linewidth=1.0, label="path of the tool")
-        _arm(axes, trace.points[0], PALETTE[5], "start")
-        _arm(axes, trace.points[-1], INK, "end")
+        for points, color, name in (
+            (trace.points[0], PALETTE[5], "start"),
+            (trace.points[-1], INK, "end"),
+        ):
+            style = {"color": color, "markersize": 4, "linewidth": 2.2, "label": name}
+            axes.plot(*points.T, "o-", **style)
         axes.set_title(title)
         label(axes, "x [m]", "y [m]")
         axes.set(zlabel="z [m]", xlim=(-0.8, 0.8), ylim=(-0.8, 0.8), zlim=(-1.0, 1.0))
@@ -114,9 +118,5 @@ def _space(*falls: MotionRecord) -> DemoFigure:
         axes.set_box_aspect((1, 1, 1.25), zoom=0.85)
         axes.view_init(**VIEW)
     grid[0, 0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.95), frameon=False)
-    caption = "The tool's way through space in both falls, and the arm at the start and at the end."
+    caption = "Path of the tool in both falls, and the arm at the start and at the end."
     return DemoFigure("four_joint_space", caption, drawn)
-
-
-def _arm(axes: Any, points: Vector, colour: str, name: str) -> None:
-    axes.plot(*points.T, "o-", color=colour, markersize=4, linewidth=2.2, label=name)

@@ -1,4 +1,4 @@
-"""Motions of an arm under one constant command, sampled for figures."""
+"""Simulate an arm under one constant command, sampled for figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arm_dynamics.simulation.simulation import steps_per_period
 from arm_dynamics.simulation.trace import MotionRecord
 
 INTEGRATOR = "rk4"
-"""Integrator of the demonstrations."""
+"""Default integrator of the demonstrations."""
 
 
 def simulate_constant_command(
@@ -25,10 +25,35 @@ def simulate_constant_command(
     dt: float,
     integrator: str = INTEGRATOR,
 ) -> MotionRecord:
-    """Samples of the motion from ``start`` under one constant command.
+    """Simulate the motion from ``start`` under one constant command.
 
-    ``seconds`` in samples every ``interval`` [s], in time steps of dt [s]. Raises InvalidValue
-    for times that are no whole multiples, and whatever ``Plant.step`` refuses.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    start : State
+        Initial state.
+    command : Command
+        Command of every time step.
+    seconds : float
+        Duration [s], a multiple of ``interval``.
+    interval : float
+        Time [s] between two samples, a multiple of ``dt``.
+    dt : float
+        Time step [s].
+    integrator : str
+        Name of the integrator.
+
+    Returns
+    -------
+    MotionRecord
+        The sampled states.
+
+    Raises
+    ------
+    InvalidValue
+        If a time is not a multiple of the shorter one, or ``Plant.step`` rejects the command.
+
     """
     plant, steps = Plant(arm, integrator), steps_per_period(interval, dt)
     states = [start]
@@ -45,6 +70,6 @@ def simulate_constant_command(
 
 
 def release_from_rest(arm: ArmModel, q: Vector, v: Vector | None = None) -> tuple[State, Command]:
-    """State at ``q`` [rad], ``v`` [rad/s] (default: rest), and the command of no effort."""
-    nothing = np.zeros(arm.nv)
-    return State.of(q, v, nothing), Command.checked("effort", nothing, arm.nv)
+    """Return the state at ``q`` [rad], ``v`` [rad/s] (default: 0), and a zero effort command."""
+    zero = np.zeros(arm.nv)
+    return State.of(q, v, zero), Command.checked("effort", zero, arm.nv)

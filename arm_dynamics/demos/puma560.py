@@ -1,8 +1,7 @@
-"""Puma 560 on a page: sliders command six servos of limited speed; their limits are editable.
+"""Command six servos of a Puma 560 by sliders of the viewer; their limits are editable.
 
-``arm-dynamics demo puma560 [--port N] [--duration S] [--auto] [--output FOLDER]``. Source: the
-MCA2 tutorial's simulation of a Puma 560, whose joints run from 0 to 2 pi whatever the limits of
-the arm.
+Source: the simulation of the MCA2 tutorial, whose joints move from 0 to 2 pi independently of the
+arm's position limits.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.files import prepare_folder
 from arm_dynamics.core.number_option import port, seconds
 from arm_dynamics.core.state import State
@@ -41,19 +39,27 @@ LABELS = {
     "velocity [rad/s]": "max_velocity",
 }
 PERIOD = 1 / 60
-"""Time [s] that the page is left between two states."""
+"""Time [s] between two states of the page."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Show the page until Ctrl-C or the end of --duration, then a figure of it; 0 either way."""
-    options = _parser().parse_args(arguments)
-    prepare_folder(options.output)  # what cannot be written is known before anything is shown
+    """Run the page until Ctrl-C or --duration, then write a figure of the session; return 0."""
+    options = command_parser().parse_args(arguments)
+    prepare_folder(options.output)  # raises before the page opens if the folder cannot be written
     servos, session = Servos(servo_arm()), Session()
     try:
         with open_page(servos, options.port) as page:
-            print(f"the sliders are at {page.url} (Ctrl-C ends)", flush=True)
-            tour = SliderScript(page.set_target) if options.auto or options.duration < inf else None
-            play(servos, lambda s: _each(page, servos, session, tour, s), options.duration)
+            print(f"sliders: {page.url} (Ctrl-C to stop)", flush=True)
+            automatic = options.auto or options.duration < inf
+            script = SliderScript(page.set_target) if automatic else None
+
+            def show_and_store(state: State) -> None:
+                if script is not None:
+                    script(state.time)
+                show_state(page, servos, state)
+                session.add(state)
+
+            play(servos, show_and_store, options.duration)
     except KeyboardInterrupt:
         print("stopped", flush=True)
     if session.states:
@@ -64,29 +70,20 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def show() -> DemoResult:
-    """The figure of a page that nobody but the tour moves, in the time of a clock of its own."""
+    """Draw the session of the script in simulated time."""
     servos, session, ticks = Servos(servo_arm()), Session(), count()
-    tour = SliderScript(servos.follow)
+    script = SliderScript(servos.follow)
 
-    def each(state: State) -> None:
-        tour(state.time)
+    def store(state: State) -> None:
+        script(state.time)
         session.add(state)
 
-    play(servos, each, TOUR_SECONDS, lambda: PERIOD * next(ticks), lambda _: None)
+    play(servos, store, TOUR_SECONDS, lambda: PERIOD * next(ticks), lambda _: None)
     return session_show(ARM, servos.arm, session)
 
 
-def _each(
-    page: ArmPage, servos: Servos, session: Session, tour: SliderScript | None, state: State
-) -> None:
-    if tour is not None:
-        tour(state.time)
-    show_state(page, servos, state)
-    session.add(state)
-
-
 def servo_arm() -> ArmModel:
-    """The arm with a rate-limited servo in every joint, and no stops in their way."""
+    """Return the arm with a rate-limited servo in every joint and no end stops."""
     arm = load_arm(ARM).with_actuator("rate_limited")
     for name in arm.joint_names:
         arm = arm.with_joint(name, stop_stiffness=0.0, stop_damping=0.0)
@@ -94,7 +91,7 @@ def servo_arm() -> ArmModel:
 
 
 def open_page(servos: Servos, port: int) -> ArmPage:
-    """The page of ``servos``: sliders and parameters act on them at once."""
+    """Open a page whose sliders and parameter fields act on ``servos`` immediately."""
     arm = servos.arm
     page = ArmPage(
         arm.urdf,
@@ -109,11 +106,7 @@ def open_page(servos: Servos, port: int) -> ArmPage:
     )
 
     page.on_target(servos.follow)
-    _add_fields(page, servos)
-    return page
 
-
-def _add_fields(page: ArmPage, servos: Servos) -> None:
     def accept(joint: str, label: str, number: float) -> None:
         servos.change(joint, LABELS[label], number)
         now = servos.parameters[joint]
@@ -121,14 +114,16 @@ def _add_fields(page: ArmPage, servos: Servos) -> None:
 
     fields = {j: {k: p[n] for k, n in LABELS.items()} for j, p in servos.parameters.items()}
     page.add_parameters("Parameters", fields, accept)
+    return page
 
 
 def show_state(page: ArmPage, servos: Servos, state: State) -> None:
-    """The state, its desired angles as a ghost, and which joints are on their way."""
+    """Show the state, its target as a ghost, and the names of the moving joints."""
     desired = servos.desired
     moving = [n for n, away in zip(page.joint_names, desired != state.q, strict=True) if away]
-    status = {"time": f"{state.time:.1f} s", "on the way": " ".join(moving) or "none"}
-    page.show(state.q, state.v, _known(state.tau), status, desired, time=state.time)
+    status = {"time": f"{state.time:.1f} s", "moving": " ".join(moving) or "none"}
+    effort = state.tau if np.isfinite(state.tau).all() else None  # not computed before a motion
+    page.show(state.q, state.v, effort, status, desired, time=state.time)
 
 
 def play(
@@ -138,7 +133,20 @@ def play(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Move ``servos`` by the time that really passes on ``clock`` [s], and show each state."""
+    """Advance ``servos`` by the elapsed time of ``clock`` [s] and show each state.
+
+    Parameters
+    ----------
+    servos : Servos
+        The arm.
+    show : callable
+        Called with each state.
+    duration : float
+        Time [s] after which the function returns.
+    clock, wait : callable
+        Functions that return the time [s] and wait for a time [s].
+
+    """
     before, passed = clock(), 0.0
     while passed < duration:
         show(servos.state)
@@ -150,20 +158,15 @@ def play(
     show(servos.state)
 
 
-def _known(effort: Vector) -> Vector | None:
-    """The efforts, or None before anything has moved."""
-    return effort if np.isfinite(effort).all() else None
-
-
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
     parser = argparse.ArgumentParser(prog="arm-dynamics demo puma560", description=__doc__)
-    parser.add_argument(
-        "--port", type=port("--port"), default=8080, help="port of the page; 0: any"
-    )
-    parser.add_argument(
-        "--duration", type=seconds("--duration"), default=inf, help="[s]; default: Ctrl-C"
-    )
-    parser.add_argument("--auto", action="store_true", help="move the sliders; --duration does too")
-    default = registry.OUT / ARM
-    parser.add_argument("--output", type=Path, metavar="FOLDER", default=default, help=f"{default}")
+    add, output = parser.add_argument, registry.OUT / ARM
+    text = "port of the page; 0 for any free one (default: 8080)"
+    add("--port", type=port("--port"), default=8080, metavar="PORT", help=text)
+    text = "duration [s], with --auto (default: until Ctrl-C)"
+    add("--duration", type=seconds("--duration"), default=inf, metavar="S", help=text)
+    add("--auto", action="store_true", help="move the sliders automatically")
+    text = f"folder of the figures (default: {output})"
+    add("--output", type=Path, metavar="FOLDER", default=output, help=text)
     return parser

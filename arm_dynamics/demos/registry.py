@@ -1,4 +1,4 @@
-"""Demonstrations by name; only the chosen one is imported."""
+"""Names of the demonstrations; a demonstration is imported only when it is loaded."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from arm_dynamics.core.errors import ArmDynamicsError, UnknownName
 from arm_dynamics.core.requirements import to_install
 
 OUT = Path("arm_dynamics_demo")
-"""Folder of the figures, one folder a demonstration in it."""
+"""Folder of the figures, with one folder per demonstration."""
 EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "viewer"}
-"""What pip calls the extra that brings a library."""
+"""Extras of the package that install a library."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A module and what it shows.
+    """Module of a demonstration and its subject.
 
-    Every module has ``show() -> DemoResult``; one with a live page has ``run(arguments) -> int``,
-    which gets the rest of the command line, ends with the page and leaves figures of it.
+    Each module has ``show() -> DemoResult``. The module of a live demonstration also has
+    ``run(arguments) -> int``: it reads the rest of the command line, runs the viewer and writes
+    figures of the session.
     """
 
     module: str
@@ -31,27 +32,34 @@ class Demo:
 
 DEMOS = {
     "three_link": Demo("three_link", "free fall without and with friction, animated"),
-    "two_link": Demo("two_link", "a swing, three joint laws, lines of the tool, gravity held"),
-    "four_joint": Demo("four_joint", "a turning arm falls; LQR reaches from anywhere in its table"),
-    "five_dof": Demo("five_dof", "falling: braked by back-EMF, and with motors disconnected"),
+    "two_link": Demo(
+        "two_link", "a swing, joint-space control, lines of the tool, gravity compensation"
+    ),
+    "four_joint": Demo("four_joint", "a turning arm falls; LQR with a gain table"),
+    "five_dof": Demo("five_dof", "a fall braked by back-EMF, and with motors disconnected"),
     "five_dof_task": Demo("five_dof_task", "the tool draws a square, empty and with a payload"),
     "puma560": Demo("puma560", "sliders command servos of limited speed", live=True),
-    "puma560_fall": Demo("puma560_fall", "let go: stuck joints, back-EMF, a supply that ends"),
+    "puma560_fall": Demo("puma560_fall", "a fall: stuck joints, back-EMF, supply limit"),
 }
 
 
 def find_demo(name: str) -> Demo:
-    """The demonstration ``name``; raises UnknownName listing those that exist."""
+    """Return the demonstration ``name``; raises UnknownName with the names that exist."""
     if name not in DEMOS:
         raise UnknownName("demonstration", name, tuple(DEMOS))
     return DEMOS[name]
 
 
 def load_demo(name: str) -> Any:
-    """The module of a demonstration.
+    """Import the module of a demonstration.
 
-    Raises UnknownName for one that does not exist, ArmDynamicsError naming the extra to install
-    when its library is missing.
+    Raises
+    ------
+    UnknownName
+        If no demonstration has this name.
+    ArmDynamicsError
+        If a library is missing; the message contains the command that installs it.
+
     """
     module = f"arm_dynamics.demos.{find_demo(name).module}"
     try:
@@ -61,5 +69,6 @@ def load_demo(name: str) -> Any:
         if library not in EXTRAS:
             raise
         raise ArmDynamicsError(
-            f"demonstration '{name}' needs {library}: {to_install(EXTRAS[library])}"
+            f"demonstration '{name}': {library} = missing; expected an installed library;"
+            f" {to_install(EXTRAS[library])}"
         ) from error

@@ -1,4 +1,4 @@
-"""Three links in free fall from rest along +x, without friction and with tau = -q̇."""
+"""Free fall of three links from rest along +x, without friction and with tau = -q̇."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arm_dynamics.core.figure_style import (
     legend,
     styled,
 )
-from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
 from arm_dynamics.demos.motion_record import (
     INTEGRATOR,
     release_from_rest,
@@ -27,7 +27,7 @@ from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 FRICTION = 1.0
-"""N·m·s/rad in every joint of the second fall: tau = -q̇."""
+"""Damping [N·m·s/rad] of every joint in the second fall: tau = -q̇."""
 COARSE = 0.01
 """Time step [s] of the comparison of integrators."""
 TITLES = ("without friction", "with friction τ = -q̇")
@@ -41,7 +41,7 @@ INTEGRATORS = (
 
 
 def simulate(damping: float = 0.0, dt: float = DT, integrator: str = INTEGRATOR) -> MotionRecord:
-    """The fall with ``damping`` [N·m·s/rad] in every joint."""
+    """Simulate the fall with ``damping`` [N·m·s/rad] in every joint."""
     arm = load_arm("three_link")
     for name in arm.joint_names:
         arm = arm.with_joint(name, damping=damping)
@@ -52,19 +52,25 @@ def simulate(damping: float = 0.0, dt: float = DT, integrator: str = INTEGRATOR)
 
 
 def first_acceleration(trace: MotionRecord) -> Vector:
-    """q̈(0) (3,) [rad/s²]; (-g, g, 0) for links of equal length that lie stretched."""
+    """Return q̈(0) (3,) [rad/s²]; it is (-g, g, 0) for stretched links of equal length."""
     return aba(trace.arm, trace.q[0], trace.v[0], trace.tau[0])
 
 
 @styled
 def show() -> DemoResult:
-    """Angles and energy, path of the tip, drift of the integrators, and the fall animated."""
+    """Draw angles and energy, path of the tip and energy drift; animate the fall."""
     falls = (simulate(), simulate(FRICTION))
-    pictures = (_motion(*falls), _paths(*falls), _drift(), _animation(*falls))
-    return DemoResult("Free fall of three links", pictures, _numbers(*falls))
+    title, caption = (
+        "Free fall of three links",
+        "Both falls in real time, with the last second of the tip's path.",
+    )
+    animation = animate("three_link", caption, title, falls, TITLES)
+    pictures = (_motion(*falls), _paths(*falls), _drift(), animation)
+    return DemoResult(title, pictures, key_figures(*falls))
 
 
-def _numbers(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, str], ...]:
+def key_figures(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, str], ...]:
+    """Return the first acceleration, energies and the lowest point of the tip."""
     drift = np.abs(free.energy - free.energy[0]).max()
     return (
         ("first acceleration q̈(0)", f"({format_row(first_acceleration(free))}) rad/s²"),
@@ -88,10 +94,10 @@ def _motion(*falls: MotionRecord) -> DemoFigure:
     grid[0, 0].text(0.02, 0.04, f"q̈(0) = ({start}) rad/s²", transform=grid[0, 0].transAxes)
     drawn.align_ylabels()
     caption = (
-        "Joint angles (each relative to the link before) and energies of three 1 m links with 2,"
+        "Joint angles (each relative to the previous link) and energies of three 1 m links with 2,"
         " 1 and 1 kg at their ends. They start with accelerations (-g, g, 0): the first link drops"
-        " while the second stays level. Without friction the sum of the energies stays where it"
-        " was; with friction it only ever falls."
+        " while the second stays level. Without friction the sum of the energies is constant; with"
+        " friction it decreases monotonically."
     )
     return DemoFigure("three_link_fall", caption, drawn)
 
@@ -103,27 +109,22 @@ def _paths(*falls: MotionRecord) -> DemoFigure:
         axes.set_title(title)
         axes.set(xlim=(-3.2, 3.2), ylim=(-3.2, 0.4))
     caption = (
-        "Pose every 0.1 s, darker with time, and the path of the tip. Friction in the joints keeps"
-        " the outer links from whipping."
+        "The arm every 0.1 s, darker with time, and the path of the tip. Friction in the joints"
+        " prevents whipping of the outer links."
     )
     return DemoFigure("three_link_path", caption, drawn)
 
 
 def _drift() -> DemoFigure:
-    drawn, ((axes,),) = figure(f"Energy that integrators invent, dt = {COARSE:g} s", 1, 1, 4.0)
-    for method, colour in zip(INTEGRATORS, PALETTE, strict=False):
-        trace = simulate(dt=COARSE, integrator=method)
+    drawn, ((axes,),) = figure(f"Energy error of the integrators, dt = {COARSE:g} s", 1, 1, 4.0)
+    for name, color in zip(INTEGRATORS, PALETTE, strict=False):
+        trace = simulate(dt=COARSE, integrator=name)
         error = np.abs(trace.energy - trace.energy[0])[1:]
-        axes.semilogy(trace.time[1:], error, color=colour, label=method, linewidth=1.2)
+        axes.semilogy(trace.time[1:], error, color=color, label=name, linewidth=1.2)
     label(axes, "time [s]", "|E(t) - E(0)| [J]")
     legend(axes)
     caption = (
-        "The same fall with every integrator at one coarse time step. The true energy never"
-        " changes, so all that is drawn is error."
+        "The same fall with each integrator at one coarse time step. The exact energy is constant,"
+        " so each curve is an error."
     )
     return DemoFigure("three_link_drift", caption, drawn)
-
-
-def _animation(*falls: MotionRecord) -> Animation:
-    caption = "The two falls in real time, with the last second of the tip's path."
-    return animate("three_link", caption, "Free fall of three links", falls, TITLES)

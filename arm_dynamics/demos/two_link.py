@@ -1,4 +1,4 @@
-"""Two rods in a vertical plane: let go, along a cubic of the joints, lines of the tool, held."""
+"""Two rods in a vertical plane: swing, joint-space and task-space motions, gravity compensation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from arm_dynamics.simulation.trace import MotionRecord
 
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 EVERY, UNTIL = 0.5, 3.0
-"""Pose snapshots [s]."""
+"""Interval and end of the snapshots [s]."""
 TITLES = {"two_link": "1 m, 1 kg and 1 m, 1 kg", "two_link_pb": "1 m, 1 kg and 0.6 m, 0.6 kg"}
-"""Arms and their rods."""
+"""Titles by arm: lengths and masses of the rods."""
 
 
 def simulate(name: str = "two_link", dt: float = DT) -> MotionRecord:
-    """The swing of the arm ``name``, friction 0.1 N·m·s/rad in each joint."""
+    """Simulate the swing of an arm with friction of 0.1 N·m·s/rad in each joint."""
     arm = load_arm(name)
     start, nothing = release_from_rest(arm, arm.configuration("zero"))
     return simulate_constant_command(arm, start, nothing, seconds=SECONDS, interval=INTERVAL, dt=dt)
@@ -26,9 +26,9 @@ def simulate(name: str = "two_link", dt: float = DT) -> MotionRecord:
 
 @styled
 def show() -> DemoResult:
-    """The swing, joints under three laws, lines of the tool, workspace, gravity compensation."""
+    """Draw the swing, joint-space control, lines of the tool, workspace, gravity compensation."""
     swings = [simulate(name) for name in TITLES]
-    moved = {law: two_link_joints.simulate(law) for law in two_link_joints.LAWS}
+    moved = {name: two_link_joints.simulate(name) for name in two_link_joints.CONTROLLERS}
     lines = two_link_tool.simulate()
     held = {name: two_link_hold.simulate(error) for name, error in two_link_hold.ERRORS.items()}
     pictures = (
@@ -40,18 +40,19 @@ def show() -> DemoResult:
         two_link_reach.poses(lines),
         two_link_hold.make_figure(held),
     )
-    rows = [row for swing in swings for row in _numbers(swing)]
+    rows = [row for swing in swings for row in key_figures(swing)]
     rows += two_link_joints.key_figures(moved) + two_link_tool.key_figures(lines)
     return DemoResult("Two links", pictures, (*rows, *two_link_hold.key_figures(held)))
 
 
-def _numbers(swing: MotionRecord) -> tuple[tuple[str, str], ...]:
+def key_figures(swing: MotionRecord) -> tuple[tuple[str, str], ...]:
+    """Return energy, work of the friction, largest velocities and the lowest point of the tip."""
     friction, name = [joint.damping for joint in swing.arm.joints], swing.arm.name
     lost, speeds = swing.work((swing.v**2) @ friction)[-1], abs(swing.v).max(axis=0)
     return (
         (f"{name}: energy after 10 s", f"{swing.energy[-1]:.3f} J"),
         (f"{name}: work of the friction", f"{lost:.3f} J"),
-        (f"{name}: largest speed of J1, J2", "{:.2f}, {:.2f} rad/s".format(*speeds)),
+        (f"{name}: largest velocity of J1, J2", "{:.2f}, {:.2f} rad/s".format(*speeds)),
         (f"{name}: lowest point of the tip", f"{swing.tool[:, 2].min():.3f} m"),
     )
 
@@ -69,16 +70,17 @@ def _motion(*swings: MotionRecord) -> DemoFigure:
     drawn.align_ylabels()
     caption = (
         "Two uniform rods, released from rest along +x, with viscous friction of 0.1 N·m·s/rad in"
-        " both joints and no actuation. Left the arm two_link, right two_link_pb with a shorter and"
-        " lighter second rod. The sum of the energies only ever falls, by the work of the friction."
+        " both joints and without actuation. Left: the arm two_link. Right: two_link_pb with a"
+        " shorter and lighter second rod. The sum of the energies decreases by the work of the"
+        " friction."
     )
     return DemoFigure("two_link_swing", caption, drawn)
 
 
 def _poses(*swings: MotionRecord) -> DemoFigure:
-    drawn, (row,) = figure("Poses of the unactuated swing", 1, 2, 3.4, sharex=True, sharey=True)
+    drawn, (row,) = figure("Snapshots of the unactuated swing", 1, 2, 3.4, sharex=True, sharey=True)
     for axes, swing in zip(row, swings, strict=True):
         snapshots(axes, swing, EVERY, UNTIL)
         heading(axes, TITLES[swing.arm.name])
-    caption = "Pose every 0.5 s for three seconds, darker with time, and the path of the tip."
+    caption = "The arm every 0.5 s for three seconds, darker with time, and the path of the tip."
     return DemoFigure("two_link_poses", caption, drawn)

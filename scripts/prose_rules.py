@@ -337,6 +337,10 @@ EXEMPTIONS: tuple[Exemption, ...] = (
 """Texts that stay; an empty text exempts the file."""
 
 CLEAN = (
+    "arm_dynamics/cli",
+    "arm_dynamics/demos",
+    "arm_dynamics/published",
+    "arm_dynamics/viewer",
     "CONTRIBUTING.md",
     "CITATION.cff",
     ".github",

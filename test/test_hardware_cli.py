@@ -323,11 +323,11 @@ def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answe
     words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert (code, arm_line.torques) == (1, 1)
-    assert "hardware jog --clear-faults takes it off, and so does the supply's switch" in said
+    assert "disable it with hardware jog --clear-faults or the switch of the supply" in said
     seen = []
 
     def user(user):
-        user.wait("Torque goes off: the arm falls unless it is held.")
+        user.wait("This disables torque, and an unsupported arm falls.")
         user.wait("Type yes:")
         user.look(0.1)
         seen.append(arm_line.torques)

@@ -415,7 +415,7 @@ def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
     assert (
         gains_cli.run(["four_joint", "--grid", *axes, "--workers", "2", "--output", str(file)]) == 0
     )
-    assert "4 poses" in capsys.readouterr().out
+    assert "4 configurations" in capsys.readouterr().out
     law = build_controller(ARM, "lqr")
     law.set_gain_table(load_gain_table(file, law.arm, law.weights))
     q = np.array([0.0, 1.0, 0.5, ARM.configuration("initial")[3]])

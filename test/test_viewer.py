@@ -369,7 +369,7 @@ def test_a_share_request_is_refused(page, monkeypatch, caplog):
     monkeypatch.setattr("viser._viser.ViserTunnel", lambda *a: opened.append(a))
     with Client(page.url) as client, caplog.at_level(logging.WARNING):
         client.send("ShareUrlRequest")
-        assert eventually(lambda: "public share address: refused" in caplog.text)
+        assert eventually(lambda: "public address rejected" in caplog.text)
         messages = client.until_quiet()
     assert opened == []
     assert page._server.request_share_url() is None

@@ -95,6 +95,7 @@ class PublishedKernel:
         return totals
 
     def _generate(self) -> str:
+        """Return the text of the kernel; raises ConfigError without CasADi."""
         try:
             from arm_dynamics.published.published_trace import published_text  # noqa: PLC0415
         except ModuleNotFoundError as error:
@@ -107,10 +108,11 @@ class PublishedKernel:
         return published_text(self.arm, self.joints, LANES)
 
     def _check(self, module: Any) -> None:
+        """Raise KernelRejected unless the kernel agrees with ``dynamechs.objective``."""
         gains, dt = np.array(TRIAL_GAINS), 1e-4
         p, i = (np.repeat(gains[:, k : k + 1], len(self.joints), axis=1) for k in (0, 1))
-        found = self._totals(module, p[:LANES], i[:LANES], TRIAL_CALLS, dt)
-        for k, total in enumerate(found):
+        totals = self._totals(module, p[:LANES], i[:LANES], TRIAL_CALLS, dt)
+        for k, total in enumerate(totals):
             expected = objective(
                 self.arm, p[k], i[k], joints=self.joints, duration=TRIAL_CALLS * dt, dt=dt
             )
@@ -121,7 +123,7 @@ class PublishedKernel:
                 )
 
     def _totals(self, module: Any, p: Matrix, i: Matrix, calls: int, dt: float) -> Vector:
-        """Objectives of at most LANES rows; the last one fills the other lanes."""
+        """Return the objectives of at most LANES rows; the last row fills the other lanes."""
         lanes = np.minimum(np.arange(LANES), len(p) - 1)
         q, columns = (
             self.arm.configuration("initial"),

@@ -125,7 +125,7 @@ def search(
 
     """
     evaluate = objectives_of(published_arm()) if objectives is None else objectives
-    began = time.perf_counter()
+    start = time.perf_counter()
 
     def with_p(points: Sequence[Point]) -> list[float]:
         p = np.array(points)
@@ -140,7 +140,7 @@ def search(
         return costs
 
     i = minimize_simplex(with_i, START_I, STEP_I, RULE, lambda result: observe("I", result))
-    return PublishedSearch(p, i, time.perf_counter() - began)
+    return PublishedSearch(p, i, time.perf_counter() - start)
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def trace_published(
 
 
 def _accelerated(arm: ArmModel, columns: Sequence[int], moving: Sequence[int]) -> list[int]:
-    """Joints other than ``moving`` that accelerate from rest in a random state of the others."""
+    """Return the joints other than ``moving`` that accelerate from rest in a random state."""
     rows, x, _ = _call(arm, columns, moving)
     acceleration = symbolic_function("acceleration", rows, {"a": x[row.A]})
     random, largest = np.random.default_rng(1), np.zeros(arm.nv)
@@ -105,7 +105,7 @@ def _accelerated(arm: ArmModel, columns: Sequence[int], moving: Sequence[int]) -
 def _call(
     arm: ArmModel, columns: Sequence[int], moving: Sequence[int]
 ) -> tuple[SymbolRows, Any, Any]:
-    """Symbols before a call, all rows of ``dynamechs`` after it, and the total after it."""
+    """Return the symbols before a call, all rows of ``dynamechs`` and the total after it."""
     sizes = dict.fromkeys(STATE, len(moving)) | dict.fromkeys((*MEMORY, *GAINS), len(columns))
     sizes |= {"target": len(columns), "dt": 1, "total": 1}
     rows = input_symbols(sizes)

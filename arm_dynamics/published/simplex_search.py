@@ -24,7 +24,7 @@ Point = tuple[float, ...]
 Costs = Callable[[Sequence[Point]], Sequence[float]]
 """Points -> their costs; a point's cost must not depend on the others."""
 ZERO_COST_TOLERANCE = 1e-16
-"""Keeps the relative spread of zero costs finite."""
+"""Added to the costs, so that the relative spread of zero costs is finite."""
 REFLECTION, EXPANSION, CONTRACTION = 1.0, 2.0, 0.5
 
 
@@ -128,7 +128,7 @@ def minimize_simplex(
 
 
 def _ranks(costs: Sequence[float]) -> tuple[int, int, int]:
-    """Indices of the smallest, second largest and largest cost; the first of equal ones."""
+    """Return the indices of the smallest, second largest and largest cost; the first of equals."""
     best, (second, worst) = 0, (1, 0) if costs[0] > costs[1] else (0, 1)
     for i, cost in enumerate(costs):
         if cost < costs[best]:
@@ -141,5 +141,5 @@ def _ranks(costs: Sequence[float]) -> tuple[int, int, int]:
 
 
 def _extrapolated(origin: Point, point: Point, factor: float) -> Point:
-    """origin + factor (origin - point)."""
+    """Return origin + factor (origin - point)."""
     return tuple([o + factor * (o - x) for o, x in zip(origin, point, strict=True)])

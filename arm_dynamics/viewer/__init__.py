@@ -1,4 +1,8 @@
-"""The arm in a web browser: drawing, joint table, plots, tool trace, optional sliders."""
+"""Viewer of an arm in a web browser: 3D scene, joint table, plots, path of the tool, sliders.
+
+May import model, dynamics and below; requires viser and yourdfpy. Start with ``show``;
+``ArmPage`` in ``page`` is the page, ``rviz`` writes the configuration of RViz.
+"""
 
 from arm_dynamics.viewer.page import ArmPage
 from arm_dynamics.viewer.show import open_page, show

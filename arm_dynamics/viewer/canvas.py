@@ -1,4 +1,4 @@
-"""Everything on the page, put there once and then kept up to date."""
+"""Contents of the page: the 3D scene and the panel, created once and then updated."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from arm_dynamics.viewer.scene_stage import page_reach, set_stage
 from arm_dynamics.viewer.skeleton import Skeleton
 from arm_dynamics.viewer.table import status_html, table_html
 
-PANEL_PERIOD = 0.15  # [s] between updates of table, plot and trace
-APART = 0.02  # [rad] below which the ghost would only flicker inside the arm
+PANEL_PERIOD = 0.15
+"""Time [s] between updates of table, plot and path."""
+MIN_GHOST_DISTANCE = 0.02
+"""Error [rad or m] below which the ghost is hidden, because it would flicker inside the arm."""
 
 
 class Canvas:
@@ -53,21 +55,29 @@ class Canvas:
         self.emergency = on_emergency and EmergencyPanel(
             server.gui, on_emergency, self.feedback, order=layout.EMERGENCY
         )
-        """The emergency stop, where one is wired."""
+        """The emergency stop, if the page has one."""
         self.controls: Controls | None = None
-        """What lets a user move the arm, once ``add_controls`` was called."""
+        """Sliders and buttons that move the arm, after ``add_controls``."""
         if interactive:
             self.add_controls()
-        self._add_panel(server.gui)
+        self._status = server.gui.add_html("", order=layout.STATUS)
+        self._table = server.gui.add_html("", order=layout.TABLE)
+        self._plot = JointPlot(server.gui, self._names, self._units)
+        clear = server.gui.add_button("Clear path", order=layout.TRACE)
+        clear.on_click(lambda _: self.trace.clear())
         self._panel_due = 0.0
         self._arm.show(initial.tolist())
 
     def draw(
         self, sample: HistorySample, status: Mapping[str, str], history: History
     ) -> float | None:
-        """Show ``sample``; return the seconds until the panel may follow, None if it did."""
+        """Show ``sample``; return the time [s] until the panel can be updated, None if it was."""
         self._arm.show(sample.q.tolist())
-        self._show_ghost(sample)
+        reference = sample.reference
+        distance = 0.0 if reference is None else np.abs(reference - sample.q).max(initial=0.0)
+        if reference is not None and distance > MIN_GHOST_DISTANCE:
+            self._ghost.show(reference.tolist())
+        self._ghost.visible = bool(distance > MIN_GHOST_DISTANCE)
         wait = self._panel_due - time.monotonic()
         if wait > 0:
             return wait
@@ -80,29 +90,15 @@ class Canvas:
         return None
 
     def set_range(self, index: int, lower: float, upper: float) -> None:
-        """Let joint ``index`` run from ``lower`` to ``upper`` in the table and on its slider."""
+        """Set the limits of joint ``index`` in the table and on its slider."""
         self._limits[index] = lower, upper
         if self.controls is not None:
             self.controls.sliders.set_range(index, lower, upper)
 
     def add_controls(self) -> Controls:
-        """Put a slider a joint on the panel; what else there is to do can be added to it."""
+        """Add one slider per joint and return the controls, which accept buttons and fields."""
         if self.controls is None:
             self.controls = Controls(
                 self._gui, self._names, self._limits, self._units, self._initial, self.feedback
             )
         return self.controls
-
-    def _show_ghost(self, sample: HistorySample) -> None:
-        reference = sample.reference
-        apart = reference is not None and np.abs(reference - sample.q).max(initial=0.0) > APART
-        if reference is not None and apart:
-            self._ghost.show(reference.tolist())
-        self._ghost.visible = bool(apart)
-
-    def _add_panel(self, gui: Any) -> None:
-        self._status = gui.add_html("", order=layout.STATUS)
-        self._table = gui.add_html("", order=layout.TABLE)
-        self._plot = JointPlot(gui, self._names, self._units)
-        clear = gui.add_button("Clear trace", order=layout.TRACE)
-        clear.on_click(lambda _: self.trace.clear())

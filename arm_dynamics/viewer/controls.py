@@ -1,7 +1,4 @@
-"""A row of buttons, each of which does something and reports what came of it.
-
-What a page lets a user do to an arm: joint sliders, buttons, numbers to edit.
-"""
+"""Controls of a page: joint sliders, buttons, parameter fields."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ from arm_dynamics.viewer.sliders import JointSliders
 
 LOG = logging.getLogger(__name__)
 Action = Callable[[], str]
-"""Returns what was done, or raises an ArmDynamicsError with the reason why not."""
+"""Returns a message about the action, or raises an ArmDynamicsError that rejects it."""
 
 
 class ActionRow:
-    """Buttons named by ``actions``, of which those ``offered`` are there until ``offer``."""
+    """Row of buttons, one for each action; only those ``offered`` are visible until ``offer``."""
 
     def __init__(
         self,
@@ -42,7 +39,7 @@ class ActionRow:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Names of the buttons that are there."""
+        """Names of the visible buttons."""
         return tuple(self._row.options)
 
     def offer(self, *names: str) -> None:
@@ -51,9 +48,12 @@ class ActionRow:
             self._row.options = names
 
     def press(self, name: str) -> None:
-        """Do what the button ``name`` is for; in the caller's thread, one action at a time."""
+        """Run the action ``name`` in the caller's thread, and report its result.
+
+        It is rejected while another action runs.
+        """
         if not self._busy.acquire(blocking=False):
-            self._feedback.rejected(f"{name}: another action is under way")
+            self._feedback.rejected(f"{name}: another action is running")
             return
         try:
             self._feedback.note(f"{name} ...")
@@ -65,7 +65,7 @@ class ActionRow:
 
 
 class Controls:
-    """Sliders from the start; buttons and numbers as they are added."""
+    """Joint sliders, and the buttons and parameter fields added to them."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Controls:
     def add_actions(
         self, label: str, actions: Mapping[str, Action], offered: Sequence[str] = ()
     ) -> ActionRow:
-        """Put a row of buttons above the sliders: those ``offered`` at first, by default all."""
+        """Add a row of buttons above the sliders; ``offered`` are visible first, by default all."""
         return ActionRow(
             self._gui, label, actions, self.feedback, offered=offered, order=layout.ACTIONS
         )
@@ -90,9 +90,9 @@ class Controls:
     def add_parameters(
         self, title: str, numbers: Numbers, accept: Accept, *, folded: bool = False
     ) -> ParameterFields:
-        """Put ``numbers`` on the panel for a user to edit, in view or ``folded``.
+        """Add a folder of editable ``numbers`` to the panel, open or ``folded``.
 
-        ``accept(owner, label, number)`` takes an edit or raises an ArmDynamicsError.
+        ``accept(owner, label, number)`` applies an edit or raises an ArmDynamicsError.
         """
         order = layout.FOLDED if folded else layout.EDITED
         return ParameterFields(self._gui, title, numbers, accept, order=order, folded=folded)

@@ -1,7 +1,7 @@
-"""Dragging an arm by handles: a ring or an arrow at every joint, and the tool's pose.
+"""Drag an arm by handles: a ring or an arrow at every joint, and the pose of the tool.
 
-A handle's x axis is what its joint turns about or slides along. Nothing moves the arm here: a drag
-changes a target, which a caller sends.
+The x axis of a handle is the axis of its joint. A drag changes a target only, which the caller
+sends to the arm.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.dynamics.kinematics import link_poses, pose, tool_position
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,
@@ -27,65 +27,71 @@ from arm_dynamics.model.links import unit_axis
 from arm_dynamics.model.xml_source import parse_xml
 
 RESTARTS = 3
-"""Of the inverse kinematics for each step of a drag: it starts at the step before."""
+"""Restarts of the inverse kinematics for each step of a drag, which starts at the previous one."""
 JUMP_THRESHOLD = 0.8
-"""Change of a joint [rad or m] in one step of a drag that leads to another configuration."""
+"""Change of a joint [rad or m] in one step of a drag that indicates another solution branch."""
 STALLED = 1e-6
-"""Share of its cost by which a step of the descent must lower it."""
+"""Smallest relative decrease of the cost in an iteration of the descent."""
 POINTS = 40
-"""Of a planned path."""
+"""Number of points of a planned path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
-    """A joint's handle."""
+    """Handle of a joint."""
 
     joint: str
     index: int
     link: str
-    aligned: Vector
-    """Rotation (3, 3) from the link's axes to the handle's, whose x axis is the joint's."""
+    aligned: Matrix
+    """Rotation (3, 3) from the axes of the link to those of the handle."""
     slides: bool
 
 
 def handles(arm: ArmModel) -> tuple[Handle, ...]:
-    """Return a handle for every joint of ``arm`` that may move."""
-    nodes, found = Robot(parse_xml(arm.urdf)).joints, []
+    """Return a handle for every joint of ``arm`` whose limits permit a motion."""
+    nodes, result = Robot(parse_xml(arm.urdf)).joints, []
     for index, joint in enumerate(arm.joints):
         child = nodes[joint.name].find("child")
         aligned = _with_x(np.array(unit_axis(nodes[joint.name])))
         if child is not None and joint.lower < joint.upper:
             link, slides = child.get("link") or "", joint.kind == "prismatic"
-            found.append(Handle(joint.name, index, link, aligned, slides))
-    return tuple(found)
+            result.append(Handle(joint.name, index, link, aligned, slides))
+    return tuple(result)
 
 
 class DragTarget:
-    """Where a user has dragged an arm: a configuration, and the tool's pose as dragged.
+    """Target of a drag: a configuration within the position limits, and a pose of the tool.
 
-    ``q`` (nv,) [rad or m] stays within the limits of position.
+    Attributes
+    ----------
+    q : Vector
+        Configuration (nv,) [rad or m].
+    position, rotation : Vector, Matrix
+        Dragged pose of the tool in the base frame, (3,) [m] and (3, 3).
+
     """
 
     def __init__(self, arm: ArmModel) -> None:
         self._arm = arm
         self.axes = controlled_axes(arm)
-        """Which of x, y, z, rx, ry, rz the tool can be dragged along, about."""
+        """Which of x, y, z, rx, ry, rz of the tool can be dragged."""
         self.handles = handles(arm)
         self.set(arm.configuration("initial"))
 
     def set(self, q: ArrayLike) -> None:
-        """Put the target at ``q`` (nv,), the tool's pose with it."""
+        """Set the target to ``q`` (nv,), and the pose to that of the tool at ``q``."""
         self.q = as_readonly(np.clip(q, self._arm.lower, self._arm.upper))
         self.position, self.rotation = pose(self._arm, self.q)
 
     def set_tool(self, position: ArrayLike, rotation: ArrayLike) -> None:
-        """Put the tool's pose at ``position`` (3,) [m] and ``rotation`` (3, 3), joints apart."""
+        """Set the pose to ``position`` (3,) [m] and ``rotation`` (3, 3); ``q`` does not change."""
         self.position, self.rotation = as_readonly(position), as_readonly(rotation)
 
     def drag_joint(self, handle: Handle, position: ArrayLike, rotation: ArrayLike) -> None:
-        """Move a joint by what its handle was moved to ``position`` [m], ``rotation`` (3, 3).
+        """Move a joint so that its handle is at ``position`` (3,) [m], ``rotation`` (3, 3).
 
-        Revolute joints move by at most half a turn at once, so that a stream of steps counts
+        A revolute joint moves by at most half a turn per step, so a sequence of steps counts its
         turns.
         """
         at, turned = self.handle_pose(handle)
@@ -98,16 +104,15 @@ class DragTarget:
         self.set(q)
 
     def drag_tool(self, position: ArrayLike, rotation: ArrayLike) -> None:
-        """Move the joints so that the tool comes as near as it can to the pose.
+        """Move the joints so that the tool is as close as possible to the pose.
 
-        A configuration on the other side of a joint limit, such as with the elbow down, is no
-        target: the tool then stays behind. The pose itself is kept as dragged; ``settle`` puts it
-        where the joints lead it.
+        A configuration of another solution branch, such as elbow down, is rejected; the tool then
+        does not reach the pose. The dragged pose is kept until ``settle``.
         """
         self.set_tool(position, rotation)
         weights = [float(axis) for axis in self.axes]
         turned = self.rotation if any(self.axes[3:]) else None
-        found = nearest_reachable(
+        solution = nearest_reachable(
             self._arm,
             self.position,
             turned,
@@ -115,27 +120,27 @@ class DragTarget:
             weights=weights,
             restarts=RESTARTS,
         )
-        if np.abs(found.q - self.q).max() > JUMP_THRESHOLD:
+        if np.abs(solution.q - self.q).max() > JUMP_THRESHOLD:
             target = PoseTarget.of(self.position, turned, weights)
-            found = solve_from(self._arm, target, self.q, TOLERANCE, STALLED)
-        self.q = found.q
+            solution = solve_from(self._arm, target, self.q, TOLERANCE, STALLED)
+        self.q = solution.q
 
     def settle(self) -> None:
-        """Put the tool's pose where the joints lead it."""
+        """Set the pose to that of the tool at ``q``."""
         self.set(self.q)
 
-    def handle_pose(self, handle: Handle) -> tuple[Vector, Vector]:
-        """Position (3,) [m] and rotation (3, 3) of a handle in the base frame."""
+    def handle_pose(self, handle: Handle) -> tuple[Vector, Matrix]:
+        """Return position (3,) [m] and rotation (3, 3) of a handle in the base frame."""
         position, rotation = link_poses(self._arm, self.q)[handle.link]
         return position, rotation @ handle.aligned
 
-    def path_from(self, q: Vector) -> Vector:
-        """Positions (n, 3) [m] of the tool as the joints go straight from ``q`` to the target."""
+    def path_from(self, q: Vector) -> Matrix:
+        """Return the tool path (n, 3) [m] of a joint-space line from ``q`` (nv,) to the target."""
         steps = np.linspace(0.0, 1.0, POINTS)
         return as_readonly([tool_position(self._arm, q + s * (self.q - q)) for s in steps])
 
 
-def _with_x(axis: Vector) -> Vector:
+def _with_x(axis: Vector) -> Matrix:
     """Return the rotation (3, 3) of least angle whose first column is the unit vector ``axis``."""
-    turned: Vector = pin.Quaternion.FromTwoVectors(np.array([1.0, 0.0, 0.0]), axis).matrix()
+    turned: Matrix = pin.Quaternion.FromTwoVectors(np.array([1.0, 0.0, 0.0]), axis).matrix()
     return as_readonly(turned)

@@ -1,9 +1,4 @@
-"""Load a URDF text with its visible geometry, for drawing only.
-
-The path of the tool over the last seconds: a line that fades with age.
-
-The arm, or its ghost, in the scene: one node a link, of which only moved ones are sent.
-"""
+"""Scene objects of the page: the arm, its ghost, and the recent path of the tool."""
 
 from __future__ import annotations
 
@@ -20,19 +15,35 @@ import numpy as np
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.model.mesh_files import find_mesh
-from arm_dynamics.viewer.plot import RATE, WINDOW, History, HistorySample
+from arm_dynamics.viewer.plot import RATE, WINDOW, History
 from arm_dynamics.viewer.skeleton import Link, Skeleton, Triple, tip
 
-MISSING = f"the browser view needs viser and yourdfpy: {to_install('viewer')}"
+MISSING = f"viser, yourdfpy = missing; expected by the viewer; {to_install('viewer')}"
 
 
 def load_visuals(text: str, folder: Path | None) -> Any:
-    """Return a ``yourdfpy.URDF`` of ``text``, its meshes looked up from ``folder``.
+    """Load a URDF with its visible geometry.
 
-    Meshes outside the description's folders and ROS packages are not opened (``mesh_files``).
+    Parameters
+    ----------
+    text : str
+        The URDF.
+    folder : Path or None
+        Folder of its meshes. Meshes outside of the description's folders and of ROS packages are
+        not opened (``mesh_files``).
 
-    Raises ConfigError when yourdfpy is not installed, InvalidValue for a text or a mesh that
-    cannot be read.
+    Returns
+    -------
+    yourdfpy.URDF
+        The loaded description.
+
+    Raises
+    ------
+    ConfigError
+        If yourdfpy is not installed.
+    InvalidValue
+        If the text or a mesh cannot be read.
+
     """
     try:
         yourdfpy = import_module("yourdfpy")
@@ -44,17 +55,19 @@ def load_visuals(text: str, folder: Path | None) -> Any:
 
     try:
         return yourdfpy.URDF.load(io.BytesIO(text.encode()), filename_handler=find)
-    except Exception as error:  # whatever XML, mesh and image readers raise
-        raise InvalidValue(f"urdf: cannot be drawn: {type(error).__name__}: {error}") from error
+    except Exception as error:  # XML, mesh and image readers raise many types
+        raise InvalidValue(
+            f"urdf = {type(error).__name__}: {error}; expected a URDF whose geometry can be drawn"
+        ) from error
 
 
 NEW, OLD = np.array([255, 140, 0]), np.array([48, 54, 64])
-GAMMA = 2.2  # browsers take the colours of lines as linear light
+GAMMA = 2.2  # browsers read the colors of lines as linear light
 MAX_POINTS = int(WINDOW * RATE) + 1
 
 
 class ToolPathLine:
-    """Line segments through the tool's positions, at least ``spacing`` [m] apart."""
+    """Path of the tool: a line that fades with age, with ``spacing`` [m] between its points."""
 
     def __init__(self, scene: Any, chain: tuple[Link, ...], spacing: float) -> None:
         self._chain, self._spacing = chain, spacing
@@ -70,12 +83,12 @@ class ToolPathLine:
         return len(self._points)
 
     def clear(self) -> None:
-        """Forget the path so far."""
+        """Discard the path."""
         self._since = self._seen
         self._points.clear()
 
     def extend(self, history: History) -> None:
-        """Append the samples of ``history`` that are new, and drop the old."""
+        """Append the new samples of ``history`` and drop those older than WINDOW."""
         samples = list(history)
         if not samples:
             return
@@ -85,13 +98,15 @@ class ToolPathLine:
             self._points.clear()
         for sample in samples:
             if sample.time > max(self._seen, self._since):
-                self._append(sample)
+                point = tip(self._chain, sample.q.tolist())
+                if not self._points or dist(point, self._points[-1][1]) >= self._spacing:
+                    self._points.append((sample.time, point))
         self._seen = now
         while self._points and self._points[0][0] < now - WINDOW:
             self._points.popleft()
 
     def draw(self) -> None:
-        """Send the line when it changed."""
+        """Send the line to the browsers."""
         if len(self._points) < 2:
             if self._line.visible:
                 self._line.visible = False
@@ -105,19 +120,14 @@ class ToolPathLine:
         if not self._line.visible:
             self._line.visible = True
 
-    def _append(self, sample: HistorySample) -> None:
-        point = tip(self._chain, sample.q.tolist())
-        if not self._points or dist(point, self._points[-1][1]) >= self._spacing:
-            self._points.append((sample.time, point))
-
 
 GHOST_COLOR = (90, 190, 255)
 GHOST_OPACITY = 0.4
-GHOST_SCALE = 0.97  # thinner than the arm, so that it disappears inside it where both agree
+GHOST_SCALE = 0.97  # thinner than the arm, so that it is hidden inside the arm without an error
 
 
 class ArmDrawing:
-    """The visible geometry of a URDF under the scene node ``root``."""
+    """Visible geometry of a URDF below the scene node ``root``, with one node per link."""
 
     def __init__(
         self, scene: Any, root: str, urdf: Any, skeleton: Skeleton, *, ghost: bool = False
@@ -137,7 +147,7 @@ class ArmDrawing:
         self._add_geometry(scene, urdf, paths)
 
     def show(self, q: Sequence[float]) -> None:
-        """Move every joint's node to ``q``; a node that did not move sends nothing."""
+        """Move the node of every joint to ``q``; only changed nodes are sent to the browsers."""
         for link, node in self._nodes:
             pose = link.pose(q)
             node.wxyz = pose.wxyz
@@ -146,7 +156,7 @@ class ArmDrawing:
 
     @property
     def visible(self) -> bool:
-        """Whether the browser draws it."""
+        """Whether the geometry is visible."""
         return bool(self._root.visible)
 
     @visible.setter
@@ -161,24 +171,22 @@ class ArmDrawing:
                 parent = graph.transforms.parents[node]
                 if self._ghost and parent == urdf.base_link:
                     continue  # the base never moves
-                self._add_mesh(scene, f"{paths[parent]}/{node}", mesh, graph.get(node, parent)[0])
-
-    def _add_mesh(self, scene: Any, path: str, mesh: Any, transform: Any) -> None:
-        # Scale and mirroring in the transform cannot be a node's pose: bake it into the mesh.
-        placed = mesh.copy().apply_transform(transform)
-        if self._ghost:
-            vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
-            scene.add_mesh_simple(
-                path, vertices, placed.faces, color=GHOST_COLOR,
-                opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,
-            )  # fmt: skip
-        else:
-            scene.add_mesh_trimesh(path, _shaded(placed))
+                path = f"{paths[parent]}/{node}"
+                # A transform can scale and mirror, which the pose of a node cannot.
+                placed = mesh.copy().apply_transform(graph.get(node, parent)[0])
+                if self._ghost:
+                    vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
+                    scene.add_mesh_simple(
+                        path, vertices, placed.faces, color=GHOST_COLOR,
+                        opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,
+                    )  # fmt: skip
+                else:
+                    scene.add_mesh_trimesh(path, _shaded(placed))
 
 
 def _shaded(mesh: Any) -> Any:
-    """Keep edges above 30 degrees sharp; a mesh that cannot be split is drawn as it is."""
+    """Return the mesh with sharp edges above 30 degrees, or itself if it cannot be split."""
     try:
         return mesh.smooth_shaded
-    except Exception:  # optional parts of trimesh, odd meshes: looks only
+    except Exception:  # missing parts of trimesh, or odd meshes, change the appearance only
         return mesh

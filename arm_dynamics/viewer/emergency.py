@@ -1,4 +1,4 @@
-"""The emergency stop of a page: press, state, and release where the page may do so."""
+"""Emergency stop of a page: button, state, and release if the page permits it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUESTION = "The arm may move again as soon as the emergency stop is released."
 
 
 class EmergencyPanel:
-    """A red button, a line with the state, and a button "Release" while it is engaged."""
+    """A red button, a line with the state, and a button "Release" while the stop is engaged."""
 
     def __init__(
         self, gui: Any, press: Callable[[], None], feedback: Feedback, *, order: float
@@ -31,25 +31,25 @@ class EmergencyPanel:
         self._engaged: str | None = None
 
     def allow_release(self, release: Action | None) -> None:
-        """Let ``release`` be called once a user has confirmed it; None: no release here."""
+        """Set the action of the release, called after confirmation; None disables the release."""
         self._release = release
-        self._offer()
+        self._update_button()
 
     def show(self, engaged: str) -> None:
-        """Show by what it is engaged, "" for released."""
+        """Show the source of the emergency stop; "" if it is released."""
         if engaged != self._engaged:
             self._engaged = engaged
             text, color = (engaged, BAD) if engaged else (RELEASED, GOOD)
             self._state.content = (
                 f'<div role="status" style="{STYLE};color:{color}">{escape(text)}</div>'
             )
-            self._offer()
+            self._update_button()
 
-    def _offer(self) -> None:
+    def _update_button(self) -> None:
         self._button.visible = bool(self._engaged) and self._release is not None
 
     def _confirm(self, client: Any) -> None:
-        """Ask the user who pressed, on no other page."""
+        """Open a dialog on the page of the browser that pressed "Release"."""
         dialog = client.gui.add_modal("Release the emergency stop?")
         with dialog:
             client.gui.add_markdown(QUESTION)
@@ -57,15 +57,12 @@ class EmergencyPanel:
 
         def confirmed(_: Any) -> None:
             dialog.close()
-            self._do_release()
+            if self._release is None:
+                return
+            try:
+                self._feedback.done(self._release())
+            except ArmDynamicsError as error:
+                self._feedback.rejected(error)
 
         yes.on_click(confirmed)
         no.on_click(lambda _: dialog.close())
-
-    def _do_release(self) -> None:
-        if self._release is None:
-            return
-        try:
-            self._feedback.done(self._release())
-        except ArmDynamicsError as error:
-            self._feedback.rejected(error)

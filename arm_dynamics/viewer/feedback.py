@@ -1,4 +1,4 @@
-"""One line on the panel: what came of the last action."""
+"""Line of the panel with the result of the last action."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ GOOD, BAD, PLAIN = "#69db7c", "#ff8787", "inherit"
 
 
 class Feedback:
-    """Shows done in green, a rejection with its reason in red, anything else plainly."""
+    """Line of text: green for a completed action, red for a rejected one, else without color."""
 
     def __init__(self, gui: Any, *, order: float | None = None) -> None:
         self._line = gui.add_html("", order=order)
 
     @property
     def html(self) -> str:
-        """What stands there."""
+        """HTML text of the line."""
         return str(self._line.content)
 
     def done(self, text: str) -> None:
-        """Report an action that was carried out."""
+        """Show the result of a completed action."""
         self._show(GOOD, text)
 
     def rejected(self, reason: object) -> None:
-        """Report an action that was rejected."""
+        """Show the reason of a rejected action."""
         self._show(BAD, f"rejected: {reason}")
 
     def note(self, text: str) -> None:
-        """Report anything else, such as an action under way."""
+        """Show another message, such as that of a running action."""
         self._show(PLAIN, text)
 
     def _show(self, color: str, text: str) -> None:

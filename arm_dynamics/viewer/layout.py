@@ -1,6 +1,6 @@
-"""Order of the parts on the panel, from the top."""
+"""Order of the parts of the panel, from the top."""
 
 from __future__ import annotations
 
 EMERGENCY, STATUS, ACTIONS, GOALS, EDITED, TABLE, PLOT, FOLDED, TRACE = map(float, range(9))
-"""EDITED are parameters in view, FOLDED those that a user opens."""
+"""EDITED are open parameter fields, FOLDED are closed ones."""

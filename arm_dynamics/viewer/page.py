@@ -1,4 +1,4 @@
-"""The page of an arm: start it, show it states, close it."""
+"""Web page of an arm: start, show states, close."""
 
 from __future__ import annotations
 
@@ -10,42 +10,95 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import check_vector
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
 from arm_dynamics.viewer.controls import Controls
 from arm_dynamics.viewer.drawing import load_visuals
 from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
-from arm_dynamics.viewer.given import checked_limits, reported
 from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.plot import History, HistorySample
 from arm_dynamics.viewer.server import open_server, quiet
 from arm_dynamics.viewer.sliders import Target
 
 LOG = logging.getLogger(__name__)
-PERIOD = 1 / 30  # [s] between drawings of the arm, whatever the rate of show()
+PERIOD = 1 / 30
+"""Time [s] between two drawings of the arm, independent of the rate of ``show``."""
 START = clock.monotonic()
 
 
 class Shown(NamedTuple):
-    """What show() was last given."""
+    """Last state and status of ``show``."""
 
     sample: HistorySample
     status: Mapping[str, str]
 
 
-class ArmPage:
-    """A web page with the moving arm, on this machine only.
+def check_reported(name: str, values: ArrayLike, size: int) -> Vector:
+    """Return ``values`` (size,) read-only; NaN stands for a motor without this measurement."""
+    vector = as_readonly(values)
+    check_vector(name, np.where(np.isnan(vector), 0.0, vector), size)
+    return vector
 
-    View-only: nothing on the page can move the arm, unless ``interactive`` puts a slider a joint
-    on it, whose values go to the callbacks given to ``on_target``; an emergency stop, where it is
-    wired, only stops it. Drawing happens in a thread of its own: ``show`` never waits for a
-    browser, and costs next to nothing while none is there.
-    Raises ConfigError without viser, InvalidValue or UnknownName for arguments that cannot be
-    drawn.
+
+def check_limits(
+    names: Sequence[str], limits: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
+    """Return one pair of limits per joint; raises InvalidValue unless lower <= upper."""
+    ranges = tuple((float(lower), float(upper)) for lower, upper in limits)
+    if len(ranges) != len(names):
+        raise InvalidValue(f"limits: length = {len(ranges)}; expected {len(names)}, one per joint")
+    for name, (lower, upper) in zip(names, ranges, strict=True):
+        if not lower <= upper:
+            raise InvalidValue(f"limits of {name}: lower = {lower}; expected at most {upper}")
+    return ranges
+
+
+class ArmPage:
+    """Web page with the moving arm; by default it is reachable from this machine only.
+
+    The page is view-only by default: it cannot move the arm. ``interactive`` adds one slider per
+    joint, whose values are passed to the callbacks of ``on_target``. An emergency stop can only
+    stop the arm. A separate thread draws: ``show`` never waits for a browser, and costs almost
+    nothing without one.
+
+    Parameters
+    ----------
+    urdf : str
+        Text of the URDF.
+    joint_names : sequence of str
+        Names of the n joints of q.
+    limits : sequence of pairs of float
+        Position limits (n, 2) [rad or m]; may be infinite.
+    tool_frame : str
+        Link whose path is drawn.
+    folder : Path, optional
+        Folder of the URDF, for its meshes.
+    title : str
+        Title of the page.
+    port : int
+        Port; the next free one if it is busy, 0 for any.
+    host : str
+        Address to which the server is bound.
+    interactive : bool
+        Whether the page has sliders.
+    initial : array_like, optional
+        Initial configuration (n,) [rad or m]; zero by default.
+    on_emergency_stop : callable, optional
+        Function of the emergency stop button, called in a thread of the page; no button by
+        default.
+
+    Raises
+    ------
+    ConfigError
+        If viser or yourdfpy is missing.
+    InvalidValue, UnknownName
+        If an argument cannot be drawn.
+
     """
 
     def __init__(
@@ -63,13 +116,9 @@ class ArmPage:
         initial: ArrayLike | None = None,
         on_emergency_stop: Callable[[], None] | None = None,
     ) -> None:
-        """Start the page; ``limits`` [rad or m] may be infinite, ``folder`` holds meshes.
-
-        Where ``on_emergency_stop`` is given, a red button calls it, in a thread of the page.
-        """
         self.joint_names = tuple(joint_names)
         self._size = size = len(self.joint_names)
-        ranges = checked_limits(self.joint_names, limits)
+        ranges = check_limits(self.joint_names, limits)
         start = check_vector("initial", [0.0] * size if initial is None else initial, size)
         visuals = load_visuals(urdf, folder)
         self._server = open_server(title, host, port)
@@ -79,9 +128,9 @@ class ArmPage:
         self._watched = False
         self._closing = False
         self._wake = threading.Event()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self.parameters: ParameterFields | None = None
-        """What ``add_parameters`` put on the page."""
+        """Fields of ``add_parameters``."""
         try:
             self._canvas = Canvas(
                 self._server,
@@ -103,7 +152,7 @@ class ArmPage:
 
     @property
     def url(self) -> str:
-        """The address of the page, with the port that is really in use."""
+        """Address of the page, with the port in use."""
         name = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{name}:{self._server.get_port()}"
 
@@ -119,12 +168,27 @@ class ArmPage:
         voltage: ArrayLike | None = None,
         temperature: ArrayLike | None = None,
     ) -> None:
-        """Show a state: q [rad or m], v [1/s], effort [N m or N], each of shape (n,).
+        """Show a state.
 
-        ``reference`` is drawn as a ghost; ``status`` is any pairs of name and text; ``time``
-        [s] is the plots' axis (default: the wall clock). ``voltage`` [V] and ``temperature`` [°C]
-        of the motors can be plotted; NaN stands for a motor that reports none. Raises InvalidValue
-        for a wrong length or another non-finite entry, and nothing else.
+        Parameters
+        ----------
+        q, v, effort : array_like
+            Positions [rad or m], velocities [rad/s or m/s] and efforts [N·m or N], each (n,).
+        status : mapping of str to str, optional
+            Names and texts of the panel.
+        reference : array_like, optional
+            Reference configuration (n,) [rad or m], drawn as a ghost.
+        time : float, optional
+            Time [s] of the plots; default: the elapsed time.
+        voltage, temperature : array_like, optional
+            Supply voltages [V] and temperatures [°C] of the motors, (n,); NaN for a motor without
+            this measurement.
+
+        Raises
+        ------
+        InvalidValue
+            For a wrong length or another non-finite entry.
+
         """
         sample = HistorySample(
             clock.monotonic() - START if time is None else float(time),
@@ -132,8 +196,8 @@ class ArmPage:
             None if v is None else check_vector("v", v, self._size),
             None if effort is None else check_vector("effort", effort, self._size),
             None if reference is None else check_vector("reference", reference, self._size),
-            None if voltage is None else reported("voltage", voltage, self._size),
-            None if temperature is None else reported("temperature", temperature, self._size),
+            None if voltage is None else check_reported("voltage", voltage, self._size),
+            None if temperature is None else check_reported("temperature", temperature, self._size),
         )
         self._history.add(sample)
         self._shown = Shown(sample, dict(status or {}))
@@ -141,69 +205,95 @@ class ArmPage:
             self._wake.set()
 
     def on_target(self, callback: Callable[[Target], None]) -> None:
-        """Call ``callback`` with the sliders' values [rad or m] whenever a user moves one.
+        """Call ``callback`` with the target (n,) [rad or m] whenever a user moves a slider.
 
-        Raises InvalidValue on a page that is view-only.
+        Raises
+        ------
+        InvalidValue
+            If the page is view-only.
+
         """
         self._required("on_target").sliders.on_target(callback)
 
     def set_target(self, target: Sequence[float]) -> None:
-        """Move the sliders to ``target`` [rad or m], as a user would; clamped into their ranges.
+        """Move the sliders to ``target`` (n,) [rad or m], clamped to their ranges; calls back.
 
-        Raises InvalidValue on a page that is view-only, and for a wrong length.
+        Raises
+        ------
+        InvalidValue
+            If the page is view-only, or the length is wrong.
+
         """
         controls = self._required("set_target")
         controls.sliders.set(check_vector("target", target, self._size).tolist())
 
     def set_range(self, joint: str, lower: float, upper: float) -> None:
-        """Let a joint's slider and the table's bar run from ``lower`` to ``upper`` [rad or m].
+        """Set the limits of a joint [rad or m] on its slider and in the table.
 
-        Raises UnknownName for another joint, InvalidValue for lower above upper.
+        Raises
+        ------
+        UnknownName
+            If the page has no such joint.
+        InvalidValue
+            If ``lower`` is above ``upper``.
+
         """
         if joint not in self.joint_names:
             raise UnknownName("joint of the page", joint, self.joint_names)
-        ((low, high),) = checked_limits((joint,), ((lower, upper),))
+        ((low, high),) = check_limits((joint,), ((lower, upper),))
         self._canvas.set_range(self.joint_names.index(joint), low, high)
 
     def add_parameters(self, title: str, numbers: Numbers, accept: Accept) -> ParameterFields:
-        """Put ``numbers`` on the panel, behind the sliders, for a user to edit.
+        """Add editable ``numbers`` to the panel, below the sliders.
 
-        ``accept(owner, label, number)`` takes an edit or raises an ArmDynamicsError.
-        Raises InvalidValue on a page that is view-only.
+        Parameters
+        ----------
+        title : str
+            Title of the folder.
+        numbers : mapping
+            Owner to label to number.
+        accept : callable
+            ``accept(owner, label, number)`` applies an edit, or rejects it by an ArmDynamicsError.
+
+        Raises
+        ------
+        InvalidValue
+            If the page is view-only.
+
         """
         controls = self._required("add_parameters")
         self.parameters = controls.add_parameters(title, numbers, accept)
         return self.parameters
 
     def add_controls(self) -> Controls:
-        """Let a user act on the arm: sliders now, and whatever is added to what this returns.
+        """Add sliders and return the controls, which accept buttons and fields.
 
-        What is there already is returned again.
+        Further calls return the same controls.
         """
         return self._canvas.add_controls()
 
     @property
     def emergency(self) -> EmergencyPanel | None:
-        """The emergency stop on the page, where ``on_emergency_stop`` was given."""
+        """Emergency stop of the page; None without ``on_emergency_stop``."""
         return self._canvas.emergency
 
     @property
     def feedback(self) -> Feedback:
-        """The line that reports what came of a user's actions."""
+        """Line with the result of the last action."""
         return self._canvas.feedback
 
     @property
     def watched(self) -> bool:
-        """Whether a browser shows the page now."""
+        """Whether a browser shows the page."""
         return self._watched
 
     def _required(self, what: str) -> Controls:
         if self._canvas.controls is None:
-            raise InvalidValue(f"{what}: the page is view-only; use interactive=True")
+            raise InvalidValue(f"{what}: page = view-only; expected a page with interactive=True")
         return self._canvas.controls
 
     def close(self) -> None:
-        """Stop the page and free its port; a second call does nothing."""
+        """Stop the page and free its port; a second call has no effect."""
         if self._closing:
             return
         self._closing = True
@@ -228,25 +318,19 @@ class ArmPage:
             self._wake.set()
 
     def _run(self) -> None:
-        """Draw the newest state whenever there is one, at most once a ``PERIOD``."""
+        """Draw the newest state after each change, at most once per ``PERIOD``."""
         wait: float | None = None
         while True:
             self._wake.wait(wait)
             self._wake.clear()
             if self._closing:
                 return
-            wait = self._draw() if self._watched else None
+            wait, shown = None, self._shown
+            if self._watched and shown is not None:
+                try:
+                    wait = self._canvas.draw(shown.sample, shown.status, self._history)
+                except Exception as error:  # an error of the page must not end the program
+                    if not self._closing and repr(error) not in self._logged:
+                        self._logged.add(repr(error))
+                        LOG.warning("the page could not be drawn: %r", error)
             clock.sleep(PERIOD)
-
-    def _draw(self) -> float | None:
-        """Draw; return the time [s] after which a part left out should follow, or None."""
-        shown = self._shown
-        if shown is None:
-            return None
-        try:
-            return self._canvas.draw(shown.sample, shown.status, self._history)
-        except Exception as error:  # drawing must never end what it watches
-            if not self._closing and repr(error) not in self._told:
-                self._told.add(repr(error))
-                LOG.warning("the page could not be drawn: %r", error)
-            return None

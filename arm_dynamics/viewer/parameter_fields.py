@@ -1,4 +1,4 @@
-"""Numbers that a user may edit on the page: a tab an owner, a field a number."""
+"""Numbers that a user can edit on the page: one tab per owner, one field per number."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from arm_dynamics.viewer.table import short
 Field = tuple[str, str]
 """Owner and label."""
 Numbers = Mapping[str, Mapping[str, float]]
-"""Owner → label → number."""
+"""Owner to label to number."""
 Accept = Callable[[str, str, float], None]
+"""Applies an edit (owner, label, number), or rejects it by an ArmDynamicsError."""
 SETTLED = 0.7
-"""Time [s] without another key after which an edit counts as finished."""
+"""Time [s] without another key after which an edit is complete."""
 
 
 class ParameterFields:
-    """A finished edit is offered to ``accept(owner, label, number)``.
+    """Fields of a page; a completed edit is passed to ``accept(owner, label, number)``.
 
-    ``accept`` rejects by raising an ArmDynamicsError; so does what is no finite number. The
-    reason is then shown in red, and the field goes back to what was accepted last. ``accept``
-    is called in threads of the page, one at a time.
+    ``accept`` rejects an edit by an ArmDynamicsError; a text that is not a finite number is also
+    rejected. The page then shows the reason in red, and the field returns to its last accepted
+    text. ``accept`` is called in threads of the page, one call at a time.
     """
 
     def __init__(
@@ -39,10 +40,10 @@ class ParameterFields:
         settled: float = SETTLED,
         folded: bool = False,
     ) -> None:
-        """``folded``: only the title is seen until a user opens it."""
+        """Create the fields; with ``folded`` only the title is visible until a user opens it."""
         self.settled = settled
         self._accept = accept
-        self._lock = threading.RLock()  # putting a field back calls back at once
+        self._lock = threading.RLock()  # a change of a field by the program calls back immediately
         self._timers: dict[Field, threading.Timer] = {}
         self._fields: dict[Field, Any] = {}
         self._folder = gui.add_folder(title, order=order, expand_by_default=not folded)
@@ -61,17 +62,17 @@ class ParameterFields:
 
     @property
     def message(self) -> str:
-        """What the page says of the last edit, as HTML."""
+        """Message about the last edit, as HTML."""
         return self._feedback.html
 
     def text(self, owner: str, label: str) -> str:
-        """What stands in a field."""
+        """Return the text of a field."""
         return str(self._fields[owner, label].value)
 
     def show(self, numbers: Numbers) -> None:
-        """Put other numbers into the fields; nobody is called.
+        """Show other numbers without a call of ``accept``.
 
-        A field that is being edited keeps its text, and goes back to the number if it is rejected.
+        A field that a user edits keeps its text; if the edit is rejected, it shows the number.
         """
         with self._lock:
             for (owner, label), handle in self._fields.items():
@@ -84,12 +85,12 @@ class ParameterFields:
                     handle.value = _text(number)
 
     def remove(self) -> None:
-        """Take the fields off the panel."""
+        """Remove the fields from the panel."""
         self._folder.remove()
 
     def _edited(self, field: Field) -> None:
-        """Wait until nothing more is typed."""
-        timer = threading.Timer(self.settled, self._offer, (field,))
+        """Restart the timer after which the edit is complete."""
+        timer = threading.Timer(self.settled, self._submit, (field,))
         timer.daemon = True
         with self._lock:
             before, self._timers[field] = self._timers.get(field), timer
@@ -97,7 +98,8 @@ class ParameterFields:
             before.cancel()
         timer.start()
 
-    def _offer(self, field: Field) -> None:
+    def _submit(self, field: Field) -> None:
+        """Pass a completed edit to ``accept`` and show the result."""
         with self._lock:
             handle, (owner, label) = self._fields[field], field
             text = handle.value
@@ -119,7 +121,7 @@ def _text(number: float) -> str:
 
 
 def _read(text: str) -> Any:
-    """The number that ``text`` is, else the text."""
+    """Return the number of ``text``; the text itself if it is not a number."""
     try:
         return float(text)
     except ValueError:

@@ -1,7 +1,4 @@
-"""What the page was shown during the last seconds, bounded in time and in number.
-
-The joints' curves over the last seconds.
-"""
+"""History of the states on the page, and plots of the joints over the last seconds."""
 
 from __future__ import annotations
 
@@ -14,14 +11,16 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.viewer import layout
 
-WINDOW = 10.0  # [s]
-RATE = 30.0  # [1/s]
+WINDOW = 10.0
+"""Duration [s] of the history."""
+RATE = 30.0
+"""Largest number of samples per second [Hz]."""
 
 
 class HistorySample(NamedTuple):
-    """One state shown: time [s]; the rest of shape (n,), or None.
+    """One state: time [s]; vectors of shape (n,) or None in the units of ``ArmPage.show``.
 
-    Entries of ``voltage`` [V] and ``temperature`` [°C] are NaN for motors that report none.
+    Entries of ``voltage`` [V] and ``temperature`` [°C] are NaN for motors without a measurement.
     """
 
     time: float
@@ -34,13 +33,13 @@ class HistorySample(NamedTuple):
 
 
 class History:
-    """The samples of the last ``WINDOW`` seconds, at most ``RATE`` of them a second."""
+    """Samples of the last ``WINDOW`` seconds, at most ``RATE`` per second."""
 
     def __init__(self) -> None:
         self._samples: deque[HistorySample] = deque(maxlen=int(WINDOW * RATE) + 1)
 
     def add(self, sample: HistorySample) -> None:
-        """Keep ``sample``; a time that went back starts the history anew."""
+        """Append ``sample``; a time before the last one clears the history first."""
         if self._samples:
             elapsed = sample.time - self._samples[-1].time
             if elapsed < 0:
@@ -51,7 +50,7 @@ class History:
 
     def __iter__(self) -> Iterator[HistorySample]:
         """Yield the samples within the window before the newest, oldest first."""
-        samples = tuple(self._samples)  # another thread may add meanwhile
+        samples = tuple(self._samples)  # another thread can append during the iteration
         return (s for s in samples if s.time >= samples[-1].time - WINDOW)
 
     def __len__(self) -> int:
@@ -63,16 +62,16 @@ COLORS = (
 )  # fmt: skip
 VOLTAGE, TEMPERATURE = "voltage [V]", "temperature [°C]"
 QUANTITIES = ("position", "velocity", "effort", "error", VOLTAGE, TEMPERATURE)
-"""What can be plotted; of motors only what they report."""
+"""Quantities of the plot; those of motors only if the motors report them."""
 
 
 def color(joint: int) -> str:
-    """Return the colour of a joint's curve and of its mark in the table."""
+    """Return the color of a joint's curve and of its mark in the table."""
     return COLORS[joint % len(COLORS)]
 
 
 class JointPlot:
-    """One chart of all joints; what it shows is chosen on the page."""
+    """Chart of all joints; a menu of the page selects the quantity."""
 
     def __init__(self, gui: Any, names: Sequence[str], units: Sequence[str]) -> None:
         self._size = len(names)
@@ -92,7 +91,7 @@ class JointPlot:
         )  # fmt: skip
 
     def choose(self, quantity: str) -> None:
-        """Plot one of QUANTITIES, as a user would."""
+        """Select one of QUANTITIES."""
         self._choice.value = self._labels[quantity]
 
     def draw(self, history: History) -> None:
@@ -100,24 +99,20 @@ class JointPlot:
         samples = list(history)
         if len(samples) < 2:
             return
-        self._offer(samples[-1])
-        pick = list(self._labels.values()).index(self._choice.value)
-        values = np.array([_values(sample, pick, self._size) for sample in samples])
-        times = np.array([sample.time for sample in samples])
-        self._chart.data = (times, *values.T)
-
-    def _offer(self, sample: HistorySample) -> None:
-        """Offer what the motors report, once they do."""
-        reported = {VOLTAGE: sample.voltage, TEMPERATURE: sample.temperature}
-        for quantity, values in reported.items():
+        last = samples[-1]
+        for quantity, values in {VOLTAGE: last.voltage, TEMPERATURE: last.temperature}.items():
             label = self._labels[quantity]
-            known = values is not None and np.isfinite(values).any()
-            if known and label not in self._choice.options:
+            measured = values is not None and np.isfinite(values).any()
+            if measured and label not in self._choice.options:
                 self._choice.options = (*self._choice.options, label)
+        selected = list(self._labels.values()).index(self._choice.value)
+        curves = np.array([_values(sample, selected, self._size) for sample in samples])
+        times = np.array([sample.time for sample in samples])
+        self._chart.data = (times, *curves.T)
 
 
 def _labels(units: Sequence[str]) -> tuple[str, ...]:
-    """Labels of QUANTITIES with the units of these joints."""
+    """Return the labels of QUANTITIES with the units of the joints."""
     position = ", ".join(sorted({*units}, reverse=True))
     speed = ", ".join(f"{unit}/s" for unit in sorted({*units}, reverse=True))
     effort = ", ".join({"rad": "N·m", "m": "N"}[unit] for unit in sorted({*units}, reverse=True))
@@ -125,8 +120,9 @@ def _labels(units: Sequence[str]) -> tuple[str, ...]:
     return (*texts, f"error [{position}]", VOLTAGE, TEMPERATURE)
 
 
-def _values(sample: HistorySample, pick: int, size: int) -> Vector:
+def _values(sample: HistorySample, quantity: int, size: int) -> Vector:
+    """Return a quantity of a sample by its index in QUANTITIES; NaN if the sample lacks it."""
     error = None if sample.reference is None else sample.reference - sample.q
     every = (sample.q, sample.v, sample.effort, error, sample.voltage, sample.temperature)
-    value = every[pick]
+    value = every[quantity]
     return np.full(size, np.nan) if value is None else value

@@ -1,4 +1,4 @@
-"""RViz's configuration for one arm: camera, grid and axes in proportion to what it reaches."""
+"""Configuration of RViz for one arm: camera, grid and axes in proportion to its workspace."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from arm_dynamics.viewer.scene_stage import VIEW, BoundingSphere, arm_reach
 
 TEMPLATE = "arm.rviz"
 FIELD_OF_VIEW = 45 * pi / 180
-"""Of RViz's camera, from the top to the bottom of the view."""
+"""Vertical field of view [rad] of RViz's camera."""
 TF_AXES = 0.2
 """Length [m] of the axes of the TF display at a marker scale of 1."""
 AXES = 0.35
 """Length of a frame's axes, as a fraction of the mean distance between joints."""
 CELLS = 6
-"""About so many cells of the grid in the radius of the reach."""
+"""Approximate number of grid cells in the radius of the workspace."""
 LIGHT, DARK = (214, 219, 226), (48, 52, 58)
-"""Backgrounds."""
+"""Background colors."""
 BRIGHT = 0.62
-"""Mean brightness of an arm, 0 to 1, above which the ground is dark."""
+"""Mean brightness of an arm, 0 to 1, above which the background is dark."""
 
 
 def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
     """Return RViz's configuration (YAML) for ``arm``, from config/arm.rviz.
 
-    The camera looks from where the browser page looks, at the same sphere.
+    Camera direction and bounding sphere are those of the browser page.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
     Raises
     ------
     InvalidValue
-        For another prefix: RViz's displays put "/" between prefix and link.
+        If the prefix does not end in "/": RViz inserts "/" between prefix and link.
 
     """
     if frame_prefix and not frame_prefix.endswith("/"):
         raise InvalidValue(
-            f"frame_prefix = '{frame_prefix}': RViz finds no link behind it; expected a prefix that"
-            f" ends in '/', such as '{frame_prefix.rstrip('_')}/'"
+            f"frame_prefix = '{frame_prefix}'; expected a prefix that ends in '/', such as"
+            f" '{frame_prefix.rstrip('_')}/', as RViz requires"
         )
     text = (resources.resource_folder("config") / TEMPLATE).read_text(encoding="utf-8")
     config: dict[str, Any] = yaml.safe_load(text)
@@ -81,15 +81,15 @@ def axes_length(arm: ArmModel) -> float:
 
 
 def link_length(arm: ArmModel) -> float:
-    """Return the mean distance [m] from joint to joint, and to the tool, where they are apart."""
+    """Return the mean distance [m] of consecutive joints and the tool, coincident ones excluded."""
     points = joint_origins(arm, arm.configuration("initial"))
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    apart = steps[steps > 0.02 * steps.sum()]
-    return float(apart.mean()) if apart.size else arm_reach(arm).radius
+    lengths = steps[steps > 0.02 * steps.sum()]
+    return float(lengths.mean()) if lengths.size else arm_reach(arm).radius
 
 
 def _view(sphere: BoundingSphere) -> dict[str, Any]:
-    """Of the orbiting camera."""
+    """Return the properties of the orbiting camera."""
     distance = sphere.camera_distance(tan(FIELD_OF_VIEW / 2))
     x, y, z = VIEW.tolist()
     return {
@@ -103,11 +103,13 @@ def _view(sphere: BoundingSphere) -> dict[str, Any]:
 
 
 def _sizes(kind: str, sphere: BoundingSphere, axes: float) -> Mapping[str, Any]:
-    """Properties of a display that depend on the size of the arm [m]."""
+    """Return the properties of a display that depend on the size of the arm [m]."""
     size = sphere.radius
     arrows = {"Head Length": size / 20, "Head Radius": size / 30}
     if kind == "Grid":
-        cell = _round(size / CELLS)
+        length = size / CELLS  # rounded down to 1, 2 or 5 times a power of ten
+        power = 10.0 ** floor(log10(length))
+        cell = max(step * power for step in (1, 2, 5) if step * power <= length * (1 + 1e-9))
         count = 2 * ceil(2 * size / cell)
         offset = {"X": 0.0, "Y": 0.0, "Z": sphere.floor}
         return {"Cell Size": cell, "Plane Cell Count": count, "Offset": offset}
@@ -123,14 +125,8 @@ def _sizes(kind: str, sphere: BoundingSphere, axes: float) -> Mapping[str, Any]:
     return {}
 
 
-def _round(length: float) -> float:
-    """Return the largest of 1, 2 and 5 times a power of ten that is at most ``length``."""
-    power = 10.0 ** floor(log10(length))
-    return max(step * power for step in (1, 2, 5) if step * power <= length * (1 + 1e-9))
-
-
 def _background(arm: ArmModel) -> tuple[int, int, int]:
-    """Return the ground that the arm stands out from; a light one where colors are unknown."""
+    """Return the background color with contrast to the arm; LIGHT for an arm without colors."""
     weighted = [
         (visual.color, float(np.linalg.norm(np.ptp(visual.corners(), axis=0))))
         for visual in visuals(arm)

@@ -1,20 +1,16 @@
-"""What a camera has to hold: a sphere around most of the places that an arm gets to.
-
-Floor, light and camera, sized by what the arm can reach.
-"""
+"""Stage of the scene: floor, light and camera, scaled to a sphere around the workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from math import atan, pi, sin, tan
 from typing import Any
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
@@ -24,52 +20,52 @@ from arm_dynamics.viewer.sliders import slider_range
 VIEW = np.array([0.80, -1.0, 0.52]) / np.linalg.norm([0.80, -1.0, 0.52])
 """Direction from the arm to the camera."""
 FILLED = 0.86
-"""Radius of the sphere in view, as a fraction of that of the reach: few poses come to its edge."""
+"""Visible fraction of the sphere's radius: few configurations reach its boundary."""
 MIN_RADIUS = 1e-3
-"""Least radius [m] of the reach: of an arm without any extent."""
-POSES = 300
+"""Smallest radius [m] of the sphere, for an arm without any extent."""
+CONFIGURATIONS = 300
+"""Number of random configurations of which the sphere is computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundingSphere:
-    """A sphere around most of the places the arm gets to, and the floor below it [m]."""
+    """Sphere around most of the workspace, and height of the floor below it [m]."""
 
     center: Vector
     radius: float
     floor: float = 0.0
 
     def camera_distance(self, half: float) -> float:
-        """Distance [m] of a camera with the tangent ``half`` of half its angle of view."""
+        """Return the camera distance [m]; ``half`` is the tangent of half the field of view."""
         return FILLED * self.radius / sin(atan(half))
 
 
 def reach_sphere(
-    placed: Callable[[Vector], Vector],
-    base: Vector,
+    placed: Callable[[Vector], Matrix],
+    base: Matrix,
     limits: Sequence[tuple[float, float]],
     initial: Vector,
 ) -> BoundingSphere:
-    """Return the sphere around an arm's points in configurations drawn within ``limits``.
+    """Return the sphere around an arm's points in random configurations within ``limits``.
 
     It contains the ``initial`` configuration, and all but 2 % of the points at each end of each
-    axis. The floor is at the lowest point of what does not move, or of the initial configuration
-    if that is lower.
+    axis. The floor is at the lowest point of the fixed links or of the initial configuration.
 
     Parameters
     ----------
     placed : callable
         Points (n, 3) [m] of the arm in the base frame at a configuration (nv,).
     base : ndarray
-        Points (m, 3) [m] of what does not move.
+        Points (m, 3) [m] of the fixed links.
     limits : sequence of pairs
         Position limits [rad or m]; infinite ones of continuous joints.
     initial : ndarray
-        Configuration (nv,) [rad or m] at the start.
+        Initial configuration (nv,) [rad or m].
 
     """
     ranges = [slider_range(low, high) for low, high in limits]
     lower, upper = np.array(ranges).reshape(-1, 2).T
-    configurations = np.random.default_rng(0).uniform(lower, upper, (POSES, len(limits)))
+    configurations = np.random.default_rng(0).uniform(lower, upper, (CONFIGURATIONS, len(limits)))
     points, start = np.concatenate([placed(q) for q in configurations]), placed(initial)
     low, high = np.percentile(points, 2, axis=0), np.percentile(points, 98, axis=0)
     floor = min(start[:, 2].min(), base[:, 2].min())
@@ -81,7 +77,7 @@ def reach_sphere(
 
 
 class ArmPoints:
-    """Points of an arm, fixed in its links: their origins and the corners of what is drawn."""
+    """Points of an arm fixed in its links: link origins and corners of the visible geometry."""
 
     def __init__(self, arm: ArmModel) -> None:
         self._arm, folder = arm, arm.source.parent if arm.source else None
@@ -91,82 +87,79 @@ class ArmPoints:
         self._local = {link: np.concatenate(boxes) for link, boxes in corners.items()}
         self._fixed = {frame.name for frame in arm.model.frames if frame.parentJoint == 0}
 
-    def placed(self, q: Vector) -> Vector:
+    def placed(self, q: Vector) -> Matrix:
         """Return all points (n, 3) [m] in the base frame at ``q`` (nv,)."""
         return np.concatenate(list(self._links(q).values()))
 
-    def base(self, q: Vector) -> Vector:
-        """Return the points (m, 3) [m] of the links that no joint moves."""
+    def base(self, q: Vector) -> Matrix:
+        """Return the points (m, 3) [m] of the fixed links."""
         return np.concatenate([x for link, x in self._links(q).items() if link in self._fixed])
 
-    def _links(self, q: Vector) -> dict[str, Vector]:
+    def _links(self, q: Vector) -> dict[str, Matrix]:
         poses = link_poses(self._arm, q).items()
         return {link: self._local[link] @ turned.T + at for link, (at, turned) in poses}
 
 
 def arm_reach(arm: ArmModel) -> BoundingSphere:
-    """Return the reach of ``arm``."""
+    """Return the bounding sphere of ``arm`` and its geometry."""
     points, initial = ArmPoints(arm), arm.configuration("initial")
     limits = [(joint.lower, joint.upper) for joint in arm.joints]
     return reach_sphere(points.placed, points.base(initial), limits, initial)
 
 
 FIELD_OF_VIEW = 40 * pi / 180
+"""Vertical field of view [rad] of the page's camera."""
 FREE = 0.4
-"""Fraction of an upright screen's height that the panel leaves free, at the top."""
+"""Fraction of the height of an upright screen above the panel."""
 TOP, BOTTOM = np.array([58, 68, 84]), np.array([20, 24, 31])
+"""Colors of the background gradient."""
 
-Corners = Mapping[str, Vector]
+Corners = Mapping[str, Matrix]
+"""Corners (n, 3) [m] by link."""
 
 
 def page_reach(
     skeleton: Skeleton, limits: Sequence[tuple[float, float]], initial: Vector, urdf: Any
 ) -> BoundingSphere:
-    """Return the reach of the visible geometry of a URDF that yourdfpy has loaded."""
+    """Return the bounding sphere of the visible geometry of a URDF loaded by yourdfpy."""
     corners = _corners(skeleton, urdf)
-    poses = partial(_placed, skeleton, corners)
-    return reach_sphere(poses, _base(skeleton, corners, initial), limits, initial)
+
+    def points(q: Vector) -> Matrix:
+        poses = skeleton.poses(q.tolist()).items()
+        return np.concatenate([_transformed(pose, corners[name]) for name, pose in poses])
+
+    fixed, poses = {skeleton.base}, skeleton.poses(initial.tolist())
+    for link in skeleton.links:
+        if link.kind == "fixed" and link.parent in fixed:
+            fixed.add(link.name)
+    base = np.concatenate([_transformed(poses[name], corners[name]) for name in fixed])
+    return reach_sphere(points, base, limits, initial)
 
 
 def _corners(skeleton: Skeleton, urdf: Any) -> Corners:
-    """Corners (n, 3) [m] of the boxes around each link's geometry, and its frame's origin."""
+    """Return the corners (n, 3) [m] of the boxes around the geometry of each link, and origins."""
     links = (skeleton.base, *(link.name for link in skeleton.links))
-    found = {name: [np.zeros((1, 3))] for name in links}
+    boxes = {name: [np.zeros((1, 3))] for name in links}
     graph = urdf.scene.graph
     for name, mesh in urdf.scene.geometry.items():
         box = np.array(list(product(*np.transpose(mesh.bounds))))
         for node in graph.geometry_nodes[name]:
             link = graph.transforms.parents[node]
             matrix = graph.get(node, link)[0]
-            found[link].append(box @ matrix[:3, :3].T + matrix[:3, 3])
-    return {name: np.concatenate(boxes) for name, boxes in found.items()}
+            boxes[link].append(box @ matrix[:3, :3].T + matrix[:3, 3])
+    return {name: np.concatenate(points) for name, points in boxes.items()}
 
 
-def _placed(skeleton: Skeleton, corners: Corners, q: Vector) -> Vector:
-    """All corners (n, 3) [m] in the base frame at ``q``."""
-    poses = skeleton.poses(q.tolist()).items()
-    return np.concatenate([_applied(pose, corners[name]) for name, pose in poses])
-
-
-def _base(skeleton: Skeleton, corners: Corners, q: Vector) -> Vector:
-    """Corners (n, 3) [m] of the base and of what is fixed to it."""
-    fixed, poses = {skeleton.base}, skeleton.poses(q.tolist())
-    for link in skeleton.links:
-        if link.kind == "fixed" and link.parent in fixed:
-            fixed.add(link.name)
-    return np.concatenate([_applied(poses[name], corners[name]) for name in fixed])
-
-
-def _applied(pose: ScenePose, points: Vector) -> Vector:
-    """position + R points, (n, 3) each."""
+def _transformed(pose: ScenePose, points: Matrix) -> Matrix:
+    """Return position + R points, shape (n, 3)."""
     w, u = pose.wxyz[0], np.array(pose.wxyz[1:])
     turned = np.cross(u, points)
-    moved: Vector = points + 2 * (w * turned + np.cross(u, turned)) + pose.position
+    moved: Matrix = points + 2 * (w * turned + np.cross(u, turned)) + pose.position
     return moved
 
 
 def set_stage(server: Any, sphere: BoundingSphere) -> None:
-    """Add floor, grid and light to ``server``, and aim every page's camera at ``sphere``."""
+    """Add floor, grid and light to the scene, and aim the camera of each browser at ``sphere``."""
     scene, size = server.scene, sphere.radius
     cell = 10.0 ** np.round(np.log10(size / 3))
     scene.add_grid(
@@ -177,11 +170,17 @@ def set_stage(server: Any, sphere: BoundingSphere) -> None:
         position=(0.0, 0.0, sphere.floor),
     )  # fmt: skip
     scene.configure_environment_map(hdri=None)
-    scene.set_background_image(_gradient(), format="png")
+    rows = TOP + (BOTTOM - TOP) * np.linspace(0, 1, 128)[:, None, None]
+    scene.set_background_image(np.repeat(rows, 16, axis=1).astype(np.uint8), format="png")
     _light(scene, size)
     server.initial_camera.up = (0.0, 0.0, 1.0)
     _aim(server.initial_camera, sphere, 1.0)
-    server.on_client_connect(lambda client: _aim_upright(client.camera, sphere))
+
+    def aim_upright(client: Any) -> None:
+        if client.camera.aspect < 1:  # the panel covers the lower part of an upright screen
+            _aim(client.camera, sphere, client.camera.aspect)
+
+    server.on_client_connect(aim_upright)
 
 
 def _light(scene: Any, size: float) -> None:
@@ -197,14 +196,8 @@ def _light(scene: Any, size: float) -> None:
     )
 
 
-def _aim_upright(camera: Any, sphere: BoundingSphere) -> None:
-    """Aim at ``sphere`` on a screen that is higher than wide, where the panel is below."""
-    if camera.aspect < 1:
-        _aim(camera, sphere, camera.aspect)
-
-
 def _aim(camera: Any, sphere: BoundingSphere, aspect: float) -> None:
-    """Have ``sphere`` fill a screen of width / height = ``aspect``, or its free part."""
+    """Fit ``sphere`` into a screen of width / height = ``aspect``, above the panel if upright."""
     half = tan(FIELD_OF_VIEW / 2)
     free = FREE if aspect < 1 else 1.0
     distance = sphere.camera_distance(half * min(aspect, free))
@@ -212,13 +205,7 @@ def _aim(camera: Any, sphere: BoundingSphere, aspect: float) -> None:
     up = np.cross(side / np.linalg.norm(side), VIEW)
     center = sphere.center - (1 - free) * distance * half * up
     camera.position = center + distance * VIEW
-    camera.look_at = center  # after the position, which takes it along
+    camera.look_at = center  # after the position, which also moves it
     camera.fov = FIELD_OF_VIEW
     camera.near = distance / 100
     camera.far = distance * 100
-
-
-def _gradient() -> Any:
-    height = np.linspace(0, 1, 128)[:, None, None]
-    rows = TOP + (BOTTOM - TOP) * height
-    return np.repeat(rows, 16, axis=1).astype(np.uint8)

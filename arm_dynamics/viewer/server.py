@@ -1,8 +1,8 @@
-"""HTTP headers of the page: who may frame it, and what it may load and run; size of messages.
+"""Protected viser server of the page.
 
-Messages of a browser: one that no control of the page sends is ignored, with a warning.
-
-A viser server that keeps to this machine: no share tunnel, no foreign web page.
+Its HTTP headers restrict framing, loading and scripts. Oversized messages close the connection,
+invalid values of controls are ignored with a warning. Public tunnels and connections from pages of
+other hosts are rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIXED = {
 }
 POLICY = (
     "default-src 'none'",
-    # One self-contained file: it unpacks itself, and draws and decodes in workers of its own.
+    # One self-contained file, which unpacks itself, and draws and decodes in its workers.
     "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:",
     "script-src-attr 'none'",
     "worker-src 'self' blob:",
@@ -43,7 +43,7 @@ POLICY = (
     "frame-ancestors 'none'",
 )
 MAX_MESSAGE_SIZE = 64 * 1024
-"""Bytes of a browser's message; a camera's place takes some 300."""
+"""Largest message of a browser [byte]; a camera pose has about 300."""
 HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -55,18 +55,21 @@ def policy(host: str | None) -> str:
 
 @contextmanager
 def served_with_headers() -> Iterator[None]:
-    """Have a viser server that starts in the body answer with these headers.
+    """Add the headers and MAX_MESSAGE_SIZE to a viser server that is started in the context.
 
-    It closes connections that send messages above LARGEST. viser names no place for either: its
-    call of ``websockets`` gets them here.
+    viser has no parameters for them, so its call of ``websockets`` is replaced during this time.
     """
     module: Any = import_module("websockets.asyncio.server")
     serve = module.serve
 
+    def add_headers(_connection: Any, request: Any, response: Any) -> None:
+        for name, value in FIXED.items():
+            response.headers[name] = value
+        response.headers["Content-Security-Policy"] = policy(request.headers.get("Host"))
+
     def bounded(*arguments: Any, **options: Any) -> Any:
-        return serve(
-            *arguments, **{**options, "process_response": _add, "max_size": MAX_MESSAGE_SIZE}
-        )
+        limits = {"process_response": add_headers, "max_size": MAX_MESSAGE_SIZE}
+        return serve(*arguments, **{**options, **limits})
 
     module.serve = bounded
     try:
@@ -75,33 +78,27 @@ def served_with_headers() -> Iterator[None]:
         module.serve = serve
 
 
-def _add(_connection: Any, request: Any, response: Any) -> None:
-    for name, value in FIXED.items():
-        response.headers[name] = value
-    response.headers["Content-Security-Policy"] = policy(request.headers.get("Host"))
-
-
 LOG = logging.getLogger(__name__)
 MAX_TEXT_LENGTH = 100
-"""Characters of a text field."""
+"""Largest number of characters of a text field."""
 
 
 def guard_inputs(server: Any) -> None:
-    """Let viser have those updates of its inputs only that ``fault`` finds nothing wrong with.
+    """Pass only valid updates of controls to viser, as checked by ``fault``.
 
-    viser itself sets whatever attribute of a control a browser names to whatever value it sends.
+    Without this check a browser could set any attribute of a control to any value.
     """
     update: Any = import_module("viser._messages").GuiUpdateMessage
     gui, interface = server.gui, server.gui._websock_interface
     (handle,) = interface._incoming_handlers[update]
 
     async def checked(client: Any, message: Any) -> None:
-        known = gui._gui_input_handle_from_uuid.get(message.uuid)
-        if known is None:
-            return  # one of a dialog, which has a handler of its own, or no longer there
-        found = fault(known._impl, message.updates)
-        if found:
-            LOG.warning("a browser sent a value that is rejected: %s", found)
+        control = gui._gui_input_handle_from_uuid.get(message.uuid)
+        if control is None:
+            return  # a control of a dialog, which has a separate handler, or a removed one
+        problem = fault(control._impl, message.updates)
+        if problem:
+            LOG.warning("value of a browser rejected: %s", problem)
         else:
             await handle(client, message)
 
@@ -110,10 +107,10 @@ def guard_inputs(server: Any) -> None:
 
 
 def fault(control: Any, updates: Any) -> str:
-    """Return what is wrong with ``updates`` of viser's ``control``; "" for nothing.
+    """Return why ``updates`` of a viser control are invalid; "" if they are valid.
 
-    Numbers must be finite; a text is at most LONGEST characters; an option is one of those
-    offered. A number beyond a slider's range passes, and is clamped where it is read.
+    A number must be finite, a text at most MAX_TEXT_LENGTH characters long, an option one of those
+    of the control. A number beyond the range of a slider is valid: reading it clamps it.
     """
     if not isinstance(updates, dict) or set(updates) != {"value"}:
         return "expected the value of a control and nothing else"
@@ -141,18 +138,41 @@ def _fault(value: Any, present: Any) -> str:
 
 
 def open_server(title: str, host: str, port: int) -> Any:
-    """Return a running viser server bound to ``host``; its ``get_port()`` is the true port.
+    """Start a viser server.
 
-    viser takes the next free port when ``port`` is busy. Raises ConfigError without viser,
-    InvalidValue for a host or port that cannot be bound.
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    host : str
+        Address to which the server is bound.
+    port : int
+        Port; the next free one if it is busy, 0 for any.
+
+    Returns
+    -------
+    viser.ViserServer
+        The running server; ``get_port()`` returns the port in use.
+
+    Raises
+    ------
+    ConfigError
+        If viser is missing.
+    InvalidValue
+        If the host or port cannot be bound.
+
     """
     try:
         viser = import_module("viser")
     except ImportError as error:
         raise ConfigError(MISSING) from error
     _check_address(host, port)
-    # Any browser may ask for a public tunnel; the handler looks the method up here.
-    private = type("PrivateServer", (viser.ViserServer,), {"request_share_url": _refuse_share})
+
+    def reject_tunnel(_server: Any, verbose: bool = True) -> None:
+        LOG.warning("request of a browser for a public address rejected")
+
+    # Any browser can request a public tunnel; viser's handler calls this method.
+    private = type("PrivateServer", (viser.ViserServer,), {"request_share_url": reject_tunnel})
     with quiet(), served_with_headers():
         server = private(host=host, port=port, label=title, verbose=False)
     server.gui.configure_theme(
@@ -160,7 +180,7 @@ def open_server(title: str, host: str, port: int) -> Any:
     )
     server.gui.main_panel.dock_right()
     guard_inputs(server)
-    _refuse_foreign_pages(server, host)
+    _reject_foreign_pages(server, host)
     if port not in (0, server.get_port()):
         LOG.warning("port %d is busy, the page is on port %d", port, server.get_port())
     return server
@@ -168,7 +188,7 @@ def open_server(title: str, host: str, port: int) -> Any:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep viser's banners off the terminal: the caller prints the address itself."""
+    """Suppress viser's banners on the terminal: the caller prints the address."""
     console = import_module("rich").get_console()
     before, console.quiet = console.quiet, True
     try:
@@ -178,7 +198,7 @@ def quiet() -> Iterator[None]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether ``host`` names this machine's loopback."""
+    """Return whether ``host`` is the loopback of this machine."""
     if host == "localhost":
         return True
     try:
@@ -187,39 +207,36 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def may_connect(origin: str | None, asked_host: str | None, bound_host: str) -> bool:
+def may_connect(origin: str | None, requested_host: str | None, bound_host: str) -> bool:
     """Return whether a page from ``origin`` may open a connection.
 
-    Only the page that this server served: same host and port, as the browser was asked for. A
-    server on the loopback accepts no other name of the host, or a foreign name that resolves to
-    127.0.0.1 would do. Programs other than browsers send no origin.
+    Only a page of this server may: its origin has the host and port of the request. A server on
+    the loopback also requires a loopback name, because a foreign name can resolve to 127.0.0.1.
+    Programs other than browsers send no origin.
     """
     if origin is None:
         return True
     page = urlsplit(origin)
-    if page.netloc != asked_host:
+    if page.netloc != requested_host:
         return False
     return not is_loopback(bound_host) or is_loopback(page.hostname or "")
 
 
 def _check_address(host: str, port: int) -> None:
-    # viser would wait for ever on an address that cannot be bound.
+    """Raise InvalidValue for an address that cannot be bound, on which viser would never return."""
     if not 0 <= port <= 65535:
-        raise InvalidValue(f"port = {port}: 0 (any free port) to 65535 is allowed")
+        raise InvalidValue(f"port = {port}; expected 0 (any free port) to 65535")
     try:
         with socket.create_server((host, 0)):
             pass
     except OSError as error:
         raise InvalidValue(
-            f"host = '{host}': cannot be bound ({error}); use 127.0.0.1 or this machine's address"
+            f"host = '{host}' ({error}); expected 127.0.0.1 or an address of this machine"
         ) from error
 
 
-def _refuse_share(_server: Any, verbose: bool = True) -> None:
-    LOG.warning("a browser asked for a public share address: refused")
-
-
-def _refuse_foreign_pages(server: Any, host: str) -> None:
+def _reject_foreign_pages(server: Any, host: str) -> None:
+    """Close each connection whose page was not served by this server."""
     connections = server._websock_server
 
     async def check(client: Any) -> None:
@@ -227,8 +244,8 @@ def _refuse_foreign_pages(server: Any, host: str) -> None:
         headers = connection.request.headers
         origin = headers.get("Origin")
         if not may_connect(origin, headers.get("Host"), host):
-            LOG.warning("a web page from %s tried to connect: refused", origin)
-            await connection.close(1008, "pages from other hosts are refused")
+            LOG.warning("connection of a web page from %s rejected", origin)
+            await connection.close(1008, "pages from other hosts are rejected")
 
     connections.on_client_connect(check)
-    connections.disconnect_all_clients()  # whoever came before the check was there
+    connections.disconnect_all_clients()  # clients that connected before this check

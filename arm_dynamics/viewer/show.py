@@ -1,4 +1,4 @@
-"""The page of an arm, opened from an ArmModel."""
+"""Open the page of an ArmModel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,30 @@ def open_page(
     interactive: bool = False,
     on_emergency: Callable[[], None] | None = None,
 ) -> ArmPage:
-    """A page on 127.0.0.1 that shows ``arm``."""
+    """Open a page on 127.0.0.1 that shows ``arm``.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    port : int
+        Port; the next free one if it is busy, 0 for any.
+    interactive : bool
+        Whether the page has sliders.
+    on_emergency : callable, optional
+        Function of the emergency stop button; no button by default.
+
+    Returns
+    -------
+    ArmPage
+        The page.
+
+    Raises
+    ------
+    ConfigError
+        If viser or yourdfpy is missing.
+
+    """
     return ArmPage(
         arm.urdf,
         arm.joint_names,
@@ -41,27 +64,27 @@ def show(
 
     Parameters
     ----------
-    arm
-        The arm to show.
-    q
-        Configuration (nv,) [rad or m]; default: the initial pose.
-    port
-        Port of the page; the next free one if it is taken, 0 for any.
-    interactive
-        Sliders for the joints; ``page.on_target`` passes their values on.
+    arm : ArmModel
+        The arm.
+    q : array_like, optional
+        Configuration (nv,) [rad or m]; default: the initial configuration.
+    port : int
+        Port of the page; the next free one if it is busy, 0 for any.
+    interactive : bool
+        Whether the page has sliders; ``page.on_target`` sets the callback for their values.
 
     Returns
     -------
     ArmPage
-        ``page.show(q, v, effort, time=t)`` shows another state, ``page.close()`` ends it. The page
-        ends with the program, too.
+        The page: ``page.show(q, v, effort, time=t)`` shows another state, ``page.close()`` closes
+        it. The end of the program also closes it.
 
     Raises
     ------
     ConfigError
-        Without viser and yourdfpy.
+        If viser or yourdfpy is missing.
     InvalidValue
-        For a configuration of another size, or that is not finite.
+        If the configuration has a wrong size or a non-finite entry.
 
     """
     page = open_page(arm, port, interactive=interactive)

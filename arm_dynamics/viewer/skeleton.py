@@ -1,9 +1,7 @@
-"""A rigid pose in plain floats: what a scene node of the page is given.
+"""Forward kinematics of the scene: poses of all links of a URDF, joints without motors included.
 
-Poses of single joints are tiny; plain float arithmetic is several times faster here than
-numpy, and the tuples go to the page as they are.
-
-The joints of a URDF as the page needs them: where each link's frame sits for a given q.
+Poses are tuples of floats. For single poses they are several times faster than numpy, and the page
+accepts them without conversion.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ KINDS = (*TURNING, "prismatic", "fixed")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link and the joint that carries it; ``index`` is the joint's place in q, or None."""
+    """A link and its joint; ``index`` is the index of the joint in q, or None."""
 
     name: str
     parent: str
@@ -86,7 +84,7 @@ class Link:
     offset: float = 0.0
 
     def pose(self, q: Sequence[float]) -> ScenePose:
-        """Return the link's pose in its parent: ``origin``, then the joint's own motion."""
+        """Return the pose of the link in its parent: ``origin`` followed by the joint motion."""
         if self.index is None or self.kind == "fixed":
             return self.origin
         value = self.multiplier * q[self.index] + self.offset
@@ -100,9 +98,9 @@ class Link:
 
 
 class Skeleton:
-    """The links of a loaded URDF from the base outwards, their joints tied to entries of q.
+    """Links of a loaded URDF from the base outwards, with the indices of their joints in q.
 
-    Joints that are not in ``joint_names`` stay at zero; mimic joints follow their leader.
+    Joints that are not in ``joint_names`` are at zero; a mimic joint follows its leader.
     """
 
     def __init__(self, urdf: Any, joint_names: Sequence[str]) -> None:
@@ -115,7 +113,7 @@ class Skeleton:
         self.links = tuple(_outwards(self.base, links))
 
     def poses(self, q: Sequence[float]) -> dict[str, ScenePose]:
-        """Return every link's pose in the base frame."""
+        """Return the pose of every link in the base frame."""
         placed = {self.base: ScenePose()}
         for link in self.links:
             placed[link.name] = placed[link.parent] @ link.pose(q)
@@ -126,11 +124,11 @@ class Skeleton:
         by_name = {link.name: link for link in self.links}
         if name != self.base and name not in by_name:
             raise UnknownName("link of the URDF", name, (self.base, *by_name))
-        found: list[Link] = []
+        links: list[Link] = []
         while name != self.base:
-            found.append(by_name[name])
+            links.append(by_name[name])
             name = by_name[name].parent
-        return tuple(reversed(found))
+        return tuple(reversed(links))
 
 
 def tip(chain: Sequence[Link], q: Sequence[float]) -> Triple:
@@ -142,7 +140,7 @@ def tip(chain: Sequence[Link], q: Sequence[float]) -> Triple:
 
 
 def pose_of(matrix: Any) -> ScenePose:
-    """Return the pose of a homogeneous 4x4 ``matrix``; None is the identity."""
+    """Return the pose of a homogeneous 4x4 ``matrix``; the identity for None."""
     if matrix is None:
         return ScenePose()
     array = np.asarray(matrix, dtype=float)
@@ -152,9 +150,11 @@ def pose_of(matrix: Any) -> ScenePose:
 
 
 def _link(joint: Any, index: dict[str, int]) -> Link:
+    """Return the link of a joint of yourdfpy; raises InvalidValue for another type of joint."""
     if joint.type not in KINDS:
         raise InvalidValue(
-            f"joint {joint.name}: type '{joint.type}' cannot be drawn; one of {', '.join(KINDS)}"
+            f"joint {joint.name}: type = '{joint.type}'; expected one of {', '.join(KINDS)}, which"
+            " can be drawn"
         )
     leader = joint.name if joint.mimic is None else joint.mimic.joint
     axis = np.asarray((1, 0, 0) if joint.axis is None else joint.axis, dtype=float)
@@ -172,6 +172,7 @@ def _link(joint: Any, index: dict[str, int]) -> Link:
 
 
 def _outwards(base: str, links: Sequence[Link]) -> Iterator[Link]:
+    """Yield the links from ``base`` on, each after its parent."""
     children = [link for link in links if link.parent == base]
     for child in children:
         yield child

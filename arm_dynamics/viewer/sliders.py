@@ -1,4 +1,4 @@
-"""One slider a joint, within its limits: the only part of a page that can ask for motion."""
+"""One slider per joint, within its limits: the only control of a page that commands motion."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from arm_dynamics.viewer.table import short
 Target = tuple[float, ...]
 LOG = logging.getLogger(__name__)
 PARTS = 1000
-"""Least number of steps from one end of a slider to the other."""
+"""Smallest number of steps of a slider."""
 
 
 class JointSliders:
-    """Sliders in radians or meters; ``on_target`` is called with all joints after each change."""
+    """Sliders of all joints [rad or m]; each change calls the callbacks with the whole target."""
 
     def __init__(
         self,
@@ -40,7 +40,8 @@ class JointSliders:
             self._sliders = [
                 gui.add_slider(
                     short(name), low, high, _step(low, high), min(max(q, low), high),
-                    hint=self._hint(i, low, high), marks=_ends(low, high),
+                    hint=self._hint(i, low, high),
+                    marks=((low, f"{low:.3g}"), (high, f"{high:.3g}")),
                 )
                 for i, (name, (low, high), q) in enumerate(
                     zip(names, self.ranges, initial, strict=True)
@@ -53,7 +54,7 @@ class JointSliders:
 
     @property
     def target(self) -> Target:
-        """The sliders' values, clamped: a browser may send any number."""
+        """Values of the sliders, clamped to their ranges: a browser can send any number."""
         return tuple(
             min(max(float(slider.value), low), high)
             for slider, (low, high) in zip(self._sliders, self.ranges, strict=True)
@@ -64,12 +65,12 @@ class JointSliders:
         self._callbacks.append(callback)
 
     def set(self, target: Sequence[float]) -> None:
-        """Move the sliders to ``target``, clamped into their ranges, as a user would."""
+        """Move the sliders to ``target``, clamped to their ranges; calls back."""
         for slider, value, (low, high) in zip(self._sliders, target, self.ranges, strict=True):
             slider.value = min(max(float(value), low), high)
 
     def show(self, target: Sequence[float]) -> None:
-        """Move the sliders to ``target``, rounded to their steps, without a call back."""
+        """Move the sliders to ``target``, rounded to their steps; does not call back."""
         with self._quietly():
             for slider, value, (low, high) in zip(self._sliders, target, self.ranges, strict=True):
                 rounded = round(value, -floor(log10(slider.step)))
@@ -77,27 +78,29 @@ class JointSliders:
                     slider.value = min(max(rounded, low), high)
 
     def send_again(self) -> None:
-        """Have every page show the values of here: a move and ``show`` may have crossed."""
+        """Send the values to every browser again: a move and ``show`` may have crossed."""
         with self._quietly():
             for slider in self._sliders:
                 value = slider.value
-                slider.value = value + slider.step  # viser sends what differs, the last alone
+                slider.value = (
+                    value + slider.step
+                )  # viser sends only changes, and only the last one
                 slider.value = value
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:
-        self._quiet.active = True  # viser calls back in this thread
+        self._quiet.active = True  # per thread, because viser calls back in this thread
         try:
             yield
         finally:
             self._quiet.active = False
 
     def set_range(self, index: int, lower: float, upper: float) -> None:
-        """Let slider ``index`` run from ``lower`` to ``upper``; it moves into them if outside."""
+        """Set the range of slider ``index``; a value outside is clamped."""
         slider, (low, high) = self._sliders[index], slider_range(lower, upper)
         self.ranges[index] = low, high
         slider.min, slider.max = low, high
-        slider.hint, slider._marks = self._hint(index, low, high), None  # marks cannot be moved
+        slider.hint, slider._marks = self._hint(index, low, high), None  # marks cannot be changed
         slider.value = min(max(float(slider.value), low), high)
 
     def _hint(self, index: int, low: float, high: float) -> str:
@@ -106,17 +109,17 @@ class JointSliders:
     def _moved(self, event: Any) -> None:
         if event.client is None and getattr(self._quiet, "active", False):
             return
-        with self._lock:  # callbacks come from a pool of threads: keep the last one last
+        with self._lock:  # callbacks come from several threads: the last target is sent last
             target = self.target
             if not all(map(isfinite, target)):
-                LOG.warning("a browser sent a target that is not finite: ignored")
+                LOG.warning("target of a browser ignored: not finite")
                 return
             for callback in self._callbacks:
                 callback(target)
 
 
 def slider_range(lower: float, upper: float) -> tuple[float, float]:
-    """Return the limits, with -pi and pi in place of infinite ones."""
+    """Return the limits; infinite ones are replaced by ±pi, or by pi beyond the finite limit."""
     if not isfinite(lower) and not isfinite(upper):
         return -pi, pi
     low = float(lower) if isfinite(lower) else min(-pi, upper - pi)
@@ -125,10 +128,5 @@ def slider_range(lower: float, upper: float) -> tuple[float, float]:
 
 
 def _step(low: float, high: float) -> float:
-    """The power of ten that divides the range into PARTS or more, at most 10 PARTS."""
+    """Return the power of ten that divides the range into PARTS to 10 PARTS steps."""
     return 10.0 ** floor(log10((high - low) / PARTS)) if high > low else 1e-3
-
-
-def _ends(low: float, high: float) -> tuple[tuple[float, str], ...]:
-    """Marks with short numbers at both ends."""
-    return (low, f"{low:.3g}"), (high, f"{high:.3g}")

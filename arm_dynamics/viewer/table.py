@@ -1,4 +1,4 @@
-"""The numbers on the page: status pairs, and one row a joint, as HTML."""
+"""Tables of the page in HTML: status, and one row per joint."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ DIM = "opacity:.62;font-weight:400;"
 
 
 NARROW = "<style>@container (max-width:330px) {.deg {display:none}}</style>"
-"""A telephone has no room for degrees."""
+"""Hides the column of degrees on narrow screens."""
 LEGEND = (
     f"<div style='{DIM}font-size:11px;padding-top:3px'>"
     "<span style='color:#78aaff'>&#9644;</span> position between the joint's limits"
     " &nbsp;<span style='color:#ff5c5c'>&#9644;</span> at a limit</div>"
 )
-"""What the bars below the rows mean."""
+"""Legend of the bars below the rows."""
 MAX_NAME_LENGTH = 12
-"""Characters of a joint's name that the panel shows."""
+"""Largest number of characters of a joint's name on the panel."""
 
 
 def short(name: str) -> str:
-    """Return ``name``, of a long one beginning and end without "_joint"; a tooltip has it whole."""
+    """Return ``name``, or begin and end of a long one without "_joint"; tooltips show all of it."""
     text = name if len(name) <= MAX_NAME_LENGTH else name.removesuffix("_joint")
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[:4]}…{text[5 - MAX_NAME_LENGTH :]}"
 
 
 def status_html(status: Mapping[str, str]) -> str:
-    """Return name and value pairs, one a line."""
+    """Return a table of names and values."""
     rows = "".join(
         f"<tr><td style='{DIM}padding-right:12px'>{escape(str(name))}</td>"
         f"<td style='text-align:right'><b>{escape(str(value))}</b></td></tr>"
@@ -52,7 +52,7 @@ def table_html(
     sample: HistorySample,
     units: Sequence[str] = (),
 ) -> str:
-    """Return the joints' table; columns that the sample does not have are left out."""
+    """Return the table of the joints with the columns of the sample."""
     units = tuple(units) or ("rad",) * len(names)
     both = {"rad", "m"} <= {*units}
     unit = "rad, m" if both else units[0] if units else "rad"
@@ -76,6 +76,7 @@ def table_html(
 def _row(
     i: int, name: str, limits: tuple[float, float], sample: HistorySample, units: Sequence[str]
 ) -> str:
+    """Return the row of joint ``i``."""
     q = float(sample.q[i])
     cells = [f"{q:+.4f}"]
     if sample.v is not None:
@@ -95,14 +96,14 @@ def _row(
 
 
 def _bar(q: float, limits: tuple[float, float]) -> str:
-    """Shade the row's foot up to the position within the limits; red at a limit."""
+    """Return the style of a row: a bar up to the position within the limits, red at a limit."""
     lower, upper = limits
     if not (isfinite(lower) and isfinite(upper) and upper > lower):
         return "border-bottom:1px solid rgba(128,128,128,.25)"
-    part = min(max((q - lower) / (upper - lower), 0.0), 1.0)
-    tint = "#ff5c5c" if part in (0.0, 1.0) else "rgba(120,170,255,.75)"
-    where = f"{100 * part:.1f}%"
+    fraction = min(max((q - lower) / (upper - lower), 0.0), 1.0)
+    tint = "#ff5c5c" if fraction in (0.0, 1.0) else "rgba(120,170,255,.75)"
+    end = f"{100 * fraction:.1f}%"
     return (
-        f"background:linear-gradient(90deg,{tint} {where},rgba(128,128,128,.25) {where})"
+        f"background:linear-gradient(90deg,{tint} {end},rgba(128,128,128,.25) {end})"
         " bottom/100% 1px no-repeat"
     )

@@ -52,7 +52,7 @@ def own(name):
     [
         ("PID", (-0.063, -0.035), 1e-3),
         ("PID + g(q)", (7e-4, 5e-4), 1e-4),
-        ("PID + g(q), 5 % off", (6.6e-3, 3.1e-3), 1e-4),
+        ("PID + g(q), 5 % error", (6.6e-3, 3.1e-3), 1e-4),
     ],
 )
 def test_errors_after_five_seconds_as_published(law, published, digit):

@@ -252,7 +252,7 @@ def test_sliders_follow_the_limits_without_commanding(servos, page):
 def test_what_the_page_does_not_have_is_refused(page):
     with pytest.raises(UnknownName, match="'J7'"):
         page.set_range("J7", 0, 1)
-    with pytest.raises(InvalidValue, match="J1: lower 2"):
+    with pytest.raises(InvalidValue, match="J1: lower = 2"):
         page.set_range("J1", 2, 1)
     with pytest.raises(InvalidValue, match=r"target: .*\(6,\) expected"):
         page.set_target([0.0])

@@ -130,8 +130,8 @@ def test_close_frees_the_port():
         ({"port": 70000}, InvalidValue, "port = 70000"),
         ({"host": "192.0.2.1"}, InvalidValue, "192.0.2.1"),
         ({"tool_frame": "hand"}, UnknownName, "unknown link of the URDF 'hand'; known: arm"),
-        ({"limits": LIMITS[:2]}, InvalidValue, "2 given for 3 joints"),
-        ({"limits": (*LIMITS[:2], (1, 0))}, InvalidValue, "limits of slide: lower 1"),
+        ({"limits": LIMITS[:2]}, InvalidValue, "limits: length = 2; expected 3"),
+        ({"limits": (*LIMITS[:2], (1, 0))}, InvalidValue, "limits of slide: lower = 1"),
         ({"initial": (0, 0)}, InvalidValue, "initial"),
     ],
 )

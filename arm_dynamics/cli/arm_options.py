@@ -95,12 +95,10 @@ def add_options(
         kg = Number("--payload", 0, MAX_NUMBER, "kg")
         text = "point mass at the tool [kg] (default: 0)"
         add("--payload", type=kg, default=0.0, metavar="KG", help=text)
-        add(
-            "--payload-modeled",
-            action=argparse.BooleanOptionalAction,
-            default=modeled,
-            help=f"whether the controller's model contains the payload (default: {modeled})",
-        )
+        usually = "yes" if modeled else "no"
+        text = f"whether the controller's model contains the payload (default: {usually})"
+        yes_no = argparse.BooleanOptionalAction
+        add("--payload-modeled", action=yes_no, default=modeled, help=text)
     if "configuration" in only:
         add("--configuration", metavar="NAME|Q1,Q2,...", default="initial", help=CONFIGURATION_HELP)
     if "gains" in only:

@@ -60,7 +60,10 @@ def with_advice(error: DriverFault) -> DriverFault:
 
 
 def make_parser(
-    command: str, description: str | None, default: str = "the URDF's"
+    command: str,
+    description: str | None,
+    default_port: str = "the URDF's",
+    default_baud: str = "the URDF's",
 ) -> argparse.ArgumentParser:
     """Return the parser of a hardware command, with the options of the driver.
 
@@ -70,8 +73,8 @@ def make_parser(
         Name of the sub-command.
     description : str or None
         First text of the help.
-    default : str
-        Text of the default values of --port and --baud.
+    default_port, default_baud : str
+        Texts about the default values of --port and --baud.
 
     """
     parser = argparse.ArgumentParser(
@@ -81,8 +84,8 @@ def make_parser(
     drivers = ", ".join(name for name in names if name not in WITHOUT_MOTORS)
     add = parser.add_argument
     add("--driver", metavar="NAME", help=f"driver of the motors: {drivers}")
-    add("--port", help=f"serial device or CAN channel (default: {default})")
-    add("--baud", help=f"rate of the port [bit/s] (default: {default})")
+    add("--port", help=f"serial device or CAN channel (default: {default_port})")
+    add("--baud", help=f"rate of the port [bit/s] (default: {default_baud})")
     text = "setting of the driver; repeat the option for each setting (--set interface=slcan)"
     add("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
     return parser

@@ -26,7 +26,7 @@ NO_MOTOR_FOUND = """no motor replies. Check, in this order:
 
 def run(arguments: Sequence[str]) -> int:
     """Print a table of the motors; return 1 if none replies or two have one id, else 0."""
-    parser = make_parser("scan", __doc__, "the driver's; all baud rates")
+    parser = make_parser("scan", __doc__, "the driver's", "all rates of the driver")
     args = parser.parse_args(arguments)
     if not args.driver:
         raise ConfigError("--driver = missing; expected the driver with the motors' protocol")

@@ -124,7 +124,7 @@ def make_tune_parser() -> argparse.ArgumentParser:
     add("--duration", type=seconds("--duration"), default=usual.duration, metavar="S", help=text)
     text = "command interface: effort or voltage (default: effort)"
     add("--interface", default=usual.interface, metavar="NAME", help=text)
-    text = f"whether commands act one period late (default: {usual.delay})"
+    text = f"whether commands act one period late (default: {'yes' if usual.delay else 'no'})"
     add("--delay", action=argparse.BooleanOptionalAction, default=usual.delay, help=text)
     text = f"folder of the results (default: {OUT}/ARM)"
     add("--output", type=path_argument, metavar="FOLDER", help=text)

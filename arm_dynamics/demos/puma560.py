@@ -160,7 +160,8 @@ def play(
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics demo puma560", description=__doc__)
+    text = (__doc__ or "").partition("\n\n")[0]
+    parser = argparse.ArgumentParser(prog="arm-dynamics demo puma560", description=text)
     add, output = parser.add_argument, registry.OUT / ARM
     text = "port of the page; 0 for any free one (default: 8080)"
     add("--port", type=port("--port"), default=8080, metavar="PORT", help=text)

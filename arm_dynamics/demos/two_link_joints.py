@@ -20,9 +20,7 @@ from arm_dynamics.simulation.trace import MotionRecord
 START, END, DURATION, SECONDS = (-1.0, 1.2), (0.8, 0.5), 4.0, 5.0
 """Start and end of the cubic [rad], its duration and the simulated time [s]."""
 PERIOD, DT = 2e-3, 1e-3
-CONTROLLERS = {
-    "PID": (0.0, 0.0), "PID + g(q)": (1.0, 0.0), "PID + g(q), 5 % model error": (1.0, 5.0),
-}  # fmt: skip
+CONTROLLERS = {"PID": (0.0, 0.0), "PID + g(q)": (1.0, 0.0), "PID + g(q), 5 % error": (1.0, 5.0)}
 """Scale of g(q), and error of the controller's masses and lengths [%]."""
 TRAJECTORY = cubic_trajectory([START, END], [0.0, DURATION])
 QUANTITIES = ("angle [rad]", "error [mrad]", "velocity [rad/s]", "torque [N·m]")

@@ -34,11 +34,10 @@ CONFIGURATIONS_PER_PROCESS_START = 20_000
 def run(arguments: Sequence[str]) -> int:
     """Compute the gains at every configuration of the grid and write them."""
     args = command_parser().parse_args(arguments)
-    arm = build_arm(args)
+    arm, grid = build_arm(args), _read_grid(args.grid)
     controller = check_type(Lqr, "controller", build_controller(arm, "lqr", args.gains))
     controller.set_model(loaded(arm, args))
-    start, grid = time.monotonic(), _read_grid(args.grid)
-    count = prod(number for _, _, number in grid.values())
+    start, count = time.monotonic(), prod(number for _, _, number in grid.values())
     if count > MAX_CONFIGURATIONS:
         raise ConfigError(
             f"--grid = {count:.3g} configurations; expected at most {MAX_CONFIGURATIONS:g}"

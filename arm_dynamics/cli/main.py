@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module, metadata
@@ -56,6 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
     args, rest = parser.parse_known_args(arguments)
+    with_location = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: (
+        f"arm-dynamics {args.command}: warning: {message}\n"
+    )
     try:
         try:
             with _exit_on_interrupt(args.command):
@@ -74,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print(f"arm-dynamics {args.command}: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        warnings.formatwarning = with_location
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Calibration, params in a URDF's text, the key that must be held, the way a joint is led."""
 
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import PERIOD, Rig
 
+from arm_dynamics.cli.hardware_calibrate import calibrate_joint
 from arm_dynamics.cli.jog_session import LEAD, JogBounds, JogMotion
 from arm_dynamics.cli.keyboard import HOLD, HoldToRunKey
 from arm_dynamics.control.controllers.position import PositionController
@@ -57,6 +59,17 @@ def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
     found = calibrate(motor, CONTINUOUS, marks)
     assert found.sign == true.sign
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
+
+
+@given(real)
+def test_the_command_measures_a_continuous_joint_at_zero_and_beyond(way):
+    true = mounted(way)
+    shafts = iter((true.shaft_position(0.0), true.shaft_position(1.5)))
+    prompt = SimpleNamespace(at=lambda id, text: next(shafts))
+    motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
+    result, _ = calibrate_joint(prompt, CONTINUOUS, motor)
+    assert result.sign == true.sign
+    assert result.offset == pytest.approx(true.offset, abs=1e-5)
 
 
 def test_one_place_keeps_the_sign_and_none_keeps_all():

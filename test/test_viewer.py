@@ -141,7 +141,7 @@ def test_refuses_what_it_cannot_show(options, error, words):
 
 
 def test_refuses_broken_urdfs():
-    with pytest.raises(InvalidValue, match="cannot be drawn"):
+    with pytest.raises(InvalidValue, match="expected a URDF whose geometry can be drawn"):
         ArmPage("<robot", NAMES, limits=LIMITS, tool_frame="tool", port=0)
     with pytest.raises(UnknownName, match="'elbow'"):
         ArmPage(URDF, ("elbow",), limits=LIMITS[:1], tool_frame="tool", port=0)

@@ -116,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
         with Keyboard() as keys:
             prompt = CalibrationPrompt(bus, keys)
             for joint in joints:
-                motor, warnings = _calibrate_joint(prompt, joint, before[joint.name])
+                motor, warnings = calibrate_joint(prompt, joint, before[joint.name])
                 measured.append(motor)
                 uncertain += [joint.name] if warnings else []
     finally:
@@ -138,7 +138,7 @@ def _prepare(bus: MotorBus) -> None:
     bus.prepare(min(shared, key=("position", "velocity", "effort", "voltage").index))
 
 
-def _calibrate_joint(
+def calibrate_joint(
     prompt: CalibrationPrompt, joint: Joint, motor: JointMotor
 ) -> tuple[JointMotor, list[str]]:
     """Measure the positions of a joint; return its motor with sign and offset, and warnings."""

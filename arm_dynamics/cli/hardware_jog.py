@@ -17,7 +17,6 @@ from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
-from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.safety.command_limiter import MAX_VELOCITY
@@ -123,17 +122,13 @@ def _driver_and_controller(
     """Build the driver, with velocity limits for a slow joint, and the controller."""
     slowest = min(float(np.min(arm.velocity_limit)), MAX_VELOCITY)
     velocity_scale = min(1.0, max(MIN_TRIP_VELOCITY, 4 * speed) / slowest)
-    name = hardware_options.driver_name(args, arm)
-    driver = build_driver(
+    driver = hardware_options.build_motor_driver(
+        args,
         arm,
-        name,
-        hardware_options.settings(args),
         safety=SafetySettings(velocity_limit_scale=velocity_scale),
         interface=args.interface,
         events=Events(lambda kind, message: None),  # the status line shows trips
     )
-    if not isinstance(driver, MotorBusDriver):
-        raise ConfigError(f"--driver = {name}; expected a driver of motors")
     position = "position" if args.interface == "position" else None
     controller = build_controller(arm, position, period=None)
     if controller.interface != args.interface:

@@ -6,12 +6,14 @@ import argparse
 import errno
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from arm_dynamics.cli import arm_options
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError, DriverFault
-from arm_dynamics.hardware.build import WITHOUT_MOTORS, build_bus
+from arm_dynamics.hardware.build import WITHOUT_MOTORS, build_bus, build_driver
 from arm_dynamics.hardware.motor_bus import MotorBus
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import read_hardware_info
 
@@ -154,6 +156,31 @@ def driver_name(args: argparse.Namespace, arm: ArmModel) -> str:
 def motors(args: argparse.Namespace, arm: ArmModel) -> MotorBus:
     """Return the bus of the arm's motors, not yet opened."""
     return build_bus(arm, driver_name(args, arm), settings(args))
+
+
+def build_motor_driver(args: argparse.Namespace, arm: ArmModel, **options: Any) -> MotorBusDriver:
+    """Build the driver of the arm's motors.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        Options of the command.
+    arm : ArmModel
+        The arm.
+    **options
+        Further arguments of ``build_driver``.
+
+    Raises
+    ------
+    ConfigError
+        If the driver has no motors.
+
+    """
+    name = driver_name(args, arm)
+    driver = build_driver(arm, name, settings(args), **options)
+    if not isinstance(driver, MotorBusDriver):
+        raise ConfigError(f"--driver = {name}; expected a driver of motors")
+    return driver
 
 
 def comma_list(names: Sequence[str], none: str = "none") -> str:

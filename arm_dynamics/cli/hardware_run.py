@@ -31,10 +31,8 @@ from arm_dynamics.control.config import (
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import Number, port, seconds
 from arm_dynamics.core.timing import Pacer
-from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
@@ -67,16 +65,9 @@ def run(arguments: Sequence[str]) -> int:
     period = 1 / (args.rate or float(node.get("update_rate", RATE)))
     above_status = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
     events = Events(Throttle(above_status).warn)
-    driver = build_driver(
-        arm,
-        hardware_options.driver_name(args, arm),
-        hardware_options.settings(args),
-        interface=controller.interface,
-        period=period,
-        events=events,
+    driver = hardware_options.build_motor_driver(
+        args, arm, interface=controller.interface, period=period, events=events
     )
-    if not isinstance(driver, MotorBusDriver):
-        raise ConfigError(f"--driver = {args.driver}; expected a driver of motors")
     if not check_health(arm, driver.bus, CHECK_DURATION, driver.safety.limit_recovery_margin):
         print("torque was not enabled: the check found problems")
         return 1

@@ -10,9 +10,8 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.viewer import layout
-from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.viewer.controls import Controls, EmergencyPanel
 from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine
-from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.plot import History, HistorySample, JointPlot
 from arm_dynamics.viewer.scene_stage import page_reach, set_stage

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
-from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.viewer.controls import Controls, EmergencyPanel
 from arm_dynamics.viewer.drawing import load_visuals
-from arm_dynamics.viewer.emergency import EmergencyPanel
 from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.plot import History, HistorySample

@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         start, target, args.duration, args.dt, args.period, args.settling_tolerance, args.interface
     )
     folder = results_folder.prepare_results_folder(args.output or OUT / Path(args.arm).stem)
-    began = time.monotonic()
+    start_time = time.monotonic()
     columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     lines = ProgressLines(console)
@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
         except KeyboardInterrupt:
             print("interrupted: nothing is written")
             return 130
-    _print_percentiles(result, time.monotonic() - began)
+    _print_percentiles(result, time.monotonic() - start_time)
     files = _write_files(folder, result)
     print(f"in {folder.resolve()}: {', '.join(file.name for file in files)}")
     return 1 if (result.failed >= 0).any() else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.figure_style import (
     INK,
     PALETTE,
@@ -45,7 +45,7 @@ def disconnected(seconds: float = FREE_SECONDS, dt: float = FREE_DT) -> MotionRe
     )
 
 
-def current(trace: MotionRecord) -> Vector:
+def current(trace: MotionRecord) -> Matrix:
     """Return the motor currents i = tau / (N Kt), shape (n, nv) [A]."""
     constants = [actuator.constants for actuator in trace.arm.actuators]
     return as_readonly(trace.tau / [c["gear_ratio"] * c["kt"] for c in constants])

@@ -349,6 +349,8 @@ CLEAN = (
     "docs/conf.py",
     "docs/conventions.md",
     "docs/extensions",
+    "docs/gallery.md",
+    "docs/gallery.py",
     "docs/glossary.md",
     "docs/index.md",
     "docs/project",

@@ -263,7 +263,7 @@ def test_help_names_every_command():
 )  # fmt: skip
 def test_help_offers_the_controllers_that_the_command_runs(parser, taken, rejected):
     text = " ".join(parser().format_help().split())
-    offered = set(re.search(r"--controller NAME (.*?) \(default", text)[1].split(", "))
+    offered = set(re.search(r"--controller NAME controller: (.*?) \(default", text)[1].split(", "))
     assert taken <= offered
     assert not rejected & offered
     for name in plugins.registered_names("controllers"):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from math import ceil
 
-from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault, InvalidValue
-from arm_dynamics.core.parameters import Parameter, with_defaults
+from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel import identification, packets
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader, to_reading
 from arm_dynamics.hardware.dynamixel.identification import NO_REPLY, MotorSetup
-from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
-from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
-from arm_dynamics.hardware.serial_port import Port, SerialPort
+from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
+from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
 MAX_ID = 252
@@ -32,7 +32,7 @@ SETTINGS = (
 )
 
 
-class Dynamixel(MotorBus):
+class Dynamixel(RegisterMotorBus):
     """Dynamixel X motors, protocol 2.0.
 
     Position 0 is the center of the motor's turn. The effort is k_t times the motor current; models
@@ -56,23 +56,22 @@ class Dynamixel(MotorBus):
 
     """
 
+    driver, example_port, parameters = "dynamixel", "/dev/ttyUSB0", SETTINGS
     setting_names = tuple(parameter.name for parameter in SETTINGS)
     bauds = identification.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
-        super().__init__(motors, settings)
         for motor in motors:
             if motor.id > MAX_ID:
                 raise ConfigError(
                     f"joint '{motor.joint}': Dynamixel id = {motor.id}; expected 0 to {MAX_ID}"
                 )
-        self.models = {id: table.find_model(motor.motor) for id, motor in self.motors.items()}
-        baud, self._latency, self._fast = read_settings(settings)
-        self._port = SerialPort(port_path(settings), round(baud)) if port is None else port
-        self._baud = baud
-        self._line = DynamixelTransport(self._port, baud, max(self._latency, MAX_ADAPTER_LATENCY))
+        self.models = {motor.id: table.find_model(motor.motor) for motor in motors}
+        super().__init__(motors, settings, port)
+        latency = max(self._values["latency"], MAX_ADAPTER_LATENCY)
+        self._line = DynamixelTransport(self._port, self._values["baud"], latency)
         self._feedback = FeedbackReader(self._line, self.models)
         self._setup = MotorSetup(self._line, self.models, self._feedback)
         self._torque = TorqueSwitch(self._line)
@@ -84,8 +83,8 @@ class Dynamixel(MotorBus):
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """Return the motors that reply at the rate of ``settings``, by id; reads only."""
-        baud = round(read_settings(settings)[0])
-        return identification.scan_port(partial(SerialPort, port_path(settings)), (baud,))
+        baud = round(cls.read_settings(settings)["baud"])
+        return identification.scan_port(cls.serial_port(settings), (baud,))
 
     def has_watchdog(self, id: int) -> bool | None:
         """Return whether the firmware stops the motor without commands; None before a reply."""
@@ -95,18 +94,6 @@ class Dynamixel(MotorBus):
         """Return what the firmware lacks, and which version has it."""
         firmware = self._firmware.get(id)
         return "" if firmware is None else self.models[id].missing_watchdog_reason(firmware)
-
-    @property
-    def remedies(self) -> str:
-        """Remedies if motors do not reply, or too late."""
-        return (
-            f"check power, cable, motor ids and baud = {self._baud:.0f} bit/s (a scan finds both);"
-            f" if replies come late, raise latency = {self._latency:g} s"
-        )
-
-    def now(self) -> float:
-        """Return the time [s] on the port's monotonic clock."""
-        return self._port.now()
 
     def open(self) -> None:
         """Open the port exclusively; motors count as not set up."""
@@ -133,7 +120,7 @@ class Dynamixel(MotorBus):
             raise self._fault(problems)
         line.return_delay = identification.longest_return_delay(line, self.motors)
         typical = sorted(line.delays)[len(line.delays) * 9 // 10]
-        line.latency = max(self._latency, min(MAX_ADAPTER_LATENCY, 2.0 * typical))
+        line.latency = max(self._values["latency"], min(MAX_ADAPTER_LATENCY, 2.0 * typical))
 
     def prepare(self, interface: str) -> None:
         """Disable torque, set operating mode and limits, map the feedback's block."""
@@ -151,7 +138,7 @@ class Dynamixel(MotorBus):
         self._feedback.rebooted.clear()
         unknown = self.motors.keys() - self._firmware.keys()
         self._firmware |= identification.firmwares(self._line, unknown)
-        self._feedback.fast = self._fast and all(
+        self._feedback.fast = bool(self._values["fast_sync_read"]) and all(
             self._firmware.get(id, 0) >= model.fast_firmware for id, model in self.models.items()
         )
 
@@ -184,9 +171,9 @@ class Dynamixel(MotorBus):
         """
         ticks = max(1, min(table.MAX_WATCHDOG_TICKS, ceil(timeout / table.WATCHDOG_UNIT - 1e-9)))
         line, register = self._line, table.BUS_WATCHDOG
-        line.write_registers(register, dict.fromkeys(self.motors, 0), MAX_ATTEMPTS)
-        set_ = line.write_registers(register, dict.fromkeys(self.motors, ticks), MAX_ATTEMPTS)
-        return {id for id in set_ if not self.missing_watchdog_reason(id)}
+        line.write_registers(register, dict.fromkeys(self.motors, 0))
+        confirmed = line.write_registers(register, dict.fromkeys(self.motors, ticks))
+        return {id for id in confirmed if not self.missing_watchdog_reason(id)}
 
     def enable(self, ids: Collection[int]) -> set[int]:
         """Enable torque at the goals of ``write``, else at rest; return the ids that confirmed.
@@ -205,10 +192,6 @@ class Dynamixel(MotorBus):
         errors = {id: self._line.read_register(id, table.HARDWARE_ERROR) for id in ids}
         self._restart([id for id, error in errors.items() if error])
         return {id for id in ids if errors[id] is not None and self._clear(id)}
-
-    def close(self) -> None:
-        """Release the port; never raises, may be called twice, from another thread too."""
-        self._port.close()
 
     def _fault(self, problems: Sequence[str]) -> DriverFault:
         missing = any(NO_REPLY in problem for problem in problems)
@@ -270,9 +253,8 @@ class TorqueSwitch:
         """
         goals = self._rest_goals([id for id in ids if id not in self._sent], interface)
         goals |= {id: self._sent[id] for id in ids if id in self._sent}
-        ready = self._line.write_registers(table.GOALS[interface], goals, MAX_ATTEMPTS)
-        enable = dict.fromkeys(ready, 1)
-        confirmed = self._line.write_registers(table.TORQUE_ENABLE, enable, MAX_ATTEMPTS)
+        ready = self._line.write_registers(table.GOALS[interface], goals)
+        confirmed = self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ready, 1))
         self._line.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - confirmed, 0))
         return confirmed
 
@@ -287,27 +269,3 @@ class TorqueSwitch:
         if interface != "position":
             return dict.fromkeys(ids, 0)
         return self._line.read(ids, table.PRESENT_POSITION)
-
-
-def read_settings(settings: Mapping[str, str]) -> tuple[float, float, bool]:
-    """Return rate [bit/s], latency [s] and whether fast reads may be used.
-
-    Raises ConfigError naming the setting that is not a number or out of its range. Settings of
-    other names are ignored.
-    """
-    names = [parameter.name for parameter in SETTINGS]
-    numbers = {name: settings[name] for name in names if settings.get(name)}
-    try:
-        values = with_defaults("driver 'dynamixel'", SETTINGS, numbers)  # type: ignore[arg-type]
-    except InvalidValue as error:
-        raise ConfigError(str(error)) from error
-    return values["baud"], values["latency"], bool(values["fast_sync_read"])
-
-
-def port_path(settings: Mapping[str, str]) -> str:
-    """Return the path of the serial device; raises ConfigError if it is missing."""
-    if not settings.get("port"):
-        raise ConfigError(
-            "driver 'dynamixel': port is missing; expected a path: port:=/dev/ttyUSB0"
-        )
-    return settings["port"]

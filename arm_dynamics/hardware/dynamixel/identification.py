@@ -13,8 +13,10 @@ from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel import packets
 from arm_dynamics.hardware.dynamixel.control_table import DynamixelModel, model_name
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
+from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, scan_rates
+from arm_dynamics.hardware.register_protocol import BROADCAST, Register
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
@@ -28,7 +30,7 @@ NO_REPLY = "no reply"
 _ID_COUNT = 253
 _RETURN_DELAY_UNIT = 2e-6  # [s]
 _CLEAR_REPLIES, _UNCLEAR_REPLIES = 8, 32
-_LIVE_VALUES = table.Register(table.REALTIME_TICK.address, 27)
+_LIVE_VALUES = Register(table.REALTIME_TICK.address, 27)
 """Values that differ from motor to motor: replies of two motors with one id collide."""
 _REVERSED, _SLAVE, _TORQUE_BY_GOAL = 0x01, 0x02, 0x08
 """Bits of the drive mode that this driver does not support."""
@@ -109,28 +111,24 @@ def scan_port(port: Callable[[int], Port], bauds: Iterable[int] = BAUDS) -> list
         The port cannot be opened.
 
     """
-    return [motor for baud in bauds for motor in _scan_at(port(baud), baud)]
+    return scan_rates(port, bauds, _scan_at)
 
 
 def _scan_at(port: Port, baud: int) -> list[DiscoveredMotor]:
-    port.open()
-    try:
-        line = DynamixelTransport(port, baud, LATENCY)
-        motors, noise = _broadcast_ping(line, baud)
-        ids = [motor.id for motor in motors]
-        duplicates = [id for id in sorted(set(ids)) if not has_unique_id(line, id)]
-        if noise:
-            duplicates += _colliding_ids(line, set(ids)) or ([] if duplicates else [-1])
-        return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
-    finally:
-        port.close()
+    line = DynamixelTransport(port, baud, LATENCY)
+    motors, noise = _broadcast_ping(line, baud)
+    ids = {motor.id for motor in motors}
+    duplicates = [id for id in sorted(ids) if not has_unique_id(line, id)]
+    if noise:
+        duplicates += _colliding_ids(line, ids) or ([] if duplicates else [-1])
+    return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
 
 
 def _broadcast_ping(line: DynamixelTransport, baud: int) -> tuple[list[DiscoveredMotor], bool]:
     """Return the motors that reply to a broadcast ping, and whether other bytes came too."""
     reply_size = packets.STATUS_SIZE + 3
     wait = _ID_COUNT * (PING_SLOT + reply_size * line.byte_time)
-    received = line.request_all(packets.ping(packets.BROADCAST), line.port.now() + wait)
+    received = line.request_all(packets.ping(BROADCAST), line.port.now() + wait)
     motors = []
     for packet in received:
         if packet.instruction == packets.STATUS and len(packet.data) == 3:
@@ -205,12 +203,12 @@ class MotorSetup:
         }
         return {**limits, "effort": self._get(id, table.CURRENT_LIMIT)} if model.effort else limits
 
-    def _get(self, id: int, register: table.Register) -> int:
+    def _get(self, id: int, register: Register) -> int:
         value = self._line.read_register(id, register)
         if value is None:
             raise DriverFault(f"{NO_REPLY} to a read of address {register.address}")
         return value
 
-    def _set(self, id: int, register: table.Register, value: int, name: str) -> None:
+    def _set(self, id: int, register: Register, value: int, name: str) -> None:
         if self._get(id, register) != value and not self._line.write_register(id, register, value):
             raise DriverFault(f"{name} = {value} is not accepted (address {register.address})")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
-from arm_dynamics.core.parameters import Parameter, with_defaults
+from arm_dynamics.core.errors import DriverFault, InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.hardware.feetech import identification
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.registers import BLOCK_SIZE, BLOCK_START, TurnCounter
-from arm_dynamics.hardware.feetech.transport import MAX_ATTEMPTS, FeetechTransport
-from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
+from arm_dynamics.hardware.feetech.transport import FeetechTransport
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
@@ -28,7 +29,7 @@ SETTINGS = (
 )
 
 
-class Feetech(MotorBus):
+class Feetech(RegisterMotorBus):
     """Servos of Feetech's STS series on one serial line.
 
     The servos have no command watchdog: in position mode a servo holds its last goal indefinitely,
@@ -54,19 +55,19 @@ class Feetech(MotorBus):
     """
 
     estimates_effort = True
+    driver, example_port, parameters = "feetech", "/dev/ttyACM0", SETTINGS
     setting_names = tuple(parameter.name for parameter in SETTINGS)
     bauds = identification.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
-        super().__init__(motors, settings)
-        for motor in self.motors.values():
+        for motor in motors:
             table.model_number(motor.motor)
-        values = read_settings(self.settings)
-        self._baud, self._kt, self._interface = values["baud"], values["kt"], "position"
-        self._port = port or serial_port(self.settings, self._baud)
-        self._line = FeetechTransport(self._port, self._baud, values["latency"])
+        super().__init__(motors, settings, port)
+        self._interface = "position"
+        baud, latency = self._values["baud"], self._values["latency"]
+        self._line = FeetechTransport(self._port, baud, latency)
         self._reset()
 
     def _reset(self) -> None:
@@ -79,24 +80,12 @@ class Feetech(MotorBus):
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """Return the servos that reply at the rate of ``settings``, by id; reads only."""
-        baud = round(read_settings(settings)["baud"])
-        return identification.scan_port(lambda rate: serial_port(settings, rate), (baud,))
+        baud = round(cls.read_settings(settings)["baud"])
+        return identification.scan_port(cls.serial_port(settings), (baud,))
 
     def has_watchdog(self, id: int) -> bool:
         """Return False: the servos have no command watchdog."""
         return False
-
-    @property
-    def remedies(self) -> str:
-        """Remedies if servos do not reply, or too late."""
-        return (
-            f"check power, cable, servo ids and baud = {self._baud:.0f} bit/s (a scan finds both);"
-            f" if replies come late, raise latency = {self._line.latency:g} s"
-        )
-
-    def now(self) -> float:
-        """Return the time [s] on the port's clock."""
-        return self._port.now()
 
     def open(self) -> None:
         """Open the port exclusively; the count of turns restarts."""
@@ -140,12 +129,12 @@ class Feetech(MotorBus):
     def read(self) -> Mapping[int, Reading]:
         """Return the readings of the servos that replied now, by id."""
         replies = self._line.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
-        readings = {}
+        readings, kt = {}, self._values["kt"]
         for id, (time, packet) in replies.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
             raw = table.POSITION.unpack(packet.data, BLOCK_START)
             steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
-            reading = table.to_reading(packet.data, packet.error, steps, phase, self._kt, time)
+            reading = table.to_reading(packet.data, packet.error, steps, phase, kt, time)
             readings[id] = reading
             if not reading.enabled:
                 self._enabled.discard(id)  # a goal would enable its torque again
@@ -195,10 +184,6 @@ class Feetech(MotorBus):
         off = self.disable(ids)
         return {id for id, status in self._line.read(off, table.STATUS).items() if not status}
 
-    def close(self) -> None:
-        """Release the port; never raises, may be called twice, from another thread too."""
-        self._port.close()
-
     def _goal_data(self, id: int, goal: MotorCommand) -> bytes:
         """Bytes of a goal; a position has a PWM of 0, in case a loss of power reset the mode."""
         if goal.interface == "position":
@@ -229,22 +214,3 @@ class Feetech(MotorBus):
         left = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]
         if left:
             raise DriverFault(f"motors {', '.join(left)} do not confirm {what}; {self.remedies}")
-
-
-def read_settings(settings: Mapping[str, str]) -> dict[str, float]:
-    """Return the values of SETTINGS; raises ConfigError if one is not a number or out of range."""
-    names = {parameter.name for parameter in SETTINGS}
-    numbers = {name: text for name, text in settings.items() if name in names}
-    try:
-        return with_defaults("driver feetech", SETTINGS, numbers)  # type: ignore[arg-type]
-    except InvalidValue as error:
-        raise ConfigError(str(error)) from error
-
-
-def serial_port(settings: Mapping[str, str], baud: float) -> Port:
-    """Return the serial port of the setting ``port``; raises ConfigError if it is missing."""
-    from arm_dynamics.hardware.serial_port import SerialPort  # noqa: PLC0415 - POSIX only
-
-    if not settings.get("port"):
-        raise ConfigError("driver feetech: port is missing; expected a path: port:=/dev/ttyACM0")
-    return SerialPort(settings["port"], int(baud))

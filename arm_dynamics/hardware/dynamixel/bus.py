@@ -251,7 +251,10 @@ class TorqueSwitch:
         Goals are read back first: a register may hold an old one. Motors that do not confirm their
         goal get no torque; those that do not confirm their torque are disabled.
         """
-        goals = self._rest_goals([id for id in ids if id not in self._sent], interface)
+        unset = [id for id in ids if id not in self._sent]
+        goals = dict.fromkeys(unset, 0)
+        if interface == "position":
+            goals = self._line.read(unset, table.PRESENT_POSITION)
         goals |= {id: self._sent[id] for id in ids if id in self._sent}
         ready = self._line.write_registers(table.GOALS[interface], goals)
         confirmed = self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ready, 1))
@@ -263,9 +266,3 @@ class TorqueSwitch:
         for id in ids:
             self._sent.pop(id, None)
         return self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), attempts)
-
-    def _rest_goals(self, ids: Collection[int], interface: str) -> dict[int, int]:
-        """Goals at which motors do not move: the present position, or 0."""
-        if interface != "position":
-            return dict.fromkeys(ids, 0)
-        return self._line.read(ids, table.PRESENT_POSITION)

@@ -6,7 +6,7 @@ every write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel import control_table as table
@@ -120,7 +120,9 @@ def _scan_at(port: Port, baud: int) -> list[DiscoveredMotor]:
     ids = {motor.id for motor in motors}
     duplicates = [id for id in sorted(ids) if not has_unique_id(line, id)]
     if noise:
-        duplicates += _colliding_ids(line, ids) or ([] if duplicates else [-1])
+        others = [id for id in range(_ID_COUNT) if id not in ids]
+        colliding = [id for id in others if line.ping(id) is None and line.had_noise]
+        duplicates += colliding or ([] if duplicates else [-1])
     return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
 
 
@@ -135,15 +137,6 @@ def _broadcast_ping(line: DynamixelTransport, baud: int) -> tuple[list[Discovere
             number, firmware = packets.model_and_firmware(packet.data)
             motors.append(DiscoveredMotor(packet.id, model_name(number), str(firmware), baud))
     return motors, line.had_noise
-
-
-def _colliding_ids(line: DynamixelTransport, found: Container[int]) -> list[int]:
-    """Return the ids not yet found whose reply to a ping is corrupt."""
-    colliding = []
-    for id in range(_ID_COUNT):
-        if id not in found and line.ping(id) is None and line.had_noise:
-            colliding.append(id)
-    return colliding
 
 
 class MotorSetup:

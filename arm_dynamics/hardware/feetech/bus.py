@@ -167,7 +167,12 @@ class Feetech(RegisterMotorBus):
         ready, confirmed = self._set_mode(ids), set[int]()
         for _ in range(MAX_ATTEMPTS):
             present = self.read().keys() & (ready - confirmed)
-            data = {id: self._enabling_data(self._blocks[id]) for id in present}
+            data: dict[int, bytes] = {}
+            for id in present:  # torque, the servo's acceleration, its present position, no PWM
+                block = self._blocks[id]
+                acceleration = table.ACCELERATION.unpack(block, BLOCK_START)
+                goal = table.GOAL_POSITION.pack(table.POSITION.unpack(block, BLOCK_START))
+                data[id] = bytes((1, acceleration)) + goal + table.GOAL_PWM.pack(0)
             self._line.write(table.TORQUE.address, data)
             confirmed |= self._line.holding_ids(table.TORQUE.address, data)
         self._enabled |= confirmed
@@ -192,12 +197,6 @@ class Feetech(RegisterMotorBus):
             return table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
         supply = table.SUPPLY.unpack(self._blocks[id], BLOCK_START) * table.SUPPLY_UNIT
         return table.GOAL_PWM.pack(table.raw_pwm(goal, supply))
-
-    def _enabling_data(self, block: bytes) -> bytes:
-        """Torque enable, the servo's acceleration, its present position as the goal, no PWM."""
-        acceleration = table.ACCELERATION.unpack(block, BLOCK_START)
-        goal = table.POSITION.unpack(block, BLOCK_START)
-        return bytes((1, acceleration)) + table.GOAL_POSITION.pack(goal) + table.GOAL_PWM.pack(0)
 
     def _set_mode(self, ids: Collection[int]) -> set[int]:
         """Set the prepared mode of servos without torque, unsaved; return those that have it."""

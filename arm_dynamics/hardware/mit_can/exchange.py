@@ -83,7 +83,18 @@ class Exchange:
         for each in frames.values():
             for frame in each:
                 self.line.send(frame)
-        replies = self._collect({id: len(each) for id, each in frames.items()})
+        replies: dict[int, MotorReply] = {}
+        owed = {id: len(each) for id, each in frames.items()}
+        end = self.line.now() + self.reply_timeout + REPLY_TIME * sum(owed.values())
+        while any(left > 0 for left in owed.values()):  # an unread one would pass for the next one
+            received = self.line.receive(min(end, self.line.now() + self.reply_timeout))
+            if received is None:
+                break
+            id, reply = self._assign(received)
+            if reply is not None and id in owed:
+                replies[id] = reply
+                owed[id] -= 1
+        self._until = self.line.now()
         self._newest |= replies
         return replies
 
@@ -99,21 +110,6 @@ class Exchange:
         if reply is None:
             return nan, nan
         return reply.feedback.drive_temperature, reply.feedback.rotor_temperature
-
-    def _collect(self, owed: dict[int, int]) -> dict[int, MotorReply]:
-        """Receive until no motor owes a reply; an unread one would pass for the next one's."""
-        replies: dict[int, MotorReply] = {}
-        end = self.line.now() + self.reply_timeout + REPLY_TIME * sum(owed.values())
-        while any(left > 0 for left in owed.values()):
-            frame = self.line.receive(min(end, self.line.now() + self.reply_timeout))
-            if frame is None:
-                break
-            id, reply = self._assign(frame)
-            if reply is not None and id in owed:
-                replies[id] = reply
-                owed[id] -= 1
-        self._until = self.line.now()
-        return replies
 
     def _waiting(self) -> Iterator[tuple[int, MotorReply]]:
         while (frame := self.line.receive(self.line.now())) is not None:

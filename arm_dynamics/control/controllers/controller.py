@@ -96,7 +96,10 @@ class Controller(ABC):
 
         """
         groups, usual = self.parameter_groups, self._usual_gains()
-        model = {name: self._scaled(name, row) for name, row in usual.items()}
+        model: dict[str, dict[str, float]] = {}
+        for group, row in usual.items():  # the defaults at ``scale`` times the full bandwidth
+            order = {p.name: p.order for p in groups[group]}
+            model[group] = {n: x * self.scale ** order.get(n, 0) for n, x in row.items()}
         for name in _require_mapping("gains", gains):
             if name not in groups:
                 raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
@@ -144,11 +147,6 @@ class Controller(ABC):
             }
             for name, parameters in self.parameter_groups.items()
         }
-
-    def _scaled(self, group: str, row: Mapping[str, float]) -> dict[str, float]:
-        """Return the defaults of one group at ``scale`` times the full bandwidth."""
-        order = {p.name: p.order for p in self.parameter_groups[group]}
-        return {name: value * self.scale ** order.get(name, 0) for name, value in row.items()}
 
     def slow_down(self, scale: float) -> None:
         """Set the defaults to ``scale`` times their full bandwidth; ``given`` gains stay.

@@ -178,9 +178,14 @@ def solve_along(
     solver = PathInverseKinematics(arm, trajectory, weights)
     for _ in solver.samples(check_float("period [s]", period, above=0)):
         pass
+    samples, spans = list(zip(solver.times, solver.found, strict=True)), []
+    for first, last in true_runs([not reached(s) for s in solver.found]):
+        before = samples[first - 1] if first > 0 else None
+        after = samples[last + 1] if last + 1 < len(samples) else None
+        spans.append(_span(solver, samples[first : last + 1], before, after))
     q = np.array([solution.q for solution in solver.found])
     singular = singular_spans(arm, np.array(solver.times), q, solver.weights > 0)
-    return _report(solver, [*_unreachable(solver), *singular])
+    return _report(solver, [*spans, *singular])
 
 
 def _report(solver: PathInverseKinematics, parts: list[PathFault]) -> FeasibilityReport:
@@ -192,16 +197,6 @@ def _report(solver: PathInverseKinematics, parts: list[PathFault]) -> Feasibilit
     fast = velocity_spans(solver.arm, times, q, np.maximum(missed, turned) <= TOLERANCE)
     every = sorted([*parts, *fast], key=lambda part: part.begin)
     return FeasibilityReport(times, q, missed, turned, tuple(every))
-
-
-def _unreachable(solver: PathInverseKinematics) -> list[PathFault]:
-    """Return all spans that were not reached."""
-    samples, parts = list(zip(solver.times, solver.found, strict=True)), []
-    for first, last in true_runs([not reached(s) for s in solver.found]):
-        before = samples[first - 1] if first > 0 else None
-        after = samples[last + 1] if last + 1 < len(samples) else None
-        parts.append(_span(solver, samples[first : last + 1], before, after))
-    return parts
 
 
 def _unreachable_ahead(solver: PathInverseKinematics) -> PathFault:

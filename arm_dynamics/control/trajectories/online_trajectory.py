@@ -246,18 +246,15 @@ class OnlineCartesianTrajectory:
         """Return the reference at ``time`` [s]; at rest before the start."""
         if time < self.start:
             return at_rest(self.at(self.start))
-        planned = self._planned(time)
-        if self.entry is None or time >= self.entry.end:
-            return planned
-        return self.entry.added(planned, time)
-
-    def _planned(self, time: float) -> TaskReference:
         s, rate, change = self.glide.at(time - self.start)
         twist, zero = self.glide.twist, as_readonly(np.zeros(self.arm.nv))
         position = as_readonly(self.position + s * twist[:3])
         rotation = as_readonly(pin.exp3(s * twist[3:]) @ self.rotation)
         moving = as_readonly(rate * twist), as_readonly(change * twist)
-        return TaskReference(self.posture, zero, zero, position, rotation, *moving, ZERO_TWIST)
+        planned = TaskReference(self.posture, zero, zero, position, rotation, *moving, ZERO_TWIST)
+        if self.entry is None or time >= self.entry.end:
+            return planned
+        return self.entry.added(planned, time)
 
     def starting_from(self, now: float, current_reference: Reference) -> OnlineCartesianTrajectory:
         """Return the motion to the same target from a reference at ``now`` [s]."""

@@ -148,14 +148,12 @@ class PathInverseKinematics:
 
     def solve(self, desired: TaskReference, q: Vector) -> IkSolution:
         """Return the solution from ``q`` (nv,), or the nearest pose that one descent finds."""
-        return solve_from(self.arm, self._target(desired), q, FINE, STALLED)
-
-    def _target(self, desired: TaskReference) -> PoseTarget:
         rotation = desired.rotation if self._rotates else BASE
         if not self.found or not np.abs(desired.position).max() <= MAX_COORDINATE:
             checked = rotation if self._rotates else None
             self._weights = PoseTarget.of(desired.position, checked, self.weights).weights
-        return PoseTarget(desired.position, rotation, self._weights, BASE)
+        target = PoseTarget(desired.position, rotation, self._weights, BASE)
+        return solve_from(self.arm, target, q, FINE, STALLED)
 
     def velocity_ratio(self) -> float:
         """Return the maximum of velocity over velocity limit in the latest interval."""

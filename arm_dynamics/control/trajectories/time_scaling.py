@@ -7,7 +7,7 @@ effort limits by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -171,8 +171,12 @@ def _excess(arm: ArmModel, times: Vector, q: Matrix, v: Matrix, limits: _Limits)
 
     Velocities decrease by k, accelerations and the effort beyond the gravity torque by k².
     """
-    worst = 1.0
-    for r in _samples(times, q, v):
+    worst, samples = 1.0, list[Reference]()
+    for k, length in enumerate(np.diff(times).tolist()):
+        cubic = boundary_polynomial(length, (q[k], q[k + 1]), (v[k], v[k + 1]))
+        at = (np.linspace(0, 1, SAMPLES) * length).tolist()
+        samples += [Reference(*evaluate(cubic, t)) for t in at]
+    for r in samples:
         gravity_torque = gravity(arm, r.q)
         effort = rnea(arm, r.q, r.v, r.a) - gravity_torque
         signed = np.where(effort > 0, gravity_torque, -gravity_torque)
@@ -180,14 +184,6 @@ def _excess(arm: ArmModel, times: Vector, q: Matrix, v: Matrix, limits: _Limits)
         squares = np.abs([r.a / limits.acceleration, effort / reserve])
         worst = max(worst, np.abs(r.v / limits.velocity).max(), np.sqrt(squares.max()))
     return float(worst) * (1 + MARGIN)
-
-
-def _samples(times: Vector, q: Matrix, v: Matrix) -> Iterator[Reference]:
-    """Yield samples of the cubics between waypoints, both ends included."""
-    for k, length in enumerate(np.diff(times).tolist()):
-        cubic = boundary_polynomial(length, (q[k], q[k + 1]), (v[k], v[k + 1]))
-        for fraction in np.linspace(0, 1, SAMPLES):
-            yield Reference(*evaluate(cubic, float(fraction) * length))
 
 
 def _require_static_effort(arm: ArmModel, q: Matrix, effort: Vector) -> None:

@@ -38,6 +38,12 @@ def warm_up_controller(controller: Controller) -> None:
 
     A task-space controller is updated along a trajectory of every kind. Errors that a controller
     may raise in ``update`` are left to the loop.
+
+    Parameters
+    ----------
+    controller : Controller
+        Controller before its first use.
+
     """
     warm_up()
     state = State.of(controller.arm.configuration("initial"))

@@ -28,9 +28,17 @@ WRENCH_TOLERANCE = 1e-9
 
 
 class ReferenceGenerator:
-    """Samples the active trajectory on a scaled clock and starts the queued one.
+    """Sample the active trajectory on a scaled clock and start the queued one.
 
     ``queue`` and ``at`` may be called from another thread than the loop's.
+
+    Attributes
+    ----------
+    clock : ScaledClock
+        Clock of the trajectory time.
+    trajectory : Trajectory or None
+        The active trajectory.
+
     """
 
     def __init__(self) -> None:
@@ -155,11 +163,17 @@ class ReferenceGenerator:
 
 
 class CartesianReferenceGenerator(ReferenceGenerator):
-    """Starts trajectories within the workspace and adds a wrench.
+    """Sample trajectories within the workspace and add a wrench.
 
     If the reachability error of the controller's CLIK solution exceeds RESTART_THRESHOLD, a new
     trajectory starts at that solution, so that unreachable motion does not accumulate. The wrench
     w follows the commanded one by ẇ = (w_command - w) / RISE.
+
+    Parameters
+    ----------
+    controller : TaskSpaceController
+        Controller with the CLIK solution.
+
     """
 
     def __init__(self, controller: TaskSpaceController) -> None:

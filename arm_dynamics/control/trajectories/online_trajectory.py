@@ -72,9 +72,19 @@ class CartesianTarget(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetPose:
-    """A target pose, approached straight and with a constant axis of rotation.
+    """Target pose, approached straight and with a constant axis of rotation.
 
-    Axes that the arm does not control, ``axes`` (6,) 0 or 1, stay as they are.
+    Parameters
+    ----------
+    position : (3,) array
+        Position [m] in the base frame.
+    rotation : (3, 3) array
+        Orientation in the base frame.
+    limits : ToolLimits
+        Velocity and acceleration limits.
+    axes : (6,) array
+        1 for axes that the arm controls, 0 for the others, which stay as they are.
+
     """
 
     position: Vector
@@ -128,7 +138,18 @@ class TargetPose:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetTwist:
-    """A target velocity for ``duration`` [s], then rest."""
+    """Target velocity for a duration, then rest.
+
+    Parameters
+    ----------
+    twist : (6,) array
+        Velocity [m/s, rad/s] in the base frame.
+    duration : float
+        Duration [s].
+    limits : ToolLimits
+        Velocity and acceleration limits.
+
+    """
 
     twist: Vector
     duration: float
@@ -198,6 +219,24 @@ class OnlineCartesianTrajectory:
 
     The path starts (v - v_now) T / 2 behind the tool, so that within the blend time T the velocity
     changes evenly and never exceeds the target's.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that moves.
+    goal : CartesianTarget
+        Target pose or twist.
+    start : float
+        Start time [s].
+    position, rotation : (3,), (3, 3) arrays
+        Start p0 [m] and R0 of the path.
+    posture : (nv,) array
+        Null-space posture [rad or m].
+    glide : TwistProfile
+        Motion σ(t) with the twist (v, ω).
+    entry : TransitionBlend, optional
+        Blend from the motion before.
+
     """
 
     arm: ArmModel

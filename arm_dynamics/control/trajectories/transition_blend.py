@@ -97,7 +97,20 @@ class TransitionBlend:
 
 
 def to_task_reference(arm: ArmModel, reference: Reference) -> TaskReference:
-    """Return a joint reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench."""
+    """Return a joint reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with the tool.
+    reference : Reference
+        Joint reference; a TaskReference is returned unchanged.
+
+    Returns
+    -------
+    TaskReference
+
+    """
     if isinstance(reference, TaskReference):
         return reference
     q, v, a = reference.q, reference.v, reference.a

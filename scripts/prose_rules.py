@@ -339,6 +339,8 @@ EXEMPTIONS: tuple[Exemption, ...] = (
 CLEAN = (
     "CONTRIBUTING.md",
     "CITATION.cff",
+    "arm_dynamics/control",
+    "arm_dynamics/hardware",
     ".github",
     "docs/api",
     "docs/api.md",

@@ -1,4 +1,4 @@
-"""Dynamixel X motors on a serial line, as a motor bus."""
+"""Dynamixel X motors on a serial port, as a motor bus."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REBOOT_TIMEOUT = 1.0
 _REBOOT_POLL_PERIOD = 0.05
 
 SETTINGS = (
-    Parameter("baud", 57_600, "bit/s", "rate of the line; 57600 as delivered", 9600, 4.5e6),
+    Parameter("baud", 57_600, "bit/s", "rate of the serial port; 57600 as delivered", 9600, 4.5e6),
     Parameter("latency", 4e-3, "s", "shortest time to wait for replies", 0, 0.1),
     Parameter("fast_sync_read", 1, "1", "0: never, 1: if every motor supports it", 0, 1),
 )
@@ -71,10 +71,10 @@ class Dynamixel(RegisterMotorBus):
         self.models = {motor.id: table.find_model(motor.motor) for motor in motors}
         super().__init__(motors, settings, port)
         latency = max(self._values["latency"], MAX_ADAPTER_LATENCY)
-        self._line = DynamixelTransport(self._port, self._values["baud"], latency)
-        self._feedback = FeedbackReader(self._line, self.models)
-        self._setup = MotorSetup(self._line, self.models, self._feedback)
-        self._torque = TorqueSwitch(self._line)
+        self._transport = DynamixelTransport(self._port, self._values["baud"], latency)
+        self._feedback = FeedbackReader(self._transport, self.models)
+        self._setup = MotorSetup(self._transport, self.models, self._feedback)
+        self._torque = TorqueSwitch(self._transport)
         self._limits: dict[int, Mapping[str, int]] = {}
         self._supply: dict[int, float] = {}
         self._interface = ""
@@ -107,9 +107,9 @@ class Dynamixel(RegisterMotorBus):
 
         Measures the duration of replies as well: adapters differ by a factor of twenty.
         """
-        line = self._line
+        transport = self._transport
         checks = {
-            id: identification.check_motor(line, motor, self.models[id])
+            id: identification.check_motor(transport, motor, self.models[id])
             for id, motor in self.motors.items()
         }
         self._firmware = {
@@ -118,9 +118,9 @@ class Dynamixel(RegisterMotorBus):
         problems = [problem for problem, _ in checks.values() if problem]
         if problems:
             raise self._fault(problems)
-        line.return_delay = identification.longest_return_delay(line, self.motors)
-        typical = sorted(line.delays)[len(line.delays) * 9 // 10]
-        line.latency = max(self._values["latency"], min(MAX_ADAPTER_LATENCY, 2.0 * typical))
+        transport.return_delay = identification.longest_return_delay(transport, self.motors)
+        typical = sorted(transport.delays)[len(transport.delays) * 9 // 10]
+        transport.latency = max(self._values["latency"], min(MAX_ADAPTER_LATENCY, 2.0 * typical))
 
     def prepare(self, interface: str) -> None:
         """Disable torque, set operating mode and limits, map the feedback's block."""
@@ -137,7 +137,7 @@ class Dynamixel(RegisterMotorBus):
             raise self._fault(problems)
         self._feedback.rebooted.clear()
         unknown = self.motors.keys() - self._firmware.keys()
-        self._firmware |= identification.firmwares(self._line, unknown)
+        self._firmware |= identification.firmwares(self._transport, unknown)
         self._feedback.fast = bool(self._values["fast_sync_read"]) and all(
             self._firmware.get(id, 0) >= model.fast_firmware for id, model in self.models.items()
         )
@@ -170,9 +170,9 @@ class Dynamixel(RegisterMotorBus):
         Returns the ids of motors that confirmed it and whose firmware stops them then.
         """
         ticks = max(1, min(table.MAX_WATCHDOG_TICKS, ceil(timeout / table.WATCHDOG_UNIT - 1e-9)))
-        line, register = self._line, table.BUS_WATCHDOG
-        line.write_registers(register, dict.fromkeys(self.motors, 0))
-        confirmed = line.write_registers(register, dict.fromkeys(self.motors, ticks))
+        transport, register = self._transport, table.BUS_WATCHDOG
+        transport.write_registers(register, dict.fromkeys(self.motors, 0))
+        confirmed = transport.write_registers(register, dict.fromkeys(self.motors, ticks))
         return {id for id in confirmed if not self.missing_watchdog_reason(id)}
 
     def enable(self, ids: Collection[int]) -> set[int]:
@@ -189,7 +189,7 @@ class Dynamixel(RegisterMotorBus):
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Disable torque, restart motors with a hardware error and clear watchdogs."""
         self.disable(ids)
-        errors = {id: self._line.read_register(id, table.HARDWARE_ERROR) for id in ids}
+        errors = {id: self._transport.read_register(id, table.HARDWARE_ERROR) for id in ids}
         self._restart([id for id, error in errors.items() if error])
         return {id for id in ids if errors[id] is not None and self._clear(id)}
 
@@ -209,14 +209,14 @@ class Dynamixel(RegisterMotorBus):
 
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:
-            any(self._line.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
+            any(self._transport.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
         until, waiting = self.now() + REBOOT_TIMEOUT, list(ids)
         while waiting and self.now() < until:
-            self._line.wait(self.now() + _REBOOT_POLL_PERIOD)
-            waiting = [id for id in waiting if self._line.ping(id) is None]
+            self._transport.wait(self.now() + _REBOOT_POLL_PERIOD)
+            waiting = [id for id in waiting if self._transport.ping(id) is None]
 
     def _clear(self, id: int) -> bool:
-        if self._line.read_register(id, table.HARDWARE_ERROR) != 0:
+        if self._transport.read_register(id, table.HARDWARE_ERROR) != 0:
             return False
         try:
             if self._interface:
@@ -230,10 +230,10 @@ class Dynamixel(RegisterMotorBus):
 
 
 class TorqueSwitch:
-    """Goals and torque of the motors on ``line``: no torque at a goal that was not read back."""
+    """Goals and torque of the motors; no torque at a goal that was not read back."""
 
-    def __init__(self, line: DynamixelTransport) -> None:
-        self._line = line
+    def __init__(self, transport: DynamixelTransport) -> None:
+        self._transport = transport
         self._sent: dict[int, int] = {}  # raw goals since torque was disabled; some may be lost
 
     def reset(self) -> None:
@@ -242,7 +242,7 @@ class TorqueSwitch:
 
     def send_goals(self, interface: str, goals: Mapping[int, int]) -> None:
         """Send raw goals; no motor replies."""
-        self._line.sync_write(table.GOALS[interface], goals)
+        self._transport.sync_write(table.GOALS[interface], goals)
         self._sent.update(goals)
 
     def on(self, ids: Collection[int], interface: str) -> set[int]:
@@ -254,15 +254,15 @@ class TorqueSwitch:
         unset = [id for id in ids if id not in self._sent]
         goals = dict.fromkeys(unset, 0)
         if interface == "position":
-            goals = self._line.read(unset, table.PRESENT_POSITION)
+            goals = self._transport.read(unset, table.PRESENT_POSITION)
         goals |= {id: self._sent[id] for id in ids if id in self._sent}
-        ready = self._line.write_registers(table.GOALS[interface], goals)
-        confirmed = self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ready, 1))
-        self._line.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - confirmed, 0))
+        ready = self._transport.write_registers(table.GOALS[interface], goals)
+        confirmed = self._transport.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ready, 1))
+        self._transport.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - confirmed, 0))
         return confirmed
 
     def off(self, ids: Collection[int], attempts: int = 1) -> set[int]:
         """Disable torque; return the ids that confirmed it when read back."""
         for id in ids:
             self._sent.pop(id, None)
-        return self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), attempts)
+        return self._transport.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), attempts)

@@ -57,7 +57,7 @@ STATUS_DATA_SIZE = 4
 
 
 class Packet(NamedTuple):
-    """One packet: ``error`` is 0 except in a status packet; ``raw`` are its bytes on the line."""
+    """One packet: ``error`` is 0 except in a status packet; ``raw`` are its bytes on the wire."""
 
     id: int
     instruction: int
@@ -163,7 +163,7 @@ def model_and_firmware(data: bytes) -> tuple[int, int]:
 
 
 MAX_LENGTH = 6144
-"""Largest valid length [bytes]: a fast read of all motors that fit on a line."""
+"""Largest valid length [bytes]: a fast read of all motors that fit on a bus."""
 _PREFIX = 7  # header, id and length
 _IDS = frozenset((*range(0xFD), BROADCAST))
 

@@ -1,4 +1,4 @@
-"""Feetech STS servos on a serial line, as a motor bus: position, or voltage by PWM.
+"""Feetech STS servos on a serial port, as a motor bus: position, or voltage by PWM.
 
 The EEPROM of a servo is never changed, with one exception that a loss of power undoes: if the
 operating mode differs from the required one, LOCK is set, so that nothing more is saved, and the
@@ -23,14 +23,14 @@ from arm_dynamics.model.hardware_info import JointMotor
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
 
 SETTINGS = (
-    Parameter("baud", 1e6, "bit/s", "rate of the serial line", above=0),
+    Parameter("baud", 1e6, "bit/s", "rate of the serial port", above=0),
     Parameter("latency", 8e-3, "s", "of adapter and system, before a reply counts as lost", 0.0),
     Parameter("kt", 1.08, "N·m/A", "torque constant at the shaft; default: 12 V servo", above=0),
 )
 
 
 class Feetech(RegisterMotorBus):
-    """Servos of Feetech's STS series on one serial line.
+    """Servos of Feetech's STS series on one serial port.
 
     The servos have no command watchdog: in position mode a servo holds its last goal indefinitely,
     with a PWM it continues to turn. The effort is computed from the measured current; LOAD gives
@@ -67,7 +67,7 @@ class Feetech(RegisterMotorBus):
         super().__init__(motors, settings, port)
         self._interface = "position"
         baud, latency = self._values["baud"], self._values["latency"]
-        self._line = FeetechTransport(self._port, baud, latency)
+        self._transport = FeetechTransport(self._port, baud, latency)
         self._reset()
 
     def _reset(self) -> None:
@@ -75,7 +75,7 @@ class Feetech(RegisterMotorBus):
         self._phases: dict[int, int] = {}
         self._blocks: dict[int, bytes] = {}
         self._enabled: set[int] = set()
-        self._line.missing.clear()
+        self._transport.missing.clear()
 
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
@@ -97,7 +97,7 @@ class Feetech(RegisterMotorBus):
 
         Raises DriverFault naming all that are missing, duplicated or of another model.
         """
-        faults = identification.identity_faults(self._line, self.motors.values())
+        faults = identification.identity_faults(self._transport, self.motors.values())
         if faults:
             no_reply = (
                 identification.NO_REPLY, identification.NO_SERVO, identification.CORRUPT_REPLY
@@ -114,12 +114,12 @@ class Feetech(RegisterMotorBus):
         if interface not in MODES:
             raise UnknownName("interface of Feetech servos", interface, tuple(MODES))
         self._require("torque off", self.disable(self.motors))
-        phases = self._line.read_registers(table.PHASE, self.motors)
+        phases = self._transport.read_registers(table.PHASE, self.motors)
         self._require("their phase", phases)
         self._interface = interface
         self._require(f"{interface} mode", self._set_mode(self.motors))
         zero = dict.fromkeys(self.motors, 0)
-        self._require("a PWM of 0", self._line.write_registers(table.GOAL_PWM, zero))
+        self._require("a PWM of 0", self._transport.write_registers(table.GOAL_PWM, zero))
         self._phases = phases
 
     def interfaces(self, id: int) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class Feetech(RegisterMotorBus):
 
     def read(self) -> Mapping[int, Reading]:
         """Return the readings of the servos that replied now, by id."""
-        replies = self._line.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
+        replies = self._transport.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
         readings, kt = {}, self._values["kt"]
         for id, (time, packet) in replies.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
@@ -151,7 +151,7 @@ class Feetech(RegisterMotorBus):
             raise InvalidValue(f"command: interface = '{min(other)}'; expected '{self._interface}'")
         register = table.GOAL_POSITION if self._interface == "position" else table.GOAL_PWM
         data = {id: self._goal_data(id, g) for id, g in goals.items() if id in self._enabled}
-        self._line.write(register.address, data)
+        self._transport.write(register.address, data)
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
         """Return no id: the servos have no command watchdog."""
@@ -173,8 +173,8 @@ class Feetech(RegisterMotorBus):
                 acceleration = table.ACCELERATION.unpack(block, BLOCK_START)
                 goal = table.GOAL_POSITION.pack(table.POSITION.unpack(block, BLOCK_START))
                 data[id] = bytes((1, acceleration)) + goal + table.GOAL_PWM.pack(0)
-            self._line.write(table.TORQUE.address, data)
-            confirmed |= self._line.holding_ids(table.TORQUE.address, data)
+            self._transport.write(table.TORQUE.address, data)
+            confirmed |= self._transport.holding_ids(table.TORQUE.address, data)
         self._enabled |= confirmed
         self.disable(set(ids) - confirmed)
         return confirmed
@@ -182,12 +182,12 @@ class Feetech(RegisterMotorBus):
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Disable torque; return the ids that confirmed it when read back."""
         self._enabled -= set(ids)
-        return self._line.write_registers(table.TORQUE, dict.fromkeys(ids, 0))
+        return self._transport.write_registers(table.TORQUE, dict.fromkeys(ids, 0))
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
         """Disable torque, which ends an overload; temperature and voltage faults clear alone."""
         off = self.disable(ids)
-        return {id for id, status in self._line.read(off, table.STATUS).items() if not status}
+        return {id for id, status in self._transport.read(off, table.STATUS).items() if not status}
 
     def _goal_data(self, id: int, goal: MotorCommand) -> bytes:
         """Bytes of a goal; a position has a PWM of 0, in case a loss of power reset the mode."""
@@ -201,12 +201,12 @@ class Feetech(RegisterMotorBus):
     def _set_mode(self, ids: Collection[int]) -> set[int]:
         """Set the prepared mode of servos without torque, unsaved; return those that have it."""
         mode = MODES[self._interface]
-        modes = self._line.read_registers(table.MODE, ids)
+        modes = self._transport.read_registers(table.MODE, ids)
         other = [id for id, value in modes.items() if value != mode]
-        locked = self._line.write_registers(table.LOCK, dict.fromkeys(other, 1))
+        locked = self._transport.write_registers(table.LOCK, dict.fromkeys(other, 1))
         return {
             *(modes.keys() - set(other)),
-            *self._line.write_registers(table.MODE, dict.fromkeys(locked, mode)),
+            *self._transport.write_registers(table.MODE, dict.fromkeys(locked, mode)),
         }
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:

@@ -24,18 +24,18 @@ CORRUPT_REPLY = "replies are corrupt: two servos with its id, another baud, or n
 _SIZE = table.MODEL.address + table.MODEL.size
 
 
-def identity_faults(line: FeetechTransport, motors: Collection[JointMotor]) -> list[str]:
+def identity_faults(transport: FeetechTransport, motors: Collection[JointMotor]) -> list[str]:
     """Return the problems of the configured servos; empty for none."""
-    faults = {motor: _identity_fault(line, motor) for motor in motors}
+    faults = {motor: _identity_fault(transport, motor) for motor in motors}
     if motors and all(fault == NO_REPLY for fault in faults.values()):
         return [NO_SERVO]
     return [f"motor {m.id} ({m.joint}) {fault}" for m, fault in faults.items() if fault]
 
 
-def _identity_fault(line: FeetechTransport, motor: JointMotor) -> str:
+def _identity_fault(transport: FeetechTransport, motor: JointMotor) -> str:
     corrupt, number = False, table.model_number(motor.motor)
     for extra in range(MAX_ATTEMPTS):  # another size each time: no late reply counts twice
-        packets, noise = line.request_all(motor.id, 0, _SIZE + extra, line.latency)
+        packets, noise = transport.request_all(motor.id, 0, _SIZE + extra, transport.latency)
         replies = [packet for packet in packets if packet.id == motor.id]
         if len(replies) > 1:
             return f"replies {len(replies)} times: its id is not unique"
@@ -77,18 +77,18 @@ def scan_port(
 
 def _scan_at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMotor]:
     """Scan at one rate; ids whose reply may have been late are requested again."""
-    line = FeetechTransport(port, baud, SCAN_LATENCY)
+    transport = FeetechTransport(port, baud, SCAN_LATENCY)
     motors: dict[int, list[DiscoveredMotor]] = {}
     late: set[int] = set()
     for index, id in enumerate(ids):
-        packets, noise = line.request_all(id, 0, _SIZE, SCAN_LATENCY)
+        packets, noise = transport.request_all(id, 0, _SIZE, SCAN_LATENCY)
         motors[id] = _discovered(packets, id, baud)
         late |= {packet.id for packet in packets} - {id}
         if noise and not motors[id]:
             late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
     for id in sorted(late & {id for id in ids if not motors[id]}):
         # one byte more: a late reply to the first request has another length
-        packets, noise = line.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
+        packets, noise = transport.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
         corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
         motors[id] = _discovered(packets, id, baud) or corrupt
     return [motor for id in ids for motor in motors[id]]

@@ -1,4 +1,4 @@
-"""Requests to several Feetech servos on one serial line.
+"""Requests to several Feetech servos on one serial port.
 
 All writes are sync writes without replies: nothing collides on the one wire, and every write is
 confirmed by reading it back. Servos that did not reply last time are read last and waited for
@@ -81,7 +81,7 @@ class FeetechTransport(RegisterTransport):
     def request_all(
         self, id: int, address: int, size: int, latency: float
     ) -> tuple[list[Packet], bool]:
-        """Request bytes of one servo; receive until the line is quiet.
+        """Request bytes of one servo; receive until the bus is quiet.
 
         Returns
         -------

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -147,7 +146,12 @@ def _path(arm: ArmModel, points: Sequence[ArrayLike]) -> CubicSpline:
 
 def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) -> Vector:
     """Return the maximum ṡ (grid + 1,) from rest to rest."""
-    toppra, constraint = _toppra()
+    try:  # takes two seconds
+        import toppra  # noqa: PLC0415
+        import toppra.algorithm  # noqa: PLC0415
+        from toppra import constraint  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(MISSING) from error
     fine = {"discretization_scheme": constraint.DiscretizationType.Interpolation}
     inverse, zero = partial(rnea, arm), np.zeros(arm.nv)
     constraints = [
@@ -208,14 +212,3 @@ def _limit(name: str, value: ArrayLike, size: int) -> Vector:
 def _both(limit: Vector) -> Matrix:
     """Return rows (-limit, limit)."""
     return np.stack([-limit, limit], axis=1)
-
-
-def _toppra() -> tuple[Any, Any]:
-    """Return the package and its constraints; the import takes two seconds."""
-    try:
-        import toppra  # noqa: PLC0415
-        import toppra.algorithm  # noqa: PLC0415
-        from toppra import constraint  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(MISSING) from error
-    return toppra, constraint

@@ -9,11 +9,10 @@ from math import nan
 from arm_dynamics.hardware.mit_can import can_frames
 from arm_dynamics.hardware.mit_can.can_frames import CanFrame, MitFeedback, Ranges
 from arm_dynamics.hardware.mit_can.motors import REPLY_ID_OFFSET, REPLY_TIMEOUT, MitMotor, number
-from arm_dynamics.hardware.mit_can.transport import CanTransport
+from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS, CanTransport
 
 REPLY_TIME = 1e-3
 """Time [s] for each reply in addition to the reply time-out."""
-MAX_ATTEMPTS = 3
 ZERO_TOLERANCE = 0.01
 """Largest position [rad] that counts as 0 after it has been set."""
 

@@ -17,7 +17,7 @@ from math import isclose
 from arm_dynamics.hardware.mit_can import can_frames
 from arm_dynamics.hardware.mit_can.can_frames import Ranges
 from arm_dynamics.hardware.mit_can.motors import MitMotor, model_with_torque_range
-from arm_dynamics.hardware.mit_can.transport import CanTransport
+from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS, CanTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor
 
 MASTER_ID, TIMEOUT, CONTROL_MODE, VERSION = 7, 9, 10, 14
@@ -27,7 +27,6 @@ TIMEOUT_UNIT = 50e-6
 """Unit of TIMEOUT [s]."""
 SECOND_REPLY_TIME = 3e-3
 """Time [s] for a second motor of the same id to reply too."""
-MAX_ATTEMPTS = 3
 NO_REPLY, NO_RANGES = "does not reply", "does not report its ranges"
 
 

@@ -16,6 +16,9 @@ from arm_dynamics.core.requirements import to_install
 from arm_dynamics.hardware.mit_can.can_frames import CanFrame
 from arm_dynamics.hardware.serial_port import Port
 
+MAX_ATTEMPTS = 3
+"""Attempts of a request outside of the control cycle."""
+
 
 class CanTransport(ABC):
     """Frames of eight bytes with 11-bit identifiers out and in, and the clock of both.

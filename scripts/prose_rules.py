@@ -343,6 +343,8 @@ CLEAN = (
     "arm_dynamics/viewer",
     "CONTRIBUTING.md",
     "CITATION.cff",
+    "arm_dynamics/control",
+    "arm_dynamics/hardware",
     ".github",
     "docs/api",
     "docs/api.md",

@@ -773,7 +773,7 @@ def test_a_port_must_be_named_and_ids_must_be_possible():
 
 
 def test_errors_in_answers_are_no_values():
-    line = ready(firmware=37)[0]._line
+    line = ready(firmware=37)[0]._transport
     assert line.read_register(2, BUS_WATCHDOG) is None
     assert line.read_register(2, TORQUE_ENABLE) == 0
     assert not line.write_register(2, BUS_WATCHDOG, 0)

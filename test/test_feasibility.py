@@ -42,7 +42,7 @@ def reaching(far, speed=0.5):
 def test_the_joints_follow_a_way_within_reach():
     way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
     found = feasibility.solve_along(ARM, way)
-    assert found.parts == ()
+    assert found.spans == ()
     way.check(ARM)
     joints = found.joints()
     assert (joints.start, joints.end) == (2.0, 4.0)
@@ -86,7 +86,7 @@ def test_what_may_go_beyond_passes_the_check():
 
 def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
     q = np.array([0.6, 1e-3])
-    parts = feasibility.solve_along(ARM, rest(q=q).hold(1.0)).parts
+    parts = feasibility.solve_along(ARM, rest(q=q).hold(1.0)).spans
     assert [part.kind for part in parts] == ["singular"]
     assert parts[0].amount < feasibility.MIN_SINGULAR_RATIO
 

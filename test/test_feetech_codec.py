@@ -10,6 +10,7 @@ from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.hardware.feetech import packets as codec
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.packets import Packet, Parser, decode
+from arm_dynamics.hardware.register_protocol import BROADCAST
 
 pytestmark = pytest.mark.hardware
 
@@ -26,7 +27,7 @@ EXAMPLES = {
         "FF FF FE 20 83 2A 06 01 00 08 00 00 E8 03 02 00 08 00 00 E8 03"
         " 03 00 08 00 00 E8 03 04 00 08 00 00 E8 03 58",
     ),
-    "action": (codec.packet(codec.BROADCAST, 5), "FF FF FE 02 05 FA"),
+    "action": (codec.packet(BROADCAST, 5), "FF FF FE 02 05 FA"),
     "reset of 1": (codec.packet(1, 0x0A), "FF FF 01 02 0A F2"),
 }
 ANSWERS = {

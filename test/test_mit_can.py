@@ -618,7 +618,7 @@ def slcan_bus(**options):
 
 def test_the_same_over_slcan_on_a_port():
     bus, _, shafts = slcan_bus()
-    assert isinstance(bus._line, SlcanTransport)
+    assert isinstance(bus._transport, SlcanTransport)
     enabled(bus)
     bus.write(effort({1: 2.0, 2: 2.0, 3: 2.0}))
     assert [r.q for r in bus.read().values()] == pytest.approx([0.4] * 3, abs=1e-3)

@@ -123,7 +123,11 @@ class _ContinuousLoop:
     def run(self, times: Vector, tolerance: float) -> MotionRecord:
         """Return samples at increasing ``times`` (n,) [s]; at a knot those after it."""
         y, rows, method = self.y, [], "LSODA" if self.arm.na else "DOP853"
-        for begin, end in pairwise(self._knots(times[0], times[-1])):
+        first, final, path = times[0], times[-1], self.trajectory
+        near = 1e-12 * (final - first)
+        knots = (path.start, path.end, *getattr(path, "knots", ()))
+        between = {float(knot) for knot in knots if first + near < knot < final - near}
+        for begin, end in pairwise([first, *sorted(between), final]):
             last = nextafter(end, begin)  # at a knot the reference may jump
             inside = times[(times >= begin) & (times < end)]
             solved = solve_ivp(
@@ -143,13 +147,6 @@ class _ContinuousLoop:
         return MotionRecord(
             self.arm, as_readonly(times), as_readonly(q), as_readonly(v), as_readonly(tau)
         )
-
-    def _knots(self, begin: float, end: float) -> list[float]:
-        """Return ``begin``, ``end`` and the trajectory's knots between them [s]."""
-        path, near = self.trajectory, 1e-12 * (end - begin)
-        knots = (path.start, path.end, *getattr(path, "knots", ()))
-        between = {float(knot) for knot in knots if begin + near < knot < end - near}
-        return [begin, *sorted(between), end]
 
     def _rate(self, t: float, y: Vector) -> tuple[Vector, Vector]:
         """Return ẏ at ``t`` [s], and the command (nv,)."""

@@ -183,7 +183,20 @@ def warn_of_thin_margin(controller: Controller, arm: ArmModel, period: float) ->
 def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | None = None) -> str:
     """Return the registered name of the controller that ``build_controller`` builds.
 
-    Parameters and errors as there.
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm.
+    name : str, optional
+        Registered name; default: that of the parameter file.
+    file : str or Path, optional
+        Parameter file; default: that of the arm.
+
+    Raises
+    ------
+    ConfigError
+        For a file that cannot be read or has misspelled parameters.
+
     """
     file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}

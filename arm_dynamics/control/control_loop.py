@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -134,7 +135,7 @@ class ControlLoop:
                 state.time, self.reference, _measured(state)
             )
             computed = self._update(state, self.reference, dt)
-            self.command = self.guard.check_command(computed, self._source)
+            self.command = self.guard.check_command(computed, partial(returned_by, self.controller))
         except DriverFault as error:
             self.events.report("driver_fault", str(error))
             return self._idle()
@@ -157,10 +158,6 @@ class ControlLoop:
         if reference.effort is None or command.interface != "effort":
             return command
         return replace(command, value=as_readonly(command.value + reference.effort))
-
-    def _source(self) -> str:
-        """Return the controller's class and the line that returns its command."""
-        return returned_by(self.controller)
 
     def _idle(self) -> Command | None:
         """Write no command in this cycle."""

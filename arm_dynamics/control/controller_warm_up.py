@@ -38,6 +38,12 @@ def warm_up_controller(controller: Controller) -> None:
 
     A task-space controller is updated along a trajectory of every kind. Errors that a controller
     may raise in ``update`` are left to the loop.
+
+    Parameters
+    ----------
+    controller : Controller
+        Controller before its first use.
+
     """
     warm_up()
     state = State.of(controller.arm.configuration("initial"))
@@ -48,24 +54,18 @@ def warm_up_controller(controller: Controller) -> None:
         generator = partial(CartesianReferenceGenerator, controller)
     for trajectory in trajectories:
         with suppress(ArmDynamicsError, np.linalg.LinAlgError):
-            _follow(controller, generator(), trajectory, state)
+            references = generator()
+            if isinstance(references, CartesianReferenceGenerator):
+                references.set_wrench(np.ones(6), 1.0)
+            controller.reset(state)
+            references.start(JointTrajectory.hold(state.q))
+            reference = references.reference(0.0, None)
+            controller.update(state, reference, 0.0)
+            references.queue(trajectory)
+            for k in range(1, 4):
+                reference = references.reference(k * STEP, reference)
+                controller.update(state, reference, STEP)
     controller.reset(state)
-
-
-def _follow(
-    controller: Controller, generator: ReferenceGenerator, trajectory: Trajectory, state: State
-) -> None:
-    """Update a controller at rest, then along a trajectory."""
-    if isinstance(generator, CartesianReferenceGenerator):
-        generator.set_wrench(np.ones(6), 1.0)
-    controller.reset(state)
-    generator.start(JointTrajectory.hold(state.q))
-    reference = generator.reference(0.0, None)
-    controller.update(state, reference, 0.0)
-    generator.queue(trajectory)
-    for k in range(1, 4):
-        reference = generator.reference(k * STEP, reference)
-        controller.update(state, reference, STEP)
 
 
 def _cartesian_trajectories(controller: TaskSpaceController) -> Iterable[Trajectory]:

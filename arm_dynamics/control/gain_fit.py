@@ -203,15 +203,12 @@ class GainFit:
         timing = self._driver.timing if self._is_assumed else None
         if timing is not None:
             self._is_assumed = False
-            self._check_again(timing, q)
+            controller = self._active.controller
+            if not any(controller.given.values()):
+                controller.slow_down(controller.scale * min(1.0, ASSUMED.period / timing.period))
+            elif controller.interface == "effort":
+                self.fault = TimedArm(self._driver.arm, timing, [q]).oscillation(controller, MARGIN)
+                if self.fault:
+                    self._events.report("gains_rejected", self.fault)
         if self.fault or self._pending:
             raise CommandRejected(self.fault or "gains: being fitted to the loop's timing")
-
-    def _check_again(self, timing: LoopTiming, q: Vector) -> None:
-        controller = self._active.controller
-        if not any(controller.given.values()):
-            controller.slow_down(controller.scale * min(1.0, ASSUMED.period / timing.period))
-        elif controller.interface == "effort":
-            self.fault = TimedArm(self._driver.arm, timing, [q]).oscillation(controller, MARGIN)
-            if self.fault:
-                self._events.report("gains_rejected", self.fault)

@@ -32,8 +32,15 @@ ROUND_OFF = 1e-11
 class LinearController:
     """c⁺ = F c + G x,  u = H c + J x + K x at every update, x = (q, v).
 
-    c (nc,) is the controller's memory, u (nv,) the change of the command on ``interface``. K is the
-    slope of the feedforward, which no gain scales.
+    Parameters
+    ----------
+    interface : str
+        Command interface.
+    F, G, H, J : (nc, nc), (nc, 2 nv), (nv, nc), (nv, 2 nv) arrays
+        Coefficients of the controller's memory c (nc,) and of the change u (nv,) of its command.
+    K : (nv, 2 nv) array
+        Slope of the feedforward, which no gain scales.
+
     """
 
     interface: str

@@ -28,9 +28,17 @@ WRENCH_TOLERANCE = 1e-9
 
 
 class ReferenceGenerator:
-    """Samples the active trajectory on a scaled clock and starts the queued one.
+    """Sample the active trajectory on a scaled clock and start the queued one.
 
     ``queue`` and ``at`` may be called from another thread than the loop's.
+
+    Attributes
+    ----------
+    clock : ScaledClock
+        Clock of the trajectory time.
+    trajectory : Trajectory or None
+        The active trajectory.
+
     """
 
     def __init__(self) -> None:
@@ -100,9 +108,12 @@ class ReferenceGenerator:
             if queued is not None:  # a trajectory that is queued from now on stays pending
                 self._activate(self.spliced_at(now, queued, continued, measured), number)
         assert self.trajectory is not None
-        self.time = self.clock.advance(now)
-        self.elapsed = _elapsed(self.trajectory, self.time, now)
-        return self.clock.scaled(self.trajectory.at(self.time))
+        self.time, trajectory = self.clock.advance(now), self.trajectory
+        given = trajectory.origin if isinstance(trajectory, JointTrajectory) else None
+        origin = trajectory.start if given is None else given
+        holds = trajectory.start == trajectory.end
+        self.elapsed = (0.0, 0.0) if holds else (self.time - origin, now - origin)
+        return self.clock.scaled(trajectory.at(self.time))
 
     def _continued(self, now: float, current_reference: Reference) -> Reference:
         """Return the active trajectory's reference at ``now``.
@@ -121,7 +132,11 @@ class ReferenceGenerator:
         measured: Reference | None,
     ) -> Trajectory:
         """Return ``trajectory`` as it starts at ``now``; parameters as in ``reference``."""
-        if measured is not None and _leaves_task_space(trajectory, current_reference):
+        if (
+            measured is not None
+            and isinstance(current_reference, TaskReference)
+            and not isinstance(trajectory.at(trajectory.end), TaskReference)
+        ):  # from task space to joint space
             return trajectory.starting_from(now, measured)
         if measured is not None and not self.from_desired:
             current_reference = replace(measured, effort=current_reference.effort)
@@ -147,28 +162,18 @@ class ReferenceGenerator:
         return self.clock.scaled(trajectory.at(s))
 
 
-def _elapsed(trajectory: Trajectory, time: float, now: float) -> tuple[float, float]:
-    """Return the trajectory time and the time [s] since the trajectory's origin; 0 for a hold."""
-    if trajectory.start == trajectory.end:
-        return 0.0, 0.0
-    given = trajectory.origin if isinstance(trajectory, JointTrajectory) else None
-    origin = trajectory.start if given is None else given
-    return time - origin, now - origin
-
-
-def _leaves_task_space(trajectory: Trajectory, current_reference: Reference) -> bool:
-    """Return whether a joint trajectory replaces a Cartesian one."""
-    if not isinstance(current_reference, TaskReference):
-        return False
-    return not isinstance(trajectory.at(trajectory.end), TaskReference)
-
-
 class CartesianReferenceGenerator(ReferenceGenerator):
-    """Starts trajectories within the workspace and adds a wrench.
+    """Sample trajectories within the workspace and add a wrench.
 
     If the reachability error of the controller's CLIK solution exceeds RESTART_THRESHOLD, a new
     trajectory starts at that solution, so that unreachable motion does not accumulate. The wrench
     w follows the commanded one by ẇ = (w_command - w) / RISE.
+
+    Parameters
+    ----------
+    controller : TaskSpaceController
+        Controller with the CLIK solution.
+
     """
 
     def __init__(self, controller: TaskSpaceController) -> None:
@@ -187,7 +192,14 @@ class CartesianReferenceGenerator(ReferenceGenerator):
         """Return the reference at ``now`` [s] with the wrench."""
         if current_reference is not None and self.pending:
             measured = self._clik_reference()
-        return self._with_wrench(super().reference(now, current_reference, measured), now)
+        reference = super().reference(now, current_reference, measured)
+        command = self._command if now <= self._until else np.zeros(6)
+        elapsed, self._now = max(now - self._now, 0.0), now
+        self._wrench = self._wrench + (command - self._wrench) * -np.expm1(-elapsed / RISE)
+        if np.abs(self._wrench).max() < WRENCH_TOLERANCE:
+            return reference
+        task = to_task_reference(self._controller.arm, reference)
+        return replace(task, wrench=as_readonly(task.wrench + self._wrench))
 
     def _continued(self, now: float, current_reference: Reference) -> Reference:
         """Return the active trajectory's reference at ``now``, or the CLIK solution."""
@@ -200,15 +212,6 @@ class CartesianReferenceGenerator(ReferenceGenerator):
     def _clik_reference(self) -> Reference:
         clik = self._controller.clik
         return Reference(*(as_readonly(x) for x in (clik.q, clik.v, clik.a)))
-
-    def _with_wrench(self, reference: Reference, now: float) -> Reference:
-        command = self._command if now <= self._until else np.zeros(6)
-        elapsed, self._now = max(now - self._now, 0.0), now
-        self._wrench = self._wrench + (command - self._wrench) * -np.expm1(-elapsed / RISE)
-        if np.abs(self._wrench).max() < WRENCH_TOLERANCE:
-            return reference
-        task = to_task_reference(self._controller.arm, reference)
-        return replace(task, wrench=as_readonly(task.wrench + self._wrench))
 
 
 class PositionHold:

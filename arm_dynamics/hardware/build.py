@@ -79,9 +79,28 @@ def build_driver(
 
 
 def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTINGS) -> MotorBus:
-    """Create the bus of the arm's motors, without safety functions; errors as ``build_driver``.
+    """Create the bus of the arm's motors, without safety functions.
 
-    Raises ConfigError for a driver without motors.
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm whose URDF has a <ros2_control> block.
+    name : str
+        Registered name of the driver.
+    settings : Mapping[str, str]
+        Settings that override those of the <ros2_control> block.
+
+    Returns
+    -------
+    MotorBus
+
+    Raises
+    ------
+    UnknownName, PluginError
+        As ``build_driver``.
+    ConfigError
+        The driver or the URDF has no motors.
+
     """
     kind, info = bus_class(name, settings), read_hardware_info(arm)
     with plugins.guarded("drivers", name):
@@ -89,9 +108,28 @@ def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTING
 
 
 def bus_class(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:
-    """Return the bus class of the driver ``name``; errors as ``build_bus``.
+    """Return the bus class of a driver.
 
-    Raises UnknownName for a setting that the class does not have.
+    Parameters
+    ----------
+    name : str
+        Registered name of the driver.
+    settings : Mapping[str, str]
+        Settings, whose names are checked.
+
+    Returns
+    -------
+    type of MotorBus
+
+    Raises
+    ------
+    UnknownName
+        No driver has this name, or the class does not have a setting.
+    PluginError
+        The plugin cannot be imported.
+    ConfigError
+        The driver has no motors.
+
     """
     kind = None if name in WITHOUT_MOTORS else plugins.load_class("drivers", name)
     if not (isinstance(kind, type) and issubclass(kind, MotorBus)):

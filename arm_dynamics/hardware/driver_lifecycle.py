@@ -182,22 +182,19 @@ class DriverLifecycle:
         self.closing = True
         with self.connection.final_lock():
             try:
-                self._disable_before_close()
+                lost = self.state is DriverState.ERROR
+                if lost:
+                    self.bus.open()  # the port may be back
+                if lost or self.connection.opened:
+                    self.request_torque_off()
+                    self.torque_off.until_confirmed(self.bus.disable, MAX_TORQUE_OFF_ATTEMPTS)
+                    if self.torque_off.pending:
+                        raise DriverFault(self._unconfirmed)
             except Exception as error:
                 self._events.report("close_failed", f"torque may be enabled: {error}")
             self.connection.close()
             self._discard_measurements()
             self.state = DriverState.UNCONFIGURED
-
-    def _disable_before_close(self) -> None:
-        if self.state is DriverState.ERROR:
-            self.bus.open()  # the port may be back
-        elif not self.connection.opened:
-            return
-        self.request_torque_off()
-        self.torque_off.until_confirmed(self.bus.disable, MAX_TORQUE_OFF_ATTEMPTS)
-        if self.torque_off.pending:
-            raise DriverFault(self._unconfirmed)
 
     def _start_reading(self) -> None:
         if self.closing:  # closed by another thread while the port was being opened

@@ -94,7 +94,12 @@ class FeedbackBuffer:
 
         """
         by_joint = [readings.get(id) for id in self._transmission.ids]
-        rows = np.array([NO_READING if r is None else _row(r) for r in by_joint])
+        rows = np.array(
+            [
+                NO_READING if r is None else (r.time, r.q, r.v, r.tau, r.temperature, r.supply)
+                for r in by_joint
+            ]
+        )
         self._transmission.to_joints(rows)
         times, *values = columns = rows.T.copy()
         times = np.where(np.isfinite(values[Q] + values[V]), times, nan)
@@ -106,8 +111,9 @@ class FeedbackBuffer:
         for i, r in enumerate(by_joint):
             if r is not None and not self.plausibility.implausible[i]:
                 self.fault[i], self.enabled[i] = r.fault, r.enabled
-        if self._transmission.uses_voltage:
-            self._estimate_efforts()
+        if self._transmission.uses_voltage and (unknown := np.isnan(self.table[TAU])).any():
+            estimate = self._transmission.estimated(self.table[V], self.table[TEMPERATURE])
+            self.table[TAU, unknown] = estimate[unknown]
         return new
 
     def publish(self, now: float) -> ArmFeedback:
@@ -138,17 +144,6 @@ class FeedbackBuffer:
             table[:, self.freshness.missing] = nan
         table.setflags(write=False)
         return tuple(table)
-
-    def _estimate_efforts(self) -> None:
-        """Estimate the efforts that motors do not report from the voltages sent last."""
-        unknown = np.isnan(self.table[TAU])
-        if unknown.any():
-            estimate = self._transmission.estimated(self.table[V], self.table[TEMPERATURE])
-            self.table[TAU, unknown] = estimate[unknown]
-
-
-def _row(r: Reading) -> tuple[float, ...]:
-    return r.time, r.q, r.v, r.tau, r.temperature, r.supply
 
 
 class Freshness:

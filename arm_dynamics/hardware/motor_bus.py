@@ -67,10 +67,19 @@ class MotorCommand:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredMotor:
-    """Motor found by a scan.
+    """Motor that replied to a scan.
 
-    Two motors with one id are two of these, or one whose ``model`` is CORRUPT. An ``id`` of -1
-    could not be decoded. ``baud`` [bit/s] is the rate of the reply.
+    Two motors with one id are two of these, or one whose model is CORRUPT.
+
+    Attributes
+    ----------
+    id : int
+        Id; -1 if it could not be decoded.
+    model, firmware : str
+        Name of the model, or CORRUPT; firmware version, "" if not reported.
+    baud : int
+        Rate of the reply [bit/s].
+
     """
 
     id: int

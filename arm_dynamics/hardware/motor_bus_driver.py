@@ -222,6 +222,7 @@ class MotorBusDriver(Driver):
                 self._reset()
 
     def _reset(self) -> None:
+        """Disable torque, then clear motor faults until no trip persists."""
         lifecycle = self._lifecycle
         lifecycle.require_not_closed()
         press = lifecycle.emergency_stop.press

@@ -115,8 +115,12 @@ class SerialPort(Port):
         while len(received) < size:
             left = until - self.now()
             try:
-                ready = select.select([serial.fileno()], [], [], max(0.0, left))[0]
-                chunk = self._take(serial, size - len(received)) if ready else b""
+                chunk = b""
+                if select.select([serial.fileno()], [], [], max(0.0, left))[0]:
+                    with self._lock:
+                        chunk = os.read(serial.fileno(), size - len(received))
+                    if not chunk:
+                        raise OSError("hung up")
             except (OSError, ValueError, TypeError, termios.error) as error:
                 raise self._lost(error) from error
             received += chunk
@@ -148,13 +152,6 @@ class SerialPort(Port):
         if serial is None:
             raise DriverFault(f"port '{self.name}' is not open")
         return serial
-
-    def _take(self, serial: Any, size: int) -> bytes:
-        with self._lock:
-            chunk = os.read(serial.fileno(), size)
-        if not chunk:
-            raise OSError("hung up")
-        return chunk
 
     def _lost(self, error: Exception) -> DriverFault:
         self.close()

@@ -87,9 +87,12 @@ class Transmission:
         self.accepts_feedforward = bus.accepts_feedforward_effort and interface in (
             "position", "velocity",
         )  # fmt: skip
+        sources = [MEASURED if "effort" in bus.interfaces(id) else NONE for id in self.ids]
+        if bus.estimates_effort or self.uses_voltage:
+            sources = [ESTIMATED for _ in self.ids]
         self.capabilities = tuple(
-            Capability(motor.joint, interfaces, self._effort_source(bus, motor.id))
-            for motor, interfaces in zip(self.motors, accepted, strict=True)
+            Capability(motor.joint, interfaces, source)
+            for motor, interfaces, source in zip(self.motors, accepted, sources, strict=True)
         )
 
     @property
@@ -158,11 +161,6 @@ class Transmission:
         known = np.where(np.isfinite(temperature), temperature, AMBIENT)
         columns = value.tolist(), v.tolist(), known.tolist(), self._motor_constants
         return list(zip(*columns, strict=True))
-
-    def _effort_source(self, bus: MotorBus, id: int) -> str:
-        if bus.estimates_effort or self.uses_voltage:
-            return ESTIMATED
-        return MEASURED if "effort" in bus.interfaces(id) else NONE
 
 
 @compiled_for(MATRIX_OUT, VECTOR, VECTOR)

@@ -95,8 +95,14 @@ class Controller(ABC):
             For a value out of its range. The previous gains stay active.
 
         """
-        groups, usual = self.parameter_groups, self._usual_gains()
-        model = {name: self._scaled(name, row) for name, row in usual.items()}
+        groups, computed = self.parameter_groups, self.default_gains()
+        usual: dict[str, dict[str, float]] = {}  # defaults at full bandwidth
+        model: dict[str, dict[str, float]] = {}  # defaults at ``scale`` times the full bandwidth
+        for group, parameters in groups.items():
+            fixed = {p.name: p.default for p in parameters if p.default is not None}
+            usual[group] = row = {**fixed, **computed.get(group, {})}
+            order = {p.name: p.order for p in parameters}
+            model[group] = {n: x * self.scale ** order.get(n, 0) for n, x in row.items()}
         for name in _require_mapping("gains", gains):
             if name not in groups:
                 raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
@@ -133,22 +139,6 @@ class Controller(ABC):
     def default_gains(self) -> Gains:
         """Return the values of parameters with the default None."""
         return {}
-
-    def _usual_gains(self) -> dict[str, dict[str, float]]:
-        """Return all defaults at full bandwidth."""
-        model = self.default_gains()
-        return {
-            name: {
-                **{p.name: p.default for p in parameters if p.default is not None},
-                **model.get(name, {}),
-            }
-            for name, parameters in self.parameter_groups.items()
-        }
-
-    def _scaled(self, group: str, row: Mapping[str, float]) -> dict[str, float]:
-        """Return the defaults of one group at ``scale`` times the full bandwidth."""
-        order = {p.name: p.order for p in self.parameter_groups[group]}
-        return {name: value * self.scale ** order.get(name, 0) for name, value in row.items()}
 
     def slow_down(self, scale: float) -> None:
         """Set the defaults to ``scale`` times their full bandwidth; ``given`` gains stay.

@@ -209,7 +209,18 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoalResult:
-    """Result of a goal: error code, message, and whether it was canceled."""
+    """Result of a goal.
+
+    Parameters
+    ----------
+    code : ErrorCode
+        Error code of control_msgs/FollowJointTrajectory.
+    text : str
+        Message.
+    canceled : bool
+        Whether the goal was canceled.
+
+    """
 
     code: ErrorCode
     text: str

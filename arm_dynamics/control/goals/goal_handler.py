@@ -164,19 +164,15 @@ class GoalHandler:
             text = f"interrupted: {cause}"
             goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
         elif goal.canceling:
-            self._update_stop(goal)
+            overridden = generator.number != self._number
+            paused = generator.clock.factor == 0.0  # the reference is at rest before the stop's end
+            ended = generator.trajectory and generator.time >= generator.trajectory.end
+            if overridden or paused or ended:
+                goal.finish(ErrorCode.SUCCESSFUL, "canceled: stopped", canceled=True)
         else:
             self._update_goal(goal, state, reference)
         if goal.result is not None:
             self.active = None
-
-    def _update_stop(self, goal: Goal) -> None:
-        generator = self.loop.reference_generator
-        overridden = generator.number != self._number
-        paused = generator.clock.factor == 0.0  # the reference is at rest before the stop's end
-        ended = generator.trajectory and generator.time >= generator.trajectory.end
-        if overridden or paused or ended:
-            goal.finish(ErrorCode.SUCCESSFUL, "canceled: stopped", canceled=True)
 
     def _update_goal(self, goal: Goal, state: State, reference: Reference) -> None:
         generator = self.loop.reference_generator

@@ -54,7 +54,16 @@ MIN_PERIOD = 0.002
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """Settings of ``~/commands``: ``interface`` position or velocity, ``timeout`` [s]."""
+    """Settings of ``~/commands``.
+
+    Parameters
+    ----------
+    interface : str
+        "position" or "velocity".
+    timeout : float
+        Time [s] for which a velocity command is valid; then the joints come to rest.
+
+    """
 
     interface: str = "position"
     timeout: float = 0.25

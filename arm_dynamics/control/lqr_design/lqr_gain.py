@@ -21,7 +21,14 @@ STEADY = 1.0
 
 @dataclass(frozen=True, eq=False)
 class LqrWeights:
-    """Weights q, v and r of the cost ∫ Σ (q_j e_j² + v_j ė_j² + r_j δu_j²) dt; each (nv,)."""
+    """Weights q, v and r of the cost ∫ Σ (q_j e_j² + v_j ė_j² + r_j δu_j²) dt.
+
+    Parameters
+    ----------
+    position, velocity, effort : (nv,) arrays
+        q [1/rad²], v [s²/rad²] and r [1/(N·m)²]; 1/m², s²/m² and 1/N² for prismatic joints.
+
+    """
 
     position: Vector
     velocity: Vector

@@ -46,7 +46,9 @@ def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, .
     here = start if q is None else q
     start = start + whole_turns(arm, start, here)
     start = np.where(speed > 0, start, here)
-    amplitude = np.where(speed > 0, _amplitude(arm, start), 0.0)
+    up = np.clip(arm.upper - MARGIN - start, 0, AMPLITUDE)
+    down = np.clip(start - arm.lower - MARGIN, 0, AMPLITUDE)
+    amplitude = np.where(speed > 0, np.where(up >= down, up, -down), 0.0)
     turns = np.where(np.arange(arm.nv) % 2 == 0, 1, 2)
     slowest = float(np.max(np.pi * turns * np.abs(amplitude) / usable))
     length = max(4.0, slowest / VELOCITY_FRACTION)
@@ -84,9 +86,3 @@ def _speeds(arm: ArmModel) -> tuple[Vector, Vector]:
     """Return the velocity limits (nv,), and the same with 1 in place of 0."""
     speed = np.minimum(arm.velocity_limit, MAX_VELOCITY)
     return speed, np.where(speed > 0, speed, 1.0)
-
-
-def _amplitude(arm: ArmModel, start: Vector) -> Vector:
-    up = np.clip(arm.upper - MARGIN - start, 0, AMPLITUDE)
-    down = np.clip(start - arm.lower - MARGIN, 0, AMPLITUDE)
-    return np.where(up >= down, up, -down)

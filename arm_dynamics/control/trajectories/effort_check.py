@@ -14,7 +14,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.polynomials import evaluate_batch
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.control.trajectories.transition_blend import ZERO_TWIST
-from arm_dynamics.core.arrays import IntArray, Matrix, Vector, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, check_vector
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import TaskReference
 from arm_dynamics.dynamics.kinematics import jacobian
@@ -216,23 +216,14 @@ def _samples(trajectory: Trajectory) -> tuple[Vector, Matrix, Matrix, Matrix]:
     k = np.repeat(np.arange(len(T)), counts + 1)
     first = np.cumsum(counts + 1) - counts - 1
     fraction = (np.arange(len(k)) - first[k]) / counts[k]
-    moving = _motion(trajectory, knots, k, fraction)
     end = trajectory.at(trajectory.end)
-    ends = zip(moving, (end.q, end.v, end.a), strict=True)
-    q, v, a = (np.vstack([rows, last]) for rows, last in ends)
-    return np.append(knots[k] + fraction * T[k], trajectory.end), q, v, a
-
-
-def _motion(
-    trajectory: Trajectory, knots: Vector, k: IntArray, fraction: Vector
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Return q, v, a (m, nv) at fractions (m,) of the segments k (m,), from inside them."""
     splines = trajectory.splines if isinstance(trajectory, JointTrajectory) else None
     if splines is not None:
-        T, c = splines
-        return evaluate_batch(c[:, k], fraction * T[k])
-    inside = np.clip(fraction, END_FRACTION, 1 - END_FRACTION)
-    samples = [trajectory.at(t) for t in knots[k] + inside * np.diff(knots)[k]]
-    none = np.zeros((0, trajectory.at(trajectory.end).q.size))
-    q, v, a = (np.array([getattr(r, name) for r in samples]) for name in "qva")
-    return (q, v, a) if samples else (none, none, none)
+        q, v, a = evaluate_batch(splines[1][:, k], fraction * splines[0][k])
+    else:
+        inside = np.clip(fraction, END_FRACTION, 1 - END_FRACTION)  # at a knot values may jump
+        samples = [trajectory.at(t) for t in knots[k] + inside * T[k]]
+        rows = ([getattr(r, name) for r in samples] for name in "qva")
+        q, v, a = (np.array(row).reshape(-1, end.q.size) for row in rows)
+    q, v, a = np.vstack([q, end.q]), np.vstack([v, end.v]), np.vstack([a, end.a])
+    return np.append(knots[k] + fraction * T[k], trajectory.end), q, v, a

@@ -40,10 +40,22 @@ IkSample = tuple[float, IkSolution]
 
 @dataclass(frozen=True, slots=True)
 class PathFault:
-    """A fault from ``begin`` to ``end`` [s], with its maximum ``amount`` at the time ``at``.
+    """Fault of a trajectory over a time span.
 
-    ``kind``: "out of reach" [m, or rad if only the rotation is missed], "too fast" (ratio to the
-    velocity limit) or "singular" (σ_min / σ_max of the Jacobian).
+    Parameters
+    ----------
+    kind : str
+        "out of reach", "too fast" or "singular".
+    begin, end : float
+        Span [s].
+    at : float
+        Time of the maximum [s].
+    amount : float
+        Maximum: the position error [m], or the orientation error [rad] if the position is reached;
+        the ratio of velocity to velocity limit; or the minimum σ_min / σ_max of the Jacobian.
+    text : str
+        Message with joint or distance, and time.
+
     """
 
     kind: str
@@ -64,34 +76,50 @@ class FeasibilityReport:
         Times [s].
     q : (n, nv) array
         Configurations [rad or m].
-    missed, turned : (n,) arrays
-        Position errors [m] and orientation errors [rad].
-    parts : tuple of PathFault
-        In the order of time; a singular one need not prevent the motion.
+    position_error, orientation_error : (n,) arrays
+        Errors of inverse kinematics [m], [rad].
+    spans : tuple of PathFault
+        Faults in the order of time; a singular one need not prevent the motion.
 
     """
 
     times: Vector
     q: Matrix
-    missed: Vector
-    turned: Vector
-    parts: tuple[PathFault, ...]
+    position_error: Vector
+    orientation_error: Vector
+    spans: tuple[PathFault, ...]
 
     @property
     def faults(self) -> tuple[PathFault, ...]:
-        """Parts that the arm cannot follow."""
-        return tuple(part for part in self.parts if part.kind != "singular")
+        """Spans that the arm cannot follow."""
+        return tuple(span for span in self.spans if span.kind != "singular")
 
     def joints(self) -> JointTrajectory:
         """Return the joint motion as a spline; raises TrajectoryRejected for a fault."""
-        for part in self.faults:
-            raise TrajectoryRejected(part.text)
+        for fault in self.faults:
+            raise TrajectoryRejected(fault.text)
         return spline_trajectory(list(self.q), self.times)
 
 
 @requires_arm
 def require_feasible(arm: ArmModel, trajectory: Trajectory, weights: Vector | None = None) -> None:
-    """Raise TrajectoryRejected as ``solve_feasible`` does."""
+    """Check that the arm can follow a Cartesian trajectory, except through singular spans.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that is to follow.
+    trajectory : Trajectory
+        Trajectory of TaskReferences.
+    weights : (6,) array, optional
+        Axes that count; default: the controlled axes.
+
+    Raises
+    ------
+    TrajectoryRejected
+        As ``solve_feasible``.
+
+    """
     solve_feasible(arm, trajectory, weights)
 
 
@@ -128,7 +156,7 @@ def solve_feasible(
     """
     solver, late = PathInverseKinematics(arm, trajectory, weights), np.inf
     for time in solver.samples(PERIOD):
-        if not reached(solver.found[-1]):
+        if not reached(solver.solutions[-1]):
             raise TrajectoryRejected(_unreachable_ahead(solver).text)
         if late == np.inf and solver.velocity_ratio() > 1 + 1e-6:
             late = time + REPORT_TIME
@@ -137,8 +165,8 @@ def solve_feasible(
         if pause is not None:
             pause()
     report = _report(solver, [])
-    for part in report.faults:
-        raise TrajectoryRejected(part.text)
+    for fault in report.faults:
+        raise TrajectoryRejected(fault.text)
     return report
 
 
@@ -178,56 +206,53 @@ def solve_along(
     solver = PathInverseKinematics(arm, trajectory, weights)
     for _ in solver.samples(check_float("period [s]", period, above=0)):
         pass
-    q = np.array([solution.q for solution in solver.found])
-    singular = singular_spans(arm, np.array(solver.times), q, solver.weights > 0)
-    return _report(solver, [*_unreachable(solver), *singular])
-
-
-def _report(solver: PathInverseKinematics, parts: list[PathFault]) -> FeasibilityReport:
-    """Return all samples, with the spans in which joints are too fast."""
-    times, found = as_readonly(solver.times), solver.found
-    q = as_readonly([solution.q for solution in found])
-    missed = as_readonly([solution.position_error for solution in found])
-    turned = as_readonly([solution.orientation_error for solution in found])
-    fast = velocity_spans(solver.arm, times, q, np.maximum(missed, turned) <= TOLERANCE)
-    every = sorted([*parts, *fast], key=lambda part: part.begin)
-    return FeasibilityReport(times, q, missed, turned, tuple(every))
-
-
-def _unreachable(solver: PathInverseKinematics) -> list[PathFault]:
-    """Return all spans that were not reached."""
-    samples, parts = list(zip(solver.times, solver.found, strict=True)), []
-    for first, last in true_runs([not reached(s) for s in solver.found]):
+    samples, spans = list(zip(solver.times, solver.solutions, strict=True)), []
+    for first, last in true_runs([not reached(s) for s in solver.solutions]):
         before = samples[first - 1] if first > 0 else None
         after = samples[last + 1] if last + 1 < len(samples) else None
-        parts.append(_span(solver, samples[first : last + 1], before, after))
-    return parts
+        spans.append(_span(solver, samples[first : last + 1], before, after))
+    q = np.array([solution.q for solution in solver.solutions])
+    singular = singular_spans(arm, np.array(solver.times), q, solver.weights > 0)
+    return _report(solver, [*spans, *singular])
+
+
+def _report(solver: PathInverseKinematics, spans: list[PathFault]) -> FeasibilityReport:
+    """Return all samples, with the spans in which joints are too fast."""
+    times, solutions = as_readonly(solver.times), solver.solutions
+    q = as_readonly([solution.q for solution in solutions])
+    position = as_readonly([solution.position_error for solution in solutions])
+    orientation = as_readonly([solution.orientation_error for solution in solutions])
+    fast = velocity_spans(solver.arm, times, q, np.maximum(position, orientation) <= TOLERANCE)
+    every = sorted([*spans, *fast], key=lambda span: span.begin)
+    return FeasibilityReport(times, q, position, orientation, tuple(every))
 
 
 def _unreachable_ahead(solver: PathInverseKinematics) -> PathFault:
     """Return the unreachable span that starts at the latest sample, from samples ahead."""
-    samples = list(zip(solver.times[-2:], solver.found[-2:], strict=True))
-    before, missed = samples[0] if len(samples) > 1 else None, samples[-1:]
+    samples = list(zip(solver.times[-2:], solver.solutions[-2:], strict=True))
+    before, unreached = samples[0] if len(samples) > 1 else None, samples[-1:]
     time, end, step = solver.times[-1], solver.trajectory.end, PERIOD
     while time < end:
         time, step = min(time + step, end), WIDER * step
-        ahead = time, solver.solve_next(solver.target(time), missed[-1][1])
+        ahead = time, solver.solve_next(solver.target(time), unreached[-1][1])
         if reached(ahead[1]):
-            return _span(solver, missed, before, ahead)
-        missed.append(ahead)
-    return _span(solver, missed, before, None)
+            return _span(solver, unreached, before, ahead)
+        unreached.append(ahead)
+    return _span(solver, unreached, before, None)
 
 
 def _span(
     solver: PathInverseKinematics,
-    missed: list[IkSample],
+    unreached: list[IkSample],
     before: IkSample | None,
     after: IkSample | None,
 ) -> PathFault:
     """Return a run of unreached samples between two reached ones, if these exist."""
-    begin = missed[0][0] if before is None else solver.reachability_boundary(missed[0], before)
-    end = missed[-1][0] if after is None else solver.reachability_boundary(missed[-1], after)
-    at, worst = max(missed, key=lambda s: max(s[1].position_error, s[1].orientation_error))
+    begin = (
+        unreached[0][0] if before is None else solver.reachability_boundary(unreached[0], before)
+    )
+    end = unreached[-1][0] if after is None else solver.reachability_boundary(unreached[-1], after)
+    at, worst = max(unreached, key=lambda s: max(s[1].position_error, s[1].orientation_error))
     return unreachable_span(solver.arm, begin, end, at, worst)
 
 
@@ -251,12 +276,14 @@ def unreachable_span(
     return PathFault("out of reach", begin, end, at, amount, text)
 
 
-def velocity_spans(arm: ArmModel, times: Vector, q: Matrix, there: BoolArray) -> list[PathFault]:
-    """Return runs of intervals in which a joint is too fast; both ends must be ``there``."""
+def velocity_spans(
+    arm: ArmModel, times: Vector, q: Matrix, is_reached: BoolArray
+) -> list[PathFault]:
+    """Return runs of intervals between samples with ``is_reached`` in which a joint is too fast."""
     speed = np.diff(q, axis=0) / np.diff(times)[:, None]
     ratio = np.abs(speed) / np.maximum(arm.velocity_limit, 1e-9)
-    ratio[~(there[1:] & there[:-1])] = 0.0
-    parts = []
+    ratio[~(is_reached[1:] & is_reached[:-1])] = 0.0
+    spans = []
     for first, last in true_runs(list(ratio.max(axis=1) > 1 + 1e-6)):
         k, i = np.unravel_index(int(ratio[first : last + 1].argmax()), (last + 1 - first, arm.nv))
         k, at = k + first, float(times[k + first : k + first + 2].mean())
@@ -265,23 +292,23 @@ def velocity_spans(arm: ArmModel, times: Vector, q: Matrix, there: BoolArray) ->
             f" expected within the limit {arm.velocity_limit[i]:.6g}"
         )
         begin, end = float(times[first]), float(times[last + 1])
-        parts.append(PathFault("too fast", begin, end, at, float(ratio[k, i]), text))
-    return parts
+        spans.append(PathFault("too fast", begin, end, at, float(ratio[k, i]), text))
+    return spans
 
 
 def singular_spans(arm: ArmModel, times: Vector, q: Matrix, rows: BoolArray) -> list[PathFault]:
     """Return runs of samples at which the ``rows`` of the Jacobian are nearly dependent."""
     values = [np.linalg.svd(jacobian(arm, row)[rows], compute_uv=False) for row in q]
     ratio = np.array([s[-1] / s[0] if s[0] > 0 else 0.0 for s in values])
-    parts = []
+    spans = []
     for first, last in true_runs(list(ratio < MIN_SINGULAR_RATIO)):
         k = first + int(ratio[first : last + 1].argmin())
         at, least = float(times[k]), float(ratio[k])
         text = f"near singularity at {at:.3f} s: σ_min / σ_max = {least:.3g}"
-        parts.append(
+        spans.append(
             PathFault("singular", float(times[first]), float(times[last]), at, least, text)
         )
-    return parts
+    return spans
 
 
 def true_runs(wrong: list[bool]) -> list[tuple[int, int]]:

@@ -154,8 +154,12 @@ def trapezoidal_trajectory(
 
     """
     q = check_points(points)
-    given = ("velocity", velocity), ("acceleration", acceleration)
-    limits = [_limit(name, value, q.shape[1]) for name, value in given]
+    limits = []
+    for name, value in (("velocity", velocity), ("acceleration", acceleration)):
+        limit = check_vector(name, np.minimum(as_readonly(value), UNLIMITED), q.shape[1])
+        for i in np.flatnonzero(limit < 0).tolist():
+            raise TrajectoryRejected(f"{name}[{i}] = {limit[i]}; expected a limit of at least 0")
+        limits.append(limit)
     begin = check_float("start [s]", start)
     waypoints = [Waypoint(begin, as_readonly(q[0]), as_readonly(np.zeros(q.shape[1])))]
     count = len(q) - 1
@@ -239,11 +243,3 @@ def _times(times: ArrayLike, count: int) -> Vector:
             f"times[{k + 1}] = {t[k + 1]} s after {t[k]} s; expected strictly increasing times"
         )
     return t
-
-
-def _limit(name: str, value: ArrayLike, size: int) -> Vector:
-    """Return limits (size,) of at least 0, UNLIMITED in place of inf."""
-    limit = check_vector(name, np.minimum(as_readonly(value), UNLIMITED), size)
-    for i in np.flatnonzero(limit < 0).tolist():
-        raise TrajectoryRejected(f"{name}[{i}] = {limit[i]}; expected a limit of at least 0")
-    return limit

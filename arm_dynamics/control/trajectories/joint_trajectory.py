@@ -150,9 +150,13 @@ class JointTrajectory:
         if len(points) < 2 or len(given) > 1:
             return None
         T, q = np.diff(self._times), np.array([w.q for w in points])
-        v, a = (_ends([getattr(w, name) for w in points]) for name in "va")
+        rates: list[RangeBounds | None] = []
+        for name in "va":
+            values = [getattr(w, name) for w in points]
+            ends = None if values[0] is None else (np.array(values[:-1]), np.array(values[1:]))
+            rates.append(ends)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return T, boundary_polynomial(T[:, None], (q[:-1], q[1:]), v, a)
+            return T, boundary_polynomial(T[:, None], (q[:-1], q[1:]), *rates)
 
     @cached_property
     def _times(self) -> tuple[float, ...]:
@@ -217,11 +221,6 @@ def _read_only(q: Vector, v: Vector, a: Vector) -> Reference:
     return Reference(q, v, a)
 
 
-def _ends(rows: Sequence[Vector | None]) -> RangeBounds | None:
-    """Return the values at both ends of each segment; None if the waypoints give none."""
-    return None if rows[0] is None else (np.array(rows[:-1]), np.array(rows[1:]))
-
-
 def check_limits(arm: ArmModel, trajectory: JointTrajectory, start: Vector | None = None) -> None:
     """Check the waypoints and the extremes of the splines against the arm's limits.
 
@@ -266,7 +265,11 @@ def check_limits(arm: ArmModel, trajectory: JointTrajectory, start: Vector | Non
         rates = derivative(spline)
         if not is_certainly_within(rates, length, -limit, limit):
             for at, v in zip(*extremes(rates, length), strict=True):
-                _require_velocities(arm, before.time + at, v)
+                for i in np.flatnonzero(np.abs(v) > limit * (1 + 1e-6)):
+                    raise TrajectoryRejected(
+                        f"joint '{arm.joint_names[i]}': velocity = {v[i]:.6g} rad/s at"
+                        f" {before.time + at[i]:.3f} s; expected within the limit {limit[i]:.6g}"
+                    )
 
 
 def _uncertain_segments(
@@ -289,13 +292,4 @@ def _require_positions(arm: ArmModel, times: Vector, q: Vector, low: Vector, hig
         raise TrajectoryRejected(
             f"joint '{arm.joint_names[i]}': position = {q[i]:.6g} rad at {times[i]:.3f} s;"
             f" expected within [{low[i]:.6g}, {high[i]:.6g}]"
-        )
-
-
-def _require_velocities(arm: ArmModel, times: Vector, v: Vector) -> None:
-    limit = arm.velocity_limit
-    for i in np.flatnonzero(np.abs(v) > limit * (1 + 1e-6)):
-        raise TrajectoryRejected(
-            f"joint '{arm.joint_names[i]}': velocity = {v[i]:.6g} rad/s at {times[i]:.3f} s;"
-            f" expected within the limit {limit[i]:.6g}"
         )

@@ -72,9 +72,19 @@ class CartesianTarget(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetPose:
-    """A target pose, approached straight and with a constant axis of rotation.
+    """Target pose, approached straight and with a constant axis of rotation.
 
-    Axes that the arm does not control, ``axes`` (6,) 0 or 1, stay as they are.
+    Parameters
+    ----------
+    position : (3,) array
+        Position [m] in the base frame.
+    rotation : (3, 3) array
+        Orientation in the base frame.
+    limits : ToolLimits
+        Velocity and acceleration limits.
+    axes : (6,) array
+        1 for axes that the arm controls, 0 for the others, which stay as they are.
+
     """
 
     position: Vector
@@ -128,7 +138,18 @@ class TargetPose:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetTwist:
-    """A target velocity for ``duration`` [s], then rest."""
+    """Target velocity for a duration, then rest.
+
+    Parameters
+    ----------
+    twist : (6,) array
+        Velocity [m/s, rad/s] in the base frame.
+    duration : float
+        Duration [s].
+    limits : ToolLimits
+        Velocity and acceleration limits.
+
+    """
 
     twist: Vector
     duration: float
@@ -198,6 +219,24 @@ class OnlineCartesianTrajectory:
 
     The path starts (v - v_now) T / 2 behind the tool, so that within the blend time T the velocity
     changes evenly and never exceeds the target's.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm that moves.
+    goal : CartesianTarget
+        Target pose or twist.
+    start : float
+        Start time [s].
+    position, rotation : (3,), (3, 3) arrays
+        Start p0 [m] and R0 of the path.
+    posture : (nv,) array
+        Null-space posture [rad or m].
+    glide : TwistProfile
+        Motion σ(t) with the twist (v, ω).
+    entry : TransitionBlend, optional
+        Blend from the motion before.
+
     """
 
     arm: ArmModel
@@ -246,18 +285,15 @@ class OnlineCartesianTrajectory:
         """Return the reference at ``time`` [s]; at rest before the start."""
         if time < self.start:
             return at_rest(self.at(self.start))
-        planned = self._planned(time)
-        if self.entry is None or time >= self.entry.end:
-            return planned
-        return self.entry.added(planned, time)
-
-    def _planned(self, time: float) -> TaskReference:
         s, rate, change = self.glide.at(time - self.start)
         twist, zero = self.glide.twist, as_readonly(np.zeros(self.arm.nv))
         position = as_readonly(self.position + s * twist[:3])
         rotation = as_readonly(pin.exp3(s * twist[3:]) @ self.rotation)
         moving = as_readonly(rate * twist), as_readonly(change * twist)
-        return TaskReference(self.posture, zero, zero, position, rotation, *moving, ZERO_TWIST)
+        planned = TaskReference(self.posture, zero, zero, position, rotation, *moving, ZERO_TWIST)
+        if self.entry is None or time >= self.entry.end:
+            return planned
+        return self.entry.added(planned, time)
 
     def starting_from(self, now: float, current_reference: Reference) -> OnlineCartesianTrajectory:
         """Return the motion to the same target from a reference at ``now`` [s]."""

@@ -46,8 +46,6 @@ def reached(solution: IkSolution) -> bool:
 class PathInverseKinematics:
     """Inverse kinematics along one trajectory.
 
-    ``times`` [s] and ``found`` contain the samples so far.
-
     Parameters
     ----------
     arm : ArmModel
@@ -57,6 +55,11 @@ class PathInverseKinematics:
     weights : (6,) array or None
         Axes that count; None: the controlled axes.
 
+    Attributes
+    ----------
+    times, solutions : list
+        Samples so far: times [s] and solutions of inverse kinematics.
+
     """
 
     def __init__(self, arm: ArmModel, trajectory: Trajectory, weights: Vector | None) -> None:
@@ -65,7 +68,7 @@ class PathInverseKinematics:
         self.weights = axes if weights is None else check_vector("weights", weights, 6)
         self._weights, self._rotates = self.weights, bool(self.weights[3:].any())
         self.times: list[float] = []
-        self.found: list[IkSolution] = []
+        self.solutions: list[IkSolution] = []
         self._last_reached: Vector | None = None
 
     def samples(self, period: float) -> Iterator[float]:
@@ -92,7 +95,7 @@ class PathInverseKinematics:
         yield time
         while time < end:
             before, (time, desired, step) = desired, self._next(time, desired, step, period)
-            self._keep(time, self.solve_next(desired, self.found[-1]))
+            self._keep(time, self.solve_next(desired, self.solutions[-1]))
             yield time
             if not _differ(before, desired, 0.5):
                 step = min(2 * step, MAX_PERIODS * period)
@@ -114,7 +117,7 @@ class PathInverseKinematics:
         if reached(solution):
             self._last_reached = solution.q
         self.times.append(time)
-        self.found.append(solution)
+        self.solutions.append(solution)
 
     def target(self, time: float) -> TaskReference:
         """Return the reference at ``time`` [s]; raises TrajectoryRejected in joint space."""
@@ -148,27 +151,27 @@ class PathInverseKinematics:
 
     def solve(self, desired: TaskReference, q: Vector) -> IkSolution:
         """Return the solution from ``q`` (nv,), or the nearest pose that one descent finds."""
-        return solve_from(self.arm, self._target(desired), q, FINE, STALLED)
-
-    def _target(self, desired: TaskReference) -> PoseTarget:
         rotation = desired.rotation if self._rotates else BASE
-        if not self.found or not np.abs(desired.position).max() <= MAX_COORDINATE:
+        if not self.solutions or not np.abs(desired.position).max() <= MAX_COORDINATE:
             checked = rotation if self._rotates else None
             self._weights = PoseTarget.of(desired.position, checked, self.weights).weights
-        return PoseTarget(desired.position, rotation, self._weights, BASE)
+        target = PoseTarget(desired.position, rotation, self._weights, BASE)
+        return solve_from(self.arm, target, q, FINE, STALLED)
 
     def velocity_ratio(self) -> float:
         """Return the maximum of velocity over velocity limit in the latest interval."""
         if len(self.times) < 2:
             return 0.0
-        speed = np.abs(self.found[-1].q - self.found[-2].q) / (self.times[-1] - self.times[-2])
+        speed = np.abs(self.solutions[-1].q - self.solutions[-2].q) / (
+            self.times[-1] - self.times[-2]
+        )
         return float((speed / np.maximum(self.arm.velocity_limit, 1e-9)).max())
 
     def reachability_boundary(
-        self, bad: tuple[float, IkSolution], good: tuple[float, IkSolution]
+        self, unreached: tuple[float, IkSolution], other: tuple[float, IkSolution]
     ) -> float:
-        """Return the time [s] between an unreached and a reached sample at which this changes."""
-        outside, inside, q = bad[0], good[0], good[1].q
+        """Return the time [s] of the boundary between ``unreached`` and a reached sample."""
+        outside, inside, q = unreached[0], other[0], other[1].q
         while abs(outside - inside) > BOUNDARY_TOLERANCE:
             middle = (outside + inside) / 2
             met = reached(self.solve(self.target(middle), q))

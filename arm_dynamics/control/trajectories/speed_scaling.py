@@ -55,21 +55,19 @@ class ScaledClock:
         if before is None or now <= before or self.factor == self.requested == 1.0:
             self._rate = 0.0
         else:
-            self._lag += now - before - self._elapsed(now - before)
+            dt = now - before  # s increases by ∫ f dt, computed exactly
+            change = min(max(self.requested - self.factor, -dt / RAMP), dt / RAMP)
+            ramp, start = abs(change) * RAMP, self.factor
+            self._rate = change / dt if ramp >= dt * (1 - 1e-9) else 0.0
+            self.factor = self.requested if self._rate == 0.0 else start + change
+            elapsed = 0.5 * (start + self.factor) * ramp + self.factor * (dt - ramp)
+            self._lag += now - before - elapsed
         return now - self._lag
 
     def at(self, time: float) -> float:
         """Return the trajectory time at another time [s], with the present factor."""
         now = time if self._now is None else self._now
         return now - self._lag + self.factor * (time - now)
-
-    def _elapsed(self, dt: float) -> float:
-        """Return ∫ f dt over the next ``dt``, exactly, and update f."""
-        change = min(max(self.requested - self.factor, -dt / RAMP), dt / RAMP)
-        ramp, start = abs(change) * RAMP, self.factor
-        self._rate = change / dt if ramp >= dt * (1 - 1e-9) else 0.0
-        self.factor = self.requested if self._rate == 0.0 else start + change
-        return 0.5 * (start + self.factor) * ramp + self.factor * (dt - ramp)
 
     def scaled(self, reference: Reference) -> Reference:
         """Return a reference at s as a reference in time."""

@@ -56,9 +56,11 @@ class Entry:
         e, w, b = (x - y for x, y in zip(present, there, strict=True))
         if abs(present.a) >= LIMITED * limits.acceleration:
             b = 0.0
+        reserve = max(limits.velocity - abs(there.v), VELOCITY_TOLERANCE * limits.velocity)
         for length in (fade, LONGER * fade):
             row = fading((e, w, b), length)
-            if _is_within_rates(row, length, there.v, limits):
+            samples = [moment(row, fraction * length) for fraction in SAMPLE_FRACTIONS]
+            if all(abs(m.v) <= reserve and abs(m.a) <= limits.acceleration for m in samples):
                 return cls(now, now + length, row)
         move, until = join(track, now, present, limits)
         return cls(now, until, (), move)
@@ -71,13 +73,6 @@ class Entry:
             return self.move.at(time)
         there, left = track.at(time), moment(self.row, time - self.begin)
         return Moment(there.q + left.q, there.v + left.v, there.a + left.a)
-
-
-def _is_within_rates(row: Row, length: float, v: float, limits: Limits) -> bool:
-    """Return whether a decaying difference on a motion at ``v`` satisfies the rate limits."""
-    reserve = max(limits.velocity - abs(v), VELOCITY_TOLERANCE * limits.velocity)
-    samples = [moment(row, fraction * length) for fraction in SAMPLE_FRACTIONS]
-    return all(abs(m.v) <= reserve and abs(m.a) <= limits.acceleration for m in samples)
 
 
 @dataclass(frozen=True, eq=False)

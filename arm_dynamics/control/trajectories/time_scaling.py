@@ -7,10 +7,9 @@ effort limits by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -147,7 +146,12 @@ def _path(arm: ArmModel, points: Sequence[ArrayLike]) -> CubicSpline:
 
 def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) -> Vector:
     """Return the maximum ṡ (grid + 1,) from rest to rest."""
-    toppra, constraint = _toppra()
+    try:  # takes two seconds
+        import toppra  # noqa: PLC0415
+        import toppra.algorithm  # noqa: PLC0415
+        from toppra import constraint  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(MISSING) from error
     fine = {"discretization_scheme": constraint.DiscretizationType.Interpolation}
     inverse, zero = partial(rnea, arm), np.zeros(arm.nv)
     constraints = [
@@ -171,8 +175,12 @@ def _excess(arm: ArmModel, times: Vector, q: Matrix, v: Matrix, limits: _Limits)
 
     Velocities decrease by k, accelerations and the effort beyond the gravity torque by k².
     """
-    worst = 1.0
-    for r in _samples(times, q, v):
+    worst, samples = 1.0, list[Reference]()
+    for k, length in enumerate(np.diff(times).tolist()):
+        cubic = boundary_polynomial(length, (q[k], q[k + 1]), (v[k], v[k + 1]))
+        at = (np.linspace(0, 1, SAMPLES) * length).tolist()
+        samples += [Reference(*evaluate(cubic, t)) for t in at]
+    for r in samples:
         gravity_torque = gravity(arm, r.q)
         effort = rnea(arm, r.q, r.v, r.a) - gravity_torque
         signed = np.where(effort > 0, gravity_torque, -gravity_torque)
@@ -180,14 +188,6 @@ def _excess(arm: ArmModel, times: Vector, q: Matrix, v: Matrix, limits: _Limits)
         squares = np.abs([r.a / limits.acceleration, effort / reserve])
         worst = max(worst, np.abs(r.v / limits.velocity).max(), np.sqrt(squares.max()))
     return float(worst) * (1 + MARGIN)
-
-
-def _samples(times: Vector, q: Matrix, v: Matrix) -> Iterator[Reference]:
-    """Yield samples of the cubics between waypoints, both ends included."""
-    for k, length in enumerate(np.diff(times).tolist()):
-        cubic = boundary_polynomial(length, (q[k], q[k + 1]), (v[k], v[k + 1]))
-        for fraction in np.linspace(0, 1, SAMPLES):
-            yield Reference(*evaluate(cubic, float(fraction) * length))
 
 
 def _require_static_effort(arm: ArmModel, q: Matrix, effort: Vector) -> None:
@@ -212,14 +212,3 @@ def _limit(name: str, value: ArrayLike, size: int) -> Vector:
 def _both(limit: Vector) -> Matrix:
     """Return rows (-limit, limit)."""
     return np.stack([-limit, limit], axis=1)
-
-
-def _toppra() -> tuple[Any, Any]:
-    """Return the package and its constraints; the import takes two seconds."""
-    try:
-        import toppra  # noqa: PLC0415
-        import toppra.algorithm  # noqa: PLC0415
-        from toppra import constraint  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(MISSING) from error
-    return toppra, constraint

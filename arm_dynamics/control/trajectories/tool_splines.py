@@ -166,11 +166,13 @@ def timed_spline(
     if len(t) == 1:
         return replace(before, position=run[0][0], rotation=run[0][1])
     fractions, x = np.array(t) / t[-1], _columns(run)
-    spline = (
-        CubicSpline(fractions, x, bc_type="clamped")
-        if rates is None
-        else CubicHermiteSpline(fractions, x, t[-1] * _rates(x, rates))
-    )
+    if rates is None:
+        spline = CubicSpline(fractions, x, bc_type="clamped")
+    else:
+        zero, rows = np.zeros(3), zip(x, rates, strict=True)
+        turns = [rotation_vector_derivatives(row[3:], w[3:], zero)[0] for row, w in rows]
+        change = np.hstack([np.array(rates)[:, :3], np.array(turns)])  # (p', φ') [1/s]
+        spline = CubicHermiteSpline(fractions, x, t[-1] * change)
     even = Profile((0.0,), ((0.0, 1.0, 0.0, 0.0, 0.0, 0.0),), t[-1], t[-1])
     start = replace(before, position=run[0][0], rotation=run[0][1])
     return replace(start, segments=((SplinePath(spline, run[0][1]), even),))
@@ -208,7 +210,8 @@ def _checked(i: int, pose: PoseLike) -> Pose:
 
 def _runs(poses: list[Pose]) -> list[list[Pose]]:
     """Return the poses between two stops, both included, without repeated poses."""
-    runs, direction = [[poses[0]]], None
+    runs: list[list[Pose]] = [[poses[0]]]
+    direction: Vector | None = None
     for pose in poses[1:]:
         here = runs[-1][-1]
         displacement = pose[0] - here[0]
@@ -217,18 +220,15 @@ def _runs(poses: list[Pose]) -> list[list[Pose]]:
         if length <= POSE_TOLERANCE and angle <= POSE_TOLERANCE:
             continue
         heading = displacement / length if length > POSE_TOLERANCE else None
-        if len(runs[-1]) > 1 and _is_corner(direction, heading):
+        if heading is None or direction is None:  # None: a rotation in place
+            corner = (heading is None) != (direction is None)
+        else:
+            corner = bool(direction @ heading < np.cos(CORNER))
+        if len(runs[-1]) > 1 and corner:
             runs.append([here])
         runs[-1].append(pose)
         direction = heading
     return [run for run in runs if len(run) > 1]
-
-
-def _is_corner(before: Vector | None, after: Vector | None) -> bool:
-    """Return whether the direction changes by CORNER or more; None: a rotation in place."""
-    if before is None or after is None:
-        return (before is None) != (after is None)
-    return bool(before @ after < np.cos(CORNER))
 
 
 def _columns(run: list[Pose]) -> Matrix:
@@ -249,10 +249,3 @@ def _nearest(phi: Vector, before: Vector) -> Vector:
     axis = phi / angle if angle > 0.0 else before / far
     turns = round((float(before @ axis) - angle) / (2 * np.pi))
     return axis * (angle + 2 * np.pi * turns)
-
-
-def _rates(x: Matrix, twists: Sequence[Vector]) -> Matrix:
-    """Return (p', φ') (n, 6) [1/s] of poses that move with ``twists``."""
-    zero, rows = np.zeros(3), zip(x, twists, strict=True)
-    turns = [rotation_vector_derivatives(row[3:], w[3:], zero)[0] for row, w in rows]
-    return np.hstack([np.array(twists)[:, :3], np.array(turns)])

@@ -48,9 +48,15 @@ class Trajectory(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeedForward:
-    """Efforts ``rows`` (nv,) [N·m or N] at ``times`` [s], linear in between, constant outside.
+    """Efforts added to the controller's command, linear between samples and constant outside.
 
-    They are added to the controller's command.
+    Parameters
+    ----------
+    times : tuple of float
+        Times of the samples [s].
+    rows : tuple of (nv,) arrays
+        Efforts [N·m or N].
+
     """
 
     times: tuple[float, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,15 +112,11 @@ def parse_trajectory(
     feedforward = None
     if effort is not None:
         feedforward = FeedForward(tuple(at), tuple(map(as_readonly, effort)))
-    return JointTrajectory(points, feedforward, _stop(arm, points[-1]), start)
-
-
-def _stop(arm: ArmModel, last: Waypoint) -> StopTrajectory | None:
-    """Return the motion to rest after the last waypoint; None if it has no velocity."""
-    if last.v is None or not last.v.any():
-        return None
-    end = Reference(last.q, last.v, as_readonly(np.zeros(arm.nv)))
-    return StopTrajectory.of(arm, default_deceleration(arm)).starting_from(last.time, end)
+    last, stop = points[-1], None
+    if last.v is not None and last.v.any():
+        end = Reference(last.q, last.v, as_readonly(np.zeros(arm.nv)))
+        stop = StopTrajectory.of(arm, default_deceleration(arm)).starting_from(last.time, end)
+    return JointTrajectory(points, feedforward, stop, start)
 
 
 def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
@@ -167,9 +164,10 @@ def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]
         return None
     if len(rows) != count:
         raise TrajectoryRejected(f"{name}: {len(rows)} rows; expected {count}, one per waypoint")
-    whole = _even(rows)
-    if whole is not None and whole.shape[1] == len(names) and np.isfinite(whole).all():
-        return whole
+    with suppress(TypeError, ValueError):  # rows of different lengths are no array
+        whole = np.array(rows, dtype=float)
+        if whole.ndim == 2 and whole.shape[1] == len(names) and np.isfinite(whole).all():
+            return whole
     for i, row in enumerate(rows):
         values = np.asarray(row, dtype=float)
         if values.shape != (len(names),):
@@ -182,15 +180,6 @@ def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]
                 " number"
             )
     return np.array(rows, dtype=float)
-
-
-def _even(rows: Sequence[ArrayLike]) -> Matrix | None:
-    """Return rows of one length as one array."""
-    try:
-        whole = np.array(rows, dtype=float)
-    except (TypeError, ValueError):
-        return None
-    return whole if whole.ndim == 2 else None
 
 
 def integrated(

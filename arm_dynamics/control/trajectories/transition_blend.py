@@ -47,6 +47,8 @@ class TransitionBlend:
     ) -> TransitionBlend | None:
         """Return the transition from ``current`` to ``planned``, both at ``begin``; None if equal.
 
+        R = E R_plan, ω = Ω + E ω_plan, ω̇ = Ω̇ + E ω̇_plan + Ω × E ω_plan.
+
         Parameters
         ----------
         planned, current : TaskReference
@@ -55,19 +57,60 @@ class TransitionBlend:
             Start and end of the transition [s].
 
         """
-        missing = _difference(planned, current)
-        if max(np.abs(x).max() for x in missing) < ROUNDING:
+        phi = pin.log3(current.rotation @ planned.rotation.T)
+        E = pin.exp3(phi)
+        base = E @ planned.twist[3:]
+        omega = current.twist[3:] - base
+        alpha = current.acceleration[3:] - E @ planned.acceleration[3:] - pin.skew(omega) @ base
+        rate, second = rotation_vector_derivatives(phi, omega, alpha)
+        p, v, a = (
+            current.position - planned.position,
+            current.twist[:3] - planned.twist[:3],
+            current.acceleration[:3] - planned.acceleration[:3],
+        )
+        difference = (
+            np.concatenate([p, phi, current.wrench - planned.wrench, current.q - planned.q]),
+            np.concatenate([v, rate, ZERO_TWIST, current.v - planned.v]),
+            np.concatenate([a, second, ZERO_TWIST, current.a - planned.a]),
+        )
+        if max(np.abs(x).max() for x in difference) < ROUNDING:
             return None
-        p, v, a = ((x, np.zeros_like(x)) for x in missing)
-        return cls(begin, end, as_readonly(boundary_polynomial(end - begin, p, v, a)))
+        ends = ((x, np.zeros_like(x)) for x in difference)
+        return cls(begin, end, as_readonly(boundary_polynomial(end - begin, *ends)))
 
     def added(self, planned: TaskReference, time: float) -> TaskReference:
         """Return ``planned`` with the difference; both at ``time`` [s]."""
-        return _sum(planned, *evaluate(self.coefficients, time - self.begin))
+        x, v, a = evaluate(self.coefficients, time - self.begin)
+        E, omega, alpha = rotation_and_derivatives(x[3:6], v[3:6], a[3:6])
+        base = E @ planned.twist[3:]
+        change = alpha + E @ planned.acceleration[3:] + pin.skew(omega) @ base
+        return TaskReference(
+            as_readonly(planned.q + x[12:]),
+            as_readonly(planned.v + v[12:]),
+            as_readonly(planned.a + a[12:]),
+            as_readonly(planned.position + x[:3]),
+            as_readonly(E @ planned.rotation),
+            as_readonly(np.concatenate([planned.twist[:3] + v[:3], omega + base])),
+            as_readonly(np.concatenate([planned.acceleration[:3] + a[:3], change])),
+            as_readonly(planned.wrench + x[6:12]),
+        )
 
 
 def to_task_reference(arm: ArmModel, reference: Reference) -> TaskReference:
-    """Return a joint reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench."""
+    """Return a joint reference as that of its tool: p, R of q, J v, J a + J̇ v, no wrench.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with the tool.
+    reference : Reference
+        Joint reference; a TaskReference is returned unchanged.
+
+    Returns
+    -------
+    TaskReference
+
+    """
     if isinstance(reference, TaskReference):
         return reference
     q, v, a = reference.q, reference.v, reference.a
@@ -79,46 +122,6 @@ def at_rest(r: TaskReference) -> TaskReference:
     """Return the reference at rest at the pose of ``r``."""
     zero = as_readonly(np.zeros_like(r.q))
     return TaskReference(r.q, zero, zero, r.position, r.rotation, ZERO_TWIST, ZERO_TWIST, r.wrench)
-
-
-def _difference(plan: TaskReference, current: TaskReference) -> tuple[Vector, Vector, Vector]:
-    """Return values, rates and second derivatives (12 + nv,) of ``current`` minus ``plan``.
-
-    R = E R_plan, ω = Ω + E ω_plan, ω̇ = Ω̇ + E ω̇_plan + Ω × E ω_plan.
-    """
-    phi = pin.log3(current.rotation @ plan.rotation.T)
-    E = pin.exp3(phi)
-    base = E @ plan.twist[3:]
-    omega = current.twist[3:] - base
-    alpha = current.acceleration[3:] - E @ plan.acceleration[3:] - pin.skew(omega) @ base
-    rate, second = rotation_vector_derivatives(phi, omega, alpha)
-    p, v, a = (
-        current.position - plan.position,
-        current.twist[:3] - plan.twist[:3],
-        current.acceleration[:3] - plan.acceleration[:3],
-    )
-    return (
-        np.concatenate([p, phi, current.wrench - plan.wrench, current.q - plan.q]),
-        np.concatenate([v, rate, ZERO_TWIST, current.v - plan.v]),
-        np.concatenate([a, second, ZERO_TWIST, current.a - plan.a]),
-    )
-
-
-def _sum(plan: TaskReference, x: Vector, v: Vector, a: Vector) -> TaskReference:
-    """Return ``plan`` plus a difference of these values, rates and second derivatives."""
-    E, omega, alpha = rotation_and_derivatives(x[3:6], v[3:6], a[3:6])
-    base = E @ plan.twist[3:]
-    change = alpha + E @ plan.acceleration[3:] + pin.skew(omega) @ base
-    return TaskReference(
-        as_readonly(plan.q + x[12:]),
-        as_readonly(plan.v + v[12:]),
-        as_readonly(plan.a + a[12:]),
-        as_readonly(plan.position + x[:3]),
-        as_readonly(E @ plan.rotation),
-        as_readonly(np.concatenate([plan.twist[:3] + v[:3], omega + base])),
-        as_readonly(np.concatenate([plan.acceleration[:3] + a[:3], change])),
-        as_readonly(plan.wrench + x[6:12]),
-    )
 
 
 def rotation_and_derivatives(

@@ -1,20 +1,20 @@
-"""Dynamixel X motors on a serial line, as a motor bus."""
+"""Dynamixel X motors on a serial port, as a motor bus."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from math import ceil
 
-from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault, InvalidValue
-from arm_dynamics.core.parameters import Parameter, with_defaults
+from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel import identification, packets
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader, to_reading
 from arm_dynamics.hardware.dynamixel.identification import NO_REPLY, MotorSetup
-from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
-from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
-from arm_dynamics.hardware.serial_port import Port, SerialPort
+from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
+from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
 MAX_ID = 252
@@ -26,13 +26,13 @@ REBOOT_TIMEOUT = 1.0
 _REBOOT_POLL_PERIOD = 0.05
 
 SETTINGS = (
-    Parameter("baud", 57_600, "bit/s", "rate of the line; 57600 as delivered", 9600, 4.5e6),
+    Parameter("baud", 57_600, "bit/s", "rate of the serial port; 57600 as delivered", 9600, 4.5e6),
     Parameter("latency", 4e-3, "s", "shortest time to wait for replies", 0, 0.1),
     Parameter("fast_sync_read", 1, "1", "0: never, 1: if every motor supports it", 0, 1),
 )
 
 
-class Dynamixel(MotorBus):
+class Dynamixel(RegisterMotorBus):
     """Dynamixel X motors, protocol 2.0.
 
     Position 0 is the center of the motor's turn. The effort is k_t times the motor current; models
@@ -56,26 +56,25 @@ class Dynamixel(MotorBus):
 
     """
 
+    driver, example_port, parameters = "dynamixel", "/dev/ttyUSB0", SETTINGS
     setting_names = tuple(parameter.name for parameter in SETTINGS)
     bauds = identification.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
-        super().__init__(motors, settings)
         for motor in motors:
             if motor.id > MAX_ID:
                 raise ConfigError(
                     f"joint '{motor.joint}': Dynamixel id = {motor.id}; expected 0 to {MAX_ID}"
                 )
-        self.models = {id: table.find_model(motor.motor) for id, motor in self.motors.items()}
-        baud, self._latency, self._fast = read_settings(settings)
-        self._port = SerialPort(port_path(settings), round(baud)) if port is None else port
-        self._baud = baud
-        self._line = DynamixelTransport(self._port, baud, max(self._latency, MAX_ADAPTER_LATENCY))
-        self._feedback = FeedbackReader(self._line, self.models)
-        self._setup = MotorSetup(self._line, self.models, self._feedback)
-        self._torque = TorqueSwitch(self._line)
+        self.models = {motor.id: table.find_model(motor.motor) for motor in motors}
+        super().__init__(motors, settings, port)
+        latency = max(self._values["latency"], MAX_ADAPTER_LATENCY)
+        self._transport = DynamixelTransport(self._port, self._values["baud"], latency)
+        self._feedback = FeedbackReader(self._transport, self.models)
+        self._setup = MotorSetup(self._transport, self.models, self._feedback)
+        self._torque = TorqueSwitch(self._transport)
         self._limits: dict[int, Mapping[str, int]] = {}
         self._supply: dict[int, float] = {}
         self._interface = ""
@@ -84,8 +83,8 @@ class Dynamixel(MotorBus):
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """Return the motors that reply at the rate of ``settings``, by id; reads only."""
-        baud = round(read_settings(settings)[0])
-        return identification.scan_port(partial(SerialPort, port_path(settings)), (baud,))
+        baud = round(cls.read_settings(settings)["baud"])
+        return identification.scan_port(cls.serial_port(settings), (baud,))
 
     def has_watchdog(self, id: int) -> bool | None:
         """Return whether the firmware stops the motor without commands; None before a reply."""
@@ -95,18 +94,6 @@ class Dynamixel(MotorBus):
         """Return what the firmware lacks, and which version has it."""
         firmware = self._firmware.get(id)
         return "" if firmware is None else self.models[id].missing_watchdog_reason(firmware)
-
-    @property
-    def remedies(self) -> str:
-        """Remedies if motors do not reply, or too late."""
-        return (
-            f"check power, cable, motor ids and baud = {self._baud:.0f} bit/s (a scan finds both);"
-            f" if replies come late, raise latency = {self._latency:g} s"
-        )
-
-    def now(self) -> float:
-        """Return the time [s] on the port's monotonic clock."""
-        return self._port.now()
 
     def open(self) -> None:
         """Open the port exclusively; motors count as not set up."""
@@ -120,9 +107,9 @@ class Dynamixel(MotorBus):
 
         Measures the duration of replies as well: adapters differ by a factor of twenty.
         """
-        line = self._line
+        transport = self._transport
         checks = {
-            id: identification.check_motor(line, motor, self.models[id])
+            id: identification.check_motor(transport, motor, self.models[id])
             for id, motor in self.motors.items()
         }
         self._firmware = {
@@ -131,9 +118,9 @@ class Dynamixel(MotorBus):
         problems = [problem for problem, _ in checks.values() if problem]
         if problems:
             raise self._fault(problems)
-        line.return_delay = identification.longest_return_delay(line, self.motors)
-        typical = sorted(line.delays)[len(line.delays) * 9 // 10]
-        line.latency = max(self._latency, min(MAX_ADAPTER_LATENCY, 2.0 * typical))
+        transport.return_delay = identification.longest_return_delay(transport, self.motors)
+        typical = sorted(transport.delays)[len(transport.delays) * 9 // 10]
+        transport.latency = max(self._values["latency"], min(MAX_ADAPTER_LATENCY, 2.0 * typical))
 
     def prepare(self, interface: str) -> None:
         """Disable torque, set operating mode and limits, map the feedback's block."""
@@ -150,8 +137,8 @@ class Dynamixel(MotorBus):
             raise self._fault(problems)
         self._feedback.rebooted.clear()
         unknown = self.motors.keys() - self._firmware.keys()
-        self._firmware |= identification.firmwares(self._line, unknown)
-        self._feedback.fast = self._fast and all(
+        self._firmware |= identification.firmwares(self._transport, unknown)
+        self._feedback.fast = bool(self._values["fast_sync_read"]) and all(
             self._firmware.get(id, 0) >= model.fast_firmware for id, model in self.models.items()
         )
 
@@ -183,10 +170,10 @@ class Dynamixel(MotorBus):
         Returns the ids of motors that confirmed it and whose firmware stops them then.
         """
         ticks = max(1, min(table.MAX_WATCHDOG_TICKS, ceil(timeout / table.WATCHDOG_UNIT - 1e-9)))
-        line, register = self._line, table.BUS_WATCHDOG
-        line.write_registers(register, dict.fromkeys(self.motors, 0), MAX_ATTEMPTS)
-        set_ = line.write_registers(register, dict.fromkeys(self.motors, ticks), MAX_ATTEMPTS)
-        return {id for id in set_ if not self.missing_watchdog_reason(id)}
+        transport, register = self._transport, table.BUS_WATCHDOG
+        transport.write_registers(register, dict.fromkeys(self.motors, 0))
+        confirmed = transport.write_registers(register, dict.fromkeys(self.motors, ticks))
+        return {id for id in confirmed if not self.missing_watchdog_reason(id)}
 
     def enable(self, ids: Collection[int]) -> set[int]:
         """Enable torque at the goals of ``write``, else at rest; return the ids that confirmed.
@@ -202,13 +189,9 @@ class Dynamixel(MotorBus):
     def clear_faults(self, ids: Collection[int]) -> set[int]:
         """Disable torque, restart motors with a hardware error and clear watchdogs."""
         self.disable(ids)
-        errors = {id: self._line.read_register(id, table.HARDWARE_ERROR) for id in ids}
+        errors = {id: self._transport.read_register(id, table.HARDWARE_ERROR) for id in ids}
         self._restart([id for id, error in errors.items() if error])
         return {id for id in ids if errors[id] is not None and self._clear(id)}
-
-    def close(self) -> None:
-        """Release the port; never raises, may be called twice, from another thread too."""
-        self._port.close()
 
     def _fault(self, problems: Sequence[str]) -> DriverFault:
         missing = any(NO_REPLY in problem for problem in problems)
@@ -226,14 +209,14 @@ class Dynamixel(MotorBus):
 
     def _restart(self, ids: Sequence[int]) -> None:
         for id in ids:
-            any(self._line.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
+            any(self._transport.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
         until, waiting = self.now() + REBOOT_TIMEOUT, list(ids)
         while waiting and self.now() < until:
-            self._line.wait(self.now() + _REBOOT_POLL_PERIOD)
-            waiting = [id for id in waiting if self._line.ping(id) is None]
+            self._transport.wait(self.now() + _REBOOT_POLL_PERIOD)
+            waiting = [id for id in waiting if self._transport.ping(id) is None]
 
     def _clear(self, id: int) -> bool:
-        if self._line.read_register(id, table.HARDWARE_ERROR) != 0:
+        if self._transport.read_register(id, table.HARDWARE_ERROR) != 0:
             return False
         try:
             if self._interface:
@@ -247,10 +230,10 @@ class Dynamixel(MotorBus):
 
 
 class TorqueSwitch:
-    """Goals and torque of the motors on ``line``: no torque at a goal that was not read back."""
+    """Goals and torque of the motors; no torque at a goal that was not read back."""
 
-    def __init__(self, line: DynamixelTransport) -> None:
-        self._line = line
+    def __init__(self, transport: DynamixelTransport) -> None:
+        self._transport = transport
         self._sent: dict[int, int] = {}  # raw goals since torque was disabled; some may be lost
 
     def reset(self) -> None:
@@ -259,7 +242,7 @@ class TorqueSwitch:
 
     def send_goals(self, interface: str, goals: Mapping[int, int]) -> None:
         """Send raw goals; no motor replies."""
-        self._line.sync_write(table.GOALS[interface], goals)
+        self._transport.sync_write(table.GOALS[interface], goals)
         self._sent.update(goals)
 
     def on(self, ids: Collection[int], interface: str) -> set[int]:
@@ -268,46 +251,18 @@ class TorqueSwitch:
         Goals are read back first: a register may hold an old one. Motors that do not confirm their
         goal get no torque; those that do not confirm their torque are disabled.
         """
-        goals = self._rest_goals([id for id in ids if id not in self._sent], interface)
+        unset = [id for id in ids if id not in self._sent]
+        goals = dict.fromkeys(unset, 0)
+        if interface == "position":
+            goals = self._transport.read(unset, table.PRESENT_POSITION)
         goals |= {id: self._sent[id] for id in ids if id in self._sent}
-        ready = self._line.write_registers(table.GOALS[interface], goals, MAX_ATTEMPTS)
-        enable = dict.fromkeys(ready, 1)
-        confirmed = self._line.write_registers(table.TORQUE_ENABLE, enable, MAX_ATTEMPTS)
-        self._line.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - confirmed, 0))
+        ready = self._transport.write_registers(table.GOALS[interface], goals)
+        confirmed = self._transport.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ready, 1))
+        self._transport.sync_write(table.TORQUE_ENABLE, dict.fromkeys(set(ids) - confirmed, 0))
         return confirmed
 
     def off(self, ids: Collection[int], attempts: int = 1) -> set[int]:
         """Disable torque; return the ids that confirmed it when read back."""
         for id in ids:
             self._sent.pop(id, None)
-        return self._line.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), attempts)
-
-    def _rest_goals(self, ids: Collection[int], interface: str) -> dict[int, int]:
-        """Goals at which motors do not move: the present position, or 0."""
-        if interface != "position":
-            return dict.fromkeys(ids, 0)
-        return self._line.read(ids, table.PRESENT_POSITION)
-
-
-def read_settings(settings: Mapping[str, str]) -> tuple[float, float, bool]:
-    """Return rate [bit/s], latency [s] and whether fast reads may be used.
-
-    Raises ConfigError naming the setting that is not a number or out of its range. Settings of
-    other names are ignored.
-    """
-    names = [parameter.name for parameter in SETTINGS]
-    numbers = {name: settings[name] for name in names if settings.get(name)}
-    try:
-        values = with_defaults("driver 'dynamixel'", SETTINGS, numbers)  # type: ignore[arg-type]
-    except InvalidValue as error:
-        raise ConfigError(str(error)) from error
-    return values["baud"], values["latency"], bool(values["fast_sync_read"])
-
-
-def port_path(settings: Mapping[str, str]) -> str:
-    """Return the path of the serial device; raises ConfigError if it is missing."""
-    if not settings.get("port"):
-        raise ConfigError(
-            "driver 'dynamixel': port is missing; expected a path: port:=/dev/ttyUSB0"
-        )
-    return settings["port"]
+        return self._transport.write_registers(table.TORQUE_ENABLE, dict.fromkeys(ids, 0), attempts)

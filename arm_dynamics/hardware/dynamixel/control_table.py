@@ -1,7 +1,8 @@
 """Control table of Dynamixel X motors: registers, units, models.
 
 Addresses are the same for every model. Torque per ampere is that of the data sheet's stall at the
-recommended supply. Motors of the 330 size measure the current of their supply: that is the motor's
+recommended supply. Registers below address 64 are EEPROM, writable only with torque disabled.
+Motors of the 330 size measure the current of their supply: that is the motor's
 times the duty, so that it does not determine the torque.
 
 References
@@ -16,27 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, nan, pi
-from typing import NamedTuple
 
 from arm_dynamics.core.errors import CommandRejected, UnknownName
 from arm_dynamics.hardware.motor_bus import MotorCommand
-
-
-class Register(NamedTuple):
-    """Entry of the control table; EEPROM (below 64) is writable only with torque disabled."""
-
-    address: int
-    size: int
-    signed: bool = False
-
-    def pack(self, value: int) -> bytes:
-        """Return ``value`` as bytes."""
-        return value.to_bytes(self.size, "little", signed=self.signed)
-
-    def unpack(self, data: bytes) -> int:
-        """Return the value of ``data``."""
-        return int.from_bytes(data, "little", signed=self.signed)
-
+from arm_dynamics.hardware.register_protocol import Register
 
 RETURN_DELAY = Register(9, 1)
 DRIVE_MODE = Register(10, 1)

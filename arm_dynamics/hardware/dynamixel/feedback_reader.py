@@ -128,8 +128,8 @@ class MotorClocks:
     After MAX_COMPARISON_AGE every reply is accepted, so that no motor is excluded indefinitely.
     """
 
-    def __init__(self, line: DynamixelTransport) -> None:
-        self._line = line
+    def __init__(self, transport: DynamixelTransport) -> None:
+        self._transport = transport
         self._known: dict[int, tuple[float, float]] = {}
 
     def reset(self, id: int | None = None) -> None:
@@ -153,7 +153,7 @@ class MotorClocks:
         last_arrived, last_tick = self._known[id]
         elapsed = arrived - last_arrived
         delay = (elapsed - (tick - last_tick) + TICK_PERIOD / 2) % TICK_PERIOD - TICK_PERIOD / 2
-        late = delay > TICK_TOLERANCE + self._line.latency + CLOCK_DRIFT * elapsed
+        late = delay > TICK_TOLERANCE + self._transport.latency + CLOCK_DRIFT * elapsed
         return late and elapsed < MAX_COMPARISON_AGE
 
 
@@ -175,9 +175,9 @@ class FeedbackReader:
 
     """
 
-    def __init__(self, line: DynamixelTransport, models: Mapping[int, DynamixelModel]) -> None:
-        self._line, self._models = line, models
-        self._clocks = MotorClocks(line)
+    def __init__(self, transport: DynamixelTransport, models: Mapping[int, DynamixelModel]) -> None:
+        self._transport, self._models = transport, models
+        self._clocks = MotorClocks(transport)
         self.fast = False
         self.mapped: set[int] = set()
         self.rebooted: set[int] = set()
@@ -187,10 +187,10 @@ class FeedbackReader:
 
     def map_block(self, id: int) -> bool:
         """Write the block's indirect addresses; return whether they read back correctly."""
-        if not self._line.write(id, table.INDIRECT_ADDRESS, ADDRESSES):
+        if not self._transport.write(id, table.INDIRECT_ADDRESS, ADDRESSES):
             return False
         request = packets.read(id, table.INDIRECT_ADDRESS, len(ADDRESSES))
-        reply = self._line.request(request, (id,), len(ADDRESSES)).get(id)
+        reply = self._transport.request(request, (id,), len(ADDRESSES)).get(id)
         if reply is None or reply.data != ADDRESSES:
             return False
         self.mapped.add(id)
@@ -246,7 +246,7 @@ class FeedbackReader:
     ) -> None:
         for id, reply in replies.items():
             block = unpack(reply.data) if reply.data else None
-            arrived = self._line.arrived[id]
+            arrived = self._transport.arrived[id]
             if block is None:
                 self.mapped.discard(id)
                 self.rebooted.add(id)
@@ -263,19 +263,19 @@ class FeedbackReader:
         if key not in self._requests:
             addresses = {id: self._models[id].indirect_data for id in ids}
             self._requests[key] = packets.sync_or_bulk_read(addresses, size, fast)
-        return self._line.request(self._requests[key], ids, size, fast, expected)
+        return self._transport.request(self._requests[key], ids, size, fast, expected)
 
     def _read_direct(self, ids: Sequence[int]) -> dict[int, tuple[Block, float]]:
         if not ids:
             return {}
-        line = self._line
+        transport = self._transport
         request = packets.sync_or_bulk_read(dict.fromkeys(ids, DIRECT_ADDRESS), DIRECT_SIZE)
-        replies = line.request(request, ids, DIRECT_SIZE, expected=self._expected(ids))
+        replies = transport.request(request, ids, DIRECT_SIZE, expected=self._expected(ids))
         data = {id: reply.data for id, reply in replies.items() if reply.data}
-        arrived = dict(line.arrived)
-        torque = line.read(data, table.TORQUE_ENABLE)
-        errors = line.read(data, table.HARDWARE_ERROR)
-        watchdog = line.read(data, table.BUS_WATCHDOG)
+        arrived = dict(transport.arrived)
+        torque = transport.read(data, table.TORQUE_ENABLE)
+        errors = transport.read(data, table.HARDWARE_ERROR)
+        watchdog = transport.read(data, table.BUS_WATCHDOG)
         return {
             id: (
                 unpack_direct(values)._replace(

@@ -6,15 +6,17 @@ every write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel import control_table as table
 from arm_dynamics.hardware.dynamixel import packets
 from arm_dynamics.hardware.dynamixel.control_table import DynamixelModel, model_name
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader
-from arm_dynamics.hardware.dynamixel.transport import MAX_ATTEMPTS, DynamixelTransport
+from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, scan_rates
+from arm_dynamics.hardware.register_protocol import BROADCAST, Register
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
@@ -28,41 +30,41 @@ NO_REPLY = "no reply"
 _ID_COUNT = 253
 _RETURN_DELAY_UNIT = 2e-6  # [s]
 _CLEAR_REPLIES, _UNCLEAR_REPLIES = 8, 32
-_LIVE_VALUES = table.Register(table.REALTIME_TICK.address, 27)
+_LIVE_VALUES = Register(table.REALTIME_TICK.address, 27)
 """Values that differ from motor to motor: replies of two motors with one id collide."""
 _REVERSED, _SLAVE, _TORQUE_BY_GOAL = 0x01, 0x02, 0x08
 """Bits of the drive mode that this driver does not support."""
 
 
 def check_motor(
-    line: DynamixelTransport, motor: JointMotor, model: DynamixelModel
+    transport: DynamixelTransport, motor: JointMotor, model: DynamixelModel
 ) -> tuple[str, int | None]:
     """Return the problem of one motor, "" for none, and its firmware if it replies."""
-    reply, noise = _ping(line, motor.id)
+    reply, noise = _ping(transport, motor.id)
     if reply is None:
-        problem = "two motors with this id, or a disturbed line" if noise else NO_REPLY
+        problem = "two motors with this id, or a disturbed bus" if noise else NO_REPLY
     elif reply[0] != model.number:
         number, firmware = reply
         problem = f"model = {model_name(number)} (firmware {firmware}), expected {model.name}"
     else:
-        problem = "" if has_unique_id(line, motor.id) else "two motors reply with this id"
+        problem = "" if has_unique_id(transport, motor.id) else "two motors reply with this id"
     text = f"joint '{motor.joint}' (id {motor.id}): {problem}" if problem else ""
     return text, None if reply is None else reply[1]
 
 
-def firmwares(line: DynamixelTransport, ids: Iterable[int]) -> dict[int, int]:
+def firmwares(transport: DynamixelTransport, ids: Iterable[int]) -> dict[int, int]:
     """Return the firmware of every motor that replies, by id."""
-    replies = {id: _ping(line, id)[0] for id in ids}
+    replies = {id: _ping(transport, id)[0] for id in ids}
     return {id: reply[1] for id, reply in replies.items() if reply is not None}
 
 
-def longest_return_delay(line: DynamixelTransport, ids: Iterable[int]) -> float:
+def longest_return_delay(transport: DynamixelTransport, ids: Iterable[int]) -> float:
     """Return the longest return delay [s] of the motors."""
-    delays = (line.read_register(id, table.RETURN_DELAY) for id in ids)
+    delays = (transport.read_register(id, table.RETURN_DELAY) for id in ids)
     return max((value for value in delays if value is not None), default=250) * _RETURN_DELAY_UNIT
 
 
-def has_unique_id(line: DynamixelTransport, id: int) -> bool:
+def has_unique_id(transport: DynamixelTransport, id: int) -> bool:
     """Return whether nearly all replies are intact; those of two motors with one id are not.
 
     Some of these are: by chance the CRCs of both match the collided bytes.
@@ -70,18 +72,18 @@ def has_unique_id(line: DynamixelTransport, id: int) -> bool:
     request = packets.read(id, _LIVE_VALUES.address, _LIVE_VALUES.size)
     corrupt = 0
     for count in range(1, _UNCLEAR_REPLIES + 1):
-        line.request(request, (id,), _LIVE_VALUES.size)
-        corrupt += line.had_noise
+        transport.request(request, (id,), _LIVE_VALUES.size)
+        corrupt += transport.had_noise
         if count == _CLEAR_REPLIES and not corrupt:
             return True
     return corrupt < _UNCLEAR_REPLIES // 4
 
 
-def _ping(line: DynamixelTransport, id: int) -> tuple[tuple[int, int] | None, bool]:
+def _ping(transport: DynamixelTransport, id: int) -> tuple[tuple[int, int] | None, bool]:
     noise = False
     for _ in range(MAX_ATTEMPTS):
-        reply = line.ping(id)
-        noise = noise or line.had_noise
+        reply = transport.ping(id)
+        noise = noise or transport.had_noise
         if reply is not None:
             return reply, noise
     return None, noise
@@ -109,43 +111,32 @@ def scan_port(port: Callable[[int], Port], bauds: Iterable[int] = BAUDS) -> list
         The port cannot be opened.
 
     """
-    return [motor for baud in bauds for motor in _scan_at(port(baud), baud)]
+    return scan_rates(port, bauds, _scan_at)
 
 
 def _scan_at(port: Port, baud: int) -> list[DiscoveredMotor]:
-    port.open()
-    try:
-        line = DynamixelTransport(port, baud, LATENCY)
-        motors, noise = _broadcast_ping(line, baud)
-        ids = [motor.id for motor in motors]
-        duplicates = [id for id in sorted(set(ids)) if not has_unique_id(line, id)]
-        if noise:
-            duplicates += _colliding_ids(line, set(ids)) or ([] if duplicates else [-1])
-        return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
-    finally:
-        port.close()
+    transport = DynamixelTransport(port, baud, LATENCY)
+    motors, noise = _broadcast_ping(transport, baud)
+    ids = {motor.id for motor in motors}
+    duplicates = [id for id in sorted(ids) if not has_unique_id(transport, id)]
+    if noise:
+        others = [id for id in range(_ID_COUNT) if id not in ids]
+        colliding = [id for id in others if transport.ping(id) is None and transport.had_noise]
+        duplicates += colliding or ([] if duplicates else [-1])
+    return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
 
 
-def _broadcast_ping(line: DynamixelTransport, baud: int) -> tuple[list[DiscoveredMotor], bool]:
+def _broadcast_ping(transport: DynamixelTransport, baud: int) -> tuple[list[DiscoveredMotor], bool]:
     """Return the motors that reply to a broadcast ping, and whether other bytes came too."""
     reply_size = packets.STATUS_SIZE + 3
-    wait = _ID_COUNT * (PING_SLOT + reply_size * line.byte_time)
-    received = line.request_all(packets.ping(packets.BROADCAST), line.port.now() + wait)
+    wait = _ID_COUNT * (PING_SLOT + reply_size * transport.byte_time)
+    received = transport.request_all(packets.ping(BROADCAST), transport.port.now() + wait)
     motors = []
     for packet in received:
         if packet.instruction == packets.STATUS and len(packet.data) == 3:
             number, firmware = packets.model_and_firmware(packet.data)
             motors.append(DiscoveredMotor(packet.id, model_name(number), str(firmware), baud))
-    return motors, line.had_noise
-
-
-def _colliding_ids(line: DynamixelTransport, found: Container[int]) -> list[int]:
-    """Return the ids not yet found whose reply to a ping is corrupt."""
-    colliding = []
-    for id in range(_ID_COUNT):
-        if id not in found and line.ping(id) is None and line.had_noise:
-            colliding.append(id)
-    return colliding
+    return motors, transport.had_noise
 
 
 class MotorSetup:
@@ -155,10 +146,10 @@ class MotorSetup:
     """
 
     def __init__(
-        self, line: DynamixelTransport, models: Mapping[int, DynamixelModel],
+        self, transport: DynamixelTransport, models: Mapping[int, DynamixelModel],
         feedback: FeedbackReader,
     ) -> None:  # fmt: skip
-        self._line, self._models, self._feedback = line, models, feedback
+        self._transport, self._models, self._feedback = transport, models, feedback
 
     def prepare(self, id: int, interface: str) -> tuple[dict[str, int], float]:
         """Return the largest raw commands by interface, and the supply [V]."""
@@ -182,8 +173,8 @@ class MotorSetup:
         Goal registers are read-only while it is tripped: nothing else is written before.
         """
         watchdog = table.BUS_WATCHDOG
-        tripped = self._line.read_register(id, watchdog)
-        if tripped and not self._line.write_register(id, watchdog, 0):
+        tripped = self._transport.read_register(id, watchdog)
+        if tripped and not self._transport.write_register(id, watchdog, 0):
             raise DriverFault(f"bus watchdog is not cleared (address {watchdog.address})")
 
     def _check_drive_mode(self, id: int) -> None:
@@ -205,12 +196,14 @@ class MotorSetup:
         }
         return {**limits, "effort": self._get(id, table.CURRENT_LIMIT)} if model.effort else limits
 
-    def _get(self, id: int, register: table.Register) -> int:
-        value = self._line.read_register(id, register)
+    def _get(self, id: int, register: Register) -> int:
+        value = self._transport.read_register(id, register)
         if value is None:
             raise DriverFault(f"{NO_REPLY} to a read of address {register.address}")
         return value
 
-    def _set(self, id: int, register: table.Register, value: int, name: str) -> None:
-        if self._get(id, register) != value and not self._line.write_register(id, register, value):
+    def _set(self, id: int, register: Register, value: int, name: str) -> None:
+        if self._get(id, register) != value and not self._transport.write_register(
+            id, register, value
+        ):
             raise DriverFault(f"{name} = {value} is not accepted (address {register.address})")

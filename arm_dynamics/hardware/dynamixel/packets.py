@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from arm_dynamics.hardware.register_protocol import BROADCAST, Instructions, PacketParser
+
 POLYNOMIAL = 0x8005
 
 
@@ -41,9 +43,7 @@ def crc16(data: bytes, start: int = 0) -> int:
 
 
 HEADER = b"\xff\xff\xfd\x00"
-BROADCAST = 0xFE
-PING, READ, WRITE, REBOOT, STATUS = 0x01, 0x02, 0x03, 0x08, 0x55
-SYNC_READ, SYNC_WRITE, FAST_SYNC_READ, BULK_READ, FAST_BULK_READ = 0x82, 0x83, 0x8A, 0x92, 0x9A
+STATUS, FAST_SYNC_READ, BULK_READ, FAST_BULK_READ = 0x55, 0x8A, 0x92, 0x9A
 ALERT = 0x80
 """Bit of a status packet's error: the motor's hardware error status is not 0."""
 
@@ -57,7 +57,7 @@ STATUS_DATA_SIZE = 4
 
 
 class Packet(NamedTuple):
-    """One packet: ``error`` is 0 except in a status packet; ``raw`` are its bytes on the line."""
+    """One packet: ``error`` is 0 except in a status packet; ``raw`` are its bytes on the wire."""
 
     id: int
     instruction: int
@@ -87,44 +87,27 @@ def unstuff(body: bytes) -> bytes:
 def encode(id: int, instruction: int, parameters: bytes = b"") -> bytes:
     """Return one packet."""
     body = stuff(bytes((instruction,)) + parameters)
-    head = HEADER + bytes((id,)) + _word(len(body) + 2) + body
-    return head + _word(crc16(head))
+    head = HEADER + bytes((id,)) + (len(body) + 2).to_bytes(2, "little") + body
+    return head + crc16(head).to_bytes(2, "little")
 
 
-def ping(id: int) -> bytes:
-    """Request model number and firmware; for BROADCAST all motors reply one after another."""
-    return encode(id, PING)
-
-
-def read(id: int, address: int, size: int) -> bytes:
-    """Request ``size`` bytes from ``address`` on of one motor."""
-    return encode(id, READ, _word(address) + _word(size))
-
-
-def write(id: int, address: int, data: bytes) -> bytes:
-    """Write ``data`` from ``address`` on to one motor."""
-    return encode(id, WRITE, _word(address) + data)
-
-
-def reboot(id: int) -> bytes:
-    """Restart one motor."""
-    return encode(id, REBOOT)
+_INSTRUCTIONS = Instructions(encode, word_size=2)
+ping, read, write, reboot, sync_read, sync_write = (
+    _INSTRUCTIONS.ping, _INSTRUCTIONS.read, _INSTRUCTIONS.write, _INSTRUCTIONS.reboot,
+    _INSTRUCTIONS.sync_read, _INSTRUCTIONS.sync_write,
+)  # fmt: skip
 
 
 def sync_or_bulk_read(addresses: Mapping[int, int], size: int, fast: bool = False) -> bytes:
     """Request ``size`` bytes of motors, by id and address; they reply in this order."""
-    if len(set(addresses.values())) == 1:
-        at = _word(next(iter(addresses.values())))
-        code = FAST_SYNC_READ if fast else SYNC_READ
-        return encode(BROADCAST, code, at + _word(size) + bytes(addresses))
-    requests = (bytes((id,)) + _word(at) + _word(size) for id, at in addresses.items())
-    return encode(BROADCAST, FAST_BULK_READ if fast else BULK_READ, b"".join(requests))
-
-
-def sync_write(address: int, size: int, data: Mapping[int, bytes]) -> bytes:
-    """Write ``size`` bytes at ``address`` to each motor; none replies."""
-    each = b"".join(bytes((id,)) + value for id, value in data.items())
-    return encode(BROADCAST, SYNC_WRITE, _word(address) + _word(size) + each)
+    word = _INSTRUCTIONS.word
+    if len(set(addresses.values())) > 1:
+        blocks = (bytes((id,)) + word(at) + word(size) for id, at in addresses.items())
+        return encode(BROADCAST, FAST_BULK_READ if fast else BULK_READ, b"".join(blocks))
+    at = next(iter(addresses.values()))
+    if fast:
+        return encode(BROADCAST, FAST_SYNC_READ, word(at) + word(size) + bytes(addresses))
+    return sync_read(addresses, at, size)
 
 
 def decode(raw: bytes) -> Packet | None:
@@ -179,67 +162,26 @@ def model_and_firmware(data: bytes) -> tuple[int, int]:
     return int.from_bytes(data[:2], "little"), data[2]
 
 
-def _word(value: int) -> bytes:
-    return value.to_bytes(2, "little")
-
-
 MAX_LENGTH = 6144
-"""Largest valid length [bytes]: a fast read of all motors that fit on a line."""
+"""Largest valid length [bytes]: a fast read of all motors that fit on a bus."""
 _PREFIX = 7  # header, id and length
+_IDS = frozenset((*range(0xFD), BROADCAST))
 
 
-class Parser:
-    """Find valid packets in received bytes, in any split; never raises.
+class Parser(PacketParser[Packet]):
+    """Find the packets of protocol 2.0 in received bytes."""
 
-    Noise that looks like a header does not delay later packets: the search continues behind it
-    while the bytes that it announces are missing.
-    """
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-        self.received = 0
-        """Bytes received since ``clear``."""
-
-    def clear(self) -> None:
-        """Discard received bytes."""
-        self._bytes.clear()
-        self.received = 0
-
-    def feed(self, data: bytes) -> list[Packet]:
-        """Return the packets that ``data`` completes."""
-        self.received += len(data)
-        self._bytes += data
-        complete: list[Packet] = []
-        while (packet := self._next()) is not None:
-            complete.append(packet)
-        return complete
+    header = HEADER
+    decode = staticmethod(decode)
 
     def pending(self) -> bytes:
         """Return the bytes from the first header on that are no complete packet yet."""
         return bytes(self._bytes) if self._bytes.startswith(HEADER) else b""
 
-    def _next(self) -> Packet | None:
-        """Remove the first valid packet; drop bytes that cannot become one."""
-        keep = -1  # the first header that may still become a packet
-        at = self._bytes.find(HEADER)
-        while at >= 0:
-            end = self._end(at)
-            if end > len(self._bytes):
-                keep = at if keep < 0 else keep
-            elif end > 0 and (packet := decode(bytes(self._bytes[at:end]))) is not None:
-                del self._bytes[:end]
-                return packet
-            at = self._bytes.find(HEADER, at + 1)
-        del self._bytes[: keep if keep >= 0 else max(0, len(self._bytes) - len(HEADER) + 1)]
-        return None
-
-    def _end(self, at: int) -> int:
-        """Return the end of the packet whose header is at ``at``; 0 if it is not valid."""
+    def end(self, at: int) -> int:
+        """Return the end of the packet at ``at``; its id and length must be valid."""
         if len(self._bytes) < at + _PREFIX:
             return len(self._bytes) + 1
         length = int.from_bytes(self._bytes[at + 5 : at + _PREFIX], "little")
         good = self._bytes[at + 4] in _IDS and 3 <= length <= MAX_LENGTH
         return at + _PREFIX + length if good else 0
-
-
-_IDS = frozenset((*range(0xFD), BROADCAST))

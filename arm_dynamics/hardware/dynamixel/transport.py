@@ -1,7 +1,6 @@
-"""Requests and replies on a line of Dynamixel motors, each within a time set by the baud rate.
+"""Requests to Dynamixel motors and their replies, of one motor or of several in one packet.
 
-The longest wait is  10 n_bytes / baud + n_motors · return delay + latency : ten bits for each byte
-sent and received, the return delay of each motor, and the latency of adapter and system.
+The longest wait is  10 n_bytes / baud + n_motors · return delay + latency.
 """
 
 from __future__ import annotations
@@ -10,29 +9,17 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
 from arm_dynamics.hardware.dynamixel import packets
-from arm_dynamics.hardware.dynamixel.control_table import Register
 from arm_dynamics.hardware.dynamixel.packets import Packet, Parser, StatusData
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RETURN_DELAY, RegisterTransport
+from arm_dynamics.hardware.register_protocol import Register
 from arm_dynamics.hardware.serial_port import Port
 
-FACTORY_RETURN_DELAY = 5e-4
-"""Return delay [s] of a motor as delivered."""
-MAX_ATTEMPTS = 3
-"""Attempts to read or write a register outside of the control cycle."""
 ERROR_NUMBER = 0x7F
 """Bits of a status packet's error that mark a failed instruction."""
 
 
-class DynamixelTransport:
-    """Motors on ``port``.
-
-    Parameters
-    ----------
-    port : Port
-        The line's port.
-    baud : float
-        Rate [bit/s].
-    latency : float
-        Latency of adapter and system [s].
+class DynamixelTransport(RegisterTransport):
+    """Requests to the Dynamixel motors on ``port``; parameters as ``RegisterTransport``.
 
     Attributes
     ----------
@@ -46,18 +33,16 @@ class DynamixelTransport:
     """
 
     def __init__(self, port: Port, baud: float, latency: float) -> None:
-        self.port, self.latency = port, latency
-        self.byte_time = 10.0 / baud
-        self.return_delay = FACTORY_RETURN_DELAY
+        self._parser: Parser
+        super().__init__(port, baud, latency, Parser())
+        self.return_delay = RETURN_DELAY
         self.delays: deque[float] = deque(maxlen=64)
         self.arrived: dict[int, float] = {}
-        self._parser = Parser()
-        self._good = 0
 
     @property
     def had_noise(self) -> bool:
         """Whether bytes that are no packet came with the last reply."""
-        return self._parser.received > self._good
+        return self._parser.had_noise
 
     def request(
         self,
@@ -103,7 +88,6 @@ class DynamixelTransport:
             if not chunk:
                 break
             for packet in self._parser.feed(chunk):
-                self._good += len(packet.raw)
                 self._take(packets.status_data(packet, size, count), missing, replies, size)
             if len(replies) >= expected:
                 until = min(until, self.port.now() + self._longest(1, status))
@@ -137,11 +121,7 @@ class DynamixelTransport:
 
     def read_register(self, id: int, register: Register) -> int | None:
         """Return a register of one motor, after MAX_ATTEMPTS at most; None without a reply."""
-        for _ in range(MAX_ATTEMPTS):
-            value = self.read((id,), register).get(id)
-            if value is not None:
-                return value
-        return None
+        return self.read_registers(register, (id,)).get(id)
 
     def write_register(self, id: int, register: Register, value: int) -> bool:
         """Write a register until it reads back as ``value``, MAX_ATTEMPTS at most."""
@@ -150,20 +130,6 @@ class DynamixelTransport:
             if self.read((id,), register).get(id) == value:
                 return True
         return False
-
-    def write_registers(
-        self, register: Register, values: Mapping[int, int], attempts: int = 1
-    ) -> set[int]:
-        """Write a register of several motors; return the ids where it reads back correctly."""
-        confirmed: set[int] = set()
-        for _ in range(attempts):
-            rest = {id: value for id, value in values.items() if id not in confirmed}
-            self.sync_write(register, rest)
-            read = self.read(rest, register)
-            confirmed |= {id for id, value in read.items() if value == rest[id]}
-            if len(confirmed) == len(values):
-                break
-        return confirmed
 
     def sync_write(self, register: Register, values: Mapping[int, int]) -> None:
         """Write a value to each motor; none replies."""
@@ -176,9 +142,7 @@ class DynamixelTransport:
         self._send(request)
         received: list[Packet] = []
         while chunk := self.port.read(4096, until):
-            complete = self._parser.feed(chunk)
-            self._good += sum(len(packet.raw) for packet in complete)
-            received += complete
+            received += self._parser.feed(chunk)
         return received
 
     def wait(self, until: float) -> None:
@@ -187,11 +151,8 @@ class DynamixelTransport:
             pass
 
     def _send(self, request: bytes) -> None:
-        self._parser.clear()
-        self._good = 0
         self.arrived.clear()
-        self.port.flush()
-        self.port.write(request)
+        super()._send(request)
 
     def _take(
         self, data: Sequence[StatusData], missing: set[int], replies: dict[int, StatusData],

@@ -1,4 +1,4 @@
-"""Feetech STS servos on a serial line, as a motor bus: position, or voltage by PWM.
+"""Feetech STS servos on a serial port, as a motor bus: position, or voltage by PWM.
 
 The EEPROM of a servo is never changed, with one exception that a loss of power undoes: if the
 operating mode differs from the required one, LOCK is set, so that nothing more is saved, and the
@@ -9,27 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
-from arm_dynamics.core.parameters import Parameter, with_defaults
+from arm_dynamics.core.errors import DriverFault, InvalidValue, UnknownName
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.hardware.feetech import identification
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.registers import BLOCK_SIZE, BLOCK_START, TurnCounter
-from arm_dynamics.hardware.feetech.transport import MAX_ATTEMPTS, FeetechTransport
-from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
+from arm_dynamics.hardware.feetech.transport import FeetechTransport
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
 
 SETTINGS = (
-    Parameter("baud", 1e6, "bit/s", "rate of the serial line", above=0),
+    Parameter("baud", 1e6, "bit/s", "rate of the serial port", above=0),
     Parameter("latency", 8e-3, "s", "of adapter and system, before a reply counts as lost", 0.0),
     Parameter("kt", 1.08, "N·m/A", "torque constant at the shaft; default: 12 V servo", above=0),
 )
 
 
-class Feetech(MotorBus):
-    """Servos of Feetech's STS series on one serial line.
+class Feetech(RegisterMotorBus):
+    """Servos of Feetech's STS series on one serial port.
 
     The servos have no command watchdog: in position mode a servo holds its last goal indefinitely,
     with a PWM it continues to turn. The effort is computed from the measured current; LOAD gives
@@ -54,19 +55,19 @@ class Feetech(MotorBus):
     """
 
     estimates_effort = True
+    driver, example_port, parameters = "feetech", "/dev/ttyACM0", SETTINGS
     setting_names = tuple(parameter.name for parameter in SETTINGS)
     bauds = identification.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
     ) -> None:
-        super().__init__(motors, settings)
-        for motor in self.motors.values():
+        for motor in motors:
             table.model_number(motor.motor)
-        values = read_settings(self.settings)
-        self._baud, self._kt, self._interface = values["baud"], values["kt"], "position"
-        self._port = port or serial_port(self.settings, self._baud)
-        self._line = FeetechTransport(self._port, self._baud, values["latency"])
+        super().__init__(motors, settings, port)
+        self._interface = "position"
+        baud, latency = self._values["baud"], self._values["latency"]
+        self._transport = FeetechTransport(self._port, baud, latency)
         self._reset()
 
     def _reset(self) -> None:
@@ -74,29 +75,17 @@ class Feetech(MotorBus):
         self._phases: dict[int, int] = {}
         self._blocks: dict[int, bytes] = {}
         self._enabled: set[int] = set()
-        self._line.missing.clear()
+        self._transport.missing.clear()
 
     @classmethod
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """Return the servos that reply at the rate of ``settings``, by id; reads only."""
-        baud = round(read_settings(settings)["baud"])
-        return identification.scan_port(lambda rate: serial_port(settings, rate), (baud,))
+        baud = round(cls.read_settings(settings)["baud"])
+        return identification.scan_port(cls.serial_port(settings), (baud,))
 
     def has_watchdog(self, id: int) -> bool:
         """Return False: the servos have no command watchdog."""
         return False
-
-    @property
-    def remedies(self) -> str:
-        """Remedies if servos do not reply, or too late."""
-        return (
-            f"check power, cable, servo ids and baud = {self._baud:.0f} bit/s (a scan finds both);"
-            f" if replies come late, raise latency = {self._line.latency:g} s"
-        )
-
-    def now(self) -> float:
-        """Return the time [s] on the port's clock."""
-        return self._port.now()
 
     def open(self) -> None:
         """Open the port exclusively; the count of turns restarts."""
@@ -108,7 +97,7 @@ class Feetech(MotorBus):
 
         Raises DriverFault naming all that are missing, duplicated or of another model.
         """
-        faults = identification.identity_faults(self._line, self.motors.values())
+        faults = identification.identity_faults(self._transport, self.motors.values())
         if faults:
             no_reply = (
                 identification.NO_REPLY, identification.NO_SERVO, identification.CORRUPT_REPLY
@@ -125,12 +114,12 @@ class Feetech(MotorBus):
         if interface not in MODES:
             raise UnknownName("interface of Feetech servos", interface, tuple(MODES))
         self._require("torque off", self.disable(self.motors))
-        phases = self._line.read_registers(table.PHASE, self.motors)
+        phases = self._transport.read_registers(table.PHASE, self.motors)
         self._require("their phase", phases)
         self._interface = interface
         self._require(f"{interface} mode", self._set_mode(self.motors))
         zero = dict.fromkeys(self.motors, 0)
-        self._require("a PWM of 0", self._line.write_registers(table.GOAL_PWM, zero))
+        self._require("a PWM of 0", self._transport.write_registers(table.GOAL_PWM, zero))
         self._phases = phases
 
     def interfaces(self, id: int) -> tuple[str, ...]:
@@ -139,13 +128,13 @@ class Feetech(MotorBus):
 
     def read(self) -> Mapping[int, Reading]:
         """Return the readings of the servos that replied now, by id."""
-        replies = self._line.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
-        readings = {}
+        replies = self._transport.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
+        readings, kt = {}, self._values["kt"]
         for id, (time, packet) in replies.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
             raw = table.POSITION.unpack(packet.data, BLOCK_START)
             steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
-            reading = table.to_reading(packet.data, packet.error, steps, phase, self._kt, time)
+            reading = table.to_reading(packet.data, packet.error, steps, phase, kt, time)
             readings[id] = reading
             if not reading.enabled:
                 self._enabled.discard(id)  # a goal would enable its torque again
@@ -162,7 +151,7 @@ class Feetech(MotorBus):
             raise InvalidValue(f"command: interface = '{min(other)}'; expected '{self._interface}'")
         register = table.GOAL_POSITION if self._interface == "position" else table.GOAL_PWM
         data = {id: self._goal_data(id, g) for id, g in goals.items() if id in self._enabled}
-        self._line.write(register.address, data)
+        self._transport.write(register.address, data)
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
         """Return no id: the servos have no command watchdog."""
@@ -178,9 +167,14 @@ class Feetech(MotorBus):
         ready, confirmed = self._set_mode(ids), set[int]()
         for _ in range(MAX_ATTEMPTS):
             present = self.read().keys() & (ready - confirmed)
-            data = {id: self._enabling_data(self._blocks[id]) for id in present}
-            self._line.write(table.TORQUE.address, data)
-            confirmed |= self._line.holding_ids(table.TORQUE.address, data)
+            data: dict[int, bytes] = {}
+            for id in present:  # torque, the servo's acceleration, its present position, no PWM
+                block = self._blocks[id]
+                acceleration = table.ACCELERATION.unpack(block, BLOCK_START)
+                goal = table.GOAL_POSITION.pack(table.POSITION.unpack(block, BLOCK_START))
+                data[id] = bytes((1, acceleration)) + goal + table.GOAL_PWM.pack(0)
+            self._transport.write(table.TORQUE.address, data)
+            confirmed |= self._transport.holding_ids(table.TORQUE.address, data)
         self._enabled |= confirmed
         self.disable(set(ids) - confirmed)
         return confirmed
@@ -188,16 +182,12 @@ class Feetech(MotorBus):
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Disable torque; return the ids that confirmed it when read back."""
         self._enabled -= set(ids)
-        return self._line.write_registers(table.TORQUE, dict.fromkeys(ids, 0))
+        return self._transport.write_registers(table.TORQUE, dict.fromkeys(ids, 0))
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:
         """Disable torque, which ends an overload; temperature and voltage faults clear alone."""
         off = self.disable(ids)
-        return {id for id, status in self._line.read(off, table.STATUS).items() if not status}
-
-    def close(self) -> None:
-        """Release the port; never raises, may be called twice, from another thread too."""
-        self._port.close()
+        return {id for id, status in self._transport.read(off, table.STATUS).items() if not status}
 
     def _goal_data(self, id: int, goal: MotorCommand) -> bytes:
         """Bytes of a goal; a position has a PWM of 0, in case a loss of power reset the mode."""
@@ -208,43 +198,18 @@ class Feetech(MotorBus):
         supply = table.SUPPLY.unpack(self._blocks[id], BLOCK_START) * table.SUPPLY_UNIT
         return table.GOAL_PWM.pack(table.raw_pwm(goal, supply))
 
-    def _enabling_data(self, block: bytes) -> bytes:
-        """Torque enable, the servo's acceleration, its present position as the goal, no PWM."""
-        acceleration = table.ACCELERATION.unpack(block, BLOCK_START)
-        goal = table.POSITION.unpack(block, BLOCK_START)
-        return bytes((1, acceleration)) + table.GOAL_POSITION.pack(goal) + table.GOAL_PWM.pack(0)
-
     def _set_mode(self, ids: Collection[int]) -> set[int]:
         """Set the prepared mode of servos without torque, unsaved; return those that have it."""
         mode = MODES[self._interface]
-        modes = self._line.read_registers(table.MODE, ids)
+        modes = self._transport.read_registers(table.MODE, ids)
         other = [id for id, value in modes.items() if value != mode]
-        locked = self._line.write_registers(table.LOCK, dict.fromkeys(other, 1))
+        locked = self._transport.write_registers(table.LOCK, dict.fromkeys(other, 1))
         return {
             *(modes.keys() - set(other)),
-            *self._line.write_registers(table.MODE, dict.fromkeys(locked, mode)),
+            *self._transport.write_registers(table.MODE, dict.fromkeys(locked, mode)),
         }
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
         left = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]
         if left:
             raise DriverFault(f"motors {', '.join(left)} do not confirm {what}; {self.remedies}")
-
-
-def read_settings(settings: Mapping[str, str]) -> dict[str, float]:
-    """Return the values of SETTINGS; raises ConfigError if one is not a number or out of range."""
-    names = {parameter.name for parameter in SETTINGS}
-    numbers = {name: text for name, text in settings.items() if name in names}
-    try:
-        return with_defaults("driver feetech", SETTINGS, numbers)  # type: ignore[arg-type]
-    except InvalidValue as error:
-        raise ConfigError(str(error)) from error
-
-
-def serial_port(settings: Mapping[str, str], baud: float) -> Port:
-    """Return the serial port of the setting ``port``; raises ConfigError if it is missing."""
-    from arm_dynamics.hardware.serial_port import SerialPort  # noqa: PLC0415 - POSIX only
-
-    if not settings.get("port"):
-        raise ConfigError("driver feetech: port is missing; expected a path: port:=/dev/ttyACM0")
-    return SerialPort(settings["port"], int(baud))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.packets import Packet
-from arm_dynamics.hardware.feetech.transport import MAX_ATTEMPTS, FeetechTransport
+from arm_dynamics.hardware.feetech.transport import FeetechTransport
 from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor
+from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, scan_rates
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
@@ -22,23 +24,23 @@ CORRUPT_REPLY = "replies are corrupt: two servos with its id, another baud, or n
 _SIZE = table.MODEL.address + table.MODEL.size
 
 
-def identity_faults(line: FeetechTransport, motors: Collection[JointMotor]) -> list[str]:
+def identity_faults(transport: FeetechTransport, motors: Collection[JointMotor]) -> list[str]:
     """Return the problems of the configured servos; empty for none."""
-    faults = {motor: _identity_fault(line, motor) for motor in motors}
+    faults = {motor: _identity_fault(transport, motor) for motor in motors}
     if motors and all(fault == NO_REPLY for fault in faults.values()):
         return [NO_SERVO]
     return [f"motor {m.id} ({m.joint}) {fault}" for m, fault in faults.items() if fault]
 
 
-def _identity_fault(line: FeetechTransport, motor: JointMotor) -> str:
+def _identity_fault(transport: FeetechTransport, motor: JointMotor) -> str:
     corrupt, number = False, table.model_number(motor.motor)
     for extra in range(MAX_ATTEMPTS):  # another size each time: no late reply counts twice
-        packets, noise = line.request_all(motor.id, 0, _SIZE + extra, line.latency)
+        packets, noise = transport.request_all(motor.id, 0, _SIZE + extra, transport.latency)
         replies = [packet for packet in packets if packet.id == motor.id]
         if len(replies) > 1:
             return f"replies {len(replies)} times: its id is not unique"
         if replies:
-            reported = table.MODEL.unpack(replies[0].data)
+            reported = table.MODEL.unpack(replies[0].data, 0)
             name = table.model_name(reported)
             return "" if reported == number else f"model = {name}, expected {motor.motor}"
         corrupt = corrupt or noise
@@ -70,37 +72,32 @@ def scan_port(
         The port cannot be opened.
 
     """
-    ids = tuple(ids)
-    return [motor for baud in bauds for motor in _scan_at(port(baud), baud, ids)]
+    return scan_rates(port, bauds, partial(_scan_at, ids=tuple(ids)))
 
 
 def _scan_at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMotor]:
     """Scan at one rate; ids whose reply may have been late are requested again."""
-    port.open()
-    try:
-        line = FeetechTransport(port, baud, SCAN_LATENCY)
-        motors: dict[int, list[DiscoveredMotor]] = {}
-        late: set[int] = set()
-        for index, id in enumerate(ids):
-            packets, noise = line.request_all(id, 0, _SIZE, SCAN_LATENCY)
-            motors[id] = _discovered(packets, id, baud)
-            late |= {packet.id for packet in packets} - {id}
-            if noise and not motors[id]:
-                late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
-        for id in sorted(late & {id for id in ids if not motors[id]}):
-            # one byte more: a late reply to the first request has another length
-            packets, noise = line.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
-            corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
-            motors[id] = _discovered(packets, id, baud) or corrupt
-        return [motor for id in ids for motor in motors[id]]
-    finally:
-        port.close()
+    transport = FeetechTransport(port, baud, SCAN_LATENCY)
+    motors: dict[int, list[DiscoveredMotor]] = {}
+    late: set[int] = set()
+    for index, id in enumerate(ids):
+        packets, noise = transport.request_all(id, 0, _SIZE, SCAN_LATENCY)
+        motors[id] = _discovered(packets, id, baud)
+        late |= {packet.id for packet in packets} - {id}
+        if noise and not motors[id]:
+            late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
+    for id in sorted(late & {id for id in ids if not motors[id]}):
+        # one byte more: a late reply to the first request has another length
+        packets, noise = transport.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
+        corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
+        motors[id] = _discovered(packets, id, baud) or corrupt
+    return [motor for id in ids for motor in motors[id]]
 
 
 def _discovered(packets: Iterable[Packet], id: int, baud: int) -> list[DiscoveredMotor]:
     return [
         DiscoveredMotor(
-            id, table.model_name(table.MODEL.unpack(p.data)), f"{p.data[0]}.{p.data[1]}", baud
+            id, table.model_name(table.MODEL.unpack(p.data, 0)), f"{p.data[0]}.{p.data[1]}", baud
         )
         for p in packets
         if p.id == id

@@ -21,6 +21,7 @@ from math import copysign, isfinite, pi
 
 from arm_dynamics.core.errors import CommandRejected, UnknownName
 from arm_dynamics.hardware.motor_bus import MotorCommand, Reading
+from arm_dynamics.hardware.register_protocol import Register
 
 POSITION_MODE, PWM_MODE = 0, 2
 FULL_PWM = 1000
@@ -34,24 +35,20 @@ FAST_UNIT, MULTI_TURN = 0x04, 0x10
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
-    """Entry of the memory table; ``sign`` is the sign bit, 0 for none."""
+class SignedRegister(Register):
+    """Register whose value is a magnitude and a sign bit, counted from 0."""
 
-    address: int
-    size: int
-    sign: int = 0
+    sign_bit: int = 15
 
     def pack(self, value: int) -> bytes:
         """Return ``value`` as bytes."""
-        mark = 1 << self.sign if self.sign and value < 0 else 0
-        return ((abs(value) if self.sign else value) | mark).to_bytes(self.size, "little")
+        sign = 1 << self.sign_bit if value < 0 else 0
+        return (abs(value) | sign).to_bytes(self.size, "little")
 
-    def unpack(self, data: bytes, start: int = 0) -> int:
-        """Return the value in ``data``, which begins at address ``start``."""
-        at = self.address - start
-        value = int.from_bytes(data[at : at + self.size], "little")
-        mark = 1 << self.sign if self.sign else 0
-        return -(value & mark - 1) if value & mark else value
+    def unpack(self, data: bytes, start: int | None = None) -> int:
+        """Return the value in ``data``, which begins at address ``start``, by default its own."""
+        value, sign = Register.unpack(self, data, start), 1 << self.sign_bit
+        return -(value & sign - 1) if value & sign else value
 
 
 FIRMWARE = Register(0, 2)
@@ -60,16 +57,16 @@ PHASE = Register(18, 1)
 MODE = Register(33, 1)
 TORQUE = Register(40, 1)
 ACCELERATION = Register(41, 1)
-GOAL_POSITION = Register(42, 2, sign=15)
-GOAL_PWM = Register(44, 2, sign=10)
+GOAL_POSITION = SignedRegister(42, 2)
+GOAL_PWM = SignedRegister(44, 2, sign_bit=10)
 LOCK = Register(55, 1)
-POSITION = Register(56, 2, sign=15)
-SPEED = Register(58, 2, sign=15)
-LOAD = Register(60, 2, sign=10)
+POSITION = SignedRegister(56, 2)
+SPEED = SignedRegister(58, 2)
+LOAD = SignedRegister(60, 2, sign_bit=10)
 SUPPLY = Register(62, 1)
 TEMPERATURE = Register(63, 1)
 STATUS = Register(65, 1)
-CURRENT = Register(69, 2, sign=15)
+CURRENT = SignedRegister(69, 2)
 
 FAULTS = {
     0x01: "supply voltage",

@@ -1,4 +1,4 @@
-"""Requests to several servos on one line, each within a time set by the baud rate.
+"""Requests to several Feetech servos on one serial port.
 
 All writes are sync writes without replies: nothing collides on the one wire, and every write is
 confirmed by reading it back. Servos that did not reply last time are read last and waited for
@@ -11,11 +11,10 @@ from collections.abc import Collection, Mapping
 
 from arm_dynamics.hardware.feetech import packets
 from arm_dynamics.hardware.feetech.packets import STATUS_SIZE, Packet, Parser
-from arm_dynamics.hardware.feetech.registers import Register
+from arm_dynamics.hardware.register_bus import RETURN_DELAY, RegisterTransport
+from arm_dynamics.hardware.register_protocol import Register
 from arm_dynamics.hardware.serial_port import Port
 
-RETURN_DELAY = 5e-4
-"""Return delay [s] of a servo as delivered."""
 GRACE_TIME = 2e-3
 """Time [s] for servos that did not reply last time, once the others have replied."""
 FULL_WAIT_CYCLES = 16
@@ -24,24 +23,13 @@ LENGTHS, MANY_LENGTHS = 4, 16
 """Number of lengths that requests cycle through: a reply that is late by fewer requests has the
 wrong length and is discarded. MANY_LENGTHS is for single registers, whose replies are
 confirmations."""
-MAX_ATTEMPTS = 3
-"""Attempts to read or write a register."""
 
 TimedPacket = tuple[float, Packet]
 """Arrival [s] of a reply, and the reply."""
 
 
-class FeetechTransport:
-    """Servos on ``port``.
-
-    Parameters
-    ----------
-    port : Port
-        The line's port.
-    baud : float
-        Rate [bit/s].
-    latency : float
-        Latency of adapter and system [s].
+class FeetechTransport(RegisterTransport):
+    """Requests to the Feetech servos on ``port``; parameters as ``RegisterTransport``.
 
     Attributes
     ----------
@@ -51,11 +39,9 @@ class FeetechTransport:
     """
 
     def __init__(self, port: Port, baud: float, latency: float) -> None:
-        self.port, self.latency = port, latency
-        self.byte_time = 10.0 / baud
+        super().__init__(port, baud, latency, Parser())
         self.missing: set[int] = set()
         self._requests = 0
-        self._parser = Parser()
 
     def request(
         self, ids: Collection[int], address: int, size: int, lengths: int = LENGTHS
@@ -95,7 +81,7 @@ class FeetechTransport:
     def request_all(
         self, id: int, address: int, size: int, latency: float
     ) -> tuple[list[Packet], bool]:
-        """Request bytes of one servo; receive until the line is quiet.
+        """Request bytes of one servo; receive until the bus is quiet.
 
         Returns
         -------
@@ -112,12 +98,12 @@ class FeetechTransport:
         while chunk := self.port.read(4096, until):
             received += self._parser.feed(chunk)
         good = [p for p in received if len(p.data) == size]
-        return good, len(good) < len(received) or self._parser.lost + self._parser.waiting > 0
+        return good, len(good) < len(received) or self._parser.had_noise
 
     def read(self, ids: Collection[int], register: Register) -> dict[int, int]:
         """Return one register of several servos, by id; servos without a reply are omitted."""
         replies = self.request(ids, register.address, 2, MANY_LENGTHS) if ids else {}
-        return {id: register.unpack(p.data, register.address) for id, (_, p) in replies.items()}
+        return {id: register.unpack(p.data) for id, (_, p) in replies.items()}
 
     def holding_ids(self, address: int, data: Mapping[int, bytes]) -> set[int]:
         """Return the servos that reply with these bytes at ``address``."""
@@ -131,24 +117,6 @@ class FeetechTransport:
             size = len(next(iter(data.values())))
             self.port.write(packets.sync_write(address, size, data))
 
-    def read_registers(self, register: Register, ids: Collection[int]) -> dict[int, int]:
-        """Return one register by id, after MAX_ATTEMPTS at most."""
-        values: dict[int, int] = {}
-        for _ in range(MAX_ATTEMPTS):
-            values |= self.read(set(ids) - values.keys(), register)
-        return values
-
-    def write_registers(self, register: Register, values: Mapping[int, int]) -> set[int]:
-        """Write one register by id; return the servos that read back correctly."""
-        confirmed: set[int] = set()
-        for _ in range(MAX_ATTEMPTS):
-            left = {id: value for id, value in values.items() if id not in confirmed}
-            self.write(register.address, {id: register.pack(v) for id, v in left.items()})
-            read = self.read(left, register)
-            confirmed |= {id for id, value in read.items() if value == left[id]}
-        return confirmed
-
-    def _send(self, request: bytes) -> None:
-        self._parser.clear()
-        self.port.flush()
-        self.port.write(request)
+    def sync_write(self, register: Register, values: Mapping[int, int]) -> None:
+        """Write a value to each servo; none replies."""
+        self.write(register.address, {id: register.pack(value) for id, value in values.items()})

@@ -88,9 +88,9 @@ class MitCan(MotorBus):
         self._models = {id: find_motor(motor.motor) for id, motor in self.motors.items()}
         self._gains = {id: gains(self.settings, id, model) for id, model in self._models.items()}
         self._bitrate = int(number(self.settings, BITRATE))
-        self._line = _transport(self.settings, self._bitrate, port)
-        self._exchange = Exchange(self._line, self._models, self.settings)
-        self._registers = Registers(self._line, self._exchange.reply_timeout)
+        self._transport = _make_transport(self.settings, self._bitrate, port)
+        self._exchange = Exchange(self._transport, self._models, self.settings)
+        self._registers = Registers(self._transport, self._exchange.reply_timeout)
         self._torque = TorqueSwitch(self._exchange, self._models)
         self._filter = ReplyFilter(self._exchange.ranges)
         self._latency_guard = LatencyGuard(self._registers, self._with_registers(self._models))
@@ -108,7 +108,7 @@ class MitCan(MotorBus):
 
     def now(self) -> float:
         """Return the time [s] on the bus's clock."""
-        return self._line.now()
+        return self._transport.now()
 
     def open(self) -> None:
         """Open the bus; raises DriverFault if that fails."""
@@ -117,7 +117,7 @@ class MitCan(MotorBus):
         self._torque.reset()
         self._torque_loss.reset(self.motors)
         self._latency_guard.uncertain = False
-        self._line.open()
+        self._transport.open()
 
     def identify(self) -> None:
         """Check that every motor replies, once, with the ranges of its model; use its ranges.
@@ -243,7 +243,7 @@ class MitCan(MotorBus):
 
     def close(self) -> None:
         """Release the bus; never raises, may be called twice."""
-        self._line.close()
+        self._transport.close()
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
         left = sorted(self.motors.keys() - confirmed)
@@ -278,7 +278,7 @@ def _to_reading(reply: MotorReply, torque_lost: bool) -> Reading:
     )
 
 
-def _transport(
+def _make_transport(
     settings: Mapping[str, str], bitrate: int, port: Port | CanTransport | None
 ) -> CanTransport:
     codec = settings.get("codec", "native")

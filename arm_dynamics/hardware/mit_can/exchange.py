@@ -9,11 +9,10 @@ from math import nan
 from arm_dynamics.hardware.mit_can import can_frames
 from arm_dynamics.hardware.mit_can.can_frames import CanFrame, MitFeedback, Ranges
 from arm_dynamics.hardware.mit_can.motors import REPLY_ID_OFFSET, REPLY_TIMEOUT, MitMotor, number
-from arm_dynamics.hardware.mit_can.transport import CanTransport
+from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS, CanTransport
 
 REPLY_TIME = 1e-3
 """Time [s] for each reply in addition to the reply time-out."""
-MAX_ATTEMPTS = 3
 ZERO_TOLERANCE = 0.01
 """Largest position [rad] that counts as 0 after it has been set."""
 
@@ -39,9 +38,9 @@ class Exchange:
     """
 
     def __init__(
-        self, line: CanTransport, models: Mapping[int, MitMotor], settings: Mapping[str, str]
+        self, transport: CanTransport, models: Mapping[int, MitMotor], settings: Mapping[str, str]
     ) -> None:
-        self.line = line
+        self.transport = transport
         self.reply_timeout = number(settings, REPLY_TIMEOUT)
         self.ranges = {id: model.ranges for id, model in models.items()}
         offset = int(number(settings, REPLY_ID_OFFSET))
@@ -82,8 +81,19 @@ class Exchange:
             pass
         for each in frames.values():
             for frame in each:
-                self.line.send(frame)
-        replies = self._collect({id: len(each) for id, each in frames.items()})
+                self.transport.send(frame)
+        replies: dict[int, MotorReply] = {}
+        owed = {id: len(each) for id, each in frames.items()}
+        end = self.transport.now() + self.reply_timeout + REPLY_TIME * sum(owed.values())
+        while any(left > 0 for left in owed.values()):  # an unread one would pass for the next one
+            received = self.transport.receive(min(end, self.transport.now() + self.reply_timeout))
+            if received is None:
+                break
+            id, reply = self._assign(received)
+            if reply is not None and id in owed:
+                replies[id] = reply
+                owed[id] -= 1
+        self._until = self.transport.now()
         self._newest |= replies
         return replies
 
@@ -100,23 +110,8 @@ class Exchange:
             return nan, nan
         return reply.feedback.drive_temperature, reply.feedback.rotor_temperature
 
-    def _collect(self, owed: dict[int, int]) -> dict[int, MotorReply]:
-        """Receive until no motor owes a reply; an unread one would pass for the next one's."""
-        replies: dict[int, MotorReply] = {}
-        end = self.line.now() + self.reply_timeout + REPLY_TIME * sum(owed.values())
-        while any(left > 0 for left in owed.values()):
-            frame = self.line.receive(min(end, self.line.now() + self.reply_timeout))
-            if frame is None:
-                break
-            id, reply = self._assign(frame)
-            if reply is not None and id in owed:
-                replies[id] = reply
-                owed[id] -= 1
-        self._until = self.line.now()
-        return replies
-
     def _waiting(self) -> Iterator[tuple[int, MotorReply]]:
-        while (frame := self.line.receive(self.line.now())) is not None:
+        while (frame := self.transport.receive(self.transport.now())) is not None:
             id, reply = self._assign(frame)
             if reply is not None:
                 yield id, reply
@@ -128,7 +123,7 @@ class Exchange:
             mask = 0xF if model.vendor.has_registers else 0xFF
             if reply_id in self._reply_ids[id] and data[0] & mask == id & mask:
                 feedback = model.vendor.parse(data, self.ranges[id])
-                return id, None if feedback is None else MotorReply(self.line.now(), feedback)
+                return id, None if feedback is None else MotorReply(self.transport.now(), feedback)
         return -1, None
 
 

@@ -17,7 +17,7 @@ from math import isclose
 from arm_dynamics.hardware.mit_can import can_frames
 from arm_dynamics.hardware.mit_can.can_frames import Ranges
 from arm_dynamics.hardware.mit_can.motors import MitMotor, model_with_torque_range
-from arm_dynamics.hardware.mit_can.transport import CanTransport
+from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS, CanTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor
 
 MASTER_ID, TIMEOUT, CONTROL_MODE, VERSION = 7, 9, 10, 14
@@ -27,15 +27,14 @@ TIMEOUT_UNIT = 50e-6
 """Unit of TIMEOUT [s]."""
 SECOND_REPLY_TIME = 3e-3
 """Time [s] for a second motor of the same id to reply too."""
-MAX_ATTEMPTS = 3
 NO_REPLY, NO_RANGES = "does not reply", "does not report its ranges"
 
 
 class Registers:
     """Read and write single registers; each call waits for the reply."""
 
-    def __init__(self, line: CanTransport, reply_timeout: float) -> None:
-        self._line = line
+    def __init__(self, transport: CanTransport, reply_timeout: float) -> None:
+        self._transport = transport
         self._reply_timeout = reply_timeout
 
     def replies(self, id: int, register: int) -> list[tuple[int, bytes]]:
@@ -72,16 +71,16 @@ class Registers:
         self, request: can_frames.CanFrame, id: int, register: int, more: float = 0.0
     ) -> list[tuple[int, bytes]]:
         """Return the first reply in time, and those that follow within ``more`` [s]."""
-        while self._line.receive(self._line.now()) is not None:
+        while self._transport.receive(self._transport.now()) is not None:
             pass
-        self._line.send(request)
+        self._transport.send(request)
         replies: list[tuple[int, bytes]] = []
-        end = self._line.now() + self._reply_timeout
-        while (frame := self._line.receive(end)) is not None:
+        end = self._transport.now() + self._reply_timeout
+        while (frame := self._transport.receive(end)) is not None:
             reply = can_frames.register_reply(frame[1], register)
             if frame[0] != can_frames.BROADCAST and reply is not None and reply[0] == id:
                 replies.append((frame[0], reply[1]))
-                end = self._line.now() + more
+                end = self._transport.now() + more
                 if not more:
                     break
         return replies

@@ -69,12 +69,12 @@ MARKS_PER_CYCLE = 2
 
 
 class LatencyGuard:
-    """Distinguish a line with late replies from one that lost some, by a request with a mark.
+    """Distinguish a bus with late replies from one that lost some, by a request with a mark.
 
     A feedback frame carries no number of its request: one that is cycles late would pass as fresh.
-    Before a line gets so late there is a cycle without any reply. After such a cycle, a register is
+    Before a bus gets so late there is a cycle without any reply. After such a cycle, a register is
     requested, another one each time, before any reply is accepted. Frames keep their order: what
-    follows that register's reply was requested after it. CubeMars motors have no registers: a line
+    follows that register's reply was requested after it. CubeMars motors have no registers: a bus
     with these motors only is not checked.
 
     Attributes

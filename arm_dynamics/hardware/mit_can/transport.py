@@ -16,6 +16,9 @@ from arm_dynamics.core.requirements import to_install
 from arm_dynamics.hardware.mit_can.can_frames import CanFrame
 from arm_dynamics.hardware.serial_port import Port
 
+MAX_ATTEMPTS = 3
+"""Attempts of a request outside of the control cycle."""
+
 
 class CanTransport(ABC):
     """Frames of eight bytes with 11-bit identifiers out and in, and the clock of both.
@@ -184,12 +187,17 @@ class PythonCanTransport(CanTransport):
         """Return the next frame of 8 bytes; None after ``until`` [s]."""
         while True:
             message = self._message(max(until - self.now(), self._least))
-            if message is not None and _is_data_frame(message):
-                frame = (message.arbitration_id, bytes(message.data))
-                if not self._is_echo(frame):
-                    return frame
-            if message is None and self.now() >= until:
-                return None
+            if message is None:
+                if self.now() >= until:
+                    return None
+                continue
+            other = message.is_extended_id or message.is_error_frame or message.is_remote_frame
+            frame = (message.arbitration_id, bytes(message.data))
+            if len(message.data) != 8 or other:
+                continue
+            if frame not in self._sent:
+                return frame
+            self._sent.remove(frame)  # udp_multicast returns an echo of every frame
 
     def close(self) -> None:
         """Release the bus; never raises, may be called twice."""
@@ -210,13 +218,9 @@ class PythonCanTransport(CanTransport):
             noise = isinstance(error, ValueError) or isinstance(error.__cause__, ValueError)
             if not (noise and hasattr(bus, "serialPortOrig")):
                 raise DriverFault(f"{self._name}: connection lost: {error}") from error
-        self._discard_noise(bus)
-        return None
-
-    def _discard_noise(self, bus: Any) -> None:
-        """Discard bytes that python-can's slcan cannot decode: it would fail on them repeatedly."""
         try:
-            bus.flush()
+            bus.flush()  # bytes that python-can's slcan cannot decode: it would fail repeatedly
+            return None
         except Exception as error:
             raise DriverFault(f"{self._name}: connection lost: {error}") from error
 
@@ -224,13 +228,6 @@ class PythonCanTransport(CanTransport):
         if self._bus is None:
             raise DriverFault(f"{self._name} is not open")
         return self._bus
-
-    def _is_echo(self, frame: CanFrame) -> bool:
-        """Return whether this is the echo of a sent frame, which udp_multicast always produces."""
-        if frame not in self._sent:
-            return False
-        self._sent.remove(frame)
-        return True
 
     @property
     def _name(self) -> str:
@@ -243,11 +240,6 @@ class PythonCanTransport(CanTransport):
             return ""
         up = f"sudo ip link set {channel} up type can bitrate {settings['bitrate']}"
         return f"; bring it up ({up}), or set interface=slcan and the port of a serial adapter"
-
-
-def _is_data_frame(message: Any) -> bool:
-    odd = message.is_extended_id or message.is_error_frame or message.is_remote_frame
-    return len(message.data) == 8 and not odd
 
 
 def _channel(settings: Mapping[str, str]) -> str:

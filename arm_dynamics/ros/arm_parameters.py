@@ -221,13 +221,22 @@ class HardwareParameters:
         if values["driver"]:
             require_bus(values["driver"])
         given = {name: str(values[name]) for name in ("port", "baud") if values[name]}
-        given |= _pairs(values["driver_settings"])
+        for word in values["driver_settings"].split():
+            name, sign, value = word.partition("=")
+            if not (name and sign and value):
+                raise ConfigError(f"driver_settings = '{word}'; expected name=value")
+            given[name] = value
         return HardwareConfig(
             values["driver"],
             given,
             values["command_interface"],
             RATE.check("hardware", values[RATE.name]),
-            SafetySettings.of({k: _number(v) for k, v in safety.items()}),
+            SafetySettings.of(
+                {
+                    name: from_ros_bound(value) if isinstance(value, float) else value
+                    for name, value in safety.items()
+                }
+            ),
         )
 
     def driver(self, config: HardwareConfig) -> str:
@@ -250,19 +259,6 @@ def require_bus(name: str) -> None:
             f"driver = '{name}'; expected a driver of motors; for a simulated arm start the node"
             " simulator (hardware.launch.py driver:=simulated)"
         )
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """Return 'name=value name=value' as a dict; raise ConfigError for other text."""
-    pairs = [word.partition("=") for word in text.split()]
-    for name, sign, value in pairs:
-        if not (name and sign and value):
-            raise ConfigError(f"driver_settings = '{name}{sign}{value}'; expected name=value")
-    return {name: value for name, _, value in pairs}
-
-
-def _number(value: Any) -> Any:
-    return from_ros_bound(value) if isinstance(value, float) else value
 
 
 def declare_voltage_order(node: Node, names: Sequence[str]) -> list[str]:

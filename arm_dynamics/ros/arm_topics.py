@@ -73,10 +73,7 @@ class StateTopics:
         if np.isfinite(state.q + state.v).all():
             self._round_trip.send(stamp, time.time())  # no reply to a partial state
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
-        else:
-            self._publish_known(stamp, state)
-
-    def _publish_known(self, stamp: float, state: State) -> None:
+            return
         known = np.flatnonzero(np.isfinite(state.q + state.v))
         if known.size:
             names = tuple(self._names[i] for i in known)
@@ -107,7 +104,7 @@ class CommandTopics:
         """
         self._names, self._order = names, order
         self._round_trip, self._events = round_trip, events
-        self._offer, self._now = submit, now
+        self._submit, self._now = submit, now
         self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
         self._reader, self._sent = JointStateReader(), 0
@@ -125,14 +122,14 @@ class CommandTopics:
         answered = False
         while not answered and self._stream.wait(left()):
             for taken in self._stream.take():
-                answered |= self._refusing("joint_commands", self._take_command, taken)
+                answered |= self._read("joint_commands", self._take_command, taken)
             if left() <= 0.0:
                 break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
-            self._refusing("voltage_commands", self._take_voltage, taken)
+            self._read("voltage_commands", self._take_voltage, taken)
         return answered
 
-    def _refusing(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
+    def _read(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
         """Return the result of ``take``; False for invalid bytes."""
         try:
             return take(taken)
@@ -151,19 +148,17 @@ class CommandTopics:
         except CommandRejected as error:
             self._events.report("command_rejected", str(error))
         else:
-            self._offer(command)
+            self._submit(command)
         return answers
 
     def _take_voltage(self, taken: Taken) -> bool:
         message = decode(taken.data, Float64MultiArray)
         if self.publisher.accept(self._voltages.topic, taken.publisher):
-            self._offer(conversions.read_voltage(self._names, self._order, message, self._now()))
+            self._submit(conversions.read_voltage(self._names, self._order, message, self._now()))
         return False
 
 
 PATH_CAPACITY = 200
-
-
 PATH_PERIOD = 0.1
 
 
@@ -222,24 +217,23 @@ class AnswerWait:
 
         ``answered`` is True if it has already been received.
         """
-        watch = self._simulation.watch
+        simulation, watch = self._simulation, self._simulation.watch
+        until = 0.0
+
+        def left() -> float:
+            return max(0.0, until - time.monotonic())
+
         self._note()
-        while factor > FASTER and not answered and watch.commanded and self._is_due():
-            answered = self._take()
+        while factor > FASTER and not answered and watch.commanded:
+            # The controller may still reply, and did before or is about to time out.
+            age = watch.age(simulation.state.time) + simulation.period
+            allowed = time.monotonic() - self._since < watch.timeout
+            if not (allowed and (self._answers or age > watch.timeout)):
+                break
+            until = time.monotonic() + SLICE
+            answered = self._commands.read_until_reply(left)
             self._note()
         self._answers = answered
-
-    def _take(self) -> bool:
-        """Take commands for SLICE; return whether one replies to the current state."""
-        until = time.monotonic() + SLICE
-        return self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic()))
-
-    def _is_due(self) -> bool:
-        """Return whether the controller may still reply, and did before or is about to time out."""
-        watch = self._simulation.watch
-        age = watch.age(self._simulation.state.time) + self._simulation.period
-        allowed = time.monotonic() - self._since < watch.timeout
-        return allowed and (self._answers or age > watch.timeout)
 
     def _note(self) -> None:
         """Record the wall-clock time of the newest command."""

@@ -159,7 +159,7 @@ def redeclare_gains(node: Node, before: Controller, after: Controller) -> None:
         for spec in parameters:
             name = f"gains.{group}.{spec.name}"
             if not node.has_parameter(name):
-                declare_number(node, name, spec, after.values[group][spec.name], anew=True)
+                declare_number(node, name, spec, after.values[group][spec.name], ignore_given=True)
 
 
 NAME = "controller"

@@ -17,7 +17,7 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.goals.streams import Streams
 from arm_dynamics.control.monitors import MaxErrorTracker
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.controller_parameters import FROM_DESIRED, INTEGRATE, StreamParameters
@@ -34,9 +34,14 @@ class ReferenceTopics:
         self.configure({})
         report = loop.events.report
         for kind, topic, take, event in (
-            (JointTrajectoryMessage, "joint_trajectory", self._follow, "trajectory_rejected"),
-            (Float64MultiArray, "commands", self._command, "command_rejected"),
-            (JointState, "reference", self._hold, "reference_rejected"),
+            (
+                JointTrajectoryMessage,
+                "joint_trajectory",
+                self._take_trajectory,
+                "trajectory_rejected",
+            ),
+            (Float64MultiArray, "commands", self._take_command, "command_rejected"),
+            (JointState, "reference", self._take_reference, "reference_rejected"),
         ):
             listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
 
@@ -51,7 +56,7 @@ class ReferenceTopics:
         """Check the stream after a control cycle."""
         self._streams.observe()
 
-    def _follow(self, message: JointTrajectoryMessage) -> None:
+    def _take_trajectory(self, message: JointTrajectoryMessage) -> None:
         loop, integrate = self._loop, self.parameters.values[INTEGRATE]
         options = loop.options(integrate=integrate, end_in_motion=True)
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
@@ -59,10 +64,10 @@ class ReferenceTopics:
         positions = any(len(point.positions) for point in message.points)
         self._streams.take(trajectory, integrated=velocities and not positions)
 
-    def _command(self, message: Float64MultiArray) -> None:
+    def _take_command(self, message: Float64MultiArray) -> None:
         self._streams.command(message.data)
 
-    def _hold(self, message: JointState) -> None:
+    def _take_reference(self, message: JointState) -> None:
         names, positions = message.name, message.position
         if len(names) != len(positions) or not names:
             raise InvalidValue(
@@ -72,6 +77,7 @@ class ReferenceTopics:
 
 
 PERIOD = 0.02
+"""Time [s] between two messages of the controller's state."""
 
 
 class ControllerStatePublisher:
@@ -83,7 +89,7 @@ class ControllerStatePublisher:
 
     def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
         self._frame, self._loop, self._kind = frame, loop, kind
-        self._worst = MaxErrorTracker(loop.arm.joint_names)
+        self._max_error = MaxErrorTracker(loop.arm.joint_names)
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -92,11 +98,11 @@ class ControllerStatePublisher:
     def observe(self) -> None:
         """Record the error of the last control cycle."""
         if self._loop.state is not None and self._loop.reference is not None:
-            self._worst.observe(self._loop.reference.q, self._loop.state.q)
+            self._max_error.observe(self._loop.reference.q, self._loop.state.q)
 
     def max_error(self) -> tuple[float, str]:
         """Return the maximum |reference - position| [rad] since the last call, and its joint."""
-        return self._worst.read()
+        return self._max_error.read()
 
     def _publish(self) -> None:
         if self._loop.latest is None:
@@ -106,7 +112,9 @@ class ControllerStatePublisher:
         if not (tracked or watched):
             return
         state, reference, command = self._loop.latest
-        points = [*state_points(self._loop, state, reference), _output(command)]
+        field = "positions" if command.interface == "position" else "effort"
+        output = JointTrajectoryPoint(**{field: to_double_array(command.value)})
+        points = [*state_points(self._loop, state, reference), output]
         names, head = list(self._loop.arm.joint_names), header(self._frame, state.time)
         if tracked:
             self._tracking.publish(JointTrajectory(header=head, joint_names=names, points=points))
@@ -145,8 +153,3 @@ def state_points(
             time_from_start=to_duration(actual),
         ),
     ]
-
-
-def _output(command: Command) -> JointTrajectoryPoint:
-    field = "positions" if command.interface == "position" else "effort"
-    return JointTrajectoryPoint(**{field: to_double_array(command.value)})

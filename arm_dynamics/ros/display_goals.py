@@ -101,8 +101,10 @@ class JointGoals:
             self._goal = None
             self._feedback.done("joint targets reached")
         elif before != self._interrupted:
+            events = zip(INTERRUPTED, before, self._interrupted, strict=True)
+            event = next(name for name, old, new in events if old != new)
             self._goal = None
-            self._feedback.rejected(self._reason(before))
+            self._feedback.rejected(self._status.values.get(f"last {event}", event))
 
     def _send(self, reference: Vector | None) -> None:
         pending, now = self._pending, time.monotonic()
@@ -128,11 +130,6 @@ class JointGoals:
 
     def _counts(self) -> tuple[float, ...]:
         return tuple(self._status.number(event) or 0.0 for event in INTERRUPTED)
-
-    def _reason(self, before: tuple[float, ...]) -> str:
-        events = zip(INTERRUPTED, before, self._interrupted, strict=True)
-        event = next(name for name, old, new in events if old != new)
-        return self._status.values.get(f"last {event}", event)
 
 
 CONTROLLER = "task_space_controller"
@@ -212,15 +209,16 @@ class ToolGoals:
 
     def _send(self, now: float) -> None:
         """Publish once the controller's subscription is known."""
-        known = self._node.get_subscriptions_info_by_topic(self._topic)
-        there = any(end.node_name == CONTROLLER for end in known)
-        met = self._publisher.get_subscription_count() >= len(known) > 0
-        if there and met and self._node.count_publishers(self._topic) == 1:
+        resolved = self._publisher.topic_name
+        known = self._node.get_subscriptions_info_by_topic(resolved)
+        is_known = any(end.node_name == CONTROLLER for end in known)
+        matched = self._publisher.get_subscription_count() >= len(known) > 0
+        if is_known and matched and self._node.count_publishers(resolved) == 1:
             self._publisher.publish(self._message)
             self._message, self._since = None, now
         elif now - self._since > DISCOVERY:
             self._message = self._goal = None
-            others = self._node.count_publishers(self._topic) > 1
+            others = self._node.count_publishers(resolved) > 1
             self._feedback.rejected(
                 f"publishers of {self._topic} > 1; expected only this one"
                 if others

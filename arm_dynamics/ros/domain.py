@@ -48,9 +48,12 @@ def own_domain(
     the same domain; ``stop`` ends the check. Raise ConfigError for a domain in use, with its user.
     """
     requested = _environment_domain() if given is None else given
+    folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
-        for domain in _order() if requested is None else (requested,):
-            lock = try_locked(_lock_file(domain), holder)
+        first = os.getuid() % len(FREE)  # an order that depends on the user
+        for domain in (*FREE[first:], *FREE[:first]) if requested is None else (requested,):
+            lock = try_locked(folder / f"domain_{domain}", holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
                 if not other:
@@ -81,18 +84,6 @@ def _environment_domain() -> int | None:
     return int(text)
 
 
-def _order() -> list[int]:
-    """Return the domains of FREE in an order that depends on the user."""
-    first = os.getuid() % len(FREE)
-    return [*FREE[first:], *FREE[:first]]
-
-
-def _lock_file(domain: int) -> Path:
-    folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"domain_{domain}"
-
-
 @contextmanager
 def _node(name: str, domain: int) -> Iterator[Node]:
     rclpy.init(domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
@@ -117,29 +108,26 @@ def require_alone(node: Node) -> None:
 
 def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
     """Return the names of discovered nodes, "" for none; with ``arms`` only of arms."""
-    found: list[str] = []
+    others: list[str] = []
     begun = time.monotonic()
     end = begun + DISCOVERY_TIME
     while time.monotonic() < end and not stop.wait(0.05):
-        found = _arms(node) if arms else _nodes(node)
-        if found and UNKNOWN not in " ".join(found):
+        if arms:
+            others = [
+                f"{name} (publishes /{topic})"
+                for topic in ARM_TOPICS
+                for name in publishers(node, topic).values()
+            ]
+        else:
+            others = [
+                f"{space.rstrip('/')}/{name}"
+                for name, space in node.get_node_names_and_namespaces()
+                if not name.startswith(HIDDEN)
+            ]
+            with suppress(ValueError):  # another node of the same name remains
+                others.remove(node.get_fully_qualified_name())
+        if others and UNKNOWN not in " ".join(others):
             break
-        if found:  # no name yet
+        if others:  # no name yet
             end = min(end + 0.05, begun + NAMED)
-    return ", ".join(sorted(found))
-
-
-def _arms(node: Node) -> list[str]:
-    found = [(name, topic) for topic in ARM_TOPICS for name in publishers(node, topic).values()]
-    return [f"{name} (publishes /{topic})" for name, topic in found]
-
-
-def _nodes(node: Node) -> list[str]:
-    present = [
-        f"{space.rstrip('/')}/{name}"
-        for name, space in node.get_node_names_and_namespaces()
-        if not name.startswith(HIDDEN)
-    ]
-    with suppress(ValueError):  # another node of the same name remains
-        present.remove(node.get_fully_qualified_name())
-    return present
+    return ", ".join(sorted(others))

@@ -64,13 +64,13 @@ def field_offsets(data: bytes | bytearray) -> list[slice]:
     count, at = length(data, at)
     for _ in range(count):
         at = behind_string(data, at)
-    found = []
+    ranges = []
     for _ in FIELDS:
         count, at = length(data, at)
         begin = aligned(at, 8) if count else at
         at = begin + 8 * count
-        found.append(slice(begin, at))
-    return found
+        ranges.append(slice(begin, at))
+    return ranges
 
 
 class JointStateReader:

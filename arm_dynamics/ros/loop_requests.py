@@ -41,31 +41,28 @@ class LoopRequests:
             self.serve(DriverFault(ENDING))
         return future.result()
 
-    def serve(self, refusal: Exception | None = None) -> None:
+    def serve(self, rejection: Exception | None = None) -> None:
         """Execute or reject queued work; the loop calls it between two cycles."""
         while self._waiting:
             try:
                 work, future = self._waiting.popleft()
             except IndexError:  # another thread that rejects took the last one
                 return
-            if future is not None:
-                _fulfil(work, future, refusal)
-            elif refusal is None:
-                work()
+            if future is None:
+                if rejection is None:
+                    work()
+                continue
+            try:
+                if rejection is not None:
+                    raise rejection
+                future.set_result(work())
+            except Exception as error:  # for the thread that waits
+                future.set_exception(error)
 
     def close(self) -> None:
         """Reject queued and future work."""
         self._closed = True
         self.serve(DriverFault(ENDING))
-
-
-def _fulfil(work: Callable[[], Any], future: Future[Any], refusal: Exception | None) -> None:
-    try:
-        if refusal is not None:
-            raise refusal
-        future.set_result(work())
-    except Exception as error:  # for the thread that waits
-        future.set_exception(error)
 
 
 SLEEP_TIME = 1e-4

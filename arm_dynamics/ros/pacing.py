@@ -104,15 +104,12 @@ class ClockPacer:
         until = time.monotonic() + WAIT
         self._publisher.listen()
         self._take()
-        while not self._is_due():
+        while self._latest is None or self._latest < self._simulation.state.time - EXACT:
             left = until - time.monotonic()
             if left <= 0 or not self._mailbox.wait(left):
                 return False
             self._take()
         return True
-
-    def _is_due(self) -> bool:
-        return self._latest is not None and self._latest >= self._simulation.state.time - EXACT
 
     def _take(self) -> None:
         for taken in self._mailbox.take():

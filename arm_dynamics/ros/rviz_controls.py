@@ -76,7 +76,7 @@ class RvizControlsNode(Node):
         self._status, self._words = DiagnosticsSummary(self.get_namespace()), Words(self)
         self._tracked: tuple[Vector, Vector, Vector] | None = None
         """Reference, its velocity, and the measured configuration (nv,) each."""
-        self._led: Placed | None = None
+        self._tool_reference: Placed | None = None
         """Reference of the task-space controller."""
         self._received = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
         self._events: deque[Event] = deque(maxlen=1000)
@@ -125,11 +125,13 @@ class RvizControlsNode(Node):
         if self._held and time.monotonic() - self._heard > LOST:
             self._held = self._pending = False
         mode = self._mode()
-        joints, led = self._tracked and self._tracked[0], self._led
+        joints, tool = self._tracked and self._tracked[0], self._tool_reference
         self._joints.look(joints if mode == TRACKING else None)
-        self._tool.look(as_readonly(led[0]) if led and mode == CONTROLLER else None)
-        if not self._busy:
-            self._follow(mode)
+        self._tool.look(as_readonly(tool[0]) if tool and mode == CONTROLLER else None)
+        if not self._busy and mode == TRACKING and self._tracked is not None:
+            self._target.set(self._tracked[0])
+        elif not self._busy and mode == CONTROLLER and self._tool_reference is not None:
+            self._target.set_tool(*self._tool_reference)
         self._offer(mode)
         self._show(mode)
 
@@ -143,12 +145,6 @@ class RvizControlsNode(Node):
         fresh = time.monotonic() - SILENT
         return next((name for name, at in self._received.items() if at > fresh), "")
 
-    def _follow(self, mode: str) -> None:
-        if mode == TRACKING and self._tracked is not None:
-            self._target.set(self._tracked[0])
-        elif mode == CONTROLLER and self._led is not None:
-            self._target.set_tool(*self._led)
-
     def _offer(self, mode: str) -> None:
         """Set the markers that the controller has targets for; an emergency stop locks them."""
         offered = f"{mode} {self._status.stopped}"
@@ -156,19 +152,19 @@ class RvizControlsNode(Node):
             self._server.move(marker_messages.poses(self._target))
             return
         self._offered = offered
-        found, target, head = [], self._target, self._header
+        markers, target, head = [], self._target, self._header
         if mode:
             size = self._tool_size
-            found.append(marker_messages.tool_marker(target, head, size, MENU))
+            markers.append(marker_messages.tool_marker(target, head, size, MENU))
         if mode == TRACKING:
             size = self._joint_size
-            found += [
+            markers += [
                 marker_messages.joint_marker(target, handle, head, size, MENU)
                 for handle in target.handles
             ]
         if self._status.stopped:
-            found = [marker_messages.locked_marker(marker) for marker in found]
-        self._server.put(found)
+            markers = [marker_messages.locked_marker(marker) for marker in markers]
+        self._server.put(markers)
 
     def _show(self, mode: str) -> None:
         words, severe = status_words(self._status)
@@ -180,15 +176,17 @@ class RvizControlsNode(Node):
             self._scene.show(q, reference, target, path, (words, severe))
             return
         path = None
-        if mode and self._busy and self._led is not None:
-            path = np.array([self._led[0], self._target.position])
+        if mode and self._busy and self._tool_reference is not None:
+            path = np.array([self._tool_reference[0], self._target.position])
         self._scene.show(None, None, None, path, (words, severe))
 
     def _handle(self, event: Event) -> None:
         """Handle one event of RViz."""
         self._heard = time.monotonic()
         if event.event_type == Event.MENU_SELECT:
-            self._choose(event.menu_entry_id)
+            actions = (self._go, self._back, self._stop, self._emergency.press, self._reset)
+            if 1 <= event.menu_entry_id <= len(actions):
+                actions[event.menu_entry_id - 1]()
         elif self._status.stopped or not self._mode():
             self._held = self._pending = False
         elif event.event_type == Event.MOUSE_DOWN:
@@ -211,11 +209,6 @@ class RvizControlsNode(Node):
             self._target.drag_tool(*pose)
         else:
             self._target.set_tool(*pose)
-
-    def _choose(self, entry: int) -> None:
-        actions = (self._go, self._back, self._stop, self._emergency.press, self._reset)
-        if 1 <= entry <= len(actions):
-            actions[entry - 1]()
 
     def _go(self) -> None:
         """Send the target to the controller."""
@@ -258,7 +251,10 @@ class RvizControlsNode(Node):
             self._tracked, self._received[TRACKING] = (q, v, measured), time.monotonic()
 
     def _note_reference(self, reference: PoseStamped) -> None:
-        self._led, self._received[CONTROLLER] = read_pose(self._frames, reference), time.monotonic()
+        self._tool_reference, self._received[CONTROLLER] = (
+            read_pose(self._frames, reference),
+            time.monotonic(),
+        )
 
 
 def main() -> None:

@@ -31,8 +31,7 @@ from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
 from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
-from arm_dynamics.ros.domain import MAX_DOMAIN_ID as LARGEST_DOMAIN
-from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
+from arm_dynamics.ros.domain import MAX_DOMAIN_ID, VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.process import ChildProcesses
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
 
@@ -102,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--domain",
-        type=Number("--domain", 0, LARGEST_DOMAIN, whole=True),
+        type=Number("--domain", 0, MAX_DOMAIN_ID, whole=True),
         help=f"ROS domain id (default: {VARIABLE}, else a free one)",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
@@ -132,11 +131,6 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--record = {options.record}; expected a new folder")
 
 
-def _lockstep(options: argparse.Namespace) -> bool:
-    """Return whether simulated time waits for commands."""
-    return not options.realtime and lockstep_by_default(_params_file(options))
-
-
 def _params_file(options: argparse.Namespace) -> Path | None:
     return options.gains or parameter_file(options.arm)
 
@@ -146,7 +140,8 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
     params = _params_file(options)
     files = ["--params-file", str(params)] if params else []
     named = ["-p", f"{RUN}:={run}"]
-    lockstep = str(_lockstep(options)).lower()
+    # In lockstep simulated time waits for commands.
+    lockstep = str(not options.realtime and lockstep_by_default(params)).lower()
     if options.controller is None and params is None:
         options.controller = controller_name(build_arm(options))
     simulator = [*_given(options, "dt"), "-p", f"lockstep:={lockstep}"]
@@ -195,8 +190,8 @@ class _Session:
         self._node, self._children, self._options = node, children, options
         self.run_name = f"sim-{os.getpid()}-{time.time_ns():x}"
         self._status = DiagnosticsSummary(node.get_namespace(), self.run_name)
-        refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
-        listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
+        reject = partial(Throttle(node.get_logger()).warn, "/diagnostics")
+        listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         motion = options.motion or ("hold" if options.headless else "demo")
         self._demo = DemoMotion(node, build_arm(options), running=motion == "demo")
         self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
@@ -214,7 +209,9 @@ class _Session:
                 require_alone(self._node)  # nodes of a given domain may be discovered late
             if self._news():
                 self._report()
-                if self._over():
+                simulated = self._status.number("simulated time [s]") or 0
+                limit = self._options.duration
+                if limit is not None and not self._is_time_stopped() and simulated >= float(limit):
                     return self._result()
             self._report_waiting()
             if time.monotonic() - self._alive > self._patience:
@@ -229,8 +226,8 @@ class _Session:
         if self._patience == START_UP and now > self._notice and not self._is_time_stopped():
             self._notice = now + NOTICE
             messages, ok = self._status.messages, self._status.ok
-            wrong = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
-            why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
+            causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
+            why = "; ".join(causes) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
     def _news(self) -> bool:
@@ -249,10 +246,6 @@ class _Session:
     def _is_time_stopped(self) -> bool:
         """Return whether a user has stopped simulated time: not a failure of the arm."""
         return self._status.stopped or self._status.values.get("paused") == "true"
-
-    def _over(self) -> bool:
-        limit, simulated = self._options.duration, self._status.number("simulated time [s]") or 0
-        return limit is not None and not self._is_time_stopped() and simulated >= float(limit)
 
     def _report(self) -> None:
         number = self._status.number
@@ -279,13 +272,13 @@ class _Session:
     def _result(self) -> int:
         """Print the result; return 0 if the arm is at its reference, else 1."""
         error = self._status.number("max joint error [rad]")
-        well = all(self._status.ok.values())
-        held = error is not None and error <= self._options.tolerance and well
+        ok = all(self._status.ok.values())
+        passed = error is not None and error <= self._options.tolerance and ok
         shown = "no controller" if error is None else f"{error:.5f} rad"
         time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'passed' if held else 'FAILED'}: max joint error {shown}"
+            f"{'passed' if passed else 'FAILED'}: max joint error {shown}"
             f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )
-        return 0 if held else 1
+        return 0 if passed else 1

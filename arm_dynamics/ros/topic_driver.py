@@ -179,15 +179,12 @@ class TrajectoryPublisher:
         last, self._last = self._last, command
         period = 0.0 if last is None else command.stamp - last.stamp
         if last is not None and 0 < period <= MAX_COMMAND_GAP:
-            self._publisher.publish(self._message(command.value, last.value, period))
-
-    def _message(self, q: Vector, before: Vector, period: float) -> JointTrajectory:
-        point = JointTrajectoryPoint(
-            positions=to_double_array(q),
-            velocities=to_double_array((q - before) / period),
-            time_from_start=to_duration(period),
-        )
-        return JointTrajectory(joint_names=self._names, points=[point])
+            point = JointTrajectoryPoint(
+                positions=to_double_array(command.value),
+                velocities=to_double_array((command.value - last.value) / period),
+                time_from_start=to_duration(period),
+            )
+            self._publisher.publish(JointTrajectory(joint_names=self._names, points=[point]))
 
 
 OUTPUTS = ("joint_commands", "joint_trajectory")

@@ -23,17 +23,17 @@ from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.conversions import header
-from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.joint_state_serialization import (
+from arm_dynamics.ros.mailbox import Mailbox, Taken
+from arm_dynamics.ros.pacing import TimeSource
+from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.ros.serialization import (
     FIELDS,
     JointStateReader,
     JointStateWriter,
     clock,
+    decode,
 )
-from arm_dynamics.ros.mailbox import Mailbox, Taken
-from arm_dynamics.ros.pacing import TimeSource
-from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 

@@ -20,8 +20,8 @@ from arm_dynamics.core.timing import LATEST, LoopTiming
 from arm_dynamics.hardware.driver import MEASURED, Capability
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import OK, status
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.safety.events import Events
 
 TOPIC = "capabilities"

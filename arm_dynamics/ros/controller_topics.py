@@ -1,4 +1,4 @@
-"""Topics of joint_controller: references in, tracking and controller state out."""
+"""Topics of joint_controller and their parameters: references in, tracking and state out."""
 
 from __future__ import annotations
 
@@ -11,18 +11,79 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.goals.streams import Streams
+from arm_dynamics.control.goals.streams import CommandSettings, Streams
 from arm_dynamics.control.monitors import MaxErrorTracker
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.ros import conversions, qos
-from arm_dynamics.ros.controller_parameters import FROM_DESIRED, INTEGRATE, StreamParameters
 from arm_dynamics.ros.conversions import header, to_double_array, to_duration
-from arm_dynamics.ros.decode import listen
+from arm_dynamics.ros.ros_parameters import declare_live, declare_number
+from arm_dynamics.ros.serialization import listen
+
+FROM_DESIRED = "interpolate_from_desired_state"
+INTEGRATE = "allow_integration_in_goal_trajectories"
+END_IN_MOTION = "allow_nonzero_velocity_at_trajectory_end"
+STREAM_INTERFACE = "commands.interface"
+STREAM_SWITCHES = {
+    FROM_DESIRED: (
+        True,
+        "start a new trajectory at the reference; false: at the measured state",
+    ),
+    INTEGRATE: (
+        False,
+        "accept waypoints with only velocities or accelerations, which are integrated",
+    ),
+    END_IN_MOTION: (
+        False,
+        "accept goals that end in motion: the reference then comes to rest and holds;"
+        " ~/joint_trajectory always may",
+    ),
+}
+STREAM_NUMBERS = {
+    "cmd_timeout": Parameter(
+        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0: none",
+        lower=0,
+    ),
+    "commands.timeout": Parameter(
+        "commands.timeout", 0.25, "s", "time after which velocities of ~/commands expire", above=0,
+        upper=10,
+    ),
+}  # fmt: skip
+STREAM_INTERFACES = ("position", "velocity")
+
+
+class StreamParameters:
+    """Live parameters of trajectories and streams, named as in joint_trajectory_controller."""
+
+    def __init__(self, node: Node) -> None:
+        self.values: dict[str, Any] = {
+            name: declare_live(node, name, default, text)
+            for name, (default, text) in STREAM_SWITCHES.items()
+        }
+        for name, number in STREAM_NUMBERS.items():
+            self.values[name] = declare_number(node, name, number, number.default or 0.0)
+        text = f"values in ~/commands: {' or '.join(STREAM_INTERFACES)}"
+        self.values[STREAM_INTERFACE] = declare_live(
+            node, STREAM_INTERFACE, STREAM_INTERFACES[0], text
+        )
+        self.changed({})
+
+    def changed(self, values: Mapping[str, Any]) -> CommandSettings:
+        """Apply changed parameters; on InvalidValue nothing changes."""
+        merged = self.values | {name: v for name, v in values.items() if name in self.values}
+        for name, number in STREAM_NUMBERS.items():
+            merged[name] = number.check("joint_controller", merged[name])
+        if merged[STREAM_INTERFACE] not in STREAM_INTERFACES:
+            raise InvalidValue(
+                f"{STREAM_INTERFACE} = {merged[STREAM_INTERFACE]};"
+                f" expected one of {', '.join(STREAM_INTERFACES)}"
+            )
+        self.values = merged
+        return CommandSettings(merged[STREAM_INTERFACE], merged["commands.timeout"])
 
 
 class ReferenceTopics:
@@ -35,7 +96,7 @@ class ReferenceTopics:
         report = loop.events.report
         for kind, topic, take, event in (
             (
-                JointTrajectoryMessage,
+                JointTrajectory,
                 "joint_trajectory",
                 self._take_trajectory,
                 "trajectory_rejected",
@@ -56,7 +117,7 @@ class ReferenceTopics:
         """Check the stream after a control cycle."""
         self._streams.observe()
 
-    def _take_trajectory(self, message: JointTrajectoryMessage) -> None:
+    def _take_trajectory(self, message: JointTrajectory) -> None:
         loop, integrate = self._loop, self.parameters.values[INTEGRATE]
         options = loop.options(integrate=integrate, end_in_motion=True)
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)

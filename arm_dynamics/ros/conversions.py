@@ -29,7 +29,7 @@ from arm_dynamics.core.rotations import quaternion_from_rotation, rotation_from_
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.joint_state_serialization import JointStateContent, split_time
+from arm_dynamics.ros.serialization import JointStateContent, split_time
 
 
 def to_seconds(stamp: Time) -> float:

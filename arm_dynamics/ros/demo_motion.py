@@ -18,9 +18,9 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.conversions import to_double_array
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.remote import Remote
+from arm_dynamics.ros.serialization import listen
 
 TOPIC = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"

@@ -14,10 +14,10 @@ from std_srvs.srv import Trigger
 
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.serialization import decode
 from arm_dynamics.safety.events import Events
 
 TOPIC = "emergency_stop"

@@ -30,7 +30,7 @@ from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, struc
 from arm_dynamics.ros.controller_parameters import ConstraintParameters
 from arm_dynamics.ros.controller_topics import state_points
 from arm_dynamics.ros.conversions import header, to_double_array, to_seconds
-from arm_dynamics.ros.decode import check_names, check_points, listen
+from arm_dynamics.ros.serialization import check_names, check_points, listen
 
 SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
 TOLERANCES = (

@@ -13,14 +13,17 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
-    END_IN_MOTION,
-    INTEGRATE,
     NAME,
     ConstraintParameters,
     ControllerParameters,
     joint_space_controller_class,
 )
-from arm_dynamics.ros.controller_topics import ControllerStatePublisher, ReferenceTopics
+from arm_dynamics.ros.controller_topics import (
+    END_IN_MOTION,
+    INTEGRATE,
+    ControllerStatePublisher,
+    ReferenceTopics,
+)
 from arm_dynamics.ros.diagnostics import Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node

@@ -11,11 +11,10 @@ from rosgraph_msgs.msg import Clock
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.decode import decode
-from arm_dynamics.ros.joint_state_serialization import seconds
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import decode, seconds
 from arm_dynamics.simulation.simulation import Simulation
 
 WAIT = 0.1

@@ -20,20 +20,20 @@ from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.ros import marker_messages, qos
+from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.conversions import Placed, read_pose
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import TRACKING, RemoteDemo
 from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.display_goals import CONTROLLER, JointGoals, ToolGoals
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.marker_server import MarkerServer
+from arm_dynamics.ros.markers import MarkerServer
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
@@ -149,22 +149,21 @@ class RvizControlsNode(Node):
         """Set the markers that the controller has targets for; an emergency stop locks them."""
         offered = f"{mode} {self._status.stopped}"
         if offered == self._offered:
-            self._server.move(marker_messages.poses(self._target))
+            self._server.move(markers.poses(self._target))
             return
         self._offered = offered
-        markers, target, head = [], self._target, self._header
+        shown, target, head = [], self._target, self._header
         if mode:
             size = self._tool_size
-            markers.append(marker_messages.tool_marker(target, head, size, MENU))
+            shown.append(markers.tool_marker(target, head, size, MENU))
         if mode == TRACKING:
             size = self._joint_size
-            markers += [
-                marker_messages.joint_marker(target, handle, head, size, MENU)
-                for handle in target.handles
+            shown += [
+                markers.joint_marker(target, handle, head, size, MENU) for handle in target.handles
             ]
         if self._status.stopped:
-            markers = [marker_messages.locked_marker(marker) for marker in markers]
-        self._server.put(markers)
+            shown = [markers.locked_marker(marker) for marker in shown]
+        self._server.put(shown)
 
     def _show(self, mode: str) -> None:
         words, severe = status_words(self._status)
@@ -201,8 +200,8 @@ class RvizControlsNode(Node):
     def _drag(self, event: Event) -> None:
         pose = read_pose(self._frames, PoseStamped(header=event.header, pose=event.pose))
         self._pending = True
-        if event.marker_name != marker_messages.TOOL:
-            name = event.marker_name.removeprefix(marker_messages.JOINT)
+        if event.marker_name != markers.TOOL:
+            name = event.marker_name.removeprefix(markers.JOINT)
             handle = next(h for h in self._target.handles if h.joint == name)
             self._target.drag_joint(handle, *pose)
         elif self._mode() == TRACKING:

@@ -15,7 +15,7 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.ros import marker_messages, qos
+from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.diagnostics import STOPPED, DiagnosticsSummary
 from arm_dynamics.viewer.scene_stage import BoundingSphere
 
@@ -78,15 +78,15 @@ class Scene:
         ``path`` (n, 3) [m] is that of the tool; ``words`` are the text above the arm and whether it
         reports an emergency stop.
         """
-        at = marker_messages.words(words[0], self._at, self._height, words[1], self._header)
+        at = markers.words(words[0], self._at, self._height, words[1], self._header)
         ghosts = [
-            ("reference", self._placed(reference, q), marker_messages.REFERENCE),
-            ("target", self._placed(target, q), marker_messages.TARGET),
+            ("reference", self._placed(reference, q), markers.REFERENCE),
+            ("target", self._placed(target, q), markers.TARGET),
         ]
         found = [at]
         for name, placed, color in ghosts:
-            found += marker_messages.ghost(name, self._shapes, placed, self._header, color)
-        new = MarkerArray(markers=found), marker_messages.path(path, self._header)
+            found += markers.ghost(name, self._shapes, placed, self._header, color)
+        new = MarkerArray(markers=found), markers.path(path, self._header)
         last = self._last or (None, None)
         for publisher, message, before in zip((self._markers, self._path), new, last, strict=True):
             if message != before:

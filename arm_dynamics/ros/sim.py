@@ -28,11 +28,11 @@ from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.domain import MAX_DOMAIN_ID, VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.process import ChildProcesses
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
 
 START_UP = 300.0

@@ -16,11 +16,11 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import RemoteDemo
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.display_goals import JointGoals
 from arm_dynamics.ros.remote import Remote, RemoteParameters
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.controls import ActionRow, Controls
 from arm_dynamics.viewer.page import ArmPage
 from arm_dynamics.viewer.parameter_fields import Field, ParameterFields

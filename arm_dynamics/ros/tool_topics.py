@@ -38,9 +38,9 @@ from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.controller_parameters import ToolMotionParameters
 from arm_dynamics.ros.conversions import header, pose_message
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.loop_requests import BackgroundTask, Pause
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.rviz import axes_length
 
 ATTEMPTS = 3

@@ -25,10 +25,10 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.capability_topics import Capabilities
 from arm_dynamics.ros.conversions import to_double_array, to_duration
-from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import JointStateReader, JointStateWriter
 from arm_dynamics.safety.events import Events
 
 

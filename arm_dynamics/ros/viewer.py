@@ -16,14 +16,13 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import State
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import SUPPLY, TEMPERATURE, VOLTAGE, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
-from arm_dynamics.ros.joint_state_serialization import JointStateReader
 from arm_dynamics.ros.mailbox import Mailbox, Taken
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import JointStateReader, listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulation_controls import SimulationControls
 from arm_dynamics.viewer.show import PORT, open_page

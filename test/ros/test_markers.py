@@ -13,7 +13,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.core import resources
 from arm_dynamics.dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.ros import marker_messages as mm
+from arm_dynamics.ros import markers as mm
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.rviz_scene import status_words
 from arm_dynamics.viewer.drag import DragTarget

@@ -96,12 +96,12 @@ def declared_simulation(
     node: Node,
     arm: ArmModel,
     nominal: ArmModel,
-    shown: Callable[[Vector], AbstractContextManager[None]],
+    display: Callable[[Vector], AbstractContextManager[None]],
 ) -> tuple[Simulation, float]:
     """Return the simulation of ``arm`` that the parameters define, and its real-time factor.
 
     ``nominal`` is the model of its controlled stop. Raise ConfigError for a period that is not a
-    multiple of the time step, and the errors of ``Simulation``. The context ``shown`` receives the
+    multiple of the time step, and the errors of ``Simulation``. The context ``display`` gets the
     initial configuration (nv,) and lasts while the simulation is compiled.
     """
     rate = declare_fixed(node, "update_rate", 500.0, "control cycles per simulated second [Hz]")
@@ -119,7 +119,7 @@ def declared_simulation(
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
     q = arm.check_position("initial q", start) if start else arm.configuration("initial")
     period = _period(rate, dt)
-    with shown(q):
+    with display(q):
         simulation = Simulation(
             arm, q=q, dt=dt, period=period, timeout=timeout, integrator=method, nominal=nominal
         )

@@ -119,15 +119,15 @@ class CommandTopics:
         if self._sent != self._round_trip.sent:
             self._sent = self._round_trip.sent
             self.publisher.listen()
-        answered = False
-        while not answered and self._stream.wait(left()):
+        replied = False
+        while not replied and self._stream.wait(left()):
             for taken in self._stream.take():
-                answered |= self._read("joint_commands", self._take_command, taken)
+                replied |= self._read("joint_commands", self._take_command, taken)
             if left() <= 0.0:
                 break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
             self._read("voltage_commands", self._take_voltage, taken)
-        return answered
+        return replied
 
     def _read(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
         """Return the result of ``take``; False for invalid bytes."""
@@ -142,14 +142,14 @@ class CommandTopics:
         message = self._reader.read(taken.data)
         if not self.publisher.accept(self._stream.topic, taken.publisher):
             return False
-        answers = self._round_trip.receive(message.time, taken.received)
+        is_reply = self._round_trip.receive(message.time, taken.received)
         try:
             command = conversions.read_command(self._names, message)
         except CommandRejected as error:
             self._events.report("command_rejected", str(error))
         else:
             self._submit(command)
-        return answers
+        return is_reply
 
     def _take_voltage(self, taken: Taken) -> bool:
         message = decode(taken.data, Float64MultiArray)
@@ -192,14 +192,14 @@ class ToolTrace:
 
 
 FASTER = 1.1
-"""Real-time factor above which simulated time waits for answers."""
+"""Real-time factor above which simulated time waits for replies."""
 
 
 SLICE = 0.005
 """Time [s] between two polls for commands that are not replies: voltages, or independent stamps."""
 
 
-class AnswerWait:
+class ReplyWait:
     """Gives the controller ``command_timeout`` of wall-clock time, not only of simulated time.
 
     Simulated time stops while a controller that replied to the last state has not replied to this
@@ -210,12 +210,12 @@ class AnswerWait:
 
     def __init__(self, simulation: Simulation, commands: CommandTopics) -> None:
         self._simulation, self._commands = simulation, commands
-        self._accepted, self._since, self._answers = 0, 0.0, False
+        self._accepted, self._since, self._replied = 0, 0.0, False
 
-    def wait(self, factor: float, answered: bool) -> None:
+    def wait(self, factor: float, replied: bool) -> None:
         """Wait for the reply to the current state at the real-time ``factor``, if one is due.
 
-        ``answered`` is True if it has already been received.
+        ``replied`` is True if it has already been received.
         """
         simulation, watch = self._simulation, self._simulation.watch
         until = 0.0
@@ -224,16 +224,16 @@ class AnswerWait:
             return max(0.0, until - time.monotonic())
 
         self._note()
-        while factor > FASTER and not answered and watch.commanded:
+        while factor > FASTER and not replied and watch.commanded:
             # The controller may still reply, and did before or is about to time out.
             age = watch.age(simulation.state.time) + simulation.period
             allowed = time.monotonic() - self._since < watch.timeout
-            if not (allowed and (self._answers or age > watch.timeout)):
+            if not (allowed and (self._replied or age > watch.timeout)):
                 break
             until = time.monotonic() + SLICE
-            answered = self._commands.read_until_reply(left)
+            replied = self._commands.read_until_reply(left)
             self._note()
-        self._answers = answered
+        self._replied = replied
 
     def _note(self) -> None:
         """Record the wall-clock time of the newest command."""

@@ -23,7 +23,7 @@ from arm_dynamics.control.trajectories.trajectory_parsing import (
     Options,
     parse_trajectory,
 )
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import CommandRejected, DriverFault, InvalidValue, TrajectoryRejected
 from arm_dynamics.core.rotations import quaternion_from_rotation, rotation_from_quaternion
 from arm_dynamics.core.state import Command, State
@@ -158,7 +158,7 @@ def _pick(
     return vector
 
 
-Placed = tuple[list[float], Vector]
+Placed = tuple[list[float], Matrix]
 """Position (3,) [m] and rotation (3, 3)."""
 
 
@@ -226,7 +226,7 @@ def read_timed_poses(
     return times, poses, twists, to_seconds(message.header.stamp) or None
 
 
-def pose_message(position: Vector, rotation: Vector) -> Pose:
+def pose_message(position: Vector, rotation: Matrix) -> Pose:
     """Return a pose as a message."""
     message = Pose()
     at, turned = message.position, message.orientation

@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.trajectories.demo_trajectory import move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros import qos
@@ -124,8 +124,8 @@ class JointGoals:
         goal = as_readonly(goal + whole_turns(self._arm, goal, reference))
         duration = move_time(self._arm, reference, goal)
         self._interrupted, self._goal = self._counts(), goal
-        still = as_readonly(np.zeros(goal.size))
-        self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, still)]))
+        rest = as_readonly(np.zeros(goal.size))
+        self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, rest)]))
         self._feedback.note(f"moving to the joint targets, {duration:.1f} s")
 
     def _counts(self) -> tuple[float, ...]:
@@ -162,7 +162,7 @@ class ToolGoals:
         """Whether a target is neither reached nor rejected."""
         return self._message is not None or self._goal is not None
 
-    def go(self, position: Vector, rotation: Vector) -> None:
+    def go(self, position: Vector, rotation: Matrix) -> None:
         """Move the tool to ``position`` (3,) [m] and ``rotation`` (3, 3)."""
         head = header(self._frames.base, 0.0)
         goal = PoseStamped(header=head, pose=pose_message(position, rotation))

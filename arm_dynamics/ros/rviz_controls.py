@@ -81,7 +81,7 @@ class RvizControlsNode(Node):
         self._received = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
-        self._held, self._pending, self._heard = False, False, 0.0
+        self._held, self._pending, self._last_event = False, False, 0.0
         reach, link = arm_reach(self._arm), link_length(self._arm)
         self._scene = Scene(self, self._arm, self._header, reach)
         self._joint_size, self._tool_size = (
@@ -122,7 +122,7 @@ class RvizControlsNode(Node):
                 self._handle(self._events.popleft())
             except ArmDynamicsError as error:
                 self._words.rejected(error)
-        if self._held and time.monotonic() - self._heard > LOST:
+        if self._held and time.monotonic() - self._last_event > LOST:
             self._held = self._pending = False
         mode = self._mode()
         joints, tool = self._tracked and self._tracked[0], self._tool_reference
@@ -181,7 +181,7 @@ class RvizControlsNode(Node):
 
     def _handle(self, event: Event) -> None:
         """Handle one event of RViz."""
-        self._heard = time.monotonic()
+        self._last_event = time.monotonic()
         if event.event_type == Event.MENU_SELECT:
             actions = (self._go, self._back, self._stop, self._emergency.press, self._reset)
             if 1 <= event.menu_entry_id <= len(actions):

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 from visualization_msgs.msg import MarkerArray
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
@@ -70,7 +70,7 @@ class Scene:
         q: Vector | None,
         reference: Vector | None,
         target: Vector | None,
-        path: Vector | None,
+        path: Matrix | None,
         words: tuple[str, bool],
     ) -> None:
         """Show ghosts of ``reference`` and ``target`` (nv,) that differ from the arm at ``q``.
@@ -83,10 +83,10 @@ class Scene:
             ("reference", self._placed(reference, q), markers.REFERENCE),
             ("target", self._placed(target, q), markers.TARGET),
         ]
-        found = [at]
+        scene = [at]
         for name, placed, color in ghosts:
-            found += markers.ghost(name, self._shapes, placed, self._header, color)
-        new = MarkerArray(markers=found), markers.path(path, self._header)
+            scene += markers.ghost(name, self._shapes, placed, self._header, color)
+        new = MarkerArray(markers=scene), markers.path(path, self._header)
         last = self._last or (None, None)
         for publisher, message, before in zip((self._markers, self._path), new, last, strict=True):
             if message != before:
@@ -95,7 +95,7 @@ class Scene:
 
     def _placed(
         self, q: Vector | None, real: Vector | None
-    ) -> Mapping[str, tuple[Vector, Vector]] | None:
+    ) -> Mapping[str, tuple[Vector, Matrix]] | None:
         if q is None or (real is not None and np.abs(q - real).max(initial=0.0) < APART):
             return None
         return link_poses(self._arm, q)

@@ -131,13 +131,9 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--record = {options.record}; expected a new folder")
 
 
-def _params_file(options: argparse.Namespace) -> Path | None:
-    return options.gains or parameter_file(options.arm)
-
-
 def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
     ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
-    params = _params_file(options)
+    params = options.gains or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
     named = ["-p", f"{RUN}:={run}"]
     # In lockstep simulated time waits for commands.
@@ -166,14 +162,14 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
 
 def _model(options: argparse.Namespace) -> list[str]:
     """Return locked joints, initial configuration and payload as ROS arguments."""
-    words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
+    arguments = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
     if options.configuration != "initial":
         start = build_arm(options).configuration("initial").tolist()
-        words += ["-p", f"simulator:initial_positions:={start}"]
+        arguments += ["-p", f"simulator:initial_positions:={start}"]
     if options.payload:
         nodes = ["simulator", *["joint_controller"] * options.payload_modeled]
-        words += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
-    return words
+        arguments += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
+    return arguments
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:
@@ -194,7 +190,7 @@ class _Session:
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         motion = options.motion or ("hold" if options.headless else "demo")
         self._demo = DemoMotion(node, build_arm(options), running=motion == "demo")
-        self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
+        self._updates, self._alive, self._timeout = 0, time.monotonic(), START_UP
         self._notice = self._alive + NOTICE
 
     def run(self, stop: ShutdownFlag) -> int:
@@ -205,17 +201,17 @@ class _Session:
             if ended is not None:
                 print(f"{ended[0]} ended unexpectedly with code {ended[1]}", flush=True)
                 return ended[1] or 1
-            if self._patience == START_UP:
+            if self._timeout == START_UP:
                 require_alone(self._node)  # nodes of a given domain may be discovered late
-            if self._news():
+            if self._commands_arrive():
                 self._report()
                 simulated = self._status.number("simulated time [s]") or 0
                 limit = self._options.duration
                 if limit is not None and not self._is_time_stopped() and simulated >= float(limit):
                     return self._result()
             self._report_waiting()
-            if time.monotonic() - self._alive > self._patience:
-                print(f"no command reached the arm within {self._patience:.0f} s", flush=True)
+            if time.monotonic() - self._alive > self._timeout:
+                print(f"no command reached the arm within {self._timeout:.0f} s", flush=True)
                 return 1
         print("stopped", flush=True)
         return 0
@@ -223,22 +219,22 @@ class _Session:
     def _report_waiting(self) -> None:
         """Print the waiting time for the first command, and possible causes."""
         now = time.monotonic()
-        if self._patience == START_UP and now > self._notice and not self._is_time_stopped():
+        if self._timeout == START_UP and now > self._notice and not self._is_time_stopped():
             self._notice = now + NOTICE
             messages, ok = self._status.messages, self._status.ok
             causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
             why = "; ".join(causes) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
-    def _news(self) -> bool:
+    def _commands_arrive(self) -> bool:
         """Return whether new diagnostics report that commands reach the arm."""
-        if self._status.updates == self._seen:
+        if self._status.updates == self._updates:
             return False
-        self._seen = self._status.updates
-        known = self._status.number("max joint error [rad]") is not None
-        running = known and (self._status.number("commands per second") or 0) > 0
+        self._updates = self._status.updates
+        has_error = self._status.number("max joint error [rad]") is not None
+        running = has_error and (self._status.number("commands per second") or 0) > 0
         if running:
-            self._patience = COMMAND_TIMEOUT
+            self._timeout = COMMAND_TIMEOUT
         if running or self._is_time_stopped():
             self._alive = time.monotonic()
         return running or self._is_time_stopped()
@@ -274,10 +270,10 @@ class _Session:
         error = self._status.number("max joint error [rad]")
         ok = all(self._status.ok.values())
         passed = error is not None and error <= self._options.tolerance and ok
-        shown = "no controller" if error is None else f"{error:.5f} rad"
+        error_text = "no controller" if error is None else f"{error:.5f} rad"
         time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'passed' if passed else 'FAILED'}: max joint error {shown}"
+            f"{'passed' if passed else 'FAILED'}: max joint error {error_text}"
             f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )

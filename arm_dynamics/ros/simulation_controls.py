@@ -82,13 +82,22 @@ class SimulationControls:
         sliders, feedback, end = controls.sliders, controls.feedback, self._demo.end
         goals = JointGoals(self._node, self._arm, self._status, end, feedback, sliders.send_again)
         sliders.on_target(goals.ask)
+
+        def reset() -> str:
+            goals.reset()
+            return f"reset: {self._reset.do()}"
+
+        def start_demo() -> str:
+            goals.reset()
+            return self._demo.set(True)
+
         actions = {
             PAUSE: lambda: self._set_paused(True),
             GO_ON: lambda: self._set_paused(False),
-            RESET: lambda: self._do_reset(goals),
+            RESET: reset,
             PUSH: self._push.do,
             STOP_DEMO: lambda: self._demo.set(False),
-            START_DEMO: lambda: self._start_demo(goals),
+            START_DEMO: start_demo,
         }
         self._fields = RemoteFields(self._node, controls)
         self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
@@ -109,14 +118,6 @@ class SimulationControls:
         message = self._pause.do(SetBool.Request(data=paused))
         self._paused, self._paused_until = paused, self._status.updates + 1
         return message
-
-    def _do_reset(self, goals: JointGoals) -> str:
-        goals.reset()
-        return f"reset: {self._reset.do()}"
-
-    def _start_demo(self, goals: JointGoals) -> str:
-        goals.reset()
-        return self._demo.set(True)
 
 
 GAINS = "gains"
@@ -171,22 +172,22 @@ class RemoteFields:
 
     def _loads(self) -> Places:
         push = self._simulator.numbers(PUSH_GROUP)
-        found = {
+        places = {
             (PUSH_GROUP, f"{name.rpartition('.')[2]} [N·s]"): Place(self._simulator, name, number)
             for name, number in push.items()
         }
         owners = {"simulated arm": self._simulator, "controller's model": self._controller}
         for label, remote in owners.items():
             for name, number in remote.numbers(PAYLOAD).items():
-                found["payload", f"{label} [kg]"] = Place(remote, name, number)
-        return dict(sorted(found.items()))
+                places["payload", f"{label} [kg]"] = Place(remote, name, number)
+        return dict(sorted(places.items()))
 
     def _gains(self) -> Places:
-        found = {}
+        places = {}
         for name, number in self._controller.numbers(GAINS).items():
             group, _, gain = name.removeprefix(f"{GAINS}.").rpartition(".")
-            found[group, gain] = Place(self._controller, name, number)
-        return found
+            places[group, gain] = Place(self._controller, name, number)
+        return places
 
 
 class _Folder:

@@ -30,7 +30,7 @@ from arm_dynamics.ros.arm_parameters import (
     declared_model,
     declared_simulation,
 )
-from arm_dynamics.ros.arm_topics import AnswerWait, CommandTopics, StateTopics, ToolTrace
+from arm_dynamics.ros.arm_topics import CommandTopics, ReplyWait, StateTopics, ToolTrace
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
@@ -99,7 +99,7 @@ class SimulatorNode(Node):
                 restart=self._be_quiet,
                 now=lambda: self.simulation.state.time,
             )
-        self._wait = AnswerWait(self.simulation, self._commands) if self._commands else None
+        self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._requests = LoopRequests()
         self.emergency = EmergencyStopInterface(
             self, self._requests, events, self._engage, self._reset
@@ -225,8 +225,8 @@ class SimulatorNode(Node):
         assert self._commands is not None
         assert self._wait is not None
         left = self.pacer.time_left
-        answered = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
-        self._wait.wait(self.pacer.factor, answered)
+        replied = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
+        self._wait.wait(self.pacer.factor, replied)
         started = time.monotonic()
         self.simulation.advance()
         self._cost += 0.1 * (time.monotonic() - started - self._cost)

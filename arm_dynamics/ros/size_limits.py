@@ -94,9 +94,9 @@ def check_request(request: type, address: int) -> None:
     _count(parts(request, address), [0, 0])
 
 
-def _count(found: Iterable[Part], sums: list[int]) -> None:
+def _count(sequences: Iterable[Part], sums: list[int]) -> None:
     """Count items and characters; raise InvalidValue at the first excess."""
-    for part in found:
+    for part in sequences:
         sums[part.is_text] += part.size
         limit, what = ((ITEMS, "items"), (TEXT, "characters"))[part.is_text]
         if sums[part.is_text] > limit:

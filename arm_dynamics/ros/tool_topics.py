@@ -31,7 +31,7 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
@@ -74,13 +74,13 @@ class ToolTopics:
         # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
         # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
-        self._listen(PoseStamped, "target_pose", self._pose)
-        self._listen(TwistStamped, "target_twist", self._twist)
-        self._listen(WrenchStamped, "target_wrench", self._wrench)
-        self._listen(Path, "path", self._path)
-        self._listen(MultiDOFJointTrajectory, "trajectory", self._timed_poses)
+        self._subscribe(PoseStamped, "target_pose", self._take_pose)
+        self._subscribe(TwistStamped, "target_twist", self._take_twist)
+        self._subscribe(WrenchStamped, "target_wrench", self._take_wrench)
+        self._subscribe(Path, "path", self._take_path)
+        self._subscribe(MultiDOFJointTrajectory, "trajectory", self._take_timed_poses)
 
-    def _listen(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
+    def _subscribe(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
         self._subscriptions[topic] = listen(
             self._node,
             kind,
@@ -110,29 +110,27 @@ class ToolTopics:
         """Cancel the current check."""
         self._task.cancel()
 
-    def _pose(self, message: PoseStamped) -> None:
+    def _take_pose(self, message: PoseStamped) -> None:
         position, rotation = conversions.read_pose(self._frames, message)
-        self._go(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
+        self._move_to(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
-    def _twist(self, message: TwistStamped) -> None:
+    def _take_twist(self, message: TwistStamped) -> None:
         twist, motion = conversions.read_twist(self._frames, message), self._motion
-        self._go(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
+        self._move_to(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
-    def _wrench(self, message: WrenchStamped) -> None:
-        wrench, (now, reference) = (
-            conversions.read_wrench(self._frames, message),
-            self._latest_reference(),
-        )
+    def _take_wrench(self, message: WrenchStamped) -> None:
+        wrench = conversions.read_wrench(self._frames, message)
+        now, reference = self._latest_reference()
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.set_wrench(wrench, now + self._motion.timeout)
 
-    def _path(self, message: Path) -> None:
+    def _take_path(self, message: Path) -> None:
         poses, limits = conversions.read_path(self._frames, message), self._motion.limits
         self._latest_reference()
         self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
-    def _timed_poses(self, message: MultiDOFJointTrajectory) -> None:
+    def _take_timed_poses(self, message: MultiDOFJointTrajectory) -> None:
         times, poses, twists, start = conversions.read_timed_poses(self._frames, message)
         self._latest_reference()
 
@@ -141,7 +139,7 @@ class ToolTopics:
 
         self._follow_if_feasible("trajectory", build, start)
 
-    def _go(self, goal: CartesianTarget) -> None:
+    def _move_to(self, goal: CartesianTarget) -> None:
         """Start in the next control cycle; unreachable targets are not rejected."""
         glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._latest_reference())
         self._task.run_now(lambda: self._following.queue(glide))
@@ -239,7 +237,7 @@ class ToolStatePublisher:
             self._reference.publish(PoseStamped(header=head, pose=target))
             self._markers.publish(self._reference_markers(head, task, at[0]))
 
-    def _wrench_message(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
+    def _wrench_message(self, head: Header, task: TaskReference, rotation: Matrix) -> WrenchStamped:
         """Return the reference wrench in the axes of the tool, in which RViz draws it."""
         message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
         force, torque = message.wrench.force, message.wrench.torque

@@ -148,7 +148,7 @@ class SimulationReport:
             **self._efforts,
             **event_values(watch.events),
         }
-        trouble = "paused" if paused else "safe stop" if watch.stopping else ""
+        trouble = "paused" if paused else "controlled stop" if watch.stopping else ""
         trouble = "; ".join(filter(None, (trouble, conflict, queue.trouble if queue else "")))
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values

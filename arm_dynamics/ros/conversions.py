@@ -203,8 +203,9 @@ def read_timed_poses(
     _check_frame(frames, message.header)
     names = list(message.joint_names)
     if names != [frames.tool]:
-        raise TrajectoryRejected(f"joint_names {names}: the tool's frame alone is expected"
-                                f" (['{frames.tool}'])")  # fmt: skip
+        raise TrajectoryRejected(
+            f"joint_names = {names}; expected only the tool frame '{frames.tool}'"
+        )
     points = message.points
     for i, point in enumerate(points):
         if len(point.transforms) != 1:

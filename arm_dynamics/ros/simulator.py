@@ -162,14 +162,19 @@ class SimulatorNode(Node):
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
-            self.simulation.watch.events.report("emergency_stop", f"by {source}; time stands")
+            self.simulation.watch.events.report(
+                "emergency_stop", f"by {source}; simulated time stopped"
+            )
         return self._stopped()
 
     def _stopped(self) -> str:
         """Return the active emergency stop as text; "" without one."""
         if not self._stopped_by:
             return ""
-        return f"emergency stop by {self._stopped_by}: time stands until ~/reset_emergency_stop"
+        return (
+            f"emergency stop by {self._stopped_by}: simulated time stopped until"
+            " ~/reset_emergency_stop"
+        )
 
     def _reset(self) -> str:
         self._stopped_by = ""

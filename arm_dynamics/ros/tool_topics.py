@@ -97,8 +97,7 @@ class ToolTopics:
             names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in endpoints)
             self._loop.events.report(
                 "target_ignored",
-                f"{subscription.topic_name} has several publishers ({', '.join(names)}):"
-                " one is expected",
+                f"{subscription.topic_name}: publishers = {', '.join(names)}; expected one",
             )
         else:
             take(message)

@@ -36,7 +36,7 @@ LEVELS = {
     DriverState.STOPPED: ERROR,
     DriverState.ERROR: ERROR,
 }
-LATE = 0.05
+MAX_LATE_FRACTION = 0.05
 """Fraction of late cycles above which diagnostics warn."""
 TORQUE = {True: "on", False: "off", None: "unknown"}
 
@@ -77,7 +77,7 @@ class HardwareReport:
         trouble = "; ".join(filter(None, (self._cycle.conflict, queue.trouble if queue else "")))
         if trouble:
             return WARN, f"{state.value}; {trouble}", values
-        if late > LATE:
+        if late > MAX_LATE_FRACTION:
             return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values
 

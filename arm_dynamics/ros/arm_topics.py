@@ -191,11 +191,11 @@ class ToolTrace:
         self._publisher.publish(message)
 
 
-FASTER = 1.1
+FAST_FACTOR = 1.1
 """Real-time factor above which simulated time waits for replies."""
 
 
-SLICE = 0.005
+POLL_PERIOD = 0.005
 """Time [s] between two polls for commands that are not replies: voltages, or independent stamps."""
 
 
@@ -224,13 +224,13 @@ class ReplyWait:
             return max(0.0, until - time.monotonic())
 
         self._note()
-        while factor > FASTER and not replied and watch.commanded:
+        while factor > FAST_FACTOR and not replied and watch.commanded:
             # The controller may still reply, and did before or is about to time out.
             age = watch.age(simulation.state.time) + simulation.period
             allowed = time.monotonic() - self._since < watch.timeout
             if not (allowed and (self._replied or age > watch.timeout)):
                 break
-            until = time.monotonic() + SLICE
+            until = time.monotonic() + POLL_PERIOD
             replied = self._commands.read_until_reply(left)
             self._note()
         self._replied = replied

@@ -32,7 +32,7 @@ INTERRUPTED = (
 )
 """Events of the controller that end the current trajectory early."""
 
-STOP = 0.5
+STOP_TIME = 0.5
 """Time [s] in which the arm comes to rest when the demo motion is stopped."""
 
 
@@ -96,9 +96,9 @@ class DemoMotion:
 
 
 def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
-    """Return where joints at ``q`` with velocity ``v`` (nv,) stop within STOP, in their limits."""
-    inside = np.clip(q + STOP / 3 * v, arm.lower, arm.upper)
-    return Waypoint(STOP, as_readonly(inside), as_readonly(np.zeros(q.size)))
+    """Return the stop of joints at ``q`` with velocity ``v`` (nv,), after STOP_TIME in their limits."""
+    inside = np.clip(q + STOP_TIME / 3 * v, arm.lower, arm.upper)
+    return Waypoint(STOP_TIME, as_readonly(inside), as_readonly(np.zeros(q.size)))
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
@@ -138,7 +138,7 @@ class RemoteDemo:
             self._end_request = None
             return True
         if self._end_request is None or self._end_request.done():
-            self._end_request = self._remote.ask(SetBool.Request(data=False))
+            self._end_request = self._remote.call_async(SetBool.Request(data=False))
         return False
 
     def _note(self, message: Bool) -> None:

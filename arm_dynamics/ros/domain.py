@@ -19,14 +19,14 @@ from arm_dynamics.ros.publisher_checks import UNKNOWN, publishers
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 VARIABLE = "ROS_DOMAIN_ID"
-FREE = range(60, 102)
+FREE_DOMAINS = range(60, 102)
 """Domains for automatic selection: upper ones outside of the systems' ephemeral ports, because
 users choose lower ones."""
 MAX_DOMAIN_ID = 232
 """Largest domain id that has ports."""
 DISCOVERY_TIME = 1.0
 """Time [s] in which the nodes of a domain are discovered."""
-NAMED = 5.0
+NAMING_TIME = 5.0
 """Time [s] in which the name of a discovered node becomes known."""
 HIDDEN = "_"
 """First character of nodes that ROS's tools hide: their daemon runs in every domain."""
@@ -40,9 +40,9 @@ def own_domain(
 ) -> Iterator[tuple[int, Node]]:
     """Start ROS in a domain that no other run of this user has; yield the domain and a node in it.
 
-    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of FREE
-    without other nodes. A given domain may have other nodes, but neither another run nor another
-    arm or controller. Children inherit it by ROS_DOMAIN_ID.
+    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of
+    FREE_DOMAINS without other nodes. A given domain may have other nodes, but neither another run
+    nor another arm or controller. Children inherit it by ROS_DOMAIN_ID.
 
     ``name`` is the node's; ``holder`` describes this run in the error of another run that is given
     the same domain; ``stop`` ends the check. Raise ConfigError for a domain in use, with its user.
@@ -51,8 +51,10 @@ def own_domain(
     folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
-        first = os.getuid() % len(FREE)  # an order that depends on the user
-        for domain in (*FREE[first:], *FREE[:first]) if requested is None else (requested,):
+        first = os.getuid() % len(FREE_DOMAINS)  # an order that depends on the user
+        for domain in (
+            (*FREE_DOMAINS[first:], *FREE_DOMAINS[:first]) if requested is None else (requested,)
+        ):
             lock = try_locked(folder / f"domain_{domain}", holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
@@ -70,7 +72,8 @@ def own_domain(
                 )
         else:
             raise ConfigError(
-                f"free ROS domains = 0; expected one of {FREE[0]} to {FREE[-1]}; set --domain"
+                f"free ROS domains = 0; expected one of {FREE_DOMAINS[0]} to {FREE_DOMAINS[-1]};"
+                " set --domain"
             )
         yield domain, node
 
@@ -129,5 +132,5 @@ def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
         if others and UNKNOWN not in " ".join(others):
             break
         if others:  # no name yet
-            end = min(end + 0.05, begun + NAMED)
+            end = min(end + 0.05, begun + NAMING_TIME)
     return ", ".join(sorted(others))

@@ -77,14 +77,14 @@ class EmergencyStopInterface:
     ) -> Trigger.Response:
         """Answer a service with the message of ``work``, run in the loop's thread."""
         try:
-            response.message = self._requests.ask(work)
+            response.message = self._requests.call(work)
             response.success = True
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)
         return response
 
 
-PRESSED = 3.0
+REPEAT_TIME = 3.0
 """Time [s] for which a request is repeated: its subscriber may not be discovered yet."""
 
 
@@ -98,9 +98,9 @@ class StopRequest:
     def press(self) -> None:
         """Publish immediately; from any thread."""
         self._publisher.publish(Bool(data=True))
-        self._until = time.monotonic() + PRESSED
+        self._until = time.monotonic() + REPEAT_TIME
 
-    def look(self) -> None:
+    def repeat(self) -> None:
         """Publish again if no arm has reported the stop; for the display's loop."""
         if self._status.stopped:
             self._until = 0.0  # a later reset must not be undone

@@ -19,7 +19,7 @@ from arm_dynamics.ros.arm_topics import CommandTopics, StateTopics
 from arm_dynamics.ros.frames import declare_frames, publish_description
 from arm_dynamics.safety.events import Events
 
-REST = 0.02
+REST_VELOCITY = 0.02
 """Velocity of every joint [rad/s] below which the arm is at rest."""
 
 
@@ -127,4 +127,4 @@ class HardwareCycle:
 
 def is_at_rest(driver: MotorBusDriver) -> bool:
     """Return whether every joint with known velocity is at rest."""
-    return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST).all())
+    return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST_VELOCITY).all())

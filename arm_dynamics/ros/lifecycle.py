@@ -52,30 +52,30 @@ class LoopLifecycleNode(LifecycleNode):
 
     def on_configure(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from unconfigured to inactive."""
-        return self._ask("configure", self.configure)
+        return self._transition("configure", self.configure)
 
     def on_activate(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from inactive to active."""
-        return self._ask("activate", self.activate)
+        return self._transition("activate", self.activate)
 
     def on_deactivate(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from active to inactive, even if the hardware reports an error."""
-        self._ask("deactivate", self.deactivate)
+        self._transition("deactivate", self.deactivate)
         return SUCCESS
 
     def on_cleanup(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from inactive to unconfigured."""
-        self._ask("clean up", self.clean_up)
+        self._transition("clean up", self.clean_up)
         return SUCCESS
 
     def on_shutdown(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go to finalized, from any state."""
-        self._ask("shut down", self.clean_up)
+        self._transition("shut down", self.clean_up)
         return SUCCESS
 
     def on_error(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Release everything and go to unconfigured after an unexpected error."""
-        self._ask("clean up", self.clean_up)
+        self._transition("clean up", self.clean_up)
         return SUCCESS
 
     @contextmanager
@@ -87,9 +87,9 @@ class LoopLifecycleNode(LifecycleNode):
         finally:
             self._logs_changes_only = False
 
-    def _ask(self, what: str, work: Callable[[], None]) -> TransitionCallbackReturn:
+    def _transition(self, what: str, work: Callable[[], None]) -> TransitionCallbackReturn:
         try:
-            self.requests.ask(work)
+            self.requests.call(work)
         except ArmDynamicsError as error:
             before, self.rejection = self.rejection, f"{what}: {error}"
             if not self._logs_changes_only or self.rejection != before:

@@ -30,7 +30,7 @@ class LoopRequests:
         """Queue ``work`` and return; the loop raises its errors."""
         self._waiting.append((work, None))
 
-    def ask(self, work: Callable[[], ReturnT]) -> ReturnT:
+    def call(self, work: Callable[[], ReturnT]) -> ReturnT:
         """Queue ``work``, wait for it, and return its result or raise its error.
 
         Raise DriverFault after the loop has ended.
@@ -67,7 +67,7 @@ class LoopRequests:
 
 SLEEP_TIME = 1e-4
 """Time [s] of a pause, during which interpreter and processor are free."""
-END = 1.0
+CANCEL_TIMEOUT = 1.0
 """Maximum time [s] for canceled work to reach a pause."""
 
 Pause = Callable[[], None]
@@ -103,7 +103,7 @@ class BackgroundTask:
         """Cancel the current work."""
         self.run_now(lambda: None)
         if self._thread is not None:
-            self._thread.join(END)
+            self._thread.join(CANCEL_TIMEOUT)
 
     def _run(
         self, topic: str, work: Callable[[Pause], Callable[[], None]], request_id: int

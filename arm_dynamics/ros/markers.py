@@ -36,9 +36,9 @@ from arm_dynamics.ros.conversions import pose_message
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.drag import DragTarget, Handle
 
-DEPTH = 100
+QUEUE_DEPTH = 100
 """Queue size of the topics, equal to that of interactive_markers."""
-HELD = 1.0
+CLIENT_TIMEOUT = 1.0
 """Time [s] after a client's feedback during which that of other clients is ignored."""
 TOOL = "tool"
 """Name of the tool's marker; markers of joints have a prefix."""
@@ -56,9 +56,9 @@ STOP, NOTE = (0.85, 0.05, 0.05, 1.0), (0.75, 0.4, 0.0, 1.0)
 TURNS = np.array([[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, -1, 0], [1, 0, 0], [0, 0, 1]],
                   [[0, 0, -1], [0, 1, 0], [1, 0, 0]]], dtype=float)  # fmt: skip
 """Rotations whose first columns are x, y and z."""
-SPACE = 0.35
+SPACE_WIDTH = 0.35
 """Width of a space as a fraction of the height: RViz's default fits text of 1 m."""
-WIDTH = 44
+MAX_LINE_LENGTH = 44
 """Maximum number of characters of a line."""
 
 
@@ -73,11 +73,11 @@ class MarkerServer:
     ) -> None:
         self._markers: dict[str, InteractiveMarker] = {}
         self._sequence, self._lock = 0, Lock()
-        self._take, self._client, self._last_feedback = take, "", -HELD
+        self._take, self._client, self._last_feedback = take, "", -CLIENT_TIMEOUT
         self._id = node.get_fully_qualified_name()
-        self._updates = node.create_publisher(InteractiveMarkerUpdate, "~/update", DEPTH)
+        self._updates = node.create_publisher(InteractiveMarkerUpdate, "~/update", QUEUE_DEPTH)
         self._feedback = listen(
-            node, InteractiveMarkerFeedback, "~/feedback", self._on_feedback, DEPTH, reject
+            node, InteractiveMarkerFeedback, "~/feedback", self._on_feedback, QUEUE_DEPTH, reject
         )
         self._service = node.create_service(
             GetInteractiveMarkers, "~/get_interactive_markers", self._on_request
@@ -122,7 +122,7 @@ class MarkerServer:
 
     def _on_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
         now = time.monotonic()
-        if feedback.client_id != self._client and now - self._last_feedback < HELD:
+        if feedback.client_id != self._client and now - self._last_feedback < CLIENT_TIMEOUT:
             return
         self._client, self._last_feedback = feedback.client_id, now
         if feedback.marker_name in self._markers:
@@ -198,10 +198,10 @@ def words(text: str, at: Vector, height: float, severe: bool, header: Header) ->
     marker.action = Marker.ADD if text else Marker.DELETE
     marker.pose.orientation.w = 1.0
     marker.pose.position.x, marker.pose.position.y, marker.pose.position.z = at.tolist()
-    marker.scale.x, marker.scale.z = SPACE * height, height
+    marker.scale.x, marker.scale.z = SPACE_WIDTH * height, height
     marker.color = _color(STOP if severe else NOTE)
     marker.text = textwrap.fill(
-        " ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False
+        " ".join(text.split()), MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False
     )
     return marker
 

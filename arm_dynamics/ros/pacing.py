@@ -17,11 +17,11 @@ from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.ros.serialization import decode, seconds
 from arm_dynamics.simulation.simulation import Simulation
 
-WAIT = 0.1
+MAX_WAIT = 0.1
 """Maximum wait [s] for /clock before the loop serves requests again."""
-LAG = 1.0
+MAX_LAG = 1.0
 """Simulated time [s] behind /clock from which diagnostics warn."""
-EXACT = 1e-9
+CLOCK_TOLERANCE = 1e-9
 """Resolution [s] of the stamps on /clock."""
 
 
@@ -82,7 +82,7 @@ class ClockPacer:
         if self._latest is None:
             return "waiting for /clock: no simulator publishes it"
         lag = self._latest - self._simulation.state.time
-        return f"{lag:.1f} s behind /clock" if lag > LAG else ""
+        return f"{lag:.1f} s behind /clock" if lag > MAX_LAG else ""
 
     def restart(self) -> None:
         """Continue from the time of /clock, after a pause of this arm only."""
@@ -94,16 +94,16 @@ class ClockPacer:
         """Return the estimated wall-clock time [s] until the end of the current period."""
         self._take()
         if self._latest is None:
-            return WAIT
+            return MAX_WAIT
         ahead = (self._simulation.state.time + self._simulation.period - self._latest) / self.factor
-        return min(max(0.0, ahead + self._received - time.monotonic()), WAIT)
+        return min(max(0.0, ahead + self._received - time.monotonic()), MAX_WAIT)
 
     def wait(self) -> bool:
-        """Wait at most WAIT; return whether /clock has reached the simulation's time."""
-        until = time.monotonic() + WAIT
+        """Wait at most MAX_WAIT; return whether /clock has reached the simulation's time."""
+        until = time.monotonic() + MAX_WAIT
         self._publisher.listen()
         self._take()
-        while self._latest is None or self._latest < self._simulation.state.time - EXACT:
+        while self._latest is None or self._latest < self._simulation.state.time - CLOCK_TOLERANCE:
             left = until - time.monotonic()
             if left <= 0 or not self._mailbox.wait(left):
                 return False

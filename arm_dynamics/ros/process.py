@@ -36,9 +36,9 @@ from arm_dynamics.ros.size_limits import LimitedExecutor
 from arm_dynamics.safety.events import Events
 
 MainLoop = Callable[[ShutdownFlag], None]
-BROKEN = 10.0
+FAILURE_TIMEOUT = 10.0
 """Time [s] in which every callback fails, after which a node ends: its timers fail too."""
-PAUSE = 0.01
+RETRY_PAUSE = 0.01
 """Time [s] after a failing callback."""
 
 
@@ -119,8 +119,9 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
     A failing callback is an event and the node continues: a request or message that rclpy itself
-    cannot handle must not cost an arm its torque. If all callbacks fail for ``BROKEN``, the main
-    loop ends too, because the node no longer serves emergency stops. Return whether it did not.
+    cannot handle must not disable the torque of an arm. If all callbacks fail for
+    ``FAILURE_TIMEOUT``, the main loop ends too, because the node no longer serves emergency stops.
+    Return whether it did not.
     """
     counters = (getattr(node, "events", None) for node in nodes)
     events = next(filter(None, counters), None) or Events(Throttle(get_logger("services")).warn)
@@ -146,12 +147,12 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
                     "callback_failed",
                     f"{type(error).__name__}: {error} ({at.name}, {at.filename}:{at.lineno})",
                 )
-                if time.monotonic() - last_success > BROKEN:
+                if time.monotonic() - last_success > FAILURE_TIMEOUT:
                     failures.append(error)
                     traceback.print_exc()
                     stop.set()
                     return
-                time.sleep(PAUSE)
+                time.sleep(RETRY_PAUSE)
 
     thread = Thread(target=serve, name="services")
     thread.start()

@@ -12,7 +12,7 @@ from arm_dynamics.safety.events import Events
 
 PUBLISHER_TIMEOUT = 2.0
 """Time [s] without a message after which another publisher may replace the accepted one."""
-LOOK = 0.1
+QUERY_PERIOD = 0.1
 """Minimum time [s] between two queries of ROS's graph; maximum silence added by one ``listen``."""
 NAMELESS = "_NODE_NAME_UNKNOWN_"
 """Name in ROS's graph of a node with a known endpoint and no known name."""
@@ -48,7 +48,7 @@ class OnePublisher:
         """
         self._node, self._report, self._restart, self._kind = node, report, restart, kind
         self._first: dict[str, bytes] = {}
-        self._looked, self._conflict = -LOOK, float("-inf")
+        self._queried, self._conflict = -QUERY_PERIOD, float("-inf")
         self._silence = self._listened = 0.0
         self._rejected: set[bytes] = set()
         self._displaced: set[bytes] = set()
@@ -74,7 +74,7 @@ class OnePublisher:
         Call it for each published state, or at each poll for messages.
         """
         now = time.monotonic()
-        self._silence += min(now - self._listened, LOOK)
+        self._silence += min(now - self._listened, QUERY_PERIOD)
         self._listened = now
 
     def accept(self, topic: str, gid: bytes) -> bool:
@@ -102,11 +102,11 @@ class OnePublisher:
         """Return whether to accept another publisher than the first, in addition or instead."""
         same_process = all(other[:PREFIX] == gid[:PREFIX] for other in self._first.values())
         if topic not in self._first and same_process:
-            self._look(now)
+            self._query(now)
             if self._name(gid) == self._holder() != UNKNOWN:  # the same node
                 self._first[topic] = gid
                 return True
-        self._look(now)
+        self._query(now)
         gone = not any(first in self._names for first in self._first.values())
         if not gone and (self._silence < PUBLISHER_TIMEOUT or gid in self._displaced):
             return False
@@ -121,7 +121,7 @@ class OnePublisher:
         return True
 
     def _alone(self, topic: str, now: float) -> bool:
-        self._look(now)
+        self._query(now)
         if len(self._names) <= 1:
             return True
         self._conflict = now
@@ -131,11 +131,11 @@ class OnePublisher:
         )
         return False
 
-    def _look(self, now: float) -> None:
-        """Query the publishers, at most once in ``LOOK``."""
-        if now - self._looked < LOOK:
+    def _query(self, now: float) -> None:
+        """Query the publishers, at most once in ``QUERY_PERIOD``."""
+        if now - self._queried < QUERY_PERIOD:
             return
-        self._looked = now
+        self._queried = now
         self._names = {}
         for topic in self._topics:
             self._names |= publishers(self._node, topic)

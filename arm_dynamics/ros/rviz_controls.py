@@ -40,9 +40,9 @@ from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach
 
 PERIOD = 1 / 20
-LOST = 2.0
+DRAG_TIMEOUT = 2.0
 """Time [s] without feedback after which a drag ends: RViz repeats feedback at 10 Hz."""
-SILENT = 2.0
+REFERENCE_TIMEOUT = 2.0
 """Time [s] after which a controller's reference is stale."""
 RELEASE = "move_on_release"
 MENU = (
@@ -78,7 +78,7 @@ class RvizControlsNode(Node):
         """Reference, its velocity, and the measured configuration (nv,) each."""
         self._tool_reference: Placed | None = None
         """Reference of the task-space controller."""
-        self._received = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
+        self._received = dict.fromkeys((TRACKING, CONTROLLER), -REFERENCE_TIMEOUT)
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
         self._held, self._pending, self._last_event = False, False, 0.0
@@ -112,22 +112,22 @@ class RvizControlsNode(Node):
         """Update at 20 Hz until ``stop`` is set."""
         self._target.drag_tool(self._target.position, self._target.rotation)  # compile
         while not stop.wait(PERIOD):
-            self.look()
+            self.update()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Handle the user's actions, follow the reference, and show both."""
-        self._emergency.look()
+        self._emergency.repeat()
         while self._events:
             try:
                 self._handle(self._events.popleft())
             except ArmDynamicsError as error:
                 self._words.rejected(error)
-        if self._held and time.monotonic() - self._last_event > LOST:
+        if self._held and time.monotonic() - self._last_event > DRAG_TIMEOUT:
             self._held = self._pending = False
         mode = self._mode()
         joints, tool = self._tracked and self._tracked[0], self._tool_reference
-        self._joints.look(joints if mode == TRACKING else None)
-        self._tool.look(as_readonly(tool[0]) if tool and mode == CONTROLLER else None)
+        self._joints.update(joints if mode == TRACKING else None)
+        self._tool.update(as_readonly(tool[0]) if tool and mode == CONTROLLER else None)
         if not self._busy and mode == TRACKING and self._tracked is not None:
             self._target.set(self._tracked[0])
         elif not self._busy and mode == CONTROLLER and self._tool_reference is not None:
@@ -142,7 +142,7 @@ class RvizControlsNode(Node):
 
     def _mode(self) -> str:
         """Return the topic or node with a fresh reference; "" if no controller moves the arm."""
-        fresh = time.monotonic() - SILENT
+        fresh = time.monotonic() - REFERENCE_TIMEOUT
         return next((name for name, at in self._received.items() if at > fresh), "")
 
     def _offer(self, mode: str) -> None:
@@ -214,7 +214,7 @@ class RvizControlsNode(Node):
         self._pending = False
         if self._mode() == TRACKING:
             self._target.settle()
-            self._joints.ask(self._target.q.tolist())
+            self._joints.go(self._target.q.tolist())
         else:
             self._tool.go(self._target.position, self._target.rotation)
 
@@ -236,7 +236,9 @@ class RvizControlsNode(Node):
         """Reset the emergency stop of the arm."""
         ready = [remote for remote in self._resets if remote.ready]
         for remote in ready:
-            remote.ask().add_done_callback(lambda done: self._words.note(done.result().message))
+            remote.call_async().add_done_callback(
+                lambda done: self._words.note(done.result().message)
+            )
         if not ready:
             self._words.rejected("simulator or hardware nodes = 0; expected one")
 

@@ -19,9 +19,9 @@ from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.diagnostics import STOPPED, DiagnosticsSummary
 from arm_dynamics.viewer.scene_stage import BoundingSphere
 
-APART = 0.02
+MIN_GHOST_DISTANCE = 0.02
 """Distance [rad or m] from the arm below which a ghost is hidden: it would flicker."""
-SHOWN = 6.0
+MESSAGE_TIME = 6.0
 """Time [s] for which the result of an action is shown."""
 NODES = ("simulator", "hardware", "joint_controller", "task_space_controller")
 """Nodes whose status is shown if it is not OK."""
@@ -45,7 +45,7 @@ class Words:
     def rejected(self, reason: object) -> None:
         """Report a rejected action."""
         self._log.warn(f"rejected: {reason}")
-        self._text, self._until = f"rejected: {reason}", time.monotonic() + SHOWN
+        self._text, self._until = f"rejected: {reason}", time.monotonic() + MESSAGE_TIME
 
     def note(self, text: str) -> None:
         """Report anything else, such as the progress of an action."""
@@ -96,7 +96,9 @@ class Scene:
     def _placed(
         self, q: Vector | None, real: Vector | None
     ) -> Mapping[str, tuple[Vector, Matrix]] | None:
-        if q is None or (real is not None and np.abs(q - real).max(initial=0.0) < APART):
+        if q is None or (
+            real is not None and np.abs(q - real).max(initial=0.0) < MIN_GHOST_DISTANCE
+        ):
             return None
         return link_poses(self._arm, q)
 

@@ -35,14 +35,14 @@ from arm_dynamics.ros.process import ChildProcesses
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
 
-START_UP = 300.0
+START_TIMEOUT = 300.0
 """Maximum time [s] from the start of the nodes to the first command: the first start compiles for
 half a minute of processor time, longer on a busy machine."""
-NOTICE = 15.0
+NOTICE_PERIOD = 15.0
 """Time [s] between two messages about a missing first command."""
 COMMAND_TIMEOUT = 10.0
 """Time [s] without a command to the arm after which a started run fails."""
-SLOW = 0.95
+SLOW_FACTOR = 0.95
 """Real-time factor below which the status line states it."""
 
 
@@ -190,8 +190,8 @@ class _Session:
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         motion = options.motion or ("hold" if options.headless else "demo")
         self._demo = DemoMotion(node, build_arm(options), running=motion == "demo")
-        self._updates, self._alive, self._timeout = 0, time.monotonic(), START_UP
-        self._notice = self._alive + NOTICE
+        self._updates, self._alive, self._timeout = 0, time.monotonic(), START_TIMEOUT
+        self._notice = self._alive + NOTICE_PERIOD
 
     def run(self, stop: ShutdownFlag) -> int:
         """Watch the run until its end; return the exit code."""
@@ -201,7 +201,7 @@ class _Session:
             if ended is not None:
                 print(f"{ended[0]} ended unexpectedly with code {ended[1]}", flush=True)
                 return ended[1] or 1
-            if self._timeout == START_UP:
+            if self._timeout == START_TIMEOUT:
                 require_alone(self._node)  # nodes of a given domain may be discovered late
             if self._commands_arrive():
                 self._report()
@@ -219,8 +219,8 @@ class _Session:
     def _report_waiting(self) -> None:
         """Print the waiting time for the first command, and possible causes."""
         now = time.monotonic()
-        if self._timeout == START_UP and now > self._notice and not self._is_time_stopped():
-            self._notice = now + NOTICE
+        if self._timeout == START_TIMEOUT and now > self._notice and not self._is_time_stopped():
+            self._notice = now + NOTICE_PERIOD
             messages, ok = self._status.messages, self._status.ok
             causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
             why = "; ".join(causes) or "the first start compiles, on a busy machine for minutes"
@@ -260,7 +260,7 @@ class _Session:
         print(
             f"t {simulated:8.2f} s  max error {number('max joint error [rad]') or 0:.5f} rad"
             f"  {number('commands per second') or 0:5.0f} commands/s"
-            f"{f'  RTF {factor:.2f}' * (factor < SLOW)}"
+            f"{f'  RTF {factor:.2f}' * (factor < SLOW_FACTOR)}"
             f"{f'  {missed:.0f} late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )

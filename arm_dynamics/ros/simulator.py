@@ -46,7 +46,7 @@ from arm_dynamics.simulation.plant import Plant
 
 RECORDING_TIMEOUT = 1.0
 """Maximum time [s] for which simulated time stops for a full queue of the recording."""
-REPEAT = 0.1
+REPEAT_PERIOD = 0.1
 """Time [s] after which a state without a reply in lockstep is published again."""
 
 Advance = Callable[[], bool]
@@ -243,7 +243,7 @@ class SimulatorNode(Node):
         if self._quiet:
             self.simulation.advance()
             return True
-        until = time.monotonic() + REPEAT
+        until = time.monotonic() + REPEAT_PERIOD
         if self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic())):
             self.simulation.advance()
             return True

@@ -69,7 +69,7 @@ class ViewerNode(Node):
     def run(self, stop: ShutdownFlag) -> None:
         """Show the newest state at 30 Hz until ``stop`` is set."""
         while not stop.wait(PERIOD):
-            self._emergency.look()
+            self._emergency.repeat()
             self._publisher.listen()
             self._read_states()
             if self._newest is not None:
@@ -78,7 +78,7 @@ class ViewerNode(Node):
             if self.page.emergency is not None:
                 self.page.emergency.show(self._status.emergency)
             if self._controls is not None:
-                self._controls.look(self._reference)
+                self._controls.update(self._reference)
         self.page.close()
 
     def stop_arm(self) -> None:

@@ -96,7 +96,7 @@ class DemoMotion:
 
 
 def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
-    """Return the stop of joints at ``q`` with velocity ``v`` (nv,), after STOP_TIME in their limits."""
+    """Return the stop of joints from ``q`` with velocity ``v`` (nv,) within their limits."""
     inside = np.clip(q + STOP_TIME / 3 * v, arm.lower, arm.upper)
     return Waypoint(STOP_TIME, as_readonly(inside), as_readonly(np.zeros(q.size)))
 

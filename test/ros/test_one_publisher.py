@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from arm_dynamics.control.control_loop import PAUSE
 from arm_dynamics.ros import publisher_checks
-from arm_dynamics.ros.publisher_checks import QUERY_PERIOD, PUBLISHER_TIMEOUT, OnePublisher
+from arm_dynamics.ros.publisher_checks import PUBLISHER_TIMEOUT, QUERY_PERIOD, OnePublisher
 from arm_dynamics.ros.simulator import SimulatorNode
 
 COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"

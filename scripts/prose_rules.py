@@ -340,6 +340,7 @@ CLEAN = (
     "CONTRIBUTING.md",
     "CITATION.cff",
     ".github",
+    "arm_dynamics/ros",
     "docs/api",
     "docs/api.md",
     "docs/conf.py",

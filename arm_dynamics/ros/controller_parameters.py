@@ -1,4 +1,4 @@
-"""Parameters of controllers: gains, model, goal constraints and tool limits."""
+"""Parameters of controllers: gains, model and tool limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller, Gains
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError
@@ -246,52 +245,6 @@ def joint_space_controller_class(name: str) -> type[Controller]:
             " for a task-space controller (task_space.launch.py)"
         )
     return controller
-
-
-PARTIAL = "allow_partial_joints_goal"
-REJECT = "reject_invalid_goals"
-
-
-class ConstraintParameters:
-    """Constraints of goals as live parameters, named as in joint_trajectory_controller."""
-
-    def __init__(self, node: Node, arm: ArmModel) -> None:
-        self._arm = arm
-        self._values: dict[str, Any] = {
-            f"constraints.{spec.name}": declare_number(
-                node, f"constraints.{spec.name}", spec, spec.default or 0.0
-            )
-            for spec in OF_GOAL
-        }
-        for joint, row in default_values(arm).items():
-            for spec in OF_JOINT:
-                name = f"constraints.{joint}.{spec.name}"
-                self._values[name] = declare_number(node, name, spec, row[spec.name])
-        self.partial = bool(
-            declare_live(
-                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
-            )
-        )
-        self.reject = bool(
-            declare_live(
-                node,
-                REJECT,
-                True,
-                "reject an invalid goal without a result, with the reason in the log; false: accept"
-                " and abort it immediately, with error code and string",
-            )
-        )
-
-    def changed(self, values: Mapping[str, Any]) -> Constraints:
-        """Apply changed parameters; return the constraints. Raise InvalidValue out of range."""
-        merged = self._values | {n: v for n, v in values.items() if n in self._values}
-        joints = by_joint(merged, "constraints")
-        general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
-        constraints = Constraints.of(self._arm, joints, general)
-        self._values = merged
-        self.partial = bool(values.get(PARTIAL, self.partial))
-        self.reject = bool(values.get(REJECT, self.reject))
-        return constraints
 
 
 TOOL_LIMITS = (

@@ -1,4 +1,4 @@
-"""Topics of joint_controller and their parameters: references in, tracking and state out."""
+"""Topics of joint_controller, and parameters of its goals and streams."""
 
 from __future__ import annotations
 
@@ -13,16 +13,64 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
 from arm_dynamics.control.goals.streams import CommandSettings, Streams
 from arm_dynamics.control.monitors import MaxErrorTracker
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.conversions import header, to_double_array, to_duration
-from arm_dynamics.ros.ros_parameters import declare_live, declare_number
+from arm_dynamics.ros.ros_parameters import by_joint, declare_live, declare_number
 from arm_dynamics.ros.serialization import listen
+
+PARTIAL = "allow_partial_joints_goal"
+REJECT = "reject_invalid_goals"
+
+
+class ConstraintParameters:
+    """Constraints of goals as live parameters, named as in joint_trajectory_controller."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._arm = arm
+        self._values: dict[str, Any] = {
+            f"constraints.{spec.name}": declare_number(
+                node, f"constraints.{spec.name}", spec, spec.default or 0.0
+            )
+            for spec in OF_GOAL
+        }
+        for joint, row in default_values(arm).items():
+            for spec in OF_JOINT:
+                name = f"constraints.{joint}.{spec.name}"
+                self._values[name] = declare_number(node, name, spec, row[spec.name])
+        self.partial = bool(
+            declare_live(
+                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
+            )
+        )
+        self.reject = bool(
+            declare_live(
+                node,
+                REJECT,
+                True,
+                "reject an invalid goal without a result, with the reason in the log; false: accept"
+                " and abort it immediately, with error code and string",
+            )
+        )
+
+    def changed(self, values: Mapping[str, Any]) -> Constraints:
+        """Apply changed parameters; return the constraints. Raise InvalidValue out of range."""
+        merged = self._values | {n: v for n, v in values.items() if n in self._values}
+        joints = by_joint(merged, "constraints")
+        general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
+        constraints = Constraints.of(self._arm, joints, general)
+        self._values = merged
+        self.partial = bool(values.get(PARTIAL, self.partial))
+        self.reject = bool(values.get(REJECT, self.reject))
+        return constraints
+
 
 FROM_DESIRED = "interpolate_from_desired_state"
 INTEGRATE = "allow_integration_in_goal_trajectories"

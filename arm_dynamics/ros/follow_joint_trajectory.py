@@ -27,8 +27,7 @@ from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest, re
 from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected, InvalidValue
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, structure
-from arm_dynamics.ros.controller_parameters import ConstraintParameters
-from arm_dynamics.ros.controller_topics import state_points
+from arm_dynamics.ros.controller_topics import ConstraintParameters, state_points
 from arm_dynamics.ros.conversions import header, to_double_array, to_seconds
 from arm_dynamics.ros.serialization import check_names, check_points, listen
 

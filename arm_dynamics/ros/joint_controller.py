@@ -14,13 +14,13 @@ from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
     NAME,
-    ConstraintParameters,
     ControllerParameters,
     joint_space_controller_class,
 )
 from arm_dynamics.ros.controller_topics import (
     END_IN_MOTION,
     INTEGRATE,
+    ConstraintParameters,
     ControllerStatePublisher,
     ReferenceTopics,
 )

@@ -100,9 +100,21 @@ def declared_simulation(
 ) -> tuple[Simulation, float]:
     """Return the simulation of ``arm`` that the parameters define, and its real-time factor.
 
-    ``nominal`` is the model of its controlled stop. Raise ConfigError for a period that is not a
-    multiple of the time step, and the errors of ``Simulation``. The context ``display`` gets the
-    initial configuration (nv,) and lasts while the simulation is compiled.
+    Parameters
+    ----------
+    node : Node
+        Node of the simulator.
+    arm, nominal : ArmModel
+        Simulated arm, and model of the controlled stop.
+    display : callable
+        Context that gets the initial configuration (nv,) and lasts while the simulation is
+        compiled.
+
+    Raises
+    ------
+    ConfigError
+        For a period that is not a multiple of the time step; more errors as ``Simulation``.
+
     """
     rate = declare_fixed(node, "update_rate", 500.0, "control cycles per simulated second [Hz]")
     dt = check_float(

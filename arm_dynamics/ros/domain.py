@@ -44,8 +44,26 @@ def own_domain(
     FREE_DOMAINS without other nodes. A given domain may have other nodes, but neither another run
     nor another arm or controller. Children inherit it by ROS_DOMAIN_ID.
 
-    ``name`` is the node's; ``holder`` describes this run in the error of another run that is given
-    the same domain; ``stop`` ends the check. Raise ConfigError for a domain in use, with its user.
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    given : int or None
+        Domain id.
+    holder : str
+        Description of this run in the error of another run that is given the same domain.
+    stop : ShutdownFlag
+        Ends the check.
+
+    Yields
+    ------
+    domain, node : tuple of int and Node
+
+    Raises
+    ------
+    ConfigError
+        For a domain in use, with its user.
+
     """
     requested = _environment_domain() if given is None else given
     folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")

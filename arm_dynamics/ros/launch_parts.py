@@ -77,9 +77,18 @@ PARAMS_FILE: Argument = (
 def description(
     arguments: Iterable[Argument], nodes: Callable[[dict[str, str]], list[Any]], *included: Path
 ) -> LaunchDescription:
-    """Return a launch description of arguments, the result of ``nodes``, and other launch files.
+    """Return a launch description.
 
-    An ArmDynamicsError that ``nodes`` raises ends the launch.
+    Parameters
+    ----------
+    arguments : iterable of Argument
+        Declared launch arguments.
+    nodes : callable
+        Returns the actions for the values of the arguments; an ArmDynamicsError that it raises
+        ends the launch.
+    *included : Path
+        Other launch files.
+
     """
     known = list(arguments)
 
@@ -195,7 +204,22 @@ def viewer_node(
 ) -> Node | LogInfo:
     """Return a node with a browser page, or a message about missing packages.
 
-    ``more`` are parameters of the node. Raise ConfigError for an invalid port.
+    Parameters
+    ----------
+    executable : str
+        Executable of this package.
+    given : mapping of str to str
+        Launch arguments.
+    shows : str
+        Name of the page in the message.
+    **more
+        Parameters of the node.
+
+    Raises
+    ------
+    ConfigError
+        For an invalid port.
+
     """
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
@@ -220,11 +244,31 @@ FALLBACKS = (NAMELESS, "position")
 
 
 def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
-    """Return the name of the controller, "" for the parameter file's, and a message if it differs.
+    """Return the controller of an arm, by its command interfaces.
 
-    ``given`` contains arm, driver, command_interface and controller. A physical arm uses the given
-    controller; a simulated one may have other interfaces than the motors. Raise UnknownName for an
-    unregistered controller, ConfigError for an unreadable parameter file.
+    A physical arm uses the given controller; a simulated one may have other interfaces than the
+    motors.
+
+    Parameters
+    ----------
+    given : mapping of str to str
+        Launch arguments: arm, driver, command_interface, controller and more.
+    files : sequence of str
+        Parameter file, if any.
+
+    Returns
+    -------
+    name, message : tuple of str
+        Name of the controller, "" for the parameter file's; and why it differs from the given or
+        default one, else "".
+
+    Raises
+    ------
+    UnknownName
+        For an unregistered controller.
+    ConfigError
+        For an unreadable parameter file.
+
     """
     requested, simulated = given["controller"], given["driver"] == SIMULATED
     if requested and not simulated:

@@ -5,24 +5,56 @@ Therefore this module imports only the standard library. It imports a node after
 handlers are installed.
 """
 
-from functools import partial
 from importlib import import_module
 
 from arm_dynamics.ros.shutdown_flag import end_on_signals
 
 
-def start_node(module: str) -> None:
-    """Run the node of a module of this package."""
+def simulator() -> None:
+    """Run the simulator."""
+    _run("simulator")
+
+
+def hardware() -> None:
+    """Run the hardware node of a physical arm."""
+    _run("hardware")
+
+
+def joint_controller() -> None:
+    """Run the joint controller."""
+    _run("joint_controller")
+
+
+def task_space_controller() -> None:
+    """Run the task-space controller."""
+    _run("task_space_controller")
+
+
+def composed() -> None:
+    """Run simulator and joint controller in one process."""
+    _run("composed")
+
+
+def task_space_composed() -> None:
+    """Run simulator and task-space controller in one process."""
+    _run("task_space_composed")
+
+
+def viewer() -> None:
+    """Run the browser viewer of an arm."""
+    _run("viewer")
+
+
+def rviz_controls() -> None:
+    """Run the interactive markers of RViz."""
+    _run("rviz_controls")
+
+
+def joint_sliders() -> None:
+    """Run the browser page with joint sliders."""
+    _run("joint_sliders")
+
+
+def _run(node: str) -> None:
     end_on_signals()
-    import_module(f"arm_dynamics.ros.{module}").main()
-
-
-simulator = partial(start_node, "simulator")
-hardware = partial(start_node, "hardware")
-joint_controller = partial(start_node, "joint_controller")
-task_space_controller = partial(start_node, "task_space_controller")
-composed = partial(start_node, "composed")
-task_space_composed = partial(start_node, "task_space_composed")
-viewer = partial(start_node, "viewer")
-rviz_controls = partial(start_node, "rviz_controls")
-joint_sliders = partial(start_node, "joint_sliders")
+    import_module(f"arm_dynamics.ros.{node}").main()

@@ -85,7 +85,9 @@ def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready
     asked = []
     tour = object.__new__(RemoteDemo)
     tour.running, tour._end_request = running, None
-    tour._remote = SimpleNamespace(ready=ready, ask=lambda request: asked.append(request.data))
+    tour._remote = SimpleNamespace(
+        ready=ready, call_async=lambda request: asked.append(request.data)
+    )
     assert tour.end() is ended
     assert asked == ([] if ended else [False])
 

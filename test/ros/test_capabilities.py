@@ -4,17 +4,12 @@ import time
 
 import numpy as np
 import pytest
-import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.control_loop import MAX_STATE_GAP
-from arm_dynamics.ros import qos
-from arm_dynamics.ros.capability_topics import Capabilities
 from arm_dynamics.ros.topic_driver import MAX_COMMAND_GAP
-from arm_dynamics.safety.events import Events
 
 from .link import JOINTS as FIVE
 from .link import Motion, trajectory
@@ -220,16 +215,3 @@ def test_a_simulated_arms_thin_margin_is_logged_before_it_moves(ros):
         found = "margin < " in law.output and f"period of {1 / rate:g} s" in law.output
         assert found is thin
         assert law.stop() == simulator.stop() == 0
-
-
-def test_capabilities_are_awaited_on_the_remapped_topic(ros):
-    remapped = ["--ros-args", "-r", "capabilities:=other/capabilities"]
-    node = rclpy.create_node("remapped", context=ros._context, cli_args=remapped)
-    capabilities = Capabilities(node, Events())
-    assert not capabilities.awaited
-    publisher = ros._caller.create_publisher(DiagnosticArray, "other/capabilities", qos.LATCHED)
-    try:
-        ros.wait_for(lambda: capabilities.awaited, "not awaited")
-    finally:
-        ros._caller.destroy_publisher(publisher)
-        node.destroy_node()

@@ -33,5 +33,5 @@ def test_a_second_arm_is_detected_on_the_remapped_topic(ros, node):
     assert own.topic_name == "/other/joint_states"
     assert not check.conflict()
     ros._caller.create_publisher(JointState, "other/joint_states", qos.STREAM)
-    ros.wait_for(lambda: check.conflict(), "no conflict")
+    ros.wait_for(check.conflict, "no conflict")
     assert check.conflict().startswith("several publishers on /other/joint_states: /remapped")

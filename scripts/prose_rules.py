@@ -346,6 +346,7 @@ CLEAN = (
     "arm_dynamics/control",
     "arm_dynamics/hardware",
     ".github",
+    "arm_dynamics/ros",
     "docs/api",
     "docs/api.md",
     "docs/conf.py",

@@ -25,7 +25,7 @@ from arm_dynamics.ros.diagnostics import (
 from arm_dynamics.ros.hardware_cycle import HardwareCycle
 from arm_dynamics.ros.pacing import ClockPacer
 from arm_dynamics.ros.simulation_services import SimulationServices
-from arm_dynamics.safety.events import Events, Trip
+from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.equations_of_motion import MotorValues
 from arm_dynamics.simulation.simulation import Simulation
 
@@ -36,7 +36,7 @@ LEVELS = {
     DriverState.STOPPED: ERROR,
     DriverState.ERROR: ERROR,
 }
-LATE = 0.05
+MAX_LATE_FRACTION = 0.05
 """Fraction of late cycles above which diagnostics warn."""
 TORQUE = {True: "on", False: "off", None: "unknown"}
 
@@ -48,8 +48,8 @@ class HardwareReport:
         self._events, self._cycle = events, cycle
         self._rate, self._misses = RateMeter(), RateMeter()
 
-    def summary(self, driver: MotorBusDriver | None, engaged: str, refusal: str) -> StatusReport:
-        """``engaged``: source of the emergency stop; ``refusal``: why a transition was rejected."""
+    def summary(self, driver: MotorBusDriver | None, engaged: str, rejection: str) -> StatusReport:
+        """``engaged``: source of the emergency stop; ``rejection``: why a transition failed."""
         state = DriverState.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
         queue = self._cycle.log.queue if self._cycle.log else None
@@ -60,7 +60,7 @@ class HardwareReport:
             "commands per second": f"{self._rate.update(self._cycle.commands):.0f}",
             "round trip p50 / p99 [ms]": self._cycle.round_trip.summary(),
             "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
-            **({"last rejected transition": refusal} if refusal else {}),
+            **({"last rejected transition": rejection} if rejection else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
             **(queue.values() if queue else {}),
             **event_values(self._events),
@@ -70,11 +70,14 @@ class HardwareReport:
         if state is DriverState.ERROR and self._cycle.fault:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
-            return ERROR, f"{state.value}: {_cause(trips)}", values
+            more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
+            latched = any(not trip.self_clearing for trip in trips)
+            remedy = "; reset, then activate" if latched else ""
+            return ERROR, f"{state.value}: {trips[0]}{more}{remedy}", values
         trouble = "; ".join(filter(None, (self._cycle.conflict, queue.trouble if queue else "")))
         if trouble:
             return WARN, f"{state.value}; {trouble}", values
-        if late > LATE:
+        if late > MAX_LATE_FRACTION:
             return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values
 
@@ -82,32 +85,25 @@ class HardwareReport:
         """Return one status per joint of the node ``name``: motor feedback and its age."""
         if driver is None or driver.status is DriverState.UNCONFIGURED:
             return ()
-        return [_hardware_joint(name, driver, i) for i in range(driver.arm.nv)]
-
-
-def _cause(trips: Sequence[Trip]) -> str:
-    """Return the first trip, the number of others, and the remedy."""
-    more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
-    latched = any(not trip.self_clearing for trip in trips)
-    return f"{trips[0]}{more}{'; reset, then activate' if latched else ''}"
-
-
-def _hardware_joint(name: str, driver: MotorBusDriver, i: int) -> DiagnosticStatus:
-    feedback, joint = driver.feedback, driver.arm.joint_names[i]
-    tripped = [str(trip) for trip in driver.trips if trip.joint == joint]
-    values = {
-        "age [s]": f"{feedback.age[i]:.3f}",
-        "position [rad]": f"{feedback.q[i]:.4f}",
-        "temperature [°C]": f"{feedback.temperature[i]:.0f}",
-        "supply [V]": f"{feedback.supply[i]:.1f}",
-        "torque": TORQUE[feedback.enabled[i]],
-        "fault": feedback.fault[i] or "none",
-        "effort": driver.capabilities[i].effort_source,
-    }
-    trouble = tripped or [feedback.fault[i]] * bool(feedback.fault[i])
-    if not trouble and not isfinite(feedback.q[i]):
-        trouble = [f"no feedback for {feedback.age[i]:.3f} s"]
-    return status(f"{name}: {joint}", ERROR if trouble else OK, "; ".join(trouble) or "OK", values)
+        statuses, feedback = [], driver.feedback
+        for i, joint in enumerate(driver.arm.joint_names):
+            values = {
+                "age [s]": f"{feedback.age[i]:.3f}",
+                "position [rad]": f"{feedback.q[i]:.4f}",
+                "temperature [°C]": f"{feedback.temperature[i]:.0f}",
+                "supply [V]": f"{feedback.supply[i]:.1f}",
+                "torque": TORQUE[feedback.enabled[i]],
+                "fault": feedback.fault[i] or "none",
+                "effort": driver.capabilities[i].effort_source,
+            }
+            trouble = [str(trip) for trip in driver.trips if trip.joint == joint]
+            if not trouble and feedback.fault[i]:
+                trouble = [feedback.fault[i]]
+            if not trouble and not isfinite(feedback.q[i]):
+                trouble = [f"no feedback for {feedback.age[i]:.3f} s"]
+            level = ERROR if trouble else OK
+            statuses.append(status(f"{name}: {joint}", level, "; ".join(trouble) or "OK", values))
+        return statuses
 
 
 class SimulationReport:
@@ -152,7 +148,7 @@ class SimulationReport:
             **self._efforts,
             **event_values(watch.events),
         }
-        trouble = "paused" if paused else "safe stop" if watch.stopping else ""
+        trouble = "paused" if paused else "controlled stop" if watch.stopping else ""
         trouble = "; ".join(filter(None, (trouble, conflict, queue.trouble if queue else "")))
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values
@@ -163,23 +159,23 @@ class SimulationReport:
         motors, names = self._motors, self._simulation.arm.joint_names
         if motors is None:
             return ()
-        rows = zip(names, motors.voltage, motors.temperature, strict=True)
-        return [_simulated_joint(name, *row) for row in rows]
+        statuses = []
+        for joint, voltage, temperature in zip(
+            names, motors.voltage, motors.temperature, strict=True
+        ):
+            values = {} if isnan(voltage) else {VOLTAGE: f"{voltage:.3f}"}
+            values |= {} if isnan(temperature) else {TEMPERATURE: f"{temperature:.2f}"}
+            statuses.append(status(f"{name}: {joint}", OK, "simulated", values))
+        return statuses
 
     def _note_efforts(self) -> None:
         self._motors = self._simulation.motors()
-        found = self._simulation.efforts()
-        if found:
+        efforts = self._simulation.efforts()
+        if efforts:
             names = self._simulation.arm.joint_names
             self._efforts = {
                 f"{name} effort computed / applied [N·m]": f"{computed:.4g} / {applied:.4g}"
                 for name, computed, applied in zip(
-                    names, found.computed, found.applied, strict=True
+                    names, efforts.computed, efforts.applied, strict=True
                 )
             }
-
-
-def _simulated_joint(node: str, joint: str, voltage: float, temperature: float) -> DiagnosticStatus:
-    known = {VOLTAGE: (voltage, ".3f"), TEMPERATURE: (temperature, ".2f")}
-    values = {key: f"{number:{form}}" for key, (number, form) in known.items() if not isnan(number)}
-    return status(f"{node}: {joint}", OK, "simulated", values)

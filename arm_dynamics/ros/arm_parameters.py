@@ -96,13 +96,25 @@ def declared_simulation(
     node: Node,
     arm: ArmModel,
     nominal: ArmModel,
-    shown: Callable[[Vector], AbstractContextManager[None]],
+    display: Callable[[Vector], AbstractContextManager[None]],
 ) -> tuple[Simulation, float]:
     """Return the simulation of ``arm`` that the parameters define, and its real-time factor.
 
-    ``nominal`` is the model of its controlled stop. Raise ConfigError for a period that is not a
-    multiple of the time step, and the errors of ``Simulation``. The context ``shown`` receives the
-    initial configuration (nv,) and lasts while the simulation is compiled.
+    Parameters
+    ----------
+    node : Node
+        Node of the simulator.
+    arm, nominal : ArmModel
+        Simulated arm, and model of the controlled stop.
+    display : callable
+        Context that gets the initial configuration (nv,) and lasts while the simulation is
+        compiled.
+
+    Raises
+    ------
+    ConfigError
+        For a period that is not a multiple of the time step; more errors as ``Simulation``.
+
     """
     rate = declare_fixed(node, "update_rate", 500.0, "control cycles per simulated second [Hz]")
     dt = check_float(
@@ -119,7 +131,7 @@ def declared_simulation(
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
     q = arm.check_position("initial q", start) if start else arm.configuration("initial")
     period = _period(rate, dt)
-    with shown(q):
+    with display(q):
         simulation = Simulation(
             arm, q=q, dt=dt, period=period, timeout=timeout, integrator=method, nominal=nominal
         )
@@ -221,13 +233,22 @@ class HardwareParameters:
         if values["driver"]:
             require_bus(values["driver"])
         given = {name: str(values[name]) for name in ("port", "baud") if values[name]}
-        given |= _pairs(values["driver_settings"])
+        for word in values["driver_settings"].split():
+            name, sign, value = word.partition("=")
+            if not (name and sign and value):
+                raise ConfigError(f"driver_settings = '{word}'; expected name=value")
+            given[name] = value
         return HardwareConfig(
             values["driver"],
             given,
             values["command_interface"],
             RATE.check("hardware", values[RATE.name]),
-            SafetySettings.of({k: _number(v) for k, v in safety.items()}),
+            SafetySettings.of(
+                {
+                    name: from_ros_bound(value) if isinstance(value, float) else value
+                    for name, value in safety.items()
+                }
+            ),
         )
 
     def driver(self, config: HardwareConfig) -> str:
@@ -250,19 +271,6 @@ def require_bus(name: str) -> None:
             f"driver = '{name}'; expected a driver of motors; for a simulated arm start the node"
             " simulator (hardware.launch.py driver:=simulated)"
         )
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """Return 'name=value name=value' as a dict; raise ConfigError for other text."""
-    pairs = [word.partition("=") for word in text.split()]
-    for name, sign, value in pairs:
-        if not (name and sign and value):
-            raise ConfigError(f"driver_settings = '{name}{sign}{value}'; expected name=value")
-    return {name: value for name, _, value in pairs}
-
-
-def _number(value: Any) -> Any:
-    return from_ros_bound(value) if isinstance(value, float) else value
 
 
 def declare_voltage_order(node: Node, names: Sequence[str]) -> list[str]:

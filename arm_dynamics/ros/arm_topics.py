@@ -23,17 +23,17 @@ from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.conversions import header
-from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.joint_state_serialization import (
+from arm_dynamics.ros.mailbox import Mailbox, Taken
+from arm_dynamics.ros.pacing import TimeSource
+from arm_dynamics.ros.publisher_checks import OnePublisher
+from arm_dynamics.ros.serialization import (
     FIELDS,
     JointStateReader,
     JointStateWriter,
     clock,
+    decode,
 )
-from arm_dynamics.ros.mailbox import Mailbox, Taken
-from arm_dynamics.ros.pacing import TimeSource
-from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 
@@ -73,10 +73,7 @@ class StateTopics:
         if np.isfinite(state.q + state.v).all():
             self._round_trip.send(stamp, time.time())  # no reply to a partial state
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
-        else:
-            self._publish_known(stamp, state)
-
-    def _publish_known(self, stamp: float, state: State) -> None:
+            return
         known = np.flatnonzero(np.isfinite(state.q + state.v))
         if known.size:
             names = tuple(self._names[i] for i in known)
@@ -107,7 +104,7 @@ class CommandTopics:
         """
         self._names, self._order = names, order
         self._round_trip, self._events = round_trip, events
-        self._offer, self._now = submit, now
+        self._submit, self._now = submit, now
         self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
         self._reader, self._sent = JointStateReader(), 0
@@ -122,17 +119,17 @@ class CommandTopics:
         if self._sent != self._round_trip.sent:
             self._sent = self._round_trip.sent
             self.publisher.listen()
-        answered = False
-        while not answered and self._stream.wait(left()):
+        replied = False
+        while not replied and self._stream.wait(left()):
             for taken in self._stream.take():
-                answered |= self._refusing("joint_commands", self._take_command, taken)
+                replied |= self._read("joint_commands", self._take_command, taken)
             if left() <= 0.0:
                 break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
-            self._refusing("voltage_commands", self._take_voltage, taken)
-        return answered
+            self._read("voltage_commands", self._take_voltage, taken)
+        return replied
 
-    def _refusing(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
+    def _read(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
         """Return the result of ``take``; False for invalid bytes."""
         try:
             return take(taken)
@@ -145,25 +142,23 @@ class CommandTopics:
         message = self._reader.read(taken.data)
         if not self.publisher.accept(self._stream.topic, taken.publisher):
             return False
-        answers = self._round_trip.receive(message.time, taken.received)
+        is_reply = self._round_trip.receive(message.time, taken.received)
         try:
             command = conversions.read_command(self._names, message)
         except CommandRejected as error:
             self._events.report("command_rejected", str(error))
         else:
-            self._offer(command)
-        return answers
+            self._submit(command)
+        return is_reply
 
     def _take_voltage(self, taken: Taken) -> bool:
         message = decode(taken.data, Float64MultiArray)
         if self.publisher.accept(self._voltages.topic, taken.publisher):
-            self._offer(conversions.read_voltage(self._names, self._order, message, self._now()))
+            self._submit(conversions.read_voltage(self._names, self._order, message, self._now()))
         return False
 
 
 PATH_CAPACITY = 200
-
-
 PATH_PERIOD = 0.1
 
 
@@ -196,15 +191,15 @@ class ToolTrace:
         self._publisher.publish(message)
 
 
-FASTER = 1.1
-"""Real-time factor above which simulated time waits for answers."""
+FAST_FACTOR = 1.1
+"""Real-time factor above which simulated time waits for replies."""
 
 
-SLICE = 0.005
+POLL_PERIOD = 0.005
 """Time [s] between two polls for commands that are not replies: voltages, or independent stamps."""
 
 
-class AnswerWait:
+class ReplyWait:
     """Gives the controller ``command_timeout`` of wall-clock time, not only of simulated time.
 
     Simulated time stops while a controller that replied to the last state has not replied to this
@@ -215,31 +210,30 @@ class AnswerWait:
 
     def __init__(self, simulation: Simulation, commands: CommandTopics) -> None:
         self._simulation, self._commands = simulation, commands
-        self._accepted, self._since, self._answers = 0, 0.0, False
+        self._accepted, self._since, self._replied = 0, 0.0, False
 
-    def wait(self, factor: float, answered: bool) -> None:
+    def wait(self, factor: float, replied: bool) -> None:
         """Wait for the reply to the current state at the real-time ``factor``, if one is due.
 
-        ``answered`` is True if it has already been received.
+        ``replied`` is True if it has already been received.
         """
-        watch = self._simulation.watch
+        simulation, watch = self._simulation, self._simulation.watch
+        until = 0.0
+
+        def left() -> float:
+            return max(0.0, until - time.monotonic())
+
         self._note()
-        while factor > FASTER and not answered and watch.commanded and self._is_due():
-            answered = self._take()
+        while factor > FAST_FACTOR and not replied and watch.commanded:
+            # The controller may still reply, and did before or is about to time out.
+            age = watch.age(simulation.state.time) + simulation.period
+            allowed = time.monotonic() - self._since < watch.timeout
+            if not (allowed and (self._replied or age > watch.timeout)):
+                break
+            until = time.monotonic() + POLL_PERIOD
+            replied = self._commands.read_until_reply(left)
             self._note()
-        self._answers = answered
-
-    def _take(self) -> bool:
-        """Take commands for SLICE; return whether one replies to the current state."""
-        until = time.monotonic() + SLICE
-        return self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic()))
-
-    def _is_due(self) -> bool:
-        """Return whether the controller may still reply, and did before or is about to time out."""
-        watch = self._simulation.watch
-        age = watch.age(self._simulation.state.time) + self._simulation.period
-        allowed = time.monotonic() - self._since < watch.timeout
-        return allowed and (self._answers or age > watch.timeout)
+        self._replied = replied
 
     def _note(self) -> None:
         """Record the wall-clock time of the newest command."""

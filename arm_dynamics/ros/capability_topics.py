@@ -20,8 +20,8 @@ from arm_dynamics.core.timing import LATEST, LoopTiming
 from arm_dynamics.hardware.driver import MEASURED, Capability
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import OK, status
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.safety.events import Events
 
 TOPIC = "capabilities"
@@ -54,16 +54,24 @@ class CapabilityPublisher:
         driver; replies over the topics arrive ANSWER later. A simulator has a ``period`` [s].
         """
         shared = {} if period is None else {PERIOD: f"{period:.6g}"}
-        shared |= {} if timing is None else _timed(timing)
-        extra = [dict(shared) for _ in capabilities]
-        if servos is not None:
-            epoch, goals = servos
-            for values in extra:
+        if timing is not None:
+            delay = min(timing.delay + min(1.0, ANSWER / timing.period), LATEST)
+            shared |= {PERIOD: f"{timing.period:.6g}", DELAY: f"{delay:.4g}"}
+        epoch, goals = (None, None) if servos is None else servos
+        message = DiagnosticArray()
+        for i, capability in enumerate(capabilities):
+            values = {
+                AVAILABLE: ", ".join(available or capability.interfaces),
+                SUPPORTED: ", ".join(capability.interfaces),
+                EFFORT: capability.effort_source,
+                **shared,
+            }
+            if epoch is not None:
                 values[EPOCH] = str(epoch)
-            for values, goal in zip(extra, [] if goals is None else goals.tolist(), strict=False):
-                values[HOLD_GOAL] = repr(goal)
-        each = zip(capabilities, extra, strict=True)
-        message = DiagnosticArray(status=[_status(c, available, more) for c, more in each])
+            if goals is not None:
+                values[HOLD_GOAL] = repr(float(goals[i]))
+            text = f"available: {values[AVAILABLE]}; effort: {capability.effort_source}"
+            message.status.append(status(capability.joint, OK, text, values))
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
@@ -75,36 +83,12 @@ def simulated_capabilities(arm: ArmModel) -> tuple[Capability, ...]:
 
 def read_available(message: DiagnosticArray) -> dict[str, tuple[str, ...]]:
     """Return the available interfaces of each joint."""
-    found = {}
+    available = {}
     for joint in message.status:
         values = {pair.key: pair.value for pair in joint.values}
         if AVAILABLE in values:
-            found[joint.name] = tuple(values[AVAILABLE].split(", "))
-    return found
-
-
-def _timed(timing: LoopTiming) -> dict[str, str]:
-    late = min(timing.delay + min(1.0, ANSWER / timing.period), LATEST)
-    return {PERIOD: f"{timing.period:.6g}", DELAY: f"{late:.4g}"}
-
-
-def _status(capability: Capability, available: Sequence[str], more: Mapping[str, str]) -> object:
-    values = {
-        AVAILABLE: ", ".join(available or capability.interfaces),
-        SUPPORTED: ", ".join(capability.interfaces),
-        EFFORT: capability.effort_source,
-        **more,
-    }
-    words = f"available: {values[AVAILABLE]}; effort: {capability.effort_source}"
-    return status(capability.joint, OK, words, values)
-
-
-def _timing(period: str, delay: str) -> LoopTiming | None:
-    """Return the timing of two numbers; None for invalid ones."""
-    try:
-        return LoopTiming(float(period), float(delay))
-    except (ValueError, InvalidValue):
-        return None
+            available[joint.name] = tuple(values[AVAILABLE].split(", "))
+    return available
 
 
 class Capabilities:
@@ -128,8 +112,10 @@ class Capabilities:
         """Received EPOCH and GOALs [rad or m] by joint; None before."""
         self.period: float | None = None
         """Control period [s] of the arm; None before it is received."""
-        refuse = partial(events.report, "capabilities_rejected")
-        listen(node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, refuse)
+        reject = partial(events.report, "capabilities_rejected")
+        self._topic = listen(
+            node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, reject
+        ).topic_name
 
     def _note(self, message: DiagnosticArray) -> None:
         epoch, goals = "", dict[str, float]()
@@ -139,10 +125,10 @@ class Capabilities:
             epoch = values.get(EPOCH, epoch)
             with suppress(ValueError):
                 goals[joint.name] = float(values.get(HOLD_GOAL, ""))
-            found = _timing(values.get(PERIOD, ""), values.get(DELAY, "0"))
-            if found is not None:
-                self.period = found.period
-                timing = found if DELAY in values else timing
+            with suppress(ValueError, InvalidValue):
+                published = LoopTiming(float(values.get(PERIOD, "")), float(values.get(DELAY, "0")))
+                self.period = published.period
+                timing = published if DELAY in values else timing
         self._available = read_available(message)
         self._timed(timing)
         self.servos = (epoch, goals)
@@ -150,39 +136,36 @@ class Capabilities:
     @property
     def awaited(self) -> bool:
         """Whether an arm publishes capabilities that are not received yet."""
-        return self.servos is None and self._node.count_publishers(TOPIC) > 0
+        return self.servos is None and self._node.count_publishers(self._topic) > 0
 
     def incompatibility(self, controller: type[Controller]) -> str:
         """Return why the arm does not accept ``controller``, and accepted ones; else ""."""
         for joint, available in self._available.items():
             if controller.interface not in (*available, MIXED):
+                accepted = [
+                    name
+                    for name, other in plugins.sound("controllers").items()
+                    if other.interface in available
+                    and issubclass(other, TaskSpaceController) == self._task_space
+                ]
                 return (
                     f"command interface of {controller.__name__} = {controller.interface};"
-                    f" joint '{joint}' accepts {', '.join(available)}; {self._accepted(available)}"
+                    f" joint '{joint}' accepts {', '.join(available)};"
+                    f" accepted controllers: {', '.join(accepted) or 'none'}"
                 )
         return ""
 
     def check_margins(self, controller: Controller) -> None:
         """Log a small stability margin at the published period, that of a simulator."""
-        thin = thin_margin(controller, controller.arm, self.period) if self.period else ""
-        if thin:
-            self._node.get_logger().warning(thin)
+        warning = thin_margin(controller, controller.arm, self.period) if self.period else ""
+        if warning:
+            self._node.get_logger().warning(warning)
 
     def require(self, controller: type[Controller]) -> None:
         """Raise ConfigError if the arm does not accept the controller's command interface."""
         reason = self.incompatibility(controller)
         if reason:
             raise ConfigError(reason)
-
-    def _accepted(self, available: tuple[str, ...]) -> str:
-        controllers = plugins.sound("controllers")
-        accepted = [
-            name
-            for name, controller in controllers.items()
-            if controller.interface in available
-            and issubclass(controller, TaskSpaceController) == self._task_space
-        ]
-        return f"accepted controllers: {', '.join(accepted) or 'none'}"
 
 
 def waiting(capabilities: Capabilities) -> str:

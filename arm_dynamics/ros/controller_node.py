@@ -18,7 +18,7 @@ from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 
-WAIT = 0.1
+STATE_TIMEOUT = 0.1
 """Time [s] after which a loop without states checks the shutdown flag."""
 
 
@@ -49,7 +49,7 @@ class ControllerNode(Node):
         """Reply to every state until ``stop`` is set."""
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
-            if self._driver.wait(WAIT):
+            if self._driver.wait(STATE_TIMEOUT):
                 self.tick()
 
     def tick(self) -> bool:

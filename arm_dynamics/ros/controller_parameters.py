@@ -1,4 +1,4 @@
-"""Parameters of controllers: gains, model, goal constraints, streams and tool limits."""
+"""Parameters of controllers: gains, model and tool limits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller, Gains
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
-from arm_dynamics.control.goals.streams import CommandSettings
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import require_holdable, with_model_error
@@ -78,13 +76,12 @@ class ControllerModelParameters:
     def _made(self, values: Mapping[str, Any]) -> ArmModel:
         seed = values[SEED]
         if not isinstance(seed, int) or isinstance(seed, bool) or seed < NO_SEED:
-            raise ConfigError(f"{SEED} = {seed}: a whole number of at least {NO_SEED} is expected")
+            raise ConfigError(f"{SEED} = {seed}; expected a whole number of at least {NO_SEED}")
         errors = {one.name.partition(".")[2]: values[one.name] for one in ERRORS}
-        drawn = None if seed == NO_SEED else seed
         loaded = require_holdable(self._nominal.with_payload(values[PAYLOAD.name]))
         if not any(errors.values()):
             return loaded
-        return with_model_error(loaded, seed=drawn, **errors)
+        return with_model_error(loaded, seed=None if seed == NO_SEED else seed, **errors)
 
 
 def declare_gains(node: Node, controller: Controller) -> Gains:
@@ -115,10 +112,10 @@ def changed_gains(controller: Controller, values: Mapping[str, Any]) -> Gains | 
         row.items() <= controller.values.get(group, {}).items() for group, row in changed.items()
     ):
         return None
-    found = {group: dict(row) for group, row in controller.given.items()}
+    gains = {group: dict(row) for group, row in controller.given.items()}
     for group, row in changed.items():
-        found[group] = {**found.get(group, {}), **row}
-    return found
+        gains[group] = {**gains.get(group, {}), **row}
+    return gains
 
 
 def show_gains(node: Node, controller: Controller) -> None:
@@ -159,7 +156,7 @@ def redeclare_gains(node: Node, before: Controller, after: Controller) -> None:
         for spec in parameters:
             name = f"gains.{group}.{spec.name}"
             if not node.has_parameter(name):
-                declare_number(node, name, spec, after.values[group][spec.name], anew=True)
+                declare_number(node, name, spec, after.values[group][spec.name], ignore_given=True)
 
 
 NAME = "controller"
@@ -250,128 +247,6 @@ def joint_space_controller_class(name: str) -> type[Controller]:
     return controller
 
 
-PARTIAL = "allow_partial_joints_goal"
-
-
-REJECT = "reject_invalid_goals"
-
-
-class ConstraintParameters:
-    """Constraints of goals as live parameters, named as in joint_trajectory_controller."""
-
-    def __init__(self, node: Node, arm: ArmModel) -> None:
-        self._arm = arm
-        self._values: dict[str, Any] = {
-            f"constraints.{spec.name}": declare_number(
-                node, f"constraints.{spec.name}", spec, spec.default or 0.0
-            )
-            for spec in OF_GOAL
-        }
-        for joint, row in default_values(arm).items():
-            for spec in OF_JOINT:
-                name = f"constraints.{joint}.{spec.name}"
-                self._values[name] = declare_number(node, name, spec, row[spec.name])
-        self.partial = bool(
-            declare_live(
-                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
-            )
-        )
-        self.reject = bool(
-            declare_live(
-                node,
-                REJECT,
-                True,
-                "reject an invalid goal without a result, with the reason in the log; false: accept"
-                " and abort it immediately, with error code and string",
-            )
-        )
-
-    def changed(self, values: Mapping[str, Any]) -> Constraints:
-        """Apply changed parameters; return the constraints. Raise InvalidValue out of range."""
-        merged = self._values | {n: v for n, v in values.items() if n in self._values}
-        joints = by_joint(merged, "constraints")
-        general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
-        constraints = Constraints.of(self._arm, joints, general)
-        self._values = merged
-        self.partial = bool(values.get(PARTIAL, self.partial))
-        self.reject = bool(values.get(REJECT, self.reject))
-        return constraints
-
-
-FROM_DESIRED = "interpolate_from_desired_state"
-
-
-INTEGRATE = "allow_integration_in_goal_trajectories"
-
-
-END_IN_MOTION = "allow_nonzero_velocity_at_trajectory_end"
-
-
-STREAM_INTERFACE = "commands.interface"
-
-
-STREAM_SWITCHES = {
-    FROM_DESIRED: (
-        True,
-        "start a new trajectory at the reference; false: at the measured state",
-    ),
-    INTEGRATE: (
-        False,
-        "accept waypoints with only velocities or accelerations, which are integrated",
-    ),
-    END_IN_MOTION: (
-        False,
-        "accept goals that end in motion: the reference then comes to rest and holds;"
-        " ~/joint_trajectory always may",
-    ),
-}
-
-
-STREAM_NUMBERS = {
-    "cmd_timeout": Parameter(
-        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0: none",
-        lower=0,
-    ),
-    "commands.timeout": Parameter(
-        "commands.timeout", 0.25, "s", "time after which velocities of ~/commands expire", above=0,
-        upper=10,
-    ),
-}  # fmt: skip
-
-
-STREAM_INTERFACES = ("position", "velocity")
-
-
-class StreamParameters:
-    """Live parameters of trajectories and streams, named as in joint_trajectory_controller."""
-
-    def __init__(self, node: Node) -> None:
-        self.values: dict[str, Any] = {
-            name: declare_live(node, name, default, text)
-            for name, (default, text) in STREAM_SWITCHES.items()
-        }
-        for name, number in STREAM_NUMBERS.items():
-            self.values[name] = declare_number(node, name, number, number.default or 0.0)
-        text = f"values in ~/commands: {' or '.join(STREAM_INTERFACES)}"
-        self.values[STREAM_INTERFACE] = declare_live(
-            node, STREAM_INTERFACE, STREAM_INTERFACES[0], text
-        )
-        self.changed({})
-
-    def changed(self, values: Mapping[str, Any]) -> CommandSettings:
-        """Apply changed parameters; on InvalidValue nothing changes."""
-        merged = self.values | {name: v for name, v in values.items() if name in self.values}
-        for name, number in STREAM_NUMBERS.items():
-            merged[name] = number.check("joint_controller", merged[name])
-        if merged[STREAM_INTERFACE] not in STREAM_INTERFACES:
-            raise InvalidValue(
-                f"{STREAM_INTERFACE} = {merged[STREAM_INTERFACE]};"
-                f" expected one of {', '.join(STREAM_INTERFACES)}"
-            )
-        self.values = merged
-        return CommandSettings(merged[STREAM_INTERFACE], merged["commands.timeout"])
-
-
 TOOL_LIMITS = (
     Parameter(
         "max_linear_velocity", 0.25, "m/s", "velocity limit of the tool", lower=1e-6, upper=100
@@ -401,8 +276,6 @@ TOOL_LIMITS = (
         upper=1e5,
     ),
 )
-
-
 TOOL_TIMEOUT = Parameter(
     "command_timeout", 0.25, "s", "time after which a twist or wrench expires", above=0, upper=10
 )

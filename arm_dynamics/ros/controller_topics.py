@@ -1,4 +1,4 @@
-"""Topics of joint_controller: references in, tracking and controller state out."""
+"""Topics of joint_controller, and parameters of its goals and streams."""
 
 from __future__ import annotations
 
@@ -11,18 +11,127 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.goals.streams import Streams
+from arm_dynamics.control.goals.goal import OF_GOAL, OF_JOINT, Constraints, default_values
+from arm_dynamics.control.goals.streams import CommandSettings, Streams
 from arm_dynamics.control.monitors import MaxErrorTracker
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import position_error
 from arm_dynamics.ros import conversions, qos
-from arm_dynamics.ros.controller_parameters import FROM_DESIRED, INTEGRATE, StreamParameters
 from arm_dynamics.ros.conversions import header, to_double_array, to_duration
-from arm_dynamics.ros.decode import listen
+from arm_dynamics.ros.ros_parameters import by_joint, declare_live, declare_number
+from arm_dynamics.ros.serialization import listen
+
+PARTIAL = "allow_partial_joints_goal"
+REJECT = "reject_invalid_goals"
+
+
+class ConstraintParameters:
+    """Constraints of goals as live parameters, named as in joint_trajectory_controller."""
+
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._arm = arm
+        self._values: dict[str, Any] = {
+            f"constraints.{spec.name}": declare_number(
+                node, f"constraints.{spec.name}", spec, spec.default or 0.0
+            )
+            for spec in OF_GOAL
+        }
+        for joint, row in default_values(arm).items():
+            for spec in OF_JOINT:
+                name = f"constraints.{joint}.{spec.name}"
+                self._values[name] = declare_number(node, name, spec, row[spec.name])
+        self.partial = bool(
+            declare_live(
+                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
+            )
+        )
+        self.reject = bool(
+            declare_live(
+                node,
+                REJECT,
+                True,
+                "reject an invalid goal without a result, with the reason in the log; false: accept"
+                " and abort it immediately, with error code and string",
+            )
+        )
+
+    def changed(self, values: Mapping[str, Any]) -> Constraints:
+        """Apply changed parameters; return the constraints. Raise InvalidValue out of range."""
+        merged = self._values | {n: v for n, v in values.items() if n in self._values}
+        joints = by_joint(merged, "constraints")
+        general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
+        constraints = Constraints.of(self._arm, joints, general)
+        self._values = merged
+        self.partial = bool(values.get(PARTIAL, self.partial))
+        self.reject = bool(values.get(REJECT, self.reject))
+        return constraints
+
+
+FROM_DESIRED = "interpolate_from_desired_state"
+INTEGRATE = "allow_integration_in_goal_trajectories"
+END_IN_MOTION = "allow_nonzero_velocity_at_trajectory_end"
+STREAM_INTERFACE = "commands.interface"
+STREAM_SWITCHES = {
+    FROM_DESIRED: (
+        True,
+        "start a new trajectory at the reference; false: at the measured state",
+    ),
+    INTEGRATE: (
+        False,
+        "accept waypoints with only velocities or accelerations, which are integrated",
+    ),
+    END_IN_MOTION: (
+        False,
+        "accept goals that end in motion: the reference then comes to rest and holds;"
+        " ~/joint_trajectory always may",
+    ),
+}
+STREAM_NUMBERS = {
+    "cmd_timeout": Parameter(
+        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0: none",
+        lower=0,
+    ),
+    "commands.timeout": Parameter(
+        "commands.timeout", 0.25, "s", "time after which velocities of ~/commands expire", above=0,
+        upper=10,
+    ),
+}  # fmt: skip
+STREAM_INTERFACES = ("position", "velocity")
+
+
+class StreamParameters:
+    """Live parameters of trajectories and streams, named as in joint_trajectory_controller."""
+
+    def __init__(self, node: Node) -> None:
+        self.values: dict[str, Any] = {
+            name: declare_live(node, name, default, text)
+            for name, (default, text) in STREAM_SWITCHES.items()
+        }
+        for name, number in STREAM_NUMBERS.items():
+            self.values[name] = declare_number(node, name, number, number.default or 0.0)
+        text = f"values in ~/commands: {' or '.join(STREAM_INTERFACES)}"
+        self.values[STREAM_INTERFACE] = declare_live(
+            node, STREAM_INTERFACE, STREAM_INTERFACES[0], text
+        )
+        self.changed({})
+
+    def changed(self, values: Mapping[str, Any]) -> CommandSettings:
+        """Apply changed parameters; on InvalidValue nothing changes."""
+        merged = self.values | {name: v for name, v in values.items() if name in self.values}
+        for name, number in STREAM_NUMBERS.items():
+            merged[name] = number.check("joint_controller", merged[name])
+        if merged[STREAM_INTERFACE] not in STREAM_INTERFACES:
+            raise InvalidValue(
+                f"{STREAM_INTERFACE} = {merged[STREAM_INTERFACE]};"
+                f" expected one of {', '.join(STREAM_INTERFACES)}"
+            )
+        self.values = merged
+        return CommandSettings(merged[STREAM_INTERFACE], merged["commands.timeout"])
 
 
 class ReferenceTopics:
@@ -34,9 +143,14 @@ class ReferenceTopics:
         self.configure({})
         report = loop.events.report
         for kind, topic, take, event in (
-            (JointTrajectoryMessage, "joint_trajectory", self._follow, "trajectory_rejected"),
-            (Float64MultiArray, "commands", self._command, "command_rejected"),
-            (JointState, "reference", self._hold, "reference_rejected"),
+            (
+                JointTrajectory,
+                "joint_trajectory",
+                self._take_trajectory,
+                "trajectory_rejected",
+            ),
+            (Float64MultiArray, "commands", self._take_command, "command_rejected"),
+            (JointState, "reference", self._take_reference, "reference_rejected"),
         ):
             listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
 
@@ -51,7 +165,7 @@ class ReferenceTopics:
         """Check the stream after a control cycle."""
         self._streams.observe()
 
-    def _follow(self, message: JointTrajectoryMessage) -> None:
+    def _take_trajectory(self, message: JointTrajectory) -> None:
         loop, integrate = self._loop, self.parameters.values[INTEGRATE]
         options = loop.options(integrate=integrate, end_in_motion=True)
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
@@ -59,10 +173,10 @@ class ReferenceTopics:
         positions = any(len(point.positions) for point in message.points)
         self._streams.take(trajectory, integrated=velocities and not positions)
 
-    def _command(self, message: Float64MultiArray) -> None:
+    def _take_command(self, message: Float64MultiArray) -> None:
         self._streams.command(message.data)
 
-    def _hold(self, message: JointState) -> None:
+    def _take_reference(self, message: JointState) -> None:
         names, positions = message.name, message.position
         if len(names) != len(positions) or not names:
             raise InvalidValue(
@@ -72,6 +186,7 @@ class ReferenceTopics:
 
 
 PERIOD = 0.02
+"""Time [s] between two messages of the controller's state."""
 
 
 class ControllerStatePublisher:
@@ -83,7 +198,7 @@ class ControllerStatePublisher:
 
     def __init__(self, node: Node, frame: str, loop: ControlLoop, kind: Any = None) -> None:
         self._frame, self._loop, self._kind = frame, loop, kind
-        self._worst = MaxErrorTracker(loop.arm.joint_names)
+        self._max_error = MaxErrorTracker(loop.arm.joint_names)
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -92,11 +207,11 @@ class ControllerStatePublisher:
     def observe(self) -> None:
         """Record the error of the last control cycle."""
         if self._loop.state is not None and self._loop.reference is not None:
-            self._worst.observe(self._loop.reference.q, self._loop.state.q)
+            self._max_error.observe(self._loop.reference.q, self._loop.state.q)
 
     def max_error(self) -> tuple[float, str]:
         """Return the maximum |reference - position| [rad] since the last call, and its joint."""
-        return self._worst.read()
+        return self._max_error.read()
 
     def _publish(self) -> None:
         if self._loop.latest is None:
@@ -106,7 +221,9 @@ class ControllerStatePublisher:
         if not (tracked or watched):
             return
         state, reference, command = self._loop.latest
-        points = [*state_points(self._loop, state, reference), _output(command)]
+        field = "positions" if command.interface == "position" else "effort"
+        output = JointTrajectoryPoint(**{field: to_double_array(command.value)})
+        points = [*state_points(self._loop, state, reference), output]
         names, head = list(self._loop.arm.joint_names), header(self._frame, state.time)
         if tracked:
             self._tracking.publish(JointTrajectory(header=head, joint_names=names, points=points))
@@ -145,8 +262,3 @@ def state_points(
             time_from_start=to_duration(actual),
         ),
     ]
-
-
-def _output(command: Command) -> JointTrajectoryPoint:
-    field = "positions" if command.interface == "position" else "effort"
-    return JointTrajectoryPoint(**{field: to_double_array(command.value)})

@@ -23,13 +23,13 @@ from arm_dynamics.control.trajectories.trajectory_parsing import (
     Options,
     parse_trajectory,
 )
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import CommandRejected, DriverFault, InvalidValue, TrajectoryRejected
 from arm_dynamics.core.rotations import quaternion_from_rotation, rotation_from_quaternion
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.joint_state_serialization import JointStateContent, split_time
+from arm_dynamics.ros.serialization import JointStateContent, split_time
 
 
 def to_seconds(stamp: Time) -> float:
@@ -69,8 +69,10 @@ def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
         pick = _order(names, message.names)
         q = _pick("position", message.position, message.names, pick)
         still, unknown = np.zeros(len(message.names)), np.full(len(message.names), np.nan)
-        v = _pick("velocity", _given(message.velocity, still), message.names, pick)
-        tau = _pick("effort", _given(message.effort, unknown), message.names, pick)
+        velocity = message.velocity if message.velocity.size else still
+        effort = message.effort if message.effort.size else unknown
+        v = _pick("velocity", velocity, message.names, pick)
+        tau = _pick("effort", effort, message.names, pick)
     except InvalidValue as error:
         raise DriverFault(str(error)) from error
     return State(message.time, q, v, tau)
@@ -79,13 +81,13 @@ def read_state(names: tuple[str, ...], message: JointStateContent) -> State:
 def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
     """Return an effort command from joint_commands, or a position command without efforts.
 
-    Raise CommandRefused with the cause.
+    Raise CommandRejected with the cause.
     """
     positions = message.position.size and not message.effort.size
     try:
-        odd = [name for name in message.names if name not in names]
-        if odd:
-            raise InvalidValue(f"joint = '{odd[0]}'; expected one of {', '.join(names)}")
+        unknown = [name for name in message.names if name not in names]
+        if unknown:
+            raise InvalidValue(f"joint = '{unknown[0]}'; expected one of {', '.join(names)}")
         pick = _order(names, message.names)
         interface = "position" if positions else "effort"
         values = message.position if positions else message.effort
@@ -116,7 +118,7 @@ def read_voltage(
 def read_trajectory(
     arm: ArmModel, message: JointTrajectoryMessage, now: float, options: Options = NO_OPTIONS
 ) -> JointTrajectory:
-    """Return a validated trajectory; stamp 0 means now. Raise TrajectoryRefused."""
+    """Return a validated trajectory; stamp 0 means now. Raise TrajectoryRejected."""
     points = message.points
     return parse_trajectory(
         arm,
@@ -143,10 +145,6 @@ def _order(names: tuple[str, ...], given: tuple[str, ...]) -> list[int] | None:
     return [given.index(name) for name in names]
 
 
-def _given(values: Vector, otherwise: Vector) -> Vector:
-    return values if values.size else otherwise
-
-
 def _pick(
     field: str,
     values: Vector,
@@ -160,7 +158,7 @@ def _pick(
     return vector
 
 
-Placed = tuple[list[float], Vector]
+Placed = tuple[list[float], Matrix]
 """Position (3,) [m] and rotation (3, 3)."""
 
 
@@ -185,13 +183,13 @@ def read_wrench(frames: Frames, message: WrenchStamped) -> list[float]:
 def read_path(frames: Frames, message: Path) -> list[Placed]:
     """Return the poses of a path; an empty frame of one of them is that of the path."""
     _check_frame(frames, message.header)
-    found = []
+    poses = []
     for i, stamped in enumerate(message.poses):
         if stamped.header.frame_id:
             _check_frame(frames, stamped.header, f"pose {i}: ")
         pose = stamped.pose
-        found.append(_placed(f"pose {i}", pose.position, pose.orientation))
-    return found
+        poses.append(_placed(f"pose {i}", pose.position, pose.orientation))
+    return poses
 
 
 def read_timed_poses(
@@ -199,14 +197,15 @@ def read_timed_poses(
 ) -> tuple[list[float], list[Placed], list[list[float]] | None, float | None]:
     """Return times [s] from the start, poses, twists (6,) if given, and the start [s]; None: now.
 
-    Raise TrajectoryRefused for another joint than the tool frame and for points that are not a
+    Raise TrajectoryRejected for another joint than the tool frame and for points that are not a
     single pose, InvalidValue for a wrong frame or quaternion.
     """
     _check_frame(frames, message.header)
     names = list(message.joint_names)
     if names != [frames.tool]:
-        raise TrajectoryRejected(f"joint_names {names}: the tool's frame alone is expected"
-                                f" (['{frames.tool}'])")  # fmt: skip
+        raise TrajectoryRejected(
+            f"joint_names = {names}; expected only the tool frame '{frames.tool}'"
+        )
     points = message.points
     for i, point in enumerate(points):
         if len(point.transforms) != 1:
@@ -216,29 +215,25 @@ def read_timed_poses(
         for i, p in enumerate(points)
     ]
     times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in points]
-    return times, poses, _twists(points), to_seconds(message.header.stamp) or None
+    counts = [len(point.velocities) for point in points]
+    twists = None
+    if any(counts):
+        odd = next((i for i, count in enumerate(counts) if count != 1), None)
+        if odd is not None:
+            raise TrajectoryRejected(
+                f"point {odd}: velocities = {counts[odd]}; expected 1 at every point or none"
+            )
+        twists = [[*_xyz(p.velocities[0].linear), *_xyz(p.velocities[0].angular)] for p in points]
+    return times, poses, twists, to_seconds(message.header.stamp) or None
 
 
-def pose_message(position: Vector, rotation: Vector) -> Pose:
+def pose_message(position: Vector, rotation: Matrix) -> Pose:
     """Return a pose as a message."""
     message = Pose()
     at, turned = message.position, message.orientation
     at.x, at.y, at.z = position.tolist()
     turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
     return message
-
-
-def _twists(points: list[Any]) -> list[list[float]] | None:
-    """Return the twists of the points, None without any; raise TrajectoryRefused if some lack."""
-    given = [len(point.velocities) for point in points]
-    if not any(given):
-        return None
-    for i, count in enumerate(given):
-        if count != 1:
-            raise TrajectoryRejected(
-                f"point {i}: velocities = {count}; expected 1 at every point or none"
-            )
-    return [[*_xyz(p.velocities[0].linear), *_xyz(p.velocities[0].angular)] for p in points]
 
 
 def _placed(name: str, at: Any, turned: Any) -> Placed:

@@ -46,7 +46,12 @@ def _stay_on_this_machine(setting: str) -> str:
     profile = resources.resource_folder("config") / "loopback.xml"
     names = (*PROFILES, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER")
     given = {name: os.environ[name] for name in names if os.environ.get(name)}
-    others = [f"{name}={value}" for name, value in given.items() if not _same(value, profile)]
+    others = [
+        f"{name}={value}"
+        for name, value in given.items()
+        # The profile may be installed in another prefix.
+        if not (Path(value).is_file() and Path(value).read_bytes() == profile.read_bytes())
+    ]
     others += [name for name in IN_FOLDER if Path(name).exists()]
     if others:
         return (
@@ -58,8 +63,3 @@ def _stay_on_this_machine(setting: str) -> str:
     os.environ[RANGE] = "SYSTEM_DEFAULT"
     os.environ.update(dict.fromkeys(PROFILES, str(profile)))
     return ""
-
-
-def _same(file: str, profile: Path) -> bool:
-    """Return whether the file is this package's profile, in this or another prefix."""
-    return Path(file).is_file() and Path(file).read_bytes() == profile.read_bytes()

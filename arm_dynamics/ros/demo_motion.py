@@ -18,9 +18,9 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.conversions import to_double_array
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.remote import Remote
+from arm_dynamics.ros.serialization import listen
 
 TOPIC = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
@@ -32,7 +32,7 @@ INTERRUPTED = (
 )
 """Events of the controller that end the current trajectory early."""
 
-STOP = 0.5
+STOP_TIME = 0.5
 """Time [s] in which the arm comes to rest when the demo motion is stopped."""
 
 
@@ -56,9 +56,9 @@ class DemoMotion:
 
     def _run(self, running: bool) -> None:
         if running and self._tracking is None:
-            refuse = partial(Throttle(self._node.get_logger()).warn, TRACKING)
+            reject = partial(Throttle(self._node.get_logger()).warn, TRACKING)
             take = self._note
-            self._tracking = listen(self._node, JointTrajectory, TRACKING, take, qos.VIEW, refuse)
+            self._tracking = listen(self._node, JointTrajectory, TRACKING, take, qos.VIEW, reject)
         if self.running and not running and self._reference is not None:
             end = stop_waypoint(self._arm, self._reference, self._velocity)
             self._publisher.publish(message(self._arm.joint_names, [end]))
@@ -96,14 +96,14 @@ class DemoMotion:
 
 
 def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
-    """Return where joints at ``q`` with velocity ``v`` (nv,) stop within STOP, in their limits."""
-    inside = np.clip(q + STOP / 3 * v, arm.lower, arm.upper)
-    return Waypoint(STOP, as_readonly(inside), as_readonly(np.zeros(q.size)))
+    """Return the stop of joints from ``q`` with velocity ``v`` (nv,) within their limits."""
+    inside = np.clip(q + STOP_TIME / 3 * v, arm.lower, arm.upper)
+    return Waypoint(STOP_TIME, as_readonly(inside), as_readonly(np.zeros(q.size)))
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
     """Return waypoints with velocities as a message that starts on reception."""
-    found = JointTrajectory(joint_names=list(names))
+    trajectory = JointTrajectory(joint_names=list(names))
     for waypoint in points:
         assert waypoint.v is not None
         point = JointTrajectoryPoint(
@@ -111,8 +111,8 @@ def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory
         )
         seconds = round(waypoint.time * 1e9)
         point.time_from_start.sec, point.time_from_start.nanosec = divmod(seconds, 10**9)
-        found.points.append(point)
-    return found
+        trajectory.points.append(point)
+    return trajectory
 
 
 class RemoteDemo:
@@ -122,7 +122,7 @@ class RemoteDemo:
         self.running: bool | None = None
         """Whether the motion runs; None without one."""
         self._remote = Remote(node, SetBool, "sim/demo")
-        self._asked: Any = None
+        self._end_request: Any = None
         listen(node, Bool, "sim/demo_running", self._note, qos.LATCHED, lambda _: None)
 
     def set(self, running: bool) -> str:
@@ -135,10 +135,10 @@ class RemoteDemo:
         Before its state is received it counts as running if its service exists.
         """
         if not (self._remote.ready if self.running is None else self.running):
-            self._asked = None
+            self._end_request = None
             return True
-        if self._asked is None or self._asked.done():
-            self._asked = self._remote.ask(SetBool.Request(data=False))
+        if self._end_request is None or self._end_request.done():
+            self._end_request = self._remote.call_async(SetBool.Request(data=False))
         return False
 
     def _note(self, message: Bool) -> None:

@@ -27,6 +27,7 @@ class Throttle(events.Throttle):
 
 
 PERIOD = 1.0
+"""Time [s] between two messages of a node."""
 RUN = "run"
 """Parameter and key: name of the run that a node belongs to, if one run started several."""
 OWN = "arm_dynamics"
@@ -77,9 +78,9 @@ class Diagnostics:
 
     def publish(self) -> None:
         """Publish one array."""
-        well, summary, values = self._report()
+        ok, summary, values = self._report()
         name = self._node.get_fully_qualified_name().lstrip("/")
-        level = well if isinstance(well, bytes) else OK if well else WARN
+        level = ok if isinstance(ok, bytes) else OK if ok else WARN
         own = status(name, level, summary, {**values, **self._run})
         message = DiagnosticArray(status=[own, *self._more(name)])
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -124,36 +125,31 @@ class DiagnosticsSummary:
         for status in message.status:
             namespace, _, name = status.name.rpartition("/")
             own = status.hardware_id == OWN and namespace == self._namespace
-            if own and (not self._run or KeyValue(key=RUN, value=self._run) in status.values):
-                self._note(name, status)
+            run = not self._run or KeyValue(key=RUN, value=self._run) in status.values
+            if not (own and run):
+                continue
+            self.messages[name] = status.message
+            self.ok[name] = status.level == DiagnosticStatus.OK
+            values = {pair.key: pair.value for pair in status.values}
+            node, _, joint = name.partition(": ")
+            if joint:
+                self._joints[joint] = values
+                continue
+            if node not in ARMS:
+                values.pop("commands per second", None)
+            self.values |= values
+            self.updates += node == "simulator"
 
     def motors(self, names: Sequence[str], *keys: str) -> list[float]:
         """Return for each joint the number of the first known of ``keys``, else NaN."""
-        return [self._motor(name, keys) for name in names]
-
-    def _motor(self, joint: str, keys: Sequence[str]) -> float:
-        values = self._joints.get(joint, {})
-        text = next((values[key] for key in keys if key in values), "nan")
-        try:
-            return float(text)
-        except ValueError:
-            return nan
-
-    def _note(self, name: str, status: DiagnosticStatus) -> None:
-        node, _, joint = name.partition(": ")
-        if joint:
-            self._joints[joint] = {pair.key: pair.value for pair in status.values}
-            self._note_words(name, status)
-            return
-        self._note_words(node, status)
-        for pair in status.values:
-            if not (pair.key == "commands per second" and node not in ARMS):
-                self.values[pair.key] = pair.value
-        self.updates += node == "simulator"
-
-    def _note_words(self, name: str, status: DiagnosticStatus) -> None:
-        self.messages[name] = status.message
-        self.ok[name] = status.level == DiagnosticStatus.OK
+        numbers = []
+        for name in names:
+            values = self._joints.get(name, {})
+            try:
+                numbers.append(float(next((values[key] for key in keys if key in values), "nan")))
+            except ValueError:
+                numbers.append(nan)
+        return numbers
 
     @property
     def emergency(self) -> str:

@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.trajectories.demo_trajectory import move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros import qos
@@ -23,13 +23,13 @@ from arm_dynamics.ros.demo_motion import INTERRUPTED, TOPIC, message, stop_waypo
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
 
-SETTLED = 0.15
+SETTLING_TIME = 0.15
 """Time [s] without another change after which a target is sent."""
-DRAGGED = 0.5
+MAX_DRAG_DELAY = 0.5
 """Maximum time [s] for which a moving slider delays a target."""
-DISCOVERY = 5.0
+DISCOVERY_TIMEOUT = 5.0
 """Time [s] for which a target waits for the discovery of the controller."""
-REACHED = 1e-6
+JOINT_TOLERANCE = 1e-6
 """Distance of the reference [rad or m] below which a joint target is reached."""
 
 
@@ -47,7 +47,7 @@ class Feedback(Protocol):
 
 
 class JointGoals:
-    """Joint targets from any thread; ``look`` sends the newest and reports its result.
+    """Joint targets from any thread; ``update`` sends the newest and reports its result.
 
     ``clear`` is called repeatedly before a target is sent until it returns True: another motion
     has ended. ``sent`` is called when a target is sent or discarded.
@@ -75,7 +75,7 @@ class JointGoals:
         """Whether a target is neither reached nor rejected."""
         return self._pending is not None or self._goal is not None
 
-    def ask(self, target: Sequence[float]) -> None:
+    def go(self, target: Sequence[float]) -> None:
         """Move the arm to ``target`` (nv,) [rad or m] once it no longer changes."""
         now = time.monotonic()
         first = now if self._pending is None else self._pending[1]
@@ -91,27 +91,31 @@ class JointGoals:
         end = stop_waypoint(self._arm, q, v)
         self._publisher.publish(message(self._arm.joint_names, [end]))
 
-    def look(self, reference: Vector | None) -> None:
+    def update(self, reference: Vector | None) -> None:
         """Send a due target; report the current one's result from the reference."""
         self._send(reference)
         if self._goal is None:
             return
         before, self._interrupted = self._interrupted, self._counts()
-        if reference is not None and np.abs(reference - self._goal).max() <= REACHED:
+        if reference is not None and np.abs(reference - self._goal).max() <= JOINT_TOLERANCE:
             self._goal = None
             self._feedback.done("joint targets reached")
         elif before != self._interrupted:
+            events = zip(INTERRUPTED, before, self._interrupted, strict=True)
+            event = next(name for name, old, new in events if old != new)
             self._goal = None
-            self._feedback.rejected(self._reason(before))
+            self._feedback.rejected(self._status.values.get(f"last {event}", event))
 
     def _send(self, reference: Vector | None) -> None:
         pending, now = self._pending, time.monotonic()
-        if pending is None or (now - pending[2] < SETTLED and now - pending[1] < DRAGGED):
+        if pending is None or (
+            now - pending[2] < SETTLING_TIME and now - pending[1] < MAX_DRAG_DELAY
+        ):
             return
         if not self._clear():
             return
         missing = reference is None or not self._publisher.get_subscription_count()
-        if missing and now - pending[2] < DISCOVERY:
+        if missing and now - pending[2] < DISCOVERY_TIMEOUT:
             return
         self._pending = None
         self._sent()
@@ -122,30 +126,25 @@ class JointGoals:
         goal = as_readonly(goal + whole_turns(self._arm, goal, reference))
         duration = move_time(self._arm, reference, goal)
         self._interrupted, self._goal = self._counts(), goal
-        still = as_readonly(np.zeros(goal.size))
-        self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, still)]))
+        rest = as_readonly(np.zeros(goal.size))
+        self._publisher.publish(message(self._arm.joint_names, [Waypoint(duration, goal, rest)]))
         self._feedback.note(f"moving to the joint targets, {duration:.1f} s")
 
     def _counts(self) -> tuple[float, ...]:
         return tuple(self._status.number(event) or 0.0 for event in INTERRUPTED)
 
-    def _reason(self, before: tuple[float, ...]) -> str:
-        events = zip(INTERRUPTED, before, self._interrupted, strict=True)
-        event = next(name for name, old, new in events if old != new)
-        return self._status.values.get(f"last {event}", event)
-
 
 CONTROLLER = "task_space_controller"
 PUBLISHER_LIFETIME = 1.0
 """Time [s] for which a publisher exists after its message, so that the message is delivered."""
-TOOL_GOALS_REACHED = 1e-3
+TOOL_TOLERANCE = 1e-3
 """Distance [m] of the reference below which a tool target is reached."""
-STILL = 1.0
+STALL_TIME = 1.0
 """Time [s] without motion of the reference after which a target is no longer tracked."""
 
 
 class ToolGoals:
-    """Targets of the tool; ``look`` sends the newest and reports its result.
+    """Targets of the tool; ``update`` sends the newest and reports its result.
 
     The controller ignores a topic with several publishers. Therefore a publisher exists only from a
     target until the delivery of its message, and a target is rejected while another node publishes.
@@ -165,7 +164,7 @@ class ToolGoals:
         """Whether a target is neither reached nor rejected."""
         return self._message is not None or self._goal is not None
 
-    def go(self, position: Vector, rotation: Vector) -> None:
+    def go(self, position: Vector, rotation: Matrix) -> None:
         """Move the tool to ``position`` (3,) [m] and ``rotation`` (3, 3)."""
         head = header(self._frames.base, 0.0)
         goal = PoseStamped(header=head, pose=pose_message(position, rotation))
@@ -181,7 +180,7 @@ class ToolGoals:
         """Discard a target that is not sent yet."""
         self._message = self._goal = None
 
-    def look(self, reference: Vector | None) -> None:
+    def update(self, reference: Vector | None) -> None:
         """Send a due target; report the result of the current one from the reference's position."""
         now = time.monotonic()
         if self._message is not None:
@@ -191,13 +190,13 @@ class ToolGoals:
             self._publisher = None
         if self._goal is None or self._message is not None or reference is None:
             return
-        if dist(reference, self._goal) < TOOL_GOALS_REACHED:
+        if dist(reference, self._goal) < TOOL_TOLERANCE:
             self._goal = None
             self._feedback.done("tool target reached")
             return
-        if dist(reference, self._last) > TOOL_GOALS_REACHED / 10:
+        if dist(reference, self._last) > TOOL_TOLERANCE / 10:
             self._moved, self._last = now, reference
-        if now - self._moved > STILL:
+        if now - self._moved > STALL_TIME:
             self._goal = None
             self._feedback.note(
                 "the tool stopped before its target: see the controller's diagnostics"
@@ -212,15 +211,16 @@ class ToolGoals:
 
     def _send(self, now: float) -> None:
         """Publish once the controller's subscription is known."""
-        known = self._node.get_subscriptions_info_by_topic(self._topic)
-        there = any(end.node_name == CONTROLLER for end in known)
-        met = self._publisher.get_subscription_count() >= len(known) > 0
-        if there and met and self._node.count_publishers(self._topic) == 1:
+        resolved = self._publisher.topic_name
+        known = self._node.get_subscriptions_info_by_topic(resolved)
+        is_known = any(end.node_name == CONTROLLER for end in known)
+        matched = self._publisher.get_subscription_count() >= len(known) > 0
+        if is_known and matched and self._node.count_publishers(resolved) == 1:
             self._publisher.publish(self._message)
             self._message, self._since = None, now
-        elif now - self._since > DISCOVERY:
+        elif now - self._since > DISCOVERY_TIMEOUT:
             self._message = self._goal = None
-            others = self._node.count_publishers(self._topic) > 1
+            others = self._node.count_publishers(resolved) > 1
             self._feedback.rejected(
                 f"publishers of {self._topic} > 1; expected only this one"
                 if others

@@ -19,14 +19,14 @@ from arm_dynamics.ros.publisher_checks import UNKNOWN, publishers
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 VARIABLE = "ROS_DOMAIN_ID"
-FREE = range(60, 102)
+FREE_DOMAINS = range(60, 102)
 """Domains for automatic selection: upper ones outside of the systems' ephemeral ports, because
 users choose lower ones."""
 MAX_DOMAIN_ID = 232
 """Largest domain id that has ports."""
 DISCOVERY_TIME = 1.0
 """Time [s] in which the nodes of a domain are discovered."""
-NAMED = 5.0
+NAMING_TIME = 5.0
 """Time [s] in which the name of a discovered node becomes known."""
 HIDDEN = "_"
 """First character of nodes that ROS's tools hide: their daemon runs in every domain."""
@@ -40,17 +40,40 @@ def own_domain(
 ) -> Iterator[tuple[int, Node]]:
     """Start ROS in a domain that no other run of this user has; yield the domain and a node in it.
 
-    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of FREE
-    without other nodes. A given domain may have other nodes, but neither another run nor another
-    arm or controller. Children inherit it by ROS_DOMAIN_ID.
+    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of
+    FREE_DOMAINS without other nodes. A given domain may have other nodes, but neither another run
+    nor another arm or controller. Children inherit it by ROS_DOMAIN_ID.
 
-    ``name`` is the node's; ``holder`` describes this run in the error of another run that is given
-    the same domain; ``stop`` ends the check. Raise ConfigError for a domain in use, with its user.
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    given : int or None
+        Domain id.
+    holder : str
+        Description of this run in the error of another run that is given the same domain.
+    stop : ShutdownFlag
+        Ends the check.
+
+    Yields
+    ------
+    domain, node : tuple of int and Node
+
+    Raises
+    ------
+    ConfigError
+        For a domain in use, with its user.
+
     """
     requested = _environment_domain() if given is None else given
+    folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
-        for domain in _order() if requested is None else (requested,):
-            lock = try_locked(_lock_file(domain), holder)
+        first = os.getuid() % len(FREE_DOMAINS)  # an order that depends on the user
+        for domain in (
+            (*FREE_DOMAINS[first:], *FREE_DOMAINS[:first]) if requested is None else (requested,)
+        ):
+            lock = try_locked(folder / f"domain_{domain}", holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
                 if not other:
@@ -67,7 +90,8 @@ def own_domain(
                 )
         else:
             raise ConfigError(
-                f"free ROS domains = 0; expected one of {FREE[0]} to {FREE[-1]}; set --domain"
+                f"free ROS domains = 0; expected one of {FREE_DOMAINS[0]} to {FREE_DOMAINS[-1]};"
+                " set --domain"
             )
         yield domain, node
 
@@ -79,18 +103,6 @@ def _environment_domain() -> int | None:
     if not (text.isascii() and text.isdecimal() and int(text) <= MAX_DOMAIN_ID):
         raise ConfigError(f"{VARIABLE} = {text}; expected a whole number from 0 to {MAX_DOMAIN_ID}")
     return int(text)
-
-
-def _order() -> list[int]:
-    """Return the domains of FREE in an order that depends on the user."""
-    first = os.getuid() % len(FREE)
-    return [*FREE[first:], *FREE[:first]]
-
-
-def _lock_file(domain: int) -> Path:
-    folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"domain_{domain}"
 
 
 @contextmanager
@@ -117,29 +129,26 @@ def require_alone(node: Node) -> None:
 
 def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
     """Return the names of discovered nodes, "" for none; with ``arms`` only of arms."""
-    found: list[str] = []
+    others: list[str] = []
     begun = time.monotonic()
     end = begun + DISCOVERY_TIME
     while time.monotonic() < end and not stop.wait(0.05):
-        found = _arms(node) if arms else _nodes(node)
-        if found and UNKNOWN not in " ".join(found):
+        if arms:
+            others = [
+                f"{name} (publishes /{topic})"
+                for topic in ARM_TOPICS
+                for name in publishers(node, topic).values()
+            ]
+        else:
+            others = [
+                f"{space.rstrip('/')}/{name}"
+                for name, space in node.get_node_names_and_namespaces()
+                if not name.startswith(HIDDEN)
+            ]
+            with suppress(ValueError):  # another node of the same name remains
+                others.remove(node.get_fully_qualified_name())
+        if others and UNKNOWN not in " ".join(others):
             break
-        if found:  # no name yet
-            end = min(end + 0.05, begun + NAMED)
-    return ", ".join(sorted(found))
-
-
-def _arms(node: Node) -> list[str]:
-    found = [(name, topic) for topic in ARM_TOPICS for name in publishers(node, topic).values()]
-    return [f"{name} (publishes /{topic})" for name, topic in found]
-
-
-def _nodes(node: Node) -> list[str]:
-    present = [
-        f"{space.rstrip('/')}/{name}"
-        for name, space in node.get_node_names_and_namespaces()
-        if not name.startswith(HIDDEN)
-    ]
-    with suppress(ValueError):  # another node of the same name remains
-        present.remove(node.get_fully_qualified_name())
-    return present
+        if others:  # no name yet
+            end = min(end + 0.05, begun + NAMING_TIME)
+    return ", ".join(sorted(others))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -13,10 +14,10 @@ from std_srvs.srv import Trigger
 
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.decode import decode
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.mailbox import Mailbox
+from arm_dynamics.ros.serialization import decode
 from arm_dynamics.safety.events import Events
 
 TOPIC = "emergency_stop"
@@ -42,52 +43,48 @@ class EmergencyStopInterface:
         engage: Callable[[str], str],
         reset: Callable[[], str],
     ) -> None:
-        self._requests, self._engage, self._reset = requests, engage, reset
+        self._requests, self._engage = requests, engage
         self._boxes = [Mailbox(node, Bool, TOPIC, reader) for reader in READERS]
         self._events = events
         self._signalled = False
         signal.signal(signal.SIGUSR1, self._on_signal)
-        node.create_service(Trigger, "~/emergency_stop", self._on_stop)
-        node.create_service(Trigger, "~/reset_emergency_stop", self._on_reset)
+        for service, work in (
+            ("~/emergency_stop", lambda: engage("service")),
+            ("~/reset_emergency_stop", reset),
+        ):
+            node.create_service(Trigger, service, partial(self._serve, work))
 
     def poll(self) -> None:
         """Engage if the topic or the signal requested it since the last call; for the loop."""
         if self._signalled:
             self._signalled = False
             self._engage("signal SIGUSR1")
-        pressed = [self._pressed(box) for box in self._boxes]  # reads every mailbox
-        if any(pressed):
+        pressed = False
+        for box in self._boxes:
+            for taken in box.take():
+                try:
+                    pressed |= decode(taken.data, Bool).data
+                except InvalidValue as error:
+                    self._events.report("emergency_stop_rejected", f"{box.topic}: {error}")
+        if pressed:
             self._engage(f"topic {TOPIC}")
 
     def _on_signal(self, *_: object) -> None:
         self._signalled = True
 
-    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(lambda: self._engage("service"), response)
-
-    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(self._reset, response)
-
-    def _answer(self, work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
+    def _serve(
+        self, work: Callable[[], str], _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        """Answer a service with the message of ``work``, run in the loop's thread."""
         try:
-            response.message = self._requests.ask(work)
+            response.message = self._requests.call(work)
             response.success = True
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)
         return response
 
-    def _pressed(self, box: Mailbox) -> bool:
-        """Read the waiting messages; return whether one is true."""
-        pressed = False
-        for taken in box.take():
-            try:
-                pressed |= decode(taken.data, Bool).data
-            except InvalidValue as error:
-                self._events.report("emergency_stop_rejected", f"{box.topic}: {error}")
-        return pressed
 
-
-PRESSED = 3.0
+REPEAT_TIME = 3.0
 """Time [s] for which a request is repeated: its subscriber may not be discovered yet."""
 
 
@@ -101,9 +98,9 @@ class StopRequest:
     def press(self) -> None:
         """Publish immediately; from any thread."""
         self._publisher.publish(Bool(data=True))
-        self._until = time.monotonic() + PRESSED
+        self._until = time.monotonic() + REPEAT_TIME
 
-    def look(self) -> None:
+    def repeat(self) -> None:
         """Publish again if no arm has reported the stop; for the display's loop."""
         if self._status.stopped:
             self._until = 0.0  # a later reset must not be undone

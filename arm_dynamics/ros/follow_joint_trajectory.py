@@ -27,14 +27,11 @@ from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest, re
 from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected, InvalidValue
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, structure
-from arm_dynamics.ros.controller_parameters import ConstraintParameters
-from arm_dynamics.ros.controller_topics import state_points
+from arm_dynamics.ros.controller_topics import ConstraintParameters, state_points
 from arm_dynamics.ros.conversions import header, to_double_array, to_seconds
-from arm_dynamics.ros.decode import check_names, check_points, listen
+from arm_dynamics.ros.serialization import check_names, check_points, listen
 
 SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
-
-
 TOLERANCES = (
     *("path_tolerance", "component_path_tolerance"),
     *("goal_tolerance", "component_goal_tolerance"),
@@ -45,15 +42,6 @@ class TooLarge(FollowJointTrajectory.Goal):
     """Goal that was not converted; ``why`` is the exceeded limit."""
 
     why = ""
-
-
-def _check(goal: Any) -> None:
-    """Raise InvalidValue for a goal beyond the limits of a message."""
-    for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
-        check_names(trajectory.joint_names.size, 0)
-        check_points(trajectory.points.size)
-    for tolerances in TOLERANCES:
-        check_names(getattr(goal, tolerances).size, 0)
 
 
 def limited_action() -> Any:
@@ -72,20 +60,26 @@ def limited_action() -> Any:
 def _guarded(address: int) -> Any:
     """Return the request in C as an object."""
     request: Any = structure(SendGoal).from_address(address)
+    goal = request.goal
     try:
-        _check(request.goal)
+        for trajectory in (goal.trajectory, goal.multi_dof_trajectory):
+            check_names(trajectory.joint_names.size, 0)
+            check_points(trajectory.points.size)
+        for tolerances in TOLERANCES:
+            check_names(getattr(goal, tolerances).size, 0)
     except InvalidValue as error:
-        goal = TooLarge()
-        goal.why = str(error)
-        found = SendGoal(goal=goal)
-        found.goal_id.uuid = list(request.goal_id.uuid)
-        return found
+        rejected = TooLarge()
+        rejected.why = str(error)
+        result = SendGoal(goal=rejected)
+        result.goal_id.uuid = list(request.goal_id.uuid)
+        return result
     return from_c(SendGoal, address)
 
 
 def read_goal(message: Any) -> GoalRequest:
-    """Return the request of a goal; raise GoalRefused for invalid content.
+    """Return the request of a goal; raise GoalRejected for invalid content.
 
+    A goal for joints with several degrees of freedom is invalid.
     Tolerances of acceleration are ignored, because accelerations are not measured.
     """
     if isinstance(message, TooLarge):
@@ -93,7 +87,14 @@ def read_goal(message: Any) -> GoalRequest:
     trajectory = message.trajectory
     with rejecting_with(ErrorCode.INVALID_GOAL):
         check_names(len(trajectory.joint_names), max(map(len, trajectory.joint_names), default=0))
-    _refuse_other_joints(message)
+    several_axes = (
+        *message.multi_dof_trajectory.joint_names,
+        *(t.joint_name for t in message.component_path_tolerance),
+        *(t.joint_name for t in message.component_goal_tolerance),
+    )
+    if several_axes:
+        text = f"joint '{several_axes[0]}': axes > 1; expected joints of one axis"
+        raise GoalRejected(ErrorCode.INVALID_JOINTS, text)
     return GoalRequest(
         names=list(trajectory.joint_names),
         times=[to_seconds(point.time_from_start) for point in trajectory.points],
@@ -106,18 +107,6 @@ def read_goal(message: Any) -> GoalRequest:
         goal=_tolerances(message.goal_tolerance),
         goal_time=to_seconds(message.goal_time_tolerance),
     )
-
-
-def _refuse_other_joints(message: Any) -> None:
-    """Raise GoalRefused for joints with several degrees of freedom."""
-    other = (
-        *message.multi_dof_trajectory.joint_names,
-        *(t.joint_name for t in message.component_path_tolerance),
-        *(t.joint_name for t in message.component_goal_tolerance),
-    )
-    if other:
-        text = f"joint '{other[0]}': axes > 1; expected joints of one axis"
-        raise GoalRejected(ErrorCode.INVALID_JOINTS, text)
 
 
 def _tolerances(messages: Iterable[Any]) -> ToleranceOverrides:
@@ -151,9 +140,9 @@ class FollowJointTrajectoryServer:
         self._frame, self._goals, self._events = frame, goals, goals.loop.events
         self._accepted: Goal | GoalResult | None = None
         self._running: dict[bytes, _Running] = {}
-        self._heard = (-1.0, 0.0)
+        self._last_state = (-1.0, 0.0)  # its time, and when it was first seen [s]
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self._look, clock=steady)
+        self._timer = node.create_timer(PERIOD, self._update_goals, clock=steady)
         self._timer.cancel()
         self.server = ActionServer(
             node,
@@ -189,20 +178,16 @@ class FollowJointTrajectoryServer:
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
         """Wait for the result; the executor serves other callbacks during this time."""
         key = bytes(handle.goal_id.uuid)
-        verdict: GoalResult = await self._running[key].over
+        result: GoalResult = await self._running[key].over
         del self._running[key]
-        return self._told(handle, verdict)
-
-    def _told(self, handle: Any, verdict: GoalResult) -> FollowJointTrajectory.Result:
-        """Set the goal's state and return the result."""
-        if verdict.canceled:
+        if result.canceled:
             handle.canceled()
-        elif verdict.code == ErrorCode.SUCCESSFUL:
+        elif result.code == ErrorCode.SUCCESSFUL:
             handle.succeed()
         else:
             handle.abort()
-        code = int(verdict.code)
-        return FollowJointTrajectory.Result(error_code=code, error_string=verdict.text)
+        code = int(result.code)
+        return FollowJointTrajectory.Result(error_code=code, error_string=result.text)
 
     def _cancel(self, handle: Any) -> CancelResponse:
         running = self._running.get(bytes(handle.goal_id.uuid))
@@ -211,48 +196,42 @@ class FollowJointTrajectoryServer:
         self._goals.cancel(running.goal)
         return CancelResponse.ACCEPT
 
-    def _look(self) -> None:
+    def _update_goals(self) -> None:
         """Publish feedback and the results from the loop's thread."""
-        silent = self._silent()
+        state, now = self._goals.loop.state, time.monotonic()
+        if state is not None and state.time != self._last_state[0]:
+            self._last_state = (state.time, now)
+        missing = now - self._last_state[1] > STATE_TIMEOUT
         waiting = [r for r in self._running.values() if r.goal is not None and not r.over.done()]
         for running in waiting:
-            self._pass_on(running, running.goal, silent=silent)
+            self._update(running, running.goal, missing=missing)
         if not waiting:
             self._timer.cancel()
 
-    def _pass_on(self, running: _Running, goal: Any, *, silent: bool) -> None:
-        if silent and goal.canceling:
+    def _update(self, running: _Running, goal: Any, *, missing: bool) -> None:
+        """Publish feedback on one goal or set its result; ``missing``: no states are received."""
+        loop = self._goals.loop
+        if missing and goal.canceling:
             text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
-        elif silent and (why := self._interruption()):
+        elif missing and (why := self._interruption()):
             self._goals.cancel(goal)
             goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {why}")
-        if goal.result is None:
-            self._feed_back(running.handle)
-            return
-        if goal.result.code != ErrorCode.SUCCESSFUL:
-            self._events.report("goal_aborted", f"{goal.result.code.name}: {goal.result.text}")
-        running.over.set_result(goal.result)
-
-    def _silent(self) -> bool:
-        state, now = self._goals.loop.state, time.monotonic()
-        if state is not None and state.time != self._heard[0]:
-            self._heard = (state.time, now)
-        return now - self._heard[1] > STATE_TIMEOUT
-
-    def _feed_back(self, handle: Any) -> None:
-        if self._goals.loop.latest is None:
-            return
-        state, reference, _ = self._goals.loop.latest
-        desired, actual, error = state_points(self._goals.loop, state, reference)
-        feedback = FollowJointTrajectory.Feedback(
-            header=header(self._frame, state.time),
-            joint_names=list(self._goals.loop.arm.joint_names),
-            desired=desired,
-            actual=actual,
-            error=error,
-        )
-        handle.publish_feedback(feedback)
+        if goal.result is not None:
+            if goal.result.code != ErrorCode.SUCCESSFUL:
+                self._events.report("goal_aborted", f"{goal.result.code.name}: {goal.result.text}")
+            running.over.set_result(goal.result)
+        elif loop.latest is not None:
+            state, reference, _ = loop.latest
+            desired, actual, error = state_points(loop, state, reference)
+            feedback = FollowJointTrajectory.Feedback(
+                header=header(self._frame, state.time),
+                joint_names=list(loop.arm.joint_names),
+                desired=desired,
+                actual=actual,
+                error=error,
+            )
+            running.handle.publish_feedback(feedback)
 
 
 class TrajectoryInterfaces:
@@ -266,9 +245,14 @@ class TrajectoryInterfaces:
         self._parameters = ConstraintParameters(node, loop.arm)
         self._server = FollowJointTrajectoryServer(node, frame, self._goals, interruption)
         self.configure({})
-        refuse = partial(loop.events.report, "speed_scaling_rejected")
-        topic = "~/speed_scaling_input"
-        listen(node, SpeedScalingFactor, topic, self._scale, qos.LATCHED, refuse)
+        listen(
+            node,
+            SpeedScalingFactor,
+            "~/speed_scaling_input",
+            lambda message: loop.reference_generator.clock.set_factor(message.factor),
+            qos.LATCHED,
+            partial(loop.events.report, "speed_scaling_rejected"),
+        )
         node.create_service(QueryTrajectoryState, "~/query_state", self._query)
 
     def configure(self, values: dict[str, object]) -> None:
@@ -284,9 +268,6 @@ class TrajectoryInterfaces:
     def observe(self) -> None:
         """Check the goals after a control cycle."""
         self._goals.update()
-
-    def _scale(self, message: SpeedScalingFactor) -> None:
-        self._loop.reference_generator.clock.set_factor(message.factor)
 
     def _query(
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response

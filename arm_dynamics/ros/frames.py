@@ -49,10 +49,10 @@ PARAMETER = "publish_robot_description"
 
 def publish_description(node: Node, arm: ArmModel) -> Publisher | None:
     """Publish the description once, latched; return None if robot_state_publisher does it."""
-    wanted = declare_fixed(
+    publishes = declare_fixed(
         node, PARAMETER, True, "publish robot_description; false if robot_state_publisher does"
     )
-    if not wanted:
+    if not publishes:
         return None
     publisher = node.create_publisher(String, "robot_description", qos.LATCHED)
     publisher.publish(String(data=robot_description(arm)))
@@ -79,7 +79,16 @@ def initial_transforms(node: Node, arm: ArmModel, frames: Frames, q: Vector) -> 
         yield
         return
     publisher, ended = node.create_publisher(kind, "/tf", 10), Event()
-    transforms = [_transform_message(frames, *placement) for placement in link_placements(arm, q)]
+    transforms = []
+    for parent, child, position, rotation in link_placements(arm, q):
+        message = TransformStamped(child_frame_id=frames.prefix + child)
+        message.header.frame_id = frames.prefix + parent
+        at, orientation = message.transform.translation, message.transform.rotation
+        at.x, at.y, at.z = position.tolist()
+        orientation.x, orientation.y, orientation.z, orientation.w = quaternion_from_rotation(
+            rotation
+        ).tolist()
+        transforms.append(message)
 
     def publish() -> None:
         count = 0
@@ -97,14 +106,3 @@ def initial_transforms(node: Node, arm: ArmModel, frames: Frames, q: Vector) -> 
         ended.set()
         thread.join()
         node.destroy_publisher(publisher)
-
-
-def _transform_message(
-    frames: Frames, parent: str, child: str, position: Vector, rotation: Vector
-) -> TransformStamped:
-    message = TransformStamped()
-    message.header.frame_id, message.child_frame_id = frames.prefix + parent, frames.prefix + child
-    at, turned = message.transform.translation, message.transform.rotation
-    at.x, at.y, at.z = position.tolist()
-    turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
-    return message

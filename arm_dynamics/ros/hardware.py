@@ -64,7 +64,7 @@ class HardwareNode(LoopLifecycleNode):
         self._report = HardwareReport(self._events, self._cycle)
         self._diagnostics = Diagnostics(
             self,
-            lambda: self._report.summary(self._driver, self._engaged, self.refusal),
+            lambda: self._report.summary(self._driver, self._engaged, self.rejection),
             lambda name: self._report.joints(name, self._driver),
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -138,28 +138,22 @@ class HardwareNode(LoopLifecycleNode):
 
     def run(self, stop: ShutdownFlag) -> None:
         """Run control cycles until ``stop`` is set."""
-        with self._log() as self._cycle.log:
+        log: AbstractContextManager[StateLog | None] = nullcontext()
+        if self._record:
+            log = closing(StateLog(self._arm, self._record, self._events))
+        with log as self._cycle.log:
             try:
                 while not stop.is_set():
-                    self._cycle_once()
+                    self.requests.serve()
+                    self._emergency.poll()
+                    if self._driver is not None:
+                        self._cycle.run(self._driver)
+                        self._publish_capabilities(self._driver)
+                    else:
+                        time.sleep(0.01)
             finally:
                 self.requests.close()
-                self._end()
-
-    def _log(self) -> AbstractContextManager[StateLog | None]:
-        if not self._record:
-            return nullcontext()
-        return closing(StateLog(self._arm, self._record, self._events))
-
-    def _cycle_once(self) -> None:
-        """Serve requests, then run one control cycle."""
-        self.requests.serve()
-        self._emergency.poll()
-        if self._driver is not None:
-            self._cycle.run(self._driver)
-            self._publish_capabilities(self._driver)
-        else:
-            time.sleep(0.01)
+                self._stop_arm()
 
     def _publish_capabilities(self, driver: MotorBusDriver) -> None:
         """Publish after configure and activation, and if commands to servos start or end."""
@@ -173,7 +167,7 @@ class HardwareNode(LoopLifecycleNode):
             open_interfaces = (driver.interface,)
             self._capabilities.publish(driver.capabilities, open_interfaces, servos, driver.timing)
 
-    def _end(self) -> None:
+    def _stop_arm(self) -> None:
         """Stop the arm, then disable torque and close the port in any case."""
         driver, until = self._driver, time.monotonic() + STOP_TIMEOUT
         try:

@@ -19,7 +19,7 @@ from arm_dynamics.ros.arm_topics import CommandTopics, StateTopics
 from arm_dynamics.ros.frames import declare_frames, publish_description
 from arm_dynamics.safety.events import Events
 
-REST = 0.02
+REST_VELOCITY = 0.02
 """Velocity of every joint [rad/s] below which the arm is at rest."""
 
 
@@ -43,16 +43,16 @@ class HardwareCycle:
             declare_voltage_order(node, arm.joint_names),
             self.round_trip,
             events,
-            submit=self._note,
+            submit=self._submit,
             restart=self._be_quiet,
             now=lambda: self._states.stamp,
         )
         self._newest: Command | None = None
-        self._cost, self._quiet_until, self._begun, self._oldest = 0.0, 0.0, 0, 0.0
+        self._cost, self._quiet_until, self._begun, self._max_age = 0.0, 0.0, 0, 0.0
 
-    def begin(self, rate: float, oldest: float) -> None:
-        """Start cycles at ``rate`` [Hz]; accept commands for states up to ``oldest`` [s] old."""
-        self.pacer.period, self._oldest, self._begun = 1 / rate, oldest, 0
+    def begin(self, rate: float, max_age: float) -> None:
+        """Start cycles at ``rate`` [Hz]; accept commands for states up to ``max_age`` [s] old."""
+        self.pacer.period, self._max_age, self._begun = 1 / rate, max_age, 0
         self.pacer.restart()
 
     @property
@@ -74,14 +74,14 @@ class HardwareCycle:
         self._write(driver, None)
         self.pacer.wait()
 
-    def _note(self, command: Command) -> None:
+    def _submit(self, command: Command) -> None:
         """Accept a command that is recent enough; one without a stamp is."""
         self.commands += 1
         age = self._states.stamp - command.stamp
-        if command.stamp and age > self._oldest:
+        if command.stamp and age > self._max_age:
             self._events.report(
                 "command_rejected",
-                f"command age = {age:.3f} s; expected at most {self._oldest:g} s;"
+                f"command age = {age:.3f} s; expected at most {self._max_age:g} s;"
                 f" synchronize the clocks, or stamp 0 for no stamp",
             )
         else:
@@ -127,4 +127,4 @@ class HardwareCycle:
 
 def is_at_rest(driver: MotorBusDriver) -> bool:
     """Return whether every joint with known velocity is at rest."""
-    return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST).all())
+    return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST_VELOCITY).all())

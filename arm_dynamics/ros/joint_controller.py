@@ -13,13 +13,17 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
-    END_IN_MOTION,
-    INTEGRATE,
     NAME,
     ControllerParameters,
     joint_space_controller_class,
 )
-from arm_dynamics.ros.controller_topics import ControllerStatePublisher, ReferenceTopics
+from arm_dynamics.ros.controller_topics import (
+    END_IN_MOTION,
+    INTEGRATE,
+    ConstraintParameters,
+    ControllerStatePublisher,
+    ReferenceTopics,
+)
 from arm_dynamics.ros.diagnostics import Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
@@ -64,6 +68,7 @@ class JointControllerNode(ControllerNode):
             from arm_dynamics.ros.follow_joint_trajectory import TrajectoryInterfaces  # noqa: PLC0415
         except ImportError as error:
             self.get_logger().info(f"{MISSING} ({error})")
+            ConstraintParameters(self, self._nominal)  # parameter files contain them
             return None, None
         interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
         return interfaces, JointTrajectoryControllerState
@@ -85,11 +90,11 @@ class JointControllerNode(ControllerNode):
 
     def _interruption(self) -> str:
         """Return why no joint state can come, however long a goal waits; "" if one can."""
-        refusal = (
+        incompatible = (
             self._capabilities.incompatibility(type(self.loop.controller)) or self.loop.fit.fault
         )
-        if refusal or self._topics is None:
-            return refusal
+        if incompatible or self._topics is None:
+            return incompatible
         topic = self.resolve_topic_name(STATES)
         missing = "" if self.count_publishers(topic) else f"no publisher on {STATES}"
         return self._topics.publisher.conflict or missing

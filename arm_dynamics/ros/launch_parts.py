@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -77,9 +77,18 @@ PARAMS_FILE: Argument = (
 def description(
     arguments: Iterable[Argument], nodes: Callable[[dict[str, str]], list[Any]], *included: Path
 ) -> LaunchDescription:
-    """Return a launch description of arguments, the result of ``nodes``, and other launch files.
+    """Return a launch description.
 
-    An ArmDynamicsError that ``nodes`` raises ends the launch.
+    Parameters
+    ----------
+    arguments : iterable of Argument
+        Declared launch arguments.
+    nodes : callable
+        Returns the actions for the values of the arguments; an ArmDynamicsError that it raises
+        ends the launch.
+    *included : Path
+        Other launch files.
+
     """
     known = list(arguments)
 
@@ -175,8 +184,8 @@ def params_files(given: Mapping[str, str]) -> list[str]:
     file = given["params_file"]
     if file and not Path(file).is_file():
         raise ConfigError(f"params_file = {file}; expected an existing file")
-    found = file or parameter_file(given["arm"])
-    return [str(found)] if found else []
+    chosen = file or parameter_file(given["arm"])
+    return [str(chosen)] if chosen else []
 
 
 def positive_argument(name: str, text: str) -> float:
@@ -195,7 +204,22 @@ def viewer_node(
 ) -> Node | LogInfo:
     """Return a node with a browser page, or a message about missing packages.
 
-    ``more`` are parameters of the node. Raise ConfigError for an invalid port.
+    Parameters
+    ----------
+    executable : str
+        Executable of this package.
+    given : mapping of str to str
+        Launch arguments.
+    shows : str
+        Name of the page in the message.
+    **more
+        Parameters of the node.
+
+    Raises
+    ------
+    ConfigError
+        For an invalid port.
+
     """
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
@@ -220,47 +244,58 @@ FALLBACKS = (NAMELESS, "position")
 
 
 def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
-    """Return the name of the controller, "" for the parameter file's, and a message if it differs.
+    """Return the controller of an arm, by its command interfaces.
 
-    ``given`` contains arm, driver, command_interface and controller. A physical arm uses the given
-    controller; a simulated one may have other interfaces than the motors. Raise UnknownName for an
-    unregistered controller, ConfigError for an unreadable parameter file.
+    A physical arm uses the given controller; a simulated one may have other interfaces than the
+    motors.
+
+    Parameters
+    ----------
+    given : mapping of str to str
+        Launch arguments: arm, driver, command_interface, controller and more.
+    files : sequence of str
+        Parameter file, if any.
+
+    Returns
+    -------
+    name, message : tuple of str
+        Name of the controller, "" for the parameter file's; and why it differs from the given or
+        default one, else "".
+
+    Raises
+    ------
+    UnknownName
+        For an unregistered controller.
+    ConfigError
+        For an unreadable parameter file.
+
     """
     requested, simulated = given["controller"], given["driver"] == SIMULATED
     if requested and not simulated:
         return requested, ""
     default = controller_name(given_arm(given), file=files[0] if files else None)
-    accepted = _simulated(given_arm(given)) if simulated else (_interface(given, files),)
+    if simulated:  # the command interfaces of all joints
+        first, *others = (actuator.interfaces for actuator in given_arm(given).actuators)
+        accepted = tuple(one for one in first if all(one in other for other in others))
+    else:
+        settings = node_parameters(files[0], "hardware") if files else {}
+        interface = settings.get("command_interface", "effort")
+        accepted = (given["command_interface"] or str(interface),)
     preferred = requested or default
-    found = next(
-        (name for name in (preferred, default, *FALLBACKS) if _accepts(accepted, name)), preferred
+    usable = (
+        name for name in (preferred, default, *FALLBACKS) if _commands(name) in (*accepted, MIXED)
     )
-    if found == preferred:
+    selected = next(usable, preferred)
+    if selected == preferred:
         return requested or ("" if files else default), ""
     arm = "simulated arm accepts" if simulated else "motors accept"
-    return found, (
+    return selected, (
         f"command interface of {preferred} = {_commands(preferred)};"
         f" the {arm} {', '.join(accepted)};"
-        f" using controller {found}"
+        f" using controller {selected}"
     )
-
-
-def _interface(given: Mapping[str, str], files: Sequence[str]) -> str:
-    """Return the command interface of the motors: the argument, the parameter file's, or effort."""
-    file_parameters = node_parameters(files[0], "hardware") if files else {}
-    return given["command_interface"] or str(file_parameters.get("command_interface", "effort"))
-
-
-def _simulated(arm: ArmModel) -> tuple[str, ...]:
-    """Return the command interfaces of all joints of the simulated arm."""
-    first, *others = (actuator.interfaces for actuator in arm.actuators)
-    return tuple(one for one in first if all(one in other for other in others))
 
 
 def _commands(controller: str) -> str:
     interface: str = plugins.load_class("controllers", controller).interface
     return interface
-
-
-def _accepts(interfaces: Collection[str], controller: str) -> bool:
-    return _commands(controller) in (*interfaces, MIXED)

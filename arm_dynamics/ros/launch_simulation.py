@@ -72,8 +72,24 @@ def simulated_arm(
 ) -> list[Any]:
     """Return simulator, controller and viewer for the arguments SIMULATION.
 
-    ``executables`` are the controller and the executable of both nodes in one process;
-    ``controls`` enables those of the page. Raise ConfigError for arguments that exclude each other.
+    Parameters
+    ----------
+    given : mapping of str to str
+        Launch arguments.
+    files : sequence of str
+        Parameter file, if any.
+    executables : tuple of str
+        The controller, and the executable of both nodes in one process.
+    controller : mapping of str to Any
+        Parameters of the controller.
+    controls : bool
+        Whether the page can move the arm.
+
+    Raises
+    ------
+    ConfigError
+        For arguments that exclude each other.
+
     """
     simulator = simulator_parameters(given) | lockstep(given, files)
     shown = given["viewer"] == "true"

@@ -27,9 +27,9 @@ class LoopLifecycleNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.requests = LoopRequests()
-        self.refusal = ""
+        self.rejection = ""
         """Reason why the last requested transition was rejected, or ""."""
-        self._told_once = False
+        self._logs_changes_only = False
         service: Any = self._service_change_state
         self._change, service.callback = service.callback, self._on_change
 
@@ -52,53 +52,53 @@ class LoopLifecycleNode(LifecycleNode):
 
     def on_configure(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from unconfigured to inactive."""
-        return self._ask("configure", self.configure)
+        return self._transition("configure", self.configure)
 
     def on_activate(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from inactive to active."""
-        return self._ask("activate", self.activate)
+        return self._transition("activate", self.activate)
 
     def on_deactivate(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from active to inactive, even if the hardware reports an error."""
-        self._ask("deactivate", self.deactivate)
+        self._transition("deactivate", self.deactivate)
         return SUCCESS
 
     def on_cleanup(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go from inactive to unconfigured."""
-        self._ask("clean up", self.clean_up)
+        self._transition("clean up", self.clean_up)
         return SUCCESS
 
     def on_shutdown(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Go to finalized, from any state."""
-        self._ask("shut down", self.clean_up)
+        self._transition("shut down", self.clean_up)
         return SUCCESS
 
     def on_error(self, _: LifecycleState) -> TransitionCallbackReturn:
         """Release everything and go to unconfigured after an unexpected error."""
-        self._ask("clean up", self.clean_up)
+        self._transition("clean up", self.clean_up)
         return SUCCESS
 
     @contextmanager
     def log_rejection_once(self) -> Iterator[None]:
         """Log rejections of repeated transitions only if the reason changes."""
-        self._told_once = True
+        self._logs_changes_only = True
         try:
             yield
         finally:
-            self._told_once = False
+            self._logs_changes_only = False
 
-    def _ask(self, what: str, work: Callable[[], None]) -> TransitionCallbackReturn:
+    def _transition(self, what: str, work: Callable[[], None]) -> TransitionCallbackReturn:
         try:
-            self.requests.ask(work)
+            self.requests.call(work)
         except ArmDynamicsError as error:
-            before, self.refusal = self.refusal, f"{what}: {error}"
-            if not self._told_once or self.refusal != before:
-                self.get_logger().error(self.refusal)
+            before, self.rejection = self.rejection, f"{what}: {error}"
+            if not self._logs_changes_only or self.rejection != before:
+                self.get_logger().error(self.rejection)
             return FAILURE
         except Exception:  # rclpy would hide it, and continues with on_error
             self.get_logger().fatal(traceback.format_exc())
             raise
-        self.refusal = ""
+        self.rejection = ""
         return SUCCESS
 
     def _on_change(
@@ -108,9 +108,9 @@ class LoopLifecycleNode(LifecycleNode):
         try:
             return self._change(request, response)
         except Exception:  # of a private module of rclpy
-            self.refusal = (
+            self.rejection = (
                 f"lifecycle state = {self.lifecycle_state}; expected a state with this transition"
             )
-            self.get_logger().error(self.refusal)
+            self.get_logger().error(self.rejection)
             response.success = False
             return response

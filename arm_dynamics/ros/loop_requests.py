@@ -30,7 +30,7 @@ class LoopRequests:
         """Queue ``work`` and return; the loop raises its errors."""
         self._waiting.append((work, None))
 
-    def ask(self, work: Callable[[], ReturnT]) -> ReturnT:
+    def call(self, work: Callable[[], ReturnT]) -> ReturnT:
         """Queue ``work``, wait for it, and return its result or raise its error.
 
         Raise DriverFault after the loop has ended.
@@ -41,17 +41,23 @@ class LoopRequests:
             self.serve(DriverFault(ENDING))
         return future.result()
 
-    def serve(self, refusal: Exception | None = None) -> None:
+    def serve(self, rejection: Exception | None = None) -> None:
         """Execute or reject queued work; the loop calls it between two cycles."""
         while self._waiting:
             try:
                 work, future = self._waiting.popleft()
             except IndexError:  # another thread that rejects took the last one
                 return
-            if future is not None:
-                _fulfil(work, future, refusal)
-            elif refusal is None:
-                work()
+            if future is None:
+                if rejection is None:
+                    work()
+                continue
+            try:
+                if rejection is not None:
+                    raise rejection
+                future.set_result(work())
+            except Exception as error:  # for the thread that waits
+                future.set_exception(error)
 
     def close(self) -> None:
         """Reject queued and future work."""
@@ -59,18 +65,9 @@ class LoopRequests:
         self.serve(DriverFault(ENDING))
 
 
-def _fulfil(work: Callable[[], Any], future: Future[Any], refusal: Exception | None) -> None:
-    try:
-        if refusal is not None:
-            raise refusal
-        future.set_result(work())
-    except Exception as error:  # for the thread that waits
-        future.set_exception(error)
-
-
 SLEEP_TIME = 1e-4
 """Time [s] of a pause, during which interpreter and processor are free."""
-END = 1.0
+CANCEL_TIMEOUT = 1.0
 """Maximum time [s] for canceled work to reach a pause."""
 
 Pause = Callable[[], None]
@@ -106,7 +103,7 @@ class BackgroundTask:
         """Cancel the current work."""
         self.run_now(lambda: None)
         if self._thread is not None:
-            self._thread.join(END)
+            self._thread.join(CANCEL_TIMEOUT)
 
     def _run(
         self, topic: str, work: Callable[[Pause], Callable[[], None]], request_id: int

@@ -102,7 +102,11 @@ class RawTake:
     def take(self) -> Taken | None:
         """Return the oldest waiting message, or None."""
         if self._library is None:
-            return self._take_without_publisher()
+            taken = self._subscription.handle.take_message(self._subscription.msg_type, True)
+            if taken is None:
+                return None
+            data, info = taken
+            return Taken(data, info["received_timestamp"] * 1e-9, b"")
         code = self._library.rcl_take_serialized_message(
             self._subscription.handle.pointer,
             ctypes.byref(self._buffer),
@@ -113,21 +117,13 @@ class RawTake:
             if code != NOTHING:
                 self._library.rcutils_reset_error()
             return None
-        info = self._info
         # Another layout of the structure would have a different value here.
-        known = info.implementation == self._implementation
+        known = self._info.implementation == self._implementation
         return Taken(
             ctypes.string_at(self._buffer.data, self._buffer.length),
-            info.received_timestamp * 1e-9,
-            bytes(info.gid) if known else b"",
+            self._info.received_timestamp * 1e-9,
+            bytes(self._info.gid) if known else b"",
         )
-
-    def _take_without_publisher(self) -> Taken | None:
-        taken = self._subscription.handle.take_message(self._subscription.msg_type, True)
-        if taken is None:
-            return None
-        data, info = taken
-        return Taken(data, info["received_timestamp"] * 1e-9, b"")
 
 
 class _NoExecutor(CallbackGroup):

@@ -11,18 +11,17 @@ from rosgraph_msgs.msg import Clock
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.decode import decode
-from arm_dynamics.ros.joint_state_serialization import seconds
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import decode, seconds
 from arm_dynamics.simulation.simulation import Simulation
 
-WAIT = 0.1
+MAX_WAIT = 0.1
 """Maximum wait [s] for /clock before the loop serves requests again."""
-LAG = 1.0
+MAX_LAG = 1.0
 """Simulated time [s] behind /clock from which diagnostics warn."""
-EXACT = 1e-9
+CLOCK_TOLERANCE = 1e-9
 """Resolution [s] of the stamps on /clock."""
 
 
@@ -83,7 +82,7 @@ class ClockPacer:
         if self._latest is None:
             return "waiting for /clock: no simulator publishes it"
         lag = self._latest - self._simulation.state.time
-        return f"{lag:.1f} s behind /clock" if lag > LAG else ""
+        return f"{lag:.1f} s behind /clock" if lag > MAX_LAG else ""
 
     def restart(self) -> None:
         """Continue from the time of /clock, after a pause of this arm only."""
@@ -95,24 +94,21 @@ class ClockPacer:
         """Return the estimated wall-clock time [s] until the end of the current period."""
         self._take()
         if self._latest is None:
-            return WAIT
+            return MAX_WAIT
         ahead = (self._simulation.state.time + self._simulation.period - self._latest) / self.factor
-        return min(max(0.0, ahead + self._received - time.monotonic()), WAIT)
+        return min(max(0.0, ahead + self._received - time.monotonic()), MAX_WAIT)
 
     def wait(self) -> bool:
-        """Wait at most WAIT; return whether /clock has reached the simulation's time."""
-        until = time.monotonic() + WAIT
+        """Wait at most MAX_WAIT; return whether /clock has reached the simulation's time."""
+        until = time.monotonic() + MAX_WAIT
         self._publisher.listen()
         self._take()
-        while not self._is_due():
+        while self._latest is None or self._latest < self._simulation.state.time - CLOCK_TOLERANCE:
             left = until - time.monotonic()
             if left <= 0 or not self._mailbox.wait(left):
                 return False
             self._take()
         return True
-
-    def _is_due(self) -> bool:
-        return self._latest is not None and self._latest >= self._simulation.state.time - EXACT
 
     def _take(self) -> None:
         for taken in self._mailbox.take():

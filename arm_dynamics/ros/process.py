@@ -36,9 +36,9 @@ from arm_dynamics.ros.size_limits import LimitedExecutor
 from arm_dynamics.safety.events import Events
 
 MainLoop = Callable[[ShutdownFlag], None]
-BROKEN = 10.0
+FAILURE_TIMEOUT = 10.0
 """Time [s] in which every callback fails, after which a node ends: its timers fail too."""
-PAUSE = 0.01
+RETRY_PAUSE = 0.01
 """Time [s] after a failing callback."""
 
 
@@ -60,12 +60,13 @@ def run_nodes(
     exit_with_parent()
     sleep_precisely()
     stop = stop_on_signals()
+    arguments = sys.argv if args is None else args
     try:
         with ending_at_once():
-            _initialize(args)
+            _initialize(arguments)
             nodes, work = build()
             for node in nodes:
-                require_declared(node)
+                require_declared(node, arguments=arguments)
                 take_numbers_as_text(node)
         return 0 if spin_in_background(nodes, work, stop) else 1
     except ArmDynamicsError as error:
@@ -76,21 +77,20 @@ def run_nodes(
         rclpy.try_shutdown()
 
 
-def _initialize(args: list[str] | None) -> None:
+def _initialize(arguments: Sequence[str]) -> None:
     """Start ROS; raise ConfigError for unreadable arguments or parameter files.
 
     ROS itself silently keeps the last of two entries of one name.
     """
     warning = avoid_shared_memory()
-    words = sys.argv if args is None else args
-    for option, file in pairwise(words):
+    for option, file in pairwise(arguments):
         if option == "--params-file":
             try:
                 read_yaml(file)
             except ConfigError as error:
                 raise ConfigError(f"ROS arguments: {error}") from error
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # the root of all that rclpy raises here
         text = re.sub(r"\s*,? at \S+\.c:\d+", "", str(error))
         raise ConfigError(f"ROS arguments: {' '.join(text.split())}") from error
@@ -115,20 +115,16 @@ def run_node(node: Callable[[], Any]) -> int:
     return run_nodes(build)
 
 
-def _events(nodes: Sequence[Node]) -> Events:
-    """Return the event counter of the first node that has one, else a logger."""
-    found = (getattr(node, "events", None) for node in nodes)
-    return next(filter(None, found), None) or Events(Throttle(get_logger("services")).warn)
-
-
 def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag) -> bool:
     """Spin the nodes' services in a thread while ``work`` runs here; end both in order.
 
     A failing callback is an event and the node continues: a request or message that rclpy itself
-    cannot handle must not cost an arm its torque. If all callbacks fail for ``BROKEN``, the main
-    loop ends too, because the node no longer serves emergency stops. Return whether it did not.
+    cannot handle must not disable the torque of an arm. If all callbacks fail for
+    ``FAILURE_TIMEOUT``, the main loop ends too, because the node no longer serves emergency stops.
+    Return whether it did not.
     """
-    events = _events(nodes)
+    counters = (getattr(node, "events", None) for node in nodes)
+    events = next(filter(None, counters), None) or Events(Throttle(get_logger("services")).warn)
     executor: Any = LimitedExecutor(events)
     for node in nodes:
         executor.add_node(node)
@@ -140,23 +136,23 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
     ending = Event()
 
     def serve() -> None:
-        well = time.monotonic()
+        last_success = time.monotonic()
         while not ending.is_set():
             try:
                 executor.spin_once()
-                well = time.monotonic()
+                last_success = time.monotonic()
             except Exception as error:
                 at = traceback.extract_tb(error.__traceback__)[-1]
                 events.report(
                     "callback_failed",
                     f"{type(error).__name__}: {error} ({at.name}, {at.filename}:{at.lineno})",
                 )
-                if time.monotonic() - well > BROKEN:
+                if time.monotonic() - last_success > FAILURE_TIMEOUT:
                     failures.append(error)
                     traceback.print_exc()
                     stop.set()
                     return
-                time.sleep(PAUSE)
+                time.sleep(RETRY_PAUSE)
 
     thread = Thread(target=serve, name="services")
     thread.start()
@@ -204,10 +200,12 @@ class ChildProcesses:
     def stop(self) -> None:
         """End all processes, if necessary by SIGKILL."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            left = [p for p in self._processes.values() if p.poll() is None]
-            for process in left:
+            running = [p for p in self._processes.values() if p.poll() is None]
+            for process in running:
                 process.send_signal(number)
-            _wait(left)
+            until = time.monotonic() + EXIT_TIMEOUT
+            while any(p.poll() is None for p in running) and time.monotonic() < until:
+                time.sleep(0.02)
 
 
 def exit_with_parent() -> None:
@@ -219,9 +217,3 @@ def exit_with_parent() -> None:
     ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
     if os.getppid() != int(parent):  # killed before the request above
         sys.exit(1)
-
-
-def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    until = time.monotonic() + EXIT_TIMEOUT
-    while any(p.poll() is None for p in processes) and time.monotonic() < until:
-        time.sleep(0.02)

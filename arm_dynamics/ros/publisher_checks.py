@@ -12,7 +12,7 @@ from arm_dynamics.safety.events import Events
 
 PUBLISHER_TIMEOUT = 2.0
 """Time [s] without a message after which another publisher may replace the accepted one."""
-LOOK = 0.1
+QUERY_PERIOD = 0.1
 """Minimum time [s] between two queries of ROS's graph; maximum silence added by one ``listen``."""
 NAMELESS = "_NODE_NAME_UNKNOWN_"
 """Name in ROS's graph of a node with a known endpoint and no known name."""
@@ -48,7 +48,7 @@ class OnePublisher:
         """
         self._node, self._report, self._restart, self._kind = node, report, restart, kind
         self._first: dict[str, bytes] = {}
-        self._looked, self._conflict = -LOOK, float("-inf")
+        self._queried, self._conflict = -QUERY_PERIOD, float("-inf")
         self._silence = self._listened = 0.0
         self._rejected: set[bytes] = set()
         self._displaced: set[bytes] = set()
@@ -74,7 +74,7 @@ class OnePublisher:
         Call it for each published state, or at each poll for messages.
         """
         now = time.monotonic()
-        self._silence += min(now - self._listened, LOOK)
+        self._silence += min(now - self._listened, QUERY_PERIOD)
         self._listened = now
 
     def accept(self, topic: str, gid: bytes) -> bool:
@@ -100,10 +100,14 @@ class OnePublisher:
 
     def _joins(self, topic: str, gid: bytes, now: float) -> bool:
         """Return whether to accept another publisher than the first, in addition or instead."""
-        if topic not in self._first and self._same_node(gid, now):
-            self._first[topic] = gid
-            return True
-        gone = self._gone(now)
+        same_process = all(other[:PREFIX] == gid[:PREFIX] for other in self._first.values())
+        if topic not in self._first and same_process:
+            self._query(now)
+            if self._name(gid) == self._holder() != UNKNOWN:  # the same node
+                self._first[topic] = gid
+                return True
+        self._query(now)
+        gone = not any(first in self._names for first in self._first.values())
         if not gone and (self._silence < PUBLISHER_TIMEOUT or gid in self._displaced):
             return False
         why = "is gone" if gone else f"is silent for {self._silence:.1f} s"
@@ -116,19 +120,8 @@ class OnePublisher:
             self._restart()
         return True
 
-    def _gone(self, now: float) -> bool:
-        """Return whether the first publisher has left the graph."""
-        self._look(now)
-        return not any(gid in self._names for gid in self._first.values())
-
-    def _same_node(self, gid: bytes, now: float) -> bool:
-        if not all(other[:PREFIX] == gid[:PREFIX] for other in self._first.values()):
-            return False
-        self._look(now)
-        return self._name(gid) == self._holder() != UNKNOWN
-
     def _alone(self, topic: str, now: float) -> bool:
-        self._look(now)
+        self._query(now)
         if len(self._names) <= 1:
             return True
         self._conflict = now
@@ -138,11 +131,11 @@ class OnePublisher:
         )
         return False
 
-    def _look(self, now: float) -> None:
-        """Query the publishers, at most once in ``LOOK``."""
-        if now - self._looked < LOOK:
+    def _query(self, now: float) -> None:
+        """Query the publishers, at most once in ``QUERY_PERIOD``."""
+        if now - self._queried < QUERY_PERIOD:
             return
-        self._looked = now
+        self._queried = now
         self._names = {}
         for topic in self._topics:
             self._names |= publishers(self._node, topic)
@@ -156,12 +149,12 @@ class OnePublisher:
 
 def publishers(node: Node, topic: str) -> dict[bytes, str]:
     """Return the name of the node of every publisher, by GID."""
-    found: list[Any] = node.get_publishers_info_by_topic(topic)
+    endpoints: list[Any] = node.get_publishers_info_by_topic(topic)
     return {
         bytes(p.endpoint_gid)[:16]: UNKNOWN
         if NAMELESS in p.node_name
         else f"{p.node_namespace.rstrip('/')}/{p.node_name}"
-        for p in found
+        for p in endpoints
     }
 
 
@@ -174,7 +167,7 @@ class SolePublisher:
 
     def __init__(self, node: Node, topic: str, kind: str, remedy: str, events: Events) -> None:
         """``kind`` is the prefix of the event ``<kind>_conflict``; ``remedy`` ends its text."""
-        self._node, self._topic, self._events = node, topic, events
+        self._node, self._topic, self._events = node, node.resolve_topic_name(topic), events
         self._event, self._remedy = f"{kind}_conflict", remedy
 
     def conflict(self) -> str:
@@ -182,9 +175,8 @@ class SolePublisher:
         names = sorted(publishers(self._node, self._topic).values())
         if len(names) <= 1:
             return ""
-        topic = self._node.resolve_topic_name(self._topic)
         text = (
-            f"several publishers on {topic}: {', '.join(names)}; {self._remedy}"
+            f"several publishers on {self._topic}: {', '.join(names)}; {self._remedy}"
             f"; a node that was killed is listed for up to {LEASE} s"
         )
         self._events.report(self._event, text)

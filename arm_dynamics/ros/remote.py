@@ -35,14 +35,14 @@ class Remote:
         """Return the response; raise DriverFault without one within TIMEOUT."""
         if not self.ready:
             raise DriverFault(f"{self._service}: servers = 0; expected a node with this service")
-        future, done = self.ask(request), Event()
+        future, done = self.call_async(request), Event()
         future.add_done_callback(lambda _: done.set())
         if not done.wait(TIMEOUT):
             self._client.remove_pending_request(future)
             raise DriverFault(f"{self._service}: no response; expected one within {TIMEOUT:g} s")
         return future.result()
 
-    def ask(self, request: Any = None) -> Any:
+    def call_async(self, request: Any = None) -> Any:
         """Send a request; return the future of its response."""
         return self._client.call_async(request or self._kind.Request())
 

@@ -1,13 +1,14 @@
 """Declaration and validation of ROS parameters.
 
-Ranges, units and descriptions come from ``core.parameters.Parameter``. Misspelled parameters that
-were given at the start are rejected.
+Ranges, units and descriptions come from ``core.parameters.Parameter``. Undeclared parameters that
+were given to a node at the start are rejected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from math import inf, isinf
 from typing import Any
 
@@ -19,6 +20,7 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics.control.config import SIMILAR_NAME_RATIO, is_gain
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.audit.fault import suggest
 
 DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
@@ -53,11 +55,11 @@ def declare_list(
 
 
 def declare_number(
-    node: Node, name: str, parameter: Parameter, default: float, *, anew: bool = False
+    node: Node, name: str, parameter: Parameter, default: float, *, ignore_given: bool = False
 ) -> float:
     """Declare a live number with its unit and range; return its validated value.
 
-    With ``anew`` the values given at the start are ignored.
+    With ``ignore_given`` the values given at the start are ignored.
     """
     lower = max(parameter.lower, parameter.above)  # ``check`` rejects ``above`` itself
     descriptor = ParameterDescriptor(
@@ -74,16 +76,16 @@ def declare_number(
     given = node._parameter_overrides.get(name)  # rclpy has no public access
     if given is not None and given.type_ == DOUBLE and isinf(given.value):
         node._parameter_overrides[name] = RosParameter(name, DOUBLE, bounded(given.value))
-    value = _declare(node, name, bounded(float(default)), descriptor, anew)
+    value = _declare(node, name, bounded(float(default)), descriptor, ignore_given)
     return parameter.check(node.get_name(), value)
 
 
 def _declare(
-    node: Node, name: str, default: Any, descriptor: ParameterDescriptor, anew: bool = False
+    node: Node, name: str, default: Any, descriptor: ParameterDescriptor, ignore_given: bool = False
 ) -> Any:
     """Return the active value; raise ConfigError for a wrong type or a value out of range."""
     try:
-        return node.declare_parameter(name, default, descriptor, ignore_override=anew).value
+        return node.declare_parameter(name, default, descriptor, ignore_override=ignore_given).value
     except (InvalidParameterTypeException, InvalidParameterValueException) as error:
         raise ConfigError(f"{node.get_name()}: {error}") from error
 
@@ -100,42 +102,36 @@ def from_ros_bound(value: float) -> float:
 
 def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
     """Return the values named ``<prefix>.<joint>.<name>`` as joint → name → value."""
-    found: dict[str, dict[str, float]] = {}
+    rows: dict[str, dict[str, float]] = {}
     for full_name, value in values.items():
         head, _, rest = full_name.partition(".")
         joint, _, name = rest.rpartition(".")
         if head == prefix and joint:
-            found.setdefault(joint, {})[name] = from_ros_bound(float(value))
-    return found
+            rows.setdefault(joint, {})[name] = from_ros_bound(float(value))
+    return rows
 
 
 def take_numbers_as_text(node: Node) -> None:
     """Accept text for numbers: `ros2 param load` reads 1e-05 and inf as text."""
 
-    def numbers(given: list[RosParameter]) -> list[RosParameter]:
-        return [
-            _as_number(one, node.describe_parameter(one.name))
-            if node.has_parameter(one.name)
-            else one
-            for one in given
-        ]
+    def as_number(given: RosParameter) -> RosParameter:
+        """Return text converted to the declared number or numbers; anything else unchanged."""
+        if not node.has_parameter(given.name):
+            return given
+        descriptor = node.describe_parameter(given.name)
+        text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
+        try:
+            if declared == DOUBLE.value and (text or given.type_ == DOUBLE):
+                value = float(given.value)
+                return RosParameter(given.name, DOUBLE, bounded(value) if isinf(value) else value)
+            if text and (declared == DOUBLES.value or descriptor.dynamic_typing):
+                values = [float(number) for number in given.value.strip("[] ").split(",")]
+                return RosParameter(given.name, DOUBLES, values)
+        except ValueError:
+            pass
+        return given
 
-    node.add_pre_set_parameters_callback(numbers)
-
-
-def _as_number(given: RosParameter, descriptor: ParameterDescriptor) -> RosParameter:
-    """Return text converted to the declared number or numbers; anything else unchanged."""
-    text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
-    try:
-        if declared == DOUBLE.value and (text or given.type_ == DOUBLE):
-            value = float(given.value)
-            return RosParameter(given.name, DOUBLE, bounded(value) if isinf(value) else value)
-        if text and (declared == DOUBLES.value or descriptor.dynamic_typing):
-            values = [float(number) for number in given.value.strip("[] ").split(",")]
-            return RosParameter(given.name, DOUBLES, values)
-    except ValueError:
-        pass
-    return given
+    node.add_pre_set_parameters_callback(lambda given: [as_number(one) for one in given])
 
 
 def set_parameters_result(error: ArmDynamicsError | None) -> SetParametersResult:
@@ -145,19 +141,23 @@ def set_parameters_result(error: ArmDynamicsError | None) -> SetParametersResult
 
 FOREIGN = ("qos_overrides",)
 """Groups that rclpy declares as it needs them."""
+SIMILAR_NAMES, SIMILARITY = 5, 0.4
+"""Maximum number and minimum similarity of the names that a rejection lists."""
 
 
-def require_declared(node: Node, *only: str) -> None:
-    """Raise ConfigError for a given parameter that is probably a misspelled one of this node.
+def require_declared(node: Node, *only: str, arguments: Sequence[str] = ()) -> None:
+    """Raise ConfigError for a parameter given at the start that the node does not declare.
 
-    Rejected are unknown parameters of a group of the node (``gains``, ``safety`` ...), and names
+    A parameter that ``arguments`` (the words of the command line) give to the node by its name must
+    be declared. ROS passes each node all parameters under ``/**``, of launch files or on the
+    command line of its process too, and these may belong to other nodes. Among them only two kinds
+    are rejected: unknown parameters of a group of the node (``gains``, ``safety`` ...), and names
     similar to a declared one. Gains of other registered controllers are kept for a controller
-    switch; gains of locked joints are ignored. Other unknown parameters belong to other nodes: ROS
-    passes each node all parameters under ``/**`` or on the command line of its process.
-    ``only`` limits the check to these groups.
+    switch; gains of locked joints are ignored. ``only`` limits the check to these groups.
     """
     given = getattr(node, "_parameter_overrides", {})  # rclpy has no public access
     declared = node._parameters
+    addressed = addressed_parameters(arguments, node.get_name())
     groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
     locked = declared["lock"].value if "lock" in declared else ()
     for name in given:
@@ -167,22 +167,49 @@ def require_declared(node: Node, *only: str) -> None:
             or name in declared
             or head in FOREIGN
             or ("." in rest and rest.rpartition(".")[0] in locked)
-            or (head == "gains" and _waits(rest, declared))
+            or (head == "gains" and _is_gain_of_other_controller(rest, declared))
         ):
             continue
+        near = get_close_matches(name, declared, n=1, cutoff=SIMILAR_NAME_RATIO)
         if rest and head in groups:
             siblings = [other for other in declared if other.startswith(f"{head}.")]
-            raise ConfigError(
-                f"{node.get_name()}: unknown parameter {name}; {suggest(name, siblings, 'known')}"
-            )
-        near = get_close_matches(name, declared, n=1, cutoff=SIMILAR_NAME_RATIO)
-        if near:
-            raise ConfigError(
-                f"{node.get_name()}: unknown parameter {name}; did you mean '{near[0]}'?"
-            )
+            remedy = suggest(name, siblings, "known")
+        elif near:
+            remedy = f"did you mean '{near[0]}'?"
+        elif name in addressed:
+            similar = get_close_matches(name, declared, n=SIMILAR_NAMES, cutoff=SIMILARITY)
+            remedy = f"similar: {', '.join(similar) or 'none'}"
+        else:
+            continue
+        raise ConfigError(
+            f"{node.get_name()}: parameter = '{name}'; expected a declared parameter; {remedy}"
+        )
 
 
-def _waits(rest: str, declared: Collection[str]) -> bool:
+def addressed_parameters(arguments: Sequence[str], node: str) -> set[str]:
+    """Return the parameters that ROS arguments give to nodes named ``node``, in any namespace."""
+    entries: list[tuple[str, str]] = []
+    for option, value in pairwise(arguments):
+        if option == "--params-file":
+            for path in _leaves(read_yaml(value) or {}):
+                at = path.index("ros__parameters") if "ros__parameters" in path else 0
+                entries.append(("/".join(path[:at]), ".".join(path[at + 1 :])))
+        elif option in ("-p", "--param"):
+            section, _, name = value.partition(":=")[0].rpartition(":")
+            entries.append((section, name))
+    return {name for section, name in entries if section.rpartition("/")[2] == node}
+
+
+def _leaves(table: Mapping[Any, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the keys from the root to each value of nested tables."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*path, str(key)))
+        else:
+            yield (*path, str(key))
+
+
+def _is_gain_of_other_controller(rest: str, declared: Collection[str]) -> bool:
     """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group."""
     group, _, gain = rest.rpartition(".")
     groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}

@@ -20,29 +20,29 @@ from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.ros import marker_messages, qos
+from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.conversions import Placed, read_pose
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import TRACKING, RemoteDemo
 from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.display_goals import CONTROLLER, JointGoals, ToolGoals
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.marker_server import MarkerServer
+from arm_dynamics.ros.markers import MarkerServer
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach
 
 PERIOD = 1 / 20
-LOST = 2.0
+DRAG_TIMEOUT = 2.0
 """Time [s] without feedback after which a drag ends: RViz repeats feedback at 10 Hz."""
-SILENT = 2.0
+REFERENCE_TIMEOUT = 2.0
 """Time [s] after which a controller's reference is stale."""
 RELEASE = "move_on_release"
 MENU = (
@@ -76,12 +76,12 @@ class RvizControlsNode(Node):
         self._status, self._words = DiagnosticsSummary(self.get_namespace()), Words(self)
         self._tracked: tuple[Vector, Vector, Vector] | None = None
         """Reference, its velocity, and the measured configuration (nv,) each."""
-        self._led: Placed | None = None
+        self._tool_reference: Placed | None = None
         """Reference of the task-space controller."""
-        self._received = dict.fromkeys((TRACKING, CONTROLLER), -SILENT)
+        self._received = dict.fromkeys((TRACKING, CONTROLLER), -REFERENCE_TIMEOUT)
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
-        self._held, self._pending, self._heard = False, False, 0.0
+        self._held, self._pending, self._last_event = False, False, 0.0
         reach, link = arm_reach(self._arm), link_length(self._arm)
         self._scene = Scene(self, self._arm, self._header, reach)
         self._joint_size, self._tool_size = (
@@ -112,24 +112,26 @@ class RvizControlsNode(Node):
         """Update at 20 Hz until ``stop`` is set."""
         self._target.drag_tool(self._target.position, self._target.rotation)  # compile
         while not stop.wait(PERIOD):
-            self.look()
+            self.update()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Handle the user's actions, follow the reference, and show both."""
-        self._emergency.look()
+        self._emergency.repeat()
         while self._events:
             try:
                 self._handle(self._events.popleft())
             except ArmDynamicsError as error:
                 self._words.rejected(error)
-        if self._held and time.monotonic() - self._heard > LOST:
+        if self._held and time.monotonic() - self._last_event > DRAG_TIMEOUT:
             self._held = self._pending = False
         mode = self._mode()
-        joints, led = self._tracked and self._tracked[0], self._led
-        self._joints.look(joints if mode == TRACKING else None)
-        self._tool.look(as_readonly(led[0]) if led and mode == CONTROLLER else None)
-        if not self._busy:
-            self._follow(mode)
+        joints, tool = self._tracked and self._tracked[0], self._tool_reference
+        self._joints.update(joints if mode == TRACKING else None)
+        self._tool.update(as_readonly(tool[0]) if tool and mode == CONTROLLER else None)
+        if not self._busy and mode == TRACKING and self._tracked is not None:
+            self._target.set(self._tracked[0])
+        elif not self._busy and mode == CONTROLLER and self._tool_reference is not None:
+            self._target.set_tool(*self._tool_reference)
         self._offer(mode)
         self._show(mode)
 
@@ -140,35 +142,28 @@ class RvizControlsNode(Node):
 
     def _mode(self) -> str:
         """Return the topic or node with a fresh reference; "" if no controller moves the arm."""
-        fresh = time.monotonic() - SILENT
+        fresh = time.monotonic() - REFERENCE_TIMEOUT
         return next((name for name, at in self._received.items() if at > fresh), "")
-
-    def _follow(self, mode: str) -> None:
-        if mode == TRACKING and self._tracked is not None:
-            self._target.set(self._tracked[0])
-        elif mode == CONTROLLER and self._led is not None:
-            self._target.set_tool(*self._led)
 
     def _offer(self, mode: str) -> None:
         """Set the markers that the controller has targets for; an emergency stop locks them."""
         offered = f"{mode} {self._status.stopped}"
         if offered == self._offered:
-            self._server.move(marker_messages.poses(self._target))
+            self._server.move(markers.poses(self._target))
             return
         self._offered = offered
-        found, target, head = [], self._target, self._header
+        shown, target, head = [], self._target, self._header
         if mode:
             size = self._tool_size
-            found.append(marker_messages.tool_marker(target, head, size, MENU))
+            shown.append(markers.tool_marker(target, head, size, MENU))
         if mode == TRACKING:
             size = self._joint_size
-            found += [
-                marker_messages.joint_marker(target, handle, head, size, MENU)
-                for handle in target.handles
+            shown += [
+                markers.joint_marker(target, handle, head, size, MENU) for handle in target.handles
             ]
         if self._status.stopped:
-            found = [marker_messages.locked_marker(marker) for marker in found]
-        self._server.put(found)
+            shown = [markers.locked_marker(marker) for marker in shown]
+        self._server.put(shown)
 
     def _show(self, mode: str) -> None:
         words, severe = status_words(self._status)
@@ -180,15 +175,17 @@ class RvizControlsNode(Node):
             self._scene.show(q, reference, target, path, (words, severe))
             return
         path = None
-        if mode and self._busy and self._led is not None:
-            path = np.array([self._led[0], self._target.position])
+        if mode and self._busy and self._tool_reference is not None:
+            path = np.array([self._tool_reference[0], self._target.position])
         self._scene.show(None, None, None, path, (words, severe))
 
     def _handle(self, event: Event) -> None:
         """Handle one event of RViz."""
-        self._heard = time.monotonic()
+        self._last_event = time.monotonic()
         if event.event_type == Event.MENU_SELECT:
-            self._choose(event.menu_entry_id)
+            actions = (self._go, self._back, self._stop, self._emergency.press, self._reset)
+            if 1 <= event.menu_entry_id <= len(actions):
+                actions[event.menu_entry_id - 1]()
         elif self._status.stopped or not self._mode():
             self._held = self._pending = False
         elif event.event_type == Event.MOUSE_DOWN:
@@ -203,8 +200,8 @@ class RvizControlsNode(Node):
     def _drag(self, event: Event) -> None:
         pose = read_pose(self._frames, PoseStamped(header=event.header, pose=event.pose))
         self._pending = True
-        if event.marker_name != marker_messages.TOOL:
-            name = event.marker_name.removeprefix(marker_messages.JOINT)
+        if event.marker_name != markers.TOOL:
+            name = event.marker_name.removeprefix(markers.JOINT)
             handle = next(h for h in self._target.handles if h.joint == name)
             self._target.drag_joint(handle, *pose)
         elif self._mode() == TRACKING:
@@ -212,17 +209,12 @@ class RvizControlsNode(Node):
         else:
             self._target.set_tool(*pose)
 
-    def _choose(self, entry: int) -> None:
-        actions = (self._go, self._back, self._stop, self._emergency.press, self._reset)
-        if 1 <= entry <= len(actions):
-            actions[entry - 1]()
-
     def _go(self) -> None:
         """Send the target to the controller."""
         self._pending = False
         if self._mode() == TRACKING:
             self._target.settle()
-            self._joints.ask(self._target.q.tolist())
+            self._joints.go(self._target.q.tolist())
         else:
             self._tool.go(self._target.position, self._target.rotation)
 
@@ -244,7 +236,9 @@ class RvizControlsNode(Node):
         """Reset the emergency stop of the arm."""
         ready = [remote for remote in self._resets if remote.ready]
         for remote in ready:
-            remote.ask().add_done_callback(lambda done: self._words.note(done.result().message))
+            remote.call_async().add_done_callback(
+                lambda done: self._words.note(done.result().message)
+            )
         if not ready:
             self._words.rejected("simulator or hardware nodes = 0; expected one")
 
@@ -258,7 +252,10 @@ class RvizControlsNode(Node):
             self._tracked, self._received[TRACKING] = (q, v, measured), time.monotonic()
 
     def _note_reference(self, reference: PoseStamped) -> None:
-        self._led, self._received[CONTROLLER] = read_pose(self._frames, reference), time.monotonic()
+        self._tool_reference, self._received[CONTROLLER] = (
+            read_pose(self._frames, reference),
+            time.monotonic(),
+        )
 
 
 def main() -> None:

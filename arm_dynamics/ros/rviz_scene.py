@@ -11,17 +11,17 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 from visualization_msgs.msg import MarkerArray
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.dynamics.kinematics import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.ros import marker_messages, qos
+from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.diagnostics import STOPPED, DiagnosticsSummary
 from arm_dynamics.viewer.scene_stage import BoundingSphere
 
-APART = 0.02
+MIN_GHOST_DISTANCE = 0.02
 """Distance [rad or m] from the arm below which a ghost is hidden: it would flicker."""
-SHOWN = 6.0
+MESSAGE_TIME = 6.0
 """Time [s] for which the result of an action is shown."""
 NODES = ("simulator", "hardware", "joint_controller", "task_space_controller")
 """Nodes whose status is shown if it is not OK."""
@@ -45,7 +45,7 @@ class Words:
     def rejected(self, reason: object) -> None:
         """Report a rejected action."""
         self._log.warn(f"rejected: {reason}")
-        self._text, self._until = f"rejected: {reason}", time.monotonic() + SHOWN
+        self._text, self._until = f"rejected: {reason}", time.monotonic() + MESSAGE_TIME
 
     def note(self, text: str) -> None:
         """Report anything else, such as the progress of an action."""
@@ -70,7 +70,7 @@ class Scene:
         q: Vector | None,
         reference: Vector | None,
         target: Vector | None,
-        path: Vector | None,
+        path: Matrix | None,
         words: tuple[str, bool],
     ) -> None:
         """Show ghosts of ``reference`` and ``target`` (nv,) that differ from the arm at ``q``.
@@ -78,15 +78,15 @@ class Scene:
         ``path`` (n, 3) [m] is that of the tool; ``words`` are the text above the arm and whether it
         reports an emergency stop.
         """
-        at = marker_messages.words(words[0], self._at, self._height, words[1], self._header)
+        at = markers.words(words[0], self._at, self._height, words[1], self._header)
         ghosts = [
-            ("reference", self._placed(reference, q), marker_messages.REFERENCE),
-            ("target", self._placed(target, q), marker_messages.TARGET),
+            ("reference", self._placed(reference, q), markers.REFERENCE),
+            ("target", self._placed(target, q), markers.TARGET),
         ]
-        found = [at]
+        scene = [at]
         for name, placed, color in ghosts:
-            found += marker_messages.ghost(name, self._shapes, placed, self._header, color)
-        new = MarkerArray(markers=found), marker_messages.path(path, self._header)
+            scene += markers.ghost(name, self._shapes, placed, self._header, color)
+        new = MarkerArray(markers=scene), markers.path(path, self._header)
         last = self._last or (None, None)
         for publisher, message, before in zip((self._markers, self._path), new, last, strict=True):
             if message != before:
@@ -95,8 +95,10 @@ class Scene:
 
     def _placed(
         self, q: Vector | None, real: Vector | None
-    ) -> Mapping[str, tuple[Vector, Vector]] | None:
-        if q is None or (real is not None and np.abs(q - real).max(initial=0.0) < APART):
+    ) -> Mapping[str, tuple[Vector, Matrix]] | None:
+        if q is None or (
+            real is not None and np.abs(q - real).max(initial=0.0) < MIN_GHOST_DISTANCE
+        ):
             return None
         return link_poses(self._arm, q)
 

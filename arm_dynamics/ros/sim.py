@@ -28,22 +28,21 @@ from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
-from arm_dynamics.ros.domain import MAX_DOMAIN_ID as LARGEST_DOMAIN
-from arm_dynamics.ros.domain import VARIABLE, own_domain, require_alone
+from arm_dynamics.ros.domain import MAX_DOMAIN_ID, VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.process import ChildProcesses
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
 
-START_UP = 300.0
+START_TIMEOUT = 300.0
 """Maximum time [s] from the start of the nodes to the first command: the first start compiles for
 half a minute of processor time, longer on a busy machine."""
-NOTICE = 15.0
+NOTICE_PERIOD = 15.0
 """Time [s] between two messages about a missing first command."""
 COMMAND_TIMEOUT = 10.0
 """Time [s] without a command to the arm after which a started run fails."""
-SLOW = 0.95
+SLOW_FACTOR = 0.95
 """Real-time factor below which the status line states it."""
 
 
@@ -102,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--domain",
-        type=Number("--domain", 0, LARGEST_DOMAIN, whole=True),
+        type=Number("--domain", 0, MAX_DOMAIN_ID, whole=True),
         help=f"ROS domain id (default: {VARIABLE}, else a free one)",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
@@ -132,21 +131,13 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--record = {options.record}; expected a new folder")
 
 
-def _lockstep(options: argparse.Namespace) -> bool:
-    """Return whether simulated time waits for commands."""
-    return not options.realtime and lockstep_by_default(_params_file(options))
-
-
-def _params_file(options: argparse.Namespace) -> Path | None:
-    return options.gains or parameter_file(options.arm)
-
-
 def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
     ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
-    params = _params_file(options)
+    params = options.gains or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
     named = ["-p", f"{RUN}:={run}"]
-    lockstep = str(_lockstep(options)).lower()
+    # In lockstep simulated time waits for commands.
+    lockstep = str(not options.realtime and lockstep_by_default(params)).lower()
     if options.controller is None and params is None:
         options.controller = controller_name(build_arm(options))
     simulator = [*_given(options, "dt"), "-p", f"lockstep:={lockstep}"]
@@ -171,14 +162,14 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
 
 def _model(options: argparse.Namespace) -> list[str]:
     """Return locked joints, initial configuration and payload as ROS arguments."""
-    words = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
+    arguments = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
     if options.configuration != "initial":
         start = build_arm(options).configuration("initial").tolist()
-        words += ["-p", f"simulator:initial_positions:={start}"]
+        arguments += ["-p", f"simulator:initial_positions:={start}"]
     if options.payload:
         nodes = ["simulator", *["joint_controller"] * options.payload_modeled]
-        words += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
-    return words
+        arguments += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
+    return arguments
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:
@@ -195,12 +186,12 @@ class _Session:
         self._node, self._children, self._options = node, children, options
         self.run_name = f"sim-{os.getpid()}-{time.time_ns():x}"
         self._status = DiagnosticsSummary(node.get_namespace(), self.run_name)
-        refuse = partial(Throttle(node.get_logger()).warn, "/diagnostics")
-        listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, refuse)
+        reject = partial(Throttle(node.get_logger()).warn, "/diagnostics")
+        listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         motion = options.motion or ("hold" if options.headless else "demo")
         self._demo = DemoMotion(node, build_arm(options), running=motion == "demo")
-        self._seen, self._alive, self._patience = 0, time.monotonic(), START_UP
-        self._notice = self._alive + NOTICE
+        self._updates, self._alive, self._timeout = 0, time.monotonic(), START_TIMEOUT
+        self._notice = self._alive + NOTICE_PERIOD
 
     def run(self, stop: ShutdownFlag) -> int:
         """Watch the run until its end; return the exit code."""
@@ -210,15 +201,17 @@ class _Session:
             if ended is not None:
                 print(f"{ended[0]} ended unexpectedly with code {ended[1]}", flush=True)
                 return ended[1] or 1
-            if self._patience == START_UP:
+            if self._timeout == START_TIMEOUT:
                 require_alone(self._node)  # nodes of a given domain may be discovered late
-            if self._news():
+            if self._commands_arrive():
                 self._report()
-                if self._over():
+                simulated = self._status.number("simulated time [s]") or 0
+                limit = self._options.duration
+                if limit is not None and not self._is_time_stopped() and simulated >= float(limit):
                     return self._result()
             self._report_waiting()
-            if time.monotonic() - self._alive > self._patience:
-                print(f"no command reached the arm within {self._patience:.0f} s", flush=True)
+            if time.monotonic() - self._alive > self._timeout:
+                print(f"no command reached the arm within {self._timeout:.0f} s", flush=True)
                 return 1
         print("stopped", flush=True)
         return 0
@@ -226,22 +219,22 @@ class _Session:
     def _report_waiting(self) -> None:
         """Print the waiting time for the first command, and possible causes."""
         now = time.monotonic()
-        if self._patience == START_UP and now > self._notice and not self._is_time_stopped():
-            self._notice = now + NOTICE
+        if self._timeout == START_TIMEOUT and now > self._notice and not self._is_time_stopped():
+            self._notice = now + NOTICE_PERIOD
             messages, ok = self._status.messages, self._status.ok
-            wrong = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
-            why = "; ".join(wrong) or "the first start compiles, on a busy machine for minutes"
+            causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
+            why = "; ".join(causes) or "the first start compiles, on a busy machine for minutes"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
-    def _news(self) -> bool:
+    def _commands_arrive(self) -> bool:
         """Return whether new diagnostics report that commands reach the arm."""
-        if self._status.updates == self._seen:
+        if self._status.updates == self._updates:
             return False
-        self._seen = self._status.updates
-        known = self._status.number("max joint error [rad]") is not None
-        running = known and (self._status.number("commands per second") or 0) > 0
+        self._updates = self._status.updates
+        has_error = self._status.number("max joint error [rad]") is not None
+        running = has_error and (self._status.number("commands per second") or 0) > 0
         if running:
-            self._patience = COMMAND_TIMEOUT
+            self._timeout = COMMAND_TIMEOUT
         if running or self._is_time_stopped():
             self._alive = time.monotonic()
         return running or self._is_time_stopped()
@@ -249,10 +242,6 @@ class _Session:
     def _is_time_stopped(self) -> bool:
         """Return whether a user has stopped simulated time: not a failure of the arm."""
         return self._status.stopped or self._status.values.get("paused") == "true"
-
-    def _over(self) -> bool:
-        limit, simulated = self._options.duration, self._status.number("simulated time [s]") or 0
-        return limit is not None and not self._is_time_stopped() and simulated >= float(limit)
 
     def _report(self) -> None:
         number = self._status.number
@@ -271,7 +260,7 @@ class _Session:
         print(
             f"t {simulated:8.2f} s  max error {number('max joint error [rad]') or 0:.5f} rad"
             f"  {number('commands per second') or 0:5.0f} commands/s"
-            f"{f'  RTF {factor:.2f}' * (factor < SLOW)}"
+            f"{f'  RTF {factor:.2f}' * (factor < SLOW_FACTOR)}"
             f"{f'  {missed:.0f} late' * (self._options.realtime and missed > 0)}{trouble}",
             flush=True,
         )
@@ -279,13 +268,13 @@ class _Session:
     def _result(self) -> int:
         """Print the result; return 0 if the arm is at its reference, else 1."""
         error = self._status.number("max joint error [rad]")
-        well = all(self._status.ok.values())
-        held = error is not None and error <= self._options.tolerance and well
-        shown = "no controller" if error is None else f"{error:.5f} rad"
+        ok = all(self._status.ok.values())
+        passed = error is not None and error <= self._options.tolerance and ok
+        error_text = "no controller" if error is None else f"{error:.5f} rad"
         time_passed = self._status.values["simulated time [s]"]
         print(
-            f"{'passed' if held else 'FAILED'}: max joint error {shown}"
+            f"{'passed' if passed else 'FAILED'}: max joint error {error_text}"
             f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
             flush=True,
         )
-        return 0 if held else 1
+        return 0 if passed else 1

@@ -16,20 +16,20 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.demo_motion import RemoteDemo
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.display_goals import JointGoals
 from arm_dynamics.ros.remote import Remote, RemoteParameters
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.controls import ActionRow, Controls
 from arm_dynamics.viewer.page import ArmPage
 from arm_dynamics.viewer.parameter_fields import Field, ParameterFields
 
 SEARCH_PERIOD = 0.5
 """Time [s] between two searches for the simulator's services."""
-FOLLOW = 0.15
+FOLLOW_PERIOD = 0.15
 """Time [s] between two updates of the sliders from the reference."""
-PAUSE, GO_ON, RESET, PUSH = "Pause", "Continue", "Reset", "Push"
+PAUSE, CONTINUE, RESET, PUSH = "Pause", "Continue", "Reset", "Push"
 STOP_DEMO, START_DEMO = "Stop demo", "Start demo"
 
 
@@ -37,8 +37,8 @@ class SimulationControls:
     """Sliders, pause, reset, push, demo motion, payload, gains, and reset of the emergency stop.
 
     They are added to the page once a simulator is found in this namespace. A physical arm has no
-    such services, and its page stays view-only. ``look`` is for the page's loop; requests wait for
-    their responses in the page's threads.
+    such services, and its page stays view-only. ``update`` is for the page's loop; requests wait
+    for their responses in the page's threads.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class SimulationControls:
         self._paused_until = 0  # first status update that is valid again
         self._next_search = self._next_follow = 0.0
 
-    def look(self, reference: Vector | None) -> None:
+    def update(self, reference: Vector | None) -> None:
         """Find the simulator, or update the controls; at every cycle of the page."""
         if self._row is None or self._goals is None or self._fields is None:
             self._find()
             return
-        self._goals.look(reference)
-        self._fields.look()
+        self._goals.update(reference)
+        self._fields.update()
         if self._status.updates > self._paused_until:
             self._paused = self._status.values.get("paused") == "true"
         demo = {True: (STOP_DEMO,), False: (START_DEMO,), None: ()}[self._demo.running]
-        self._row.offer(GO_ON if self._paused else PAUSE, RESET, PUSH, *demo)
+        self._row.offer(CONTINUE if self._paused else PAUSE, RESET, PUSH, *demo)
         if not self._goals.under_way:
             self._follow(reference)
 
@@ -81,14 +81,23 @@ class SimulationControls:
         controls = self._page.add_controls()
         sliders, feedback, end = controls.sliders, controls.feedback, self._demo.end
         goals = JointGoals(self._node, self._arm, self._status, end, feedback, sliders.send_again)
-        sliders.on_target(goals.ask)
+        sliders.on_target(goals.go)
+
+        def reset() -> str:
+            goals.reset()
+            return f"reset: {self._reset.do()}"
+
+        def start_demo() -> str:
+            goals.reset()
+            return self._demo.set(True)
+
         actions = {
             PAUSE: lambda: self._set_paused(True),
-            GO_ON: lambda: self._set_paused(False),
-            RESET: lambda: self._do_reset(goals),
+            CONTINUE: lambda: self._set_paused(False),
+            RESET: reset,
             PUSH: self._push.do,
             STOP_DEMO: lambda: self._demo.set(False),
-            START_DEMO: lambda: self._start_demo(goals),
+            START_DEMO: start_demo,
         }
         self._fields = RemoteFields(self._node, controls)
         self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
@@ -101,7 +110,7 @@ class SimulationControls:
         now = time.monotonic()
         if reference is None or now < self._next_follow:
             return
-        self._next_follow = now + FOLLOW
+        self._next_follow = now + FOLLOW_PERIOD
         first_turn = reference + whole_turns(self._arm, reference, 0 * reference)
         self._page.add_controls().sliders.show(first_turn.tolist())
 
@@ -109,14 +118,6 @@ class SimulationControls:
         message = self._pause.do(SetBool.Request(data=paused))
         self._paused, self._paused_until = paused, self._status.updates + 1
         return message
-
-    def _do_reset(self, goals: JointGoals) -> str:
-        goals.reset()
-        return f"reset: {self._reset.do()}"
-
-    def _start_demo(self, goals: JointGoals) -> str:
-        goals.reset()
-        return self._demo.set(True)
 
 
 GAINS = "gains"
@@ -151,7 +152,7 @@ class RemoteFields:
         profile = qos_profile_parameter_events
         listen(node, ParameterEvent, "/parameter_events", self._note, profile, lambda _: None)
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Read changed parameters, in a thread that may wait."""
         ready = self._simulator.ready and self._controller.ready
         if self._due and ready and not self._thread.is_alive():
@@ -171,22 +172,22 @@ class RemoteFields:
 
     def _loads(self) -> Places:
         push = self._simulator.numbers(PUSH_GROUP)
-        found = {
+        places = {
             (PUSH_GROUP, f"{name.rpartition('.')[2]} [N·s]"): Place(self._simulator, name, number)
             for name, number in push.items()
         }
         owners = {"simulated arm": self._simulator, "controller's model": self._controller}
         for label, remote in owners.items():
             for name, number in remote.numbers(PAYLOAD).items():
-                found["payload", f"{label} [kg]"] = Place(remote, name, number)
-        return dict(sorted(found.items()))
+                places["payload", f"{label} [kg]"] = Place(remote, name, number)
+        return dict(sorted(places.items()))
 
     def _gains(self) -> Places:
-        found = {}
+        places = {}
         for name, number in self._controller.numbers(GAINS).items():
             group, _, gain = name.removeprefix(f"{GAINS}.").rpartition(".")
-            found[group, gain] = Place(self._controller, name, number)
-        return found
+            places[group, gain] = Place(self._controller, name, number)
+        return places
 
 
 class _Folder:

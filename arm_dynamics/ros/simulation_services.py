@@ -122,7 +122,7 @@ class SimulationServices:
     def _push(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         impulse = [self._node.get_parameter(f"push.{axis}").value for axis in "xyz"]
         try:
-            self._requests.ask(lambda: self._simulation.push(impulse))
+            self._requests.call(lambda: self._simulation.push(impulse))
         except ArmDynamicsError as error:
             response.success, response.message = False, str(error)
             return response

@@ -17,7 +17,6 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
-from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.ros.arm_diagnostics import SimulationReport
 from arm_dynamics.ros.arm_parameters import (
@@ -31,7 +30,7 @@ from arm_dynamics.ros.arm_parameters import (
     declared_model,
     declared_simulation,
 )
-from arm_dynamics.ros.arm_topics import AnswerWait, CommandTopics, StateTopics, ToolTrace
+from arm_dynamics.ros.arm_topics import CommandTopics, ReplyWait, StateTopics, ToolTrace
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
@@ -47,7 +46,7 @@ from arm_dynamics.simulation.plant import Plant
 
 RECORDING_TIMEOUT = 1.0
 """Maximum time [s] for which simulated time stops for a full queue of the recording."""
-REPEAT = 0.1
+REPEAT_PERIOD = 0.1
 """Time [s] after which a state without a reply in lockstep is published again."""
 
 Advance = Callable[[], bool]
@@ -88,11 +87,22 @@ class SimulatorNode(Node):
         self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
         order = declare_voltage_order(self, self._nominal.joint_names)
         self._quiet_until = 0.0  # simulated time [s]
-        self._commands = self._listen(order) if take_commands else None
-        self._wait = AnswerWait(self.simulation, self._commands) if self._commands else None
+        self._commands: CommandTopics | None = None
+        if take_commands:
+            self._commands = CommandTopics(
+                self,
+                self._nominal.joint_names,
+                order,
+                self.round_trip,
+                events,
+                submit=self._submit,
+                restart=self._be_quiet,
+                now=lambda: self.simulation.state.time,
+            )
+        self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._requests = LoopRequests()
         self.emergency = EmergencyStopInterface(
-            self, self._requests, events, self._stand, self._go_on
+            self, self._requests, events, self._engage, self._reset
         )
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
@@ -128,20 +138,7 @@ class SimulatorNode(Node):
         )
         self.add_on_set_parameters_callback(self._on_parameters)
 
-    def _listen(self, order: list[str]) -> CommandTopics:
-        simulation = self.simulation
-        return CommandTopics(
-            self,
-            self._nominal.joint_names,
-            order,
-            self.round_trip,
-            simulation.watch.events,
-            submit=self._offer,
-            restart=self._be_quiet,
-            now=lambda: simulation.state.time,
-        )
-
-    def _offer(self, command: Command) -> None:
+    def _submit(self, command: Command) -> None:
         if not self._quiet:
             self.simulation.submit(command)
 
@@ -160,81 +157,81 @@ class SimulatorNode(Node):
         others = (sole.conflict() for sole in self._sole)
         return "; ".join(filter(None, (commands, *others, self.pacer.trouble)))
 
-    def _stand(self, source: str) -> str:
+    def _engage(self, source: str) -> str:
         """Apply the emergency stop: simulated time stops until the reset."""
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
-            self.simulation.watch.events.report("emergency_stop", f"by {source}; time stands")
+            self.simulation.watch.events.report(
+                "emergency_stop", f"by {source}; simulated time stopped"
+            )
         return self._stopped()
 
     def _stopped(self) -> str:
         """Return the active emergency stop as text; "" without one."""
         if not self._stopped_by:
             return ""
-        return f"emergency stop by {self._stopped_by}: time stands until ~/reset_emergency_stop"
+        return (
+            f"emergency stop by {self._stopped_by}: simulated time stopped until"
+            " ~/reset_emergency_stop"
+        )
 
-    def _go_on(self) -> str:
+    def _reset(self) -> str:
         self._stopped_by = ""
         return "running" if not self.control.paused else "paused"
 
     def run(self, stop: ShutdownFlag, advance: Advance | None = None) -> None:
         """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics."""
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
-        with self._recorded() as self._recording:
+        recording: AbstractContextManager[Recorder | None] = nullcontext()
+        if self._record:
+            # Wait for a slow disk only if simulated time may stop.
+            patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
+            recording = Recorder(self.simulation, self._record, patience=patience)
+        with recording as self._recording:
             if self._shown:
                 self.states.publish(self.simulation.state)
             self.pacer.restart()
             while not stop.is_set():
-                self._live(advance)
+                self._cycle(advance)
         self._requests.close()
 
-    def _recorded(self) -> AbstractContextManager[Recorder | None]:
-        """Return the recording; it waits for a slow disk only if simulated time may stop."""
-        if not self._record:
-            return nullcontext()
-        patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
-        return Recorder(self.simulation, self._record, patience=patience)
+    def _cycle(self, advance: Advance) -> None:
+        """Serve requests, then simulate and publish one period unless simulated time is stopped.
 
-    def _live(self, advance: Advance) -> None:
-        """Serve requests, then simulate one period unless simulated time is stopped."""
+        A diverged simulation pauses instead of ending the node.
+        """
         self._requests.serve()
         self.emergency.poll()
         if self._stopped_by or self.control.is_time_stopped:
             time.sleep(0.01)
             self.pacer.restart()
-        elif not self._shown or self._advanced(advance):
-            self._shown = self.pacer.wait()
-            self._say_ready()
-            if self._shown:
-                self.control.period_elapsed()
-            if self._shown and not self._quiet:
-                self.states.publish(self.simulation.state)
-
-    def _say_ready(self) -> None:
-        """Log once that the first command has moved the arm."""
-        if not self._ready and self.simulation.watch.accepted:
-            self._ready = True
-            self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
-
-    def _advanced(self, advance: Advance) -> bool:
-        """Advance; return whether it succeeded. A diverged simulation pauses instead of ending."""
+            return
         try:
-            return advance()
+            if self._shown and not advance():
+                return
         except InvalidValue as error:
             self.simulation.watch.events.report(
                 "diverged", f"{error}; paused, reset the simulator to continue"
             )
             self.control.paused = True
-            return False
+            return
+        self._shown = self.pacer.wait()
+        if not self._ready and self.simulation.watch.accepted:
+            self._ready = True
+            self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
+        if self._shown:
+            self.control.period_elapsed()
+            if not self._quiet:
+                self.states.publish(self.simulation.state)
 
     def _in_real_time(self) -> bool:
         """Simulate one period after the reply to the current state, or in time for its end."""
         assert self._commands is not None
         assert self._wait is not None
         left = self.pacer.time_left
-        answered = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
-        self._wait.wait(self.pacer.factor, answered)
+        replied = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
+        self._wait.wait(self.pacer.factor, replied)
         started = time.monotonic()
         self.simulation.advance()
         self._cost += 0.1 * (time.monotonic() - started - self._cost)
@@ -246,7 +243,7 @@ class SimulatorNode(Node):
         if self._quiet:
             self.simulation.advance()
             return True
-        until = time.monotonic() + REPEAT
+        until = time.monotonic() + REPEAT_PERIOD
         if self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic())):
             self.simulation.advance()
             return True
@@ -265,7 +262,10 @@ class SimulatorNode(Node):
                 if own.name in values:
                     own.check("simulator", values[own.name])
             if affects_arm(values):
-                self._change_arm(changed_arm(self._arm, values))
+                arm = changed_arm(self._arm, values)
+                Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
+                self._arm = arm
+                self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
         except ArmDynamicsError as error:
             return set_parameters_result(error)
         if FACTOR.name in values:
@@ -273,12 +273,6 @@ class SimulatorNode(Node):
         if TIMEOUT.name in values:
             self.simulation.watch.timeout = values[TIMEOUT.name]
         return set_parameters_result(None)
-
-    def _change_arm(self, arm: ArmModel) -> None:
-        """Simulate ``arm`` from the next control period on, if the time step is stable for it."""
-        Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
-        self._arm = arm
-        self._requests.post(lambda: self.simulation.set_arm(arm))
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ ITEMS = 10_000
 """Maximum number of texts, parameters and numbers in the sequences of a request."""
 TEXT = 2**16
 """Maximum number of characters in all texts of a request."""
-DONE = 0
+RET_OK = 0
 """rcl's return code RCL_RET_OK."""
 
 
@@ -62,7 +62,7 @@ class LimitedExecutor(SingleThreadedExecutor):
             code = _rcl().rcl_take_request_with_info(
                 service.handle.pointer, ctypes.byref(info), address
             )
-            if code != DONE:
+            if code != RET_OK:
                 _rcl().rcutils_reset_error()
                 return _nothing
             try:
@@ -79,7 +79,7 @@ class LimitedExecutor(SingleThreadedExecutor):
             with service.handle, new(kind.Response) as address:
                 to_c(response, address)
                 request_id = ctypes.addressof(info) + REQUEST_ID
-                if _rcl().rcl_send_response(service.handle.pointer, request_id, address) != DONE:
+                if _rcl().rcl_send_response(service.handle.pointer, request_id, address) != RET_OK:
                     _rcl().rcutils_reset_error()  # the client is gone
 
         return execute
@@ -94,9 +94,9 @@ def check_request(request: type, address: int) -> None:
     _count(parts(request, address), [0, 0])
 
 
-def _count(found: Iterable[Part], sums: list[int]) -> None:
+def _count(sequences: Iterable[Part], sums: list[int]) -> None:
     """Count items and characters; raise InvalidValue at the first excess."""
-    for part in found:
+    for part in sequences:
         sums[part.is_text] += part.size
         limit, what = ((ITEMS, "items"), (TEXT, "characters"))[part.is_text]
         if sums[part.is_text] > limit:

@@ -95,9 +95,16 @@ class TaskSpaceControllerNode(ControllerNode):
         return set_parameters_result(None)
 
     def _values(self) -> dict[str, str]:
-        watch = self._watch
+        watch, values = self._watch, dict[str, str]()
+        if self.loop.latest is not None:
+            state, reference, _ = self.loop.latest
+            distance, angle = watch.tool_error(state, reference)
+            values = {
+                "tool error [m]": f"{distance:.6f}",
+                "tool error [rad]": f"{angle:.6f}",
+            }
         return {
-            **self._tool_error(),
+            **values,
             "reachability error [m]": f"{watch.reachability_error:.6f}",
             "max reachability error [m]": f"{watch.max_reachability_error:.6f}",
             "min singular value [m]": f"{watch.min_singular_value:.6f}",
@@ -112,15 +119,6 @@ class TaskSpaceControllerNode(ControllerNode):
             f"stalled: {self._watch.stalled}": bool(self._watch.stalled),
         }
         return ", ".join(text for text, holds in warnings.items() if holds)
-
-    def _tool_error(self) -> dict[str, str]:
-        """Return the tracking errors of the tool; none before the first state."""
-        if self.loop.latest is None:
-            return {}
-        state, reference, _ = self.loop.latest
-        names = "tool error [m]", "tool error [rad]"
-        found = self._watch.tool_error(state, reference)
-        return {name: f"{error:.6f}" for name, error in zip(names, found, strict=True)}
 
 
 def task_space_controller_class(name: str) -> type[TaskSpaceController]:

@@ -31,16 +31,16 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
-from arm_dynamics.core.state import Reference, State, TaskReference
+from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.controller_parameters import ToolMotionParameters
 from arm_dynamics.ros.conversions import header, pose_message
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.loop_requests import BackgroundTask, Pause
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.rviz import axes_length
 
 ATTEMPTS = 3
@@ -74,13 +74,13 @@ class ToolTopics:
         # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
         # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
-        self._listen(PoseStamped, "target_pose", self._pose)
-        self._listen(TwistStamped, "target_twist", self._twist)
-        self._listen(WrenchStamped, "target_wrench", self._wrench)
-        self._listen(Path, "path", self._path)
-        self._listen(MultiDOFJointTrajectory, "trajectory", self._timed_poses)
+        self._subscribe(PoseStamped, "target_pose", self._take_pose)
+        self._subscribe(TwistStamped, "target_twist", self._take_twist)
+        self._subscribe(WrenchStamped, "target_wrench", self._take_wrench)
+        self._subscribe(Path, "path", self._take_path)
+        self._subscribe(MultiDOFJointTrajectory, "trajectory", self._take_timed_poses)
 
-    def _listen(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
+    def _subscribe(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
         self._subscriptions[topic] = listen(
             self._node,
             kind,
@@ -93,7 +93,12 @@ class ToolTopics:
     def _receive(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
         subscription = self._subscriptions[topic]
         if subscription.get_publisher_count() > 1:
-            self._report_publishers(subscription.topic_name)
+            endpoints = self._node.get_publishers_info_by_topic(subscription.topic_name)
+            names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in endpoints)
+            self._loop.events.report(
+                "target_ignored",
+                f"{subscription.topic_name}: publishers = {', '.join(names)}; expected one",
+            )
         else:
             take(message)
 
@@ -104,53 +109,43 @@ class ToolTopics:
         """Cancel the current check."""
         self._task.cancel()
 
-    def _report_publishers(self, topic: str) -> None:
-        found = self._node.get_publishers_info_by_topic(topic)
-        names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in found)
-        self._loop.events.report(
-            "target_ignored",
-            f"{topic} has several publishers ({', '.join(names)}): one is expected",
-        )
-
-    def _pose(self, message: PoseStamped) -> None:
+    def _take_pose(self, message: PoseStamped) -> None:
         position, rotation = conversions.read_pose(self._frames, message)
-        self._go(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
+        self._move_to(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
-    def _twist(self, message: TwistStamped) -> None:
+    def _take_twist(self, message: TwistStamped) -> None:
         twist, motion = conversions.read_twist(self._frames, message), self._motion
-        self._go(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
+        self._move_to(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
-    def _wrench(self, message: WrenchStamped) -> None:
-        wrench, (now, reference) = (
-            conversions.read_wrench(self._frames, message),
-            self._present(),
-        )
+    def _take_wrench(self, message: WrenchStamped) -> None:
+        wrench = conversions.read_wrench(self._frames, message)
+        now, reference = self._latest_reference()
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.set_wrench(wrench, now + self._motion.timeout)
 
-    def _path(self, message: Path) -> None:
+    def _take_path(self, message: Path) -> None:
         poses, limits = conversions.read_path(self._frames, message), self._motion.limits
-        self._present()
+        self._latest_reference()
         self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
-    def _timed_poses(self, message: MultiDOFJointTrajectory) -> None:
+    def _take_timed_poses(self, message: MultiDOFJointTrajectory) -> None:
         times, poses, twists, start = conversions.read_timed_poses(self._frames, message)
-        self._present()
+        self._latest_reference()
 
         def build() -> CartesianTrajectory:
             return timed_spline(self._rest(start), times, poses, twists)
 
         self._follow_if_feasible("trajectory", build, start)
 
-    def _go(self, goal: CartesianTarget) -> None:
+    def _move_to(self, goal: CartesianTarget) -> None:
         """Start in the next control cycle; unreachable targets are not rejected."""
-        glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._present())
+        glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._latest_reference())
         self._task.run_now(lambda: self._following.queue(glide))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
         """Return the current reference configuration as a trajectory at rest."""
-        now, _ = self._present()
+        now, _ = self._latest_reference()
         return CartesianTrajectory.from_configuration(
             self._loop.arm, self._controller.clik.q, start or now
         )
@@ -161,9 +156,11 @@ class ToolTopics:
         """Follow a trajectory if it is feasible; without a start time, after the check."""
 
         def work(pause: Pause) -> Callable[[], None]:
-            possible = self._feasible(build, pause)
+            feasible = self._feasible(build, pause)
             return lambda: self._loop.follow(
-                possible if start is not None else replace(possible, start_time=self._present()[0])
+                feasible
+                if start is not None
+                else replace(feasible, start_time=self._latest_reference()[0])
             )
 
         self._task.start(topic, work)
@@ -175,17 +172,17 @@ class ToolTopics:
         for _ in range(ATTEMPTS):
             trajectory = build()
             entered = trajectory.starting_from(
-                self._present()[0], Reference.hold(trajectory.posture)
+                self._latest_reference()[0], Reference.hold(trajectory.posture)
             )
-            found = check_path(self._controller.arm, entered, self._limit, pause)
+            feasible = check_path(self._controller.arm, entered, self._limit, pause)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
-                return replace(found, entry=None)  # the loop computes the blend
+                return replace(feasible, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(
             "path rejected: the tool moved during the feasibility check; send the path when the"
             " tool is at rest"
         )
 
-    def _present(self) -> tuple[float, Reference]:
+    def _latest_reference(self) -> tuple[float, Reference]:
         """Return time and reference of the latest control cycle."""
         latest = self._loop.latest
         if latest is None:
@@ -194,6 +191,7 @@ class ToolTopics:
 
 
 STATE_PERIOD = 0.02
+"""Time [s] between two messages of the tool's state."""
 THICKNESS = 0.06
 """Thickness of the reference's axes as a fraction of their length."""
 COLORS = ((0.9, 0.1, 0.1), (0.1, 0.8, 0.1), (0.1, 0.3, 1.0))
@@ -225,7 +223,11 @@ class ToolStatePublisher:
         if self._pose.get_subscription_count():
             self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
         if self._twist.get_subscription_count():
-            self._twist.publish(self._twist_message(head, state))
+            message = TwistStamped(header=head)
+            components = twist(self._loop.arm, state.q, state.v).tolist()
+            linear, angular = message.twist.linear, message.twist.angular
+            linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = components
+            self._twist.publish(message)
         references = (self._reference, self._markers, self._wrench)
         if any(publisher.get_subscription_count() for publisher in references):
             task = to_task_reference(self._loop.arm, reference)
@@ -234,14 +236,7 @@ class ToolStatePublisher:
             self._reference.publish(PoseStamped(header=head, pose=target))
             self._markers.publish(self._reference_markers(head, task, at[0]))
 
-    def _twist_message(self, head: Header, state: State) -> TwistStamped:
-        message = TwistStamped(header=head)
-        components = twist(self._loop.arm, state.q, state.v).tolist()
-        linear, angular = message.twist.linear, message.twist.angular
-        linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = components
-        return message
-
-    def _wrench_message(self, head: Header, task: TaskReference, rotation: Vector) -> WrenchStamped:
+    def _wrench_message(self, head: Header, task: TaskReference, rotation: Matrix) -> WrenchStamped:
         """Return the reference wrench in the axes of the tool, in which RViz draws it."""
         message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
         force, torque = message.wrench.force, message.wrench.torque
@@ -253,14 +248,14 @@ class ToolStatePublisher:
         """Return the reference's axes, and a line to it from the tool if it is out of reach."""
         axes, error_line = _lines(head, 0, self._axis), _lines(head, 1, self._axis)
         axes.pose = pose_message(task.position, task.rotation)
-        for i, colour in enumerate(COLORS):
+        for i, color in enumerate(COLORS):
             end = [self._axis * (k == i) for k in range(3)]
             axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
-            axes.colors += [_colour(colour)] * 2
+            axes.colors += [_color(color)] * 2
         error_line.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
         for x, y, z in (tool.tolist(), task.position.tolist()):
             error_line.points.append(Point(x=x, y=y, z=z))
-            error_line.colors.append(_colour(ERROR_COLOR))
+            error_line.colors.append(_color(ERROR_COLOR))
         return MarkerArray(markers=[axes, error_line])
 
 
@@ -270,5 +265,5 @@ def _lines(head: Header, number: int, length: float) -> Marker:
     return marker
 
 
-def _colour(rgb: tuple[float, float, float]) -> ColorRGBA:
+def _color(rgb: tuple[float, float, float]) -> ColorRGBA:
     return ColorRGBA(r=rgb[0], g=rgb[1], b=rgb[2], a=1.0)

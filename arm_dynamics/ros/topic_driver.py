@@ -25,10 +25,10 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.capability_topics import Capabilities
 from arm_dynamics.ros.conversions import to_double_array, to_duration
-from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import JointStateReader, JointStateWriter
 from arm_dynamics.safety.events import Events
 
 
@@ -179,15 +179,12 @@ class TrajectoryPublisher:
         last, self._last = self._last, command
         period = 0.0 if last is None else command.stamp - last.stamp
         if last is not None and 0 < period <= MAX_COMMAND_GAP:
-            self._publisher.publish(self._message(command.value, last.value, period))
-
-    def _message(self, q: Vector, before: Vector, period: float) -> JointTrajectory:
-        point = JointTrajectoryPoint(
-            positions=to_double_array(q),
-            velocities=to_double_array((q - before) / period),
-            time_from_start=to_duration(period),
-        )
-        return JointTrajectory(joint_names=self._names, points=[point])
+            point = JointTrajectoryPoint(
+                positions=to_double_array(command.value),
+                velocities=to_double_array((command.value - last.value) / period),
+                time_from_start=to_duration(period),
+            )
+            self._publisher.publish(JointTrajectory(joint_names=self._names, points=[point]))
 
 
 OUTPUTS = ("joint_commands", "joint_trajectory")

@@ -16,14 +16,13 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import State
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.decode import listen
 from arm_dynamics.ros.diagnostics import SUPPLY, TEMPERATURE, VOLTAGE, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
-from arm_dynamics.ros.joint_state_serialization import JointStateReader
-from arm_dynamics.ros.mailbox import Mailbox, Taken
+from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import JointStateReader, listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulation_controls import SimulationControls
 from arm_dynamics.viewer.show import PORT, open_page
@@ -70,17 +69,16 @@ class ViewerNode(Node):
     def run(self, stop: ShutdownFlag) -> None:
         """Show the newest state at 30 Hz until ``stop`` is set."""
         while not stop.wait(PERIOD):
-            self._emergency.look()
+            self._emergency.repeat()
             self._publisher.listen()
-            for taken in self._states.take():
-                self._note_state(taken)
+            self._read_states()
             if self._newest is not None:
                 self._show(self._newest)
                 self._newest = None
             if self.page.emergency is not None:
                 self.page.emergency.show(self._status.emergency)
             if self._controls is not None:
-                self._controls.look(self._reference)
+                self._controls.update(self._reference)
         self.page.close()
 
     def stop_arm(self) -> None:
@@ -89,14 +87,17 @@ class ViewerNode(Node):
         self.page.feedback.note("emergency stop pressed on a page")
         self.get_logger().error("emergency stop pressed on a page")
 
-    def _note_state(self, taken: Taken) -> None:
-        try:
-            state = conversions.read_state(self._arm.joint_names, self._reader.read(taken.data))
-        except ArmDynamicsError as error:
-            self._throttle.warn("not shown", f"{self._states.topic}: {error}")
-        else:
-            if self._publisher.accept(self._states.topic, taken.publisher):
-                self._newest = state
+    def _read_states(self) -> None:
+        """Take the waiting states; an invalid one is a warning."""
+        topic, names = self._states.topic, self._arm.joint_names
+        for taken in self._states.take():
+            try:
+                state = conversions.read_state(names, self._reader.read(taken.data))
+            except ArmDynamicsError as error:
+                self._throttle.warn("not shown", f"{topic}: {error}")
+            else:
+                if self._publisher.accept(topic, taken.publisher):
+                    self._newest = state
 
     def _show(self, state: State) -> None:
         try:

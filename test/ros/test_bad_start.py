@@ -2,6 +2,8 @@
 
 import pytest
 
+from arm_dynamics.ros.ros_parameters import addressed_parameters
+
 BROKEN = '<robot name="b"><link name="a"/><link name="c"/></robot>'
 CASES = {
     "unknown arm": ("simulator", {"arm": "six_dof"}, ["six_dof", "five_dof"]),
@@ -99,6 +101,43 @@ def test_a_malformed_parameter_file_ends_the_node_with_its_name(shared, module, 
     file = tmp_path / "malformed.yaml"
     file.write_text("simulator:\n  ros__parameters:\n    rate: [1.0\n    dt: {\n")
     refused(shared.start(module, file), str(file))
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("module", ["simulator", "hardware"])
+def test_an_undeclared_parameter_of_a_node_is_rejected_with_similar_names(shared, module, tmp_path):
+    file = tmp_path / "old.yaml"
+    file.write_text(f"/**:\n  ros__parameters: {{speed_of_others: 1.0}}\n{module}:\n"
+                    "  ros__parameters: {arm: two_link, rate: 100.0}\n")  # fmt: skip
+    process = shared.start(module, file)
+    assert process.wait() == 2, process.output
+    expected = f"{module}: parameter = 'rate'; expected a declared parameter; similar: "
+    assert expected in process.output
+    assert "update_rate" in process.output
+
+
+@pytest.mark.quick(1)
+def test_an_undeclared_parameter_of_a_node_on_the_command_line_is_rejected(shared):
+    process = shared.launch("ros.simulator", "--ros-args", "-p", "simulator:rate:=100.0")
+    assert process.wait() == 2, process.output
+    assert "simulator: parameter = 'rate'" in process.output
+
+
+def test_only_sections_with_the_name_of_a_node_address_it(tmp_path):
+    file = tmp_path / "several.yaml"
+    file.write_text(
+        "/**:\n  ros__parameters: {everywhere: 1}\n"
+        "simulator:\n  ros__parameters: {gains: {R1: {p: 1.0}}, rate: 1.0}\n"
+        "left:\n  simulator:\n    ros__parameters: {nested: 1}\n"
+        "/right/simulator:\n  ros__parameters: {absolute: 1}\n"
+        "/**/simulator:\n  ros__parameters: {any_namespace: 1}\n"
+        "viewer:\n  ros__parameters: {port: 1}\n"
+    )
+    arguments = ["node", "--ros-args", "--params-file", str(file), "-p", "all:=1"]
+    arguments += ["-p", "simulator:own:=2", "--param", "hardware:other:=3"]
+    assert addressed_parameters(arguments, "simulator") == {
+        *("gains.R1.p", "rate", "nested", "absolute", "any_namespace", "own")
+    }
 
 
 @pytest.mark.quick(1)

@@ -32,10 +32,17 @@ from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.ros import conversions
 from arm_dynamics.ros.capability_topics import read_available
-from arm_dynamics.ros.decode import LIMITS, MAX_NAME_LENGTH, NAMES, POINTS, decode
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.joint_state_serialization import JointStateReader, JointStateWriter
+from arm_dynamics.ros.serialization import (
+    LIMITS,
+    MAX_NAME_LENGTH,
+    NAMES,
+    POINTS,
+    JointStateReader,
+    JointStateWriter,
+    decode,
+)
 
 ARM = load_arm("five_dof")
 NAMES_OF_ARM = list(ARM.joint_names)
@@ -200,7 +207,8 @@ def many(kind, count):
 def test_points_beyond_the_limit_are_rejected_by_their_number(kind, monkeypatch):
     data = many(kind, POINTS + 1)
     monkeypatch.setattr(
-        "arm_dynamics.ros.decode.deserialize_message", lambda *_: pytest.fail("it was converted")
+        "arm_dynamics.ros.serialization.deserialize_message",
+        lambda *_: pytest.fail("it was converted"),
     )
     with pytest.raises(InvalidValue, match=rf"= {POINTS + 1}; expected at most {POINTS}"):
         decode(data, kind)

@@ -13,7 +13,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.core import resources
 from arm_dynamics.dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.ros import marker_messages as mm
+from arm_dynamics.ros import markers as mm
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.rviz_scene import status_words
 from arm_dynamics.viewer.drag import DragTarget
@@ -146,8 +146,8 @@ def test_words_are_broken_into_lines_and_removed():
 def test_stops_and_troubles_are_named():
     status = DiagnosticsSummary()
     assert status_words(status) == ("", False)
-    status.messages = {"simulator": "safe stop", "joint_controller": "running", "page": "odd"}
+    status.messages = {"simulator": "controlled stop", "joint_controller": "running", "page": "odd"}
     status.ok = {"simulator": False, "joint_controller": True, "page": False}
-    assert status_words(status) == ("simulator: safe stop", False)
+    assert status_words(status) == ("simulator: controlled stop", False)
     status.messages["simulator"] = "emergency stop by topic emergency_stop"
     assert status_words(status) == ("EMERGENCY STOP: topic emergency_stop", True)

@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from arm_dynamics.control.control_loop import PAUSE
 from arm_dynamics.ros import publisher_checks
-from arm_dynamics.ros.publisher_checks import LOOK, PUBLISHER_TIMEOUT, OnePublisher
+from arm_dynamics.ros.publisher_checks import PUBLISHER_TIMEOUT, QUERY_PERIOD, OnePublisher
 from arm_dynamics.ros.simulator import SimulatorNode
 
 COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"
@@ -64,7 +64,7 @@ def listened(graph, seconds):
     """Time in which the arm publishes states that are to be answered."""
     end = graph.now + seconds
     while graph.now < end:
-        graph.now = min(graph.now + LOOK, end)
+        graph.now = min(graph.now + QUERY_PERIOD, end)
         graph.one.listen()
 
 
@@ -90,7 +90,7 @@ def test_the_first_counts_and_the_other_is_rejected_by_name(graph):
 def test_once_the_first_is_gone_the_next_counts_after_a_restart(graph):
     accepted(graph, [A, B])
     graph.leave(A)
-    assert accepted(graph, [B] * 3, dt=2 * LOOK) == [B] * 3
+    assert accepted(graph, [B] * 3, dt=2 * QUERY_PERIOD) == [B] * 3
     assert graph.restarts == 1
     assert "/b counts" in graph.latest["commander_changed"]
 
@@ -99,7 +99,7 @@ def test_one_that_never_was_rejected_needs_no_restart(graph):
     """Commands sent once each, by processes one after the other."""
     accepted(graph, [A])
     graph.leave(A)
-    assert accepted(graph, [B], dt=2 * LOOK) == [B]
+    assert accepted(graph, [B], dt=2 * QUERY_PERIOD) == [B]
     assert graph.restarts == 0
 
 
@@ -127,7 +127,7 @@ def test_two_that_send_seldom_are_not_obeyed_in_turn(graph):
     assert accepted(graph, [A, B] * 20, dt=1.5 * PUBLISHER_TIMEOUT) == [A, B] + [B] * 19
     assert graph.counts["commander_changed"] == 1
     graph.leave(B)
-    assert accepted(graph, [A], dt=2 * LOOK) == [A]
+    assert accepted(graph, [A], dt=2 * QUERY_PERIOD) == [A]
 
 
 def test_three_that_send_seldom_neither(graph):
@@ -158,7 +158,7 @@ def test_without_gids_nobody_counts_as_long_as_there_are_several(graph):
     assert not accepted(graph, [b""] * 3)
     assert "several publishers (/a, /b)" in graph.latest["commander_rejected"]
     graph.leave(B)
-    assert accepted(graph, [b""], dt=2 * LOOK) == [b""]
+    assert accepted(graph, [b""], dt=2 * QUERY_PERIOD) == [b""]
 
 
 def test_commands_wait_from_the_instant_at_which_another_publisher_counts():

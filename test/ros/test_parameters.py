@@ -141,7 +141,7 @@ def test_simulated_time_runs_as_fast_as_asked(ros):
         values = ros.diagnosis(
             "simulator", lambda v, f=factor: abs(float(v["real-time factor"]) / f - 1) < 0.1
         )
-        assert values["message"] == "running" or values["message"] == "safe stop"
+        assert values["message"] == "running" or values["message"] == "controlled stop"
 
 
 def test_a_table_of_gains_is_taken_by_the_regulator(ros, tmp_path):

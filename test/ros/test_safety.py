@@ -120,7 +120,7 @@ def test_when_good_commands_end_the_arm_is_stopped(shared, simulator, then):
 def test_events_of_both_kinds_are_counted(shared, simulator):
     values = shared.diagnosis("simulator", lambda v: v.get("command_timeout") == "3")
     assert "limit 0.1 s" in values["last command_timeout"]
-    assert values["message"] == "safe stop"
+    assert values["message"] == "controlled stop"
     assert values["level"] == 1
 
 
@@ -225,7 +225,7 @@ def test_faster_than_real_time_a_controller_has_its_time_by_the_wall_clock(ros):
     assert values.get("command_timeout") == running.get("command_timeout")
     controller.kill()
     last = len(states)
-    ros.diagnosis("simulator", lambda v: v["message"].startswith("safe stop"))
+    ros.diagnosis("simulator", lambda v: v["message"].startswith("controlled stop"))
     motion = Motion(states.messages())
     assert np.abs(motion.q - start).max() < 0.02
     assert np.abs(motion.v[motion.at(motion.t[last - 1] + timeout + STOP) :]).max() < 1e-3

@@ -65,7 +65,7 @@ def test_a_running_simulator_does_not_step(shared, states):
 
 
 def test_during_an_emergency_stop_every_answer_says_that_time_stands(shared, states):
-    words = "emergency stop by service: time stands until ~/reset_emergency_stop"
+    words = "emergency stop by service: simulated time stopped until ~/reset_emergency_stop"
     shared.set("simulator", step_count=10**9)
     assert shared.pause().message == "paused"
     assert shared.trigger("simulator/step").message == "1000000000 control periods"

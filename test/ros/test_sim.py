@@ -221,7 +221,7 @@ def test_a_first_command_that_does_not_come_is_explained_and_ends_the_run_with_1
     """As on a busy machine with nothing compiled: no node starts within these times."""
     text = (
         "from arm_dynamics.ros import sim;"
-        "sim.START_UP, sim.NOTICE = 1.0, 0.3;"
+        "sim.START_TIMEOUT, sim.NOTICE_PERIOD = 1.0, 0.3;"
         "raise SystemExit(sim.run(['--headless']))"
     )
     env = {**os.environ, "ROS_DOMAIN_ID": str(ros.domain)}

@@ -84,8 +84,10 @@ def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
 def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready, ended):
     asked = []
     tour = object.__new__(RemoteDemo)
-    tour.running, tour._asked = running, None
-    tour._remote = SimpleNamespace(ready=ready, ask=lambda request: asked.append(request.data))
+    tour.running, tour._end_request = running, None
+    tour._remote = SimpleNamespace(
+        ready=ready, call_async=lambda request: asked.append(request.data)
+    )
     assert tour.end() is ended
     assert asked == ([] if ended else [False])
 

@@ -1,21 +1,45 @@
-"""Messages for RViz: handles that a user drags, ghosts of the arm, text of stops."""
+"""Interactive markers in RViz: their server, and the messages of the scene.
+
+The server has the protocol of the package interactive_markers. RViz gets all markers by the service
+``~/get_interactive_markers``, with the number of the last update, then subscribes to ``~/update``.
+After a gap in the numbers RViz calls the service again. Actions of a user are published on
+``~/feedback``. The messages are handles that a user drags, ghosts of the arm, and text of stops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 
 import numpy as np
-from geometry_msgs.msg import Point, PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseStamped
 from nav_msgs.msg import Path
+from rclpy.node import Node
 from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, Marker, MenuEntry
+from visualization_msgs.msg import (
+    InteractiveMarker,
+    InteractiveMarkerControl,
+    InteractiveMarkerFeedback,
+    InteractiveMarkerPose,
+    InteractiveMarkerUpdate,
+    Marker,
+    MenuEntry,
+)
+from visualization_msgs.srv import GetInteractiveMarkers
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.model.visuals import Visual
 from arm_dynamics.ros.conversions import pose_message
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.drag import DragTarget, Handle
 
+QUEUE_DEPTH = 100
+"""Queue size of the topics, equal to that of interactive_markers."""
+CLIENT_TIMEOUT = 1.0
+"""Time [s] after a client's feedback during which that of other clients is ignored."""
 TOOL = "tool"
 """Name of the tool's marker; markers of joints have a prefix."""
 JOINT = "joint "
@@ -32,10 +56,77 @@ STOP, NOTE = (0.85, 0.05, 0.05, 1.0), (0.75, 0.4, 0.0, 1.0)
 TURNS = np.array([[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, -1, 0], [1, 0, 0], [0, 0, 1]],
                   [[0, 0, -1], [0, 1, 0], [1, 0, 0]]], dtype=float)  # fmt: skip
 """Rotations whose first columns are x, y and z."""
-SPACE = 0.35
+SPACE_WIDTH = 0.35
 """Width of a space as a fraction of the height: RViz's default fits text of 1 m."""
-WIDTH = 44
+MAX_LINE_LENGTH = 44
 """Maximum number of characters of a line."""
+
+
+class MarkerServer:
+    """Markers of one node by name; ``take`` receives feedback on existing ones."""
+
+    def __init__(
+        self,
+        node: Node,
+        take: Callable[[InteractiveMarkerFeedback], None],
+        reject: Callable[[str], object],
+    ) -> None:
+        self._markers: dict[str, InteractiveMarker] = {}
+        self._sequence, self._lock = 0, Lock()
+        self._take, self._client, self._last_feedback = take, "", -CLIENT_TIMEOUT
+        self._id = node.get_fully_qualified_name()
+        self._updates = node.create_publisher(InteractiveMarkerUpdate, "~/update", QUEUE_DEPTH)
+        self._feedback = listen(
+            node, InteractiveMarkerFeedback, "~/feedback", self._on_feedback, QUEUE_DEPTH, reject
+        )
+        self._service = node.create_service(
+            GetInteractiveMarkers, "~/get_interactive_markers", self._on_request
+        )
+
+    def put(self, markers: Sequence[InteractiveMarker]) -> None:
+        """Set the markers; unchanged ones are not sent again."""
+        with self._lock:
+            before, self._markers = self._markers, {marker.name: marker for marker in markers}
+            changed = [m for name, m in self._markers.items() if before.get(name) != m]
+            erased = [name for name in before if name not in self._markers]
+            if changed or erased:
+                self._publish(InteractiveMarkerUpdate(markers=changed, erases=erased))
+
+    def move(self, poses: Mapping[str, Pose]) -> None:
+        """Move markers; unchanged poses are not sent again."""
+        with self._lock:
+            update = InteractiveMarkerUpdate()
+            for name, pose in poses.items():
+                marker = self._markers.get(name)
+                if marker is not None and marker.pose != pose:
+                    marker.pose = pose
+                    update.poses.append(
+                        InteractiveMarkerPose(header=marker.header, pose=pose, name=name)
+                    )
+            if update.poses:
+                self._publish(update)
+
+    def _publish(self, update: InteractiveMarkerUpdate) -> None:
+        self._sequence += 1
+        update.server_id, update.seq_num = self._id, self._sequence
+        update.type = InteractiveMarkerUpdate.UPDATE
+        self._updates.publish(update)
+
+    def _on_request(
+        self, _: GetInteractiveMarkers.Request, response: GetInteractiveMarkers.Response
+    ) -> GetInteractiveMarkers.Response:
+        with self._lock:
+            response.sequence_number = self._sequence
+            response.markers = list(self._markers.values())
+        return response
+
+    def _on_feedback(self, feedback: InteractiveMarkerFeedback) -> None:
+        now = time.monotonic()
+        if feedback.client_id != self._client and now - self._last_feedback < CLIENT_TIMEOUT:
+            return
+        self._client, self._last_feedback = feedback.client_id, now
+        if feedback.marker_name in self._markers:
+            self._take(feedback)
 
 
 def joint_marker(
@@ -74,21 +165,21 @@ def locked_marker(marker: InteractiveMarker) -> InteractiveMarker:
 
 def poses(target: DragTarget) -> dict[str, object]:
     """Return the poses of all markers, by name."""
-    found: dict[str, object] = {
+    joints: dict[str, object] = {
         JOINT + handle.joint: pose_message(*target.handle_pose(handle)) for handle in target.handles
     }
-    return {**found, TOOL: pose_message(target.position, target.rotation)}
+    return {**joints, TOOL: pose_message(target.position, target.rotation)}
 
 
 def ghost(
     name: str,
     shapes: Sequence[Visual],
-    placed: Mapping[str, tuple[Vector, Vector]] | None,
+    placed: Mapping[str, tuple[Vector, Matrix]] | None,
     header: Header,
     color: tuple[float, float, float, float],
 ) -> list[Marker]:
     """Return the arm's shapes at the link poses ``placed`` in the base frame; None removes them."""
-    found = []
+    markers = []
     for number, shape in enumerate(shapes):
         marker = Marker(header=header, ns=name, id=number, type=KINDS[shape.kind])
         marker.pose.orientation.w = 1.0
@@ -97,8 +188,8 @@ def ghost(
             marker.pose = pose_message(*shape.placed(*placed[shape.link]))
             marker.scale.x, marker.scale.y, marker.scale.z = shape.scale.tolist()
             marker.mesh_resource, marker.color = shape.uri, _color(color)
-        found.append(marker)
-    return found
+        markers.append(marker)
+    return markers
 
 
 def words(text: str, at: Vector, height: float, severe: bool, header: Header) -> Marker:
@@ -107,13 +198,15 @@ def words(text: str, at: Vector, height: float, severe: bool, header: Header) ->
     marker.action = Marker.ADD if text else Marker.DELETE
     marker.pose.orientation.w = 1.0
     marker.pose.position.x, marker.pose.position.y, marker.pose.position.z = at.tolist()
-    marker.scale.x, marker.scale.z = SPACE * height, height
+    marker.scale.x, marker.scale.z = SPACE_WIDTH * height, height
     marker.color = _color(STOP if severe else NOTE)
-    marker.text = "\n".join(_lines(text))
+    marker.text = textwrap.fill(
+        " ".join(text.split()), MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False
+    )
     return marker
 
 
-def path(points: Vector | None, header: Header) -> Path:
+def path(points: Matrix | None, header: Header) -> Path:
     """Return positions (n, 3) [m] for RViz's Path display; None for no path."""
     message = Path(header=header)
     for x, y, z in [] if points is None else points.tolist():
@@ -142,7 +235,7 @@ def _marker(name: str, header: Header, size: float, menu: Sequence[str]) -> Inte
     )
 
 
-def _control(name: str, rotation: Vector, mode: int, orientation: int) -> InteractiveMarkerControl:
+def _control(name: str, rotation: Matrix, mode: int, orientation: int) -> InteractiveMarkerControl:
     control = InteractiveMarkerControl(
         name=name, interaction_mode=mode, orientation_mode=orientation, always_visible=True
     )
@@ -153,14 +246,3 @@ def _control(name: str, rotation: Vector, mode: int, orientation: int) -> Intera
 
 def _color(rgba: tuple[float, float, float, float]) -> ColorRGBA:
     return ColorRGBA(r=rgba[0], g=rgba[1], b=rgba[2], a=rgba[3])
-
-
-def _lines(text: str) -> list[str]:
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if len(longer) <= WIDTH:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines

@@ -28,15 +28,19 @@ from arm_dynamics.simulation.actuators.dc_motor_equations import (
 )
 from arm_dynamics.simulation.actuators.ideal import ideal_effort
 from arm_dynamics.simulation.end_stops import end_stop_effort
-from arm_dynamics.simulation.friction import viscous_effort
-from arm_dynamics.simulation.integrators.euler_and_verlet import kick_drift
+from arm_dynamics.simulation.friction import velocity_after_dry_friction, viscous_effort
+from arm_dynamics.simulation.integrators.exponential_step import exponential_state
 
 Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
 ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
-"""First of four rows each: actuator states z, λ and n of ż = n - λ z, z before a step."""
+"""First of four rows each: actuator states z, λ and n of ż = n - λ z, z before the step."""
 BRAKING, WINDING = 24, 25
 """-∂τ/∂v within a step, in total and of winding currents only."""
-LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(26, 34)
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, ARMATURE, KERNEL = range(26, 34)
+GROUPS, DRY_FRICTION, ROTOR_FRICTION = 34, 35, 36
+"""The same in every column: number of groups of states, whether the arm has either friction."""
+GROUP, CONSTANTS = 37, 41
+"""First of four rows: ``ActuatorState.group`` of each actuator state; -1: no such state."""
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
 """Rows of the arguments of ``end_stop_effort``, in its order."""
 SLOTS = 4
@@ -54,6 +58,9 @@ def pack_joint_table(
         rows[VISCOUS, i] = joint.damping + actuator.viscous_friction
         rows[DRY, i] = joint.friction
         rows[KERNEL, i] = actuator.kernel_id
+        rows[GROUP : GROUP + SLOTS, i] = -1
+        for slot, state in zip(actuator.kernel_slots, actuator.states, strict=False):
+            rows[GROUP + slot, i] = state.group
         packed = actuator.kernel_constants()
         rows[CONSTANTS : CONSTANTS + len(packed), i] = packed
     return rows
@@ -78,31 +85,6 @@ def joint_efforts(x: Vector) -> None:
         lower, upper, stiffness = x[LOWER, i], x[UPPER, i], x[STOP_STIFFNESS, i]
         stop = end_stop_effort(q, v, lower, upper, stiffness, x[STOP_DAMPING, i])
         x[TAU, i] = x[EFFORT, i] + viscous_effort(v, x[VISCOUS, i]) + stop
-
-
-@compiled
-def set_state_and_evaluate(x: Vector, q: Vector, v: Vector) -> bool:
-    """Set Q = q, V = v, then ``joint_efforts``; return whether q and v (nv,) are finite."""
-    for i in range(q.size):  # slices would bring three seconds of compilation
-        x[Q, i], x[V, i] = q[i], v[i]
-    joint_efforts(x)
-    return is_finite(q) and is_finite(v)
-
-
-@compiled
-def kick_drift_drive(x: Vector, a: Vector, dt: float) -> None:
-    """Apply V += dt a, Q += dt V, then ``joint_efforts``: one step between two accelerations."""
-    kick_drift(x[Q], x[V], a, dt)
-    joint_efforts(x)
-
-
-@compiled
-def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
-    """Write V + dt a and Q + dt V⁺ into v and q (nv,); return whether these are finite."""
-    for i in range(q.size):
-        q[i], v[i] = x[Q, i], x[V, i]
-    kick_drift(q, v, a, dt)
-    return is_finite(q) and is_finite(v)
 
 
 @compiled
@@ -160,3 +142,85 @@ def apply_rotor_friction(x: Vector, dt: float) -> None:
         if x[KERNEL, i] == 2:
             before, decay = x[BEFORE + ROTOR, i], x[RATE + ROTOR, i]
             dc_motor_rotor(before, decay, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)
+
+
+@compiled
+def drive(x: Vector, armature: Vector, dt: float) -> None:
+    """Fill ACT with z⁺, then EFFORT and TAU with the efforts at z⁺, and ``armature``.
+
+    z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n, group after group of the actuator states. armature (nv,) is
+    the reflected inertia plus dt D, D the damping of the winding currents; as it is for no groups.
+    """
+    groups = int(x[GROUPS, 0])
+    for group in range(groups):
+        if group == 0:
+            for i in range(x.shape[1]):
+                for slot in range(SLOTS):
+                    x[BEFORE + slot, i] = x[ACT + slot, i]
+        joint_act_dot_terms(x)
+        for i in range(x.shape[1]):
+            for slot in range(SLOTS):
+                if x[GROUP + slot, i] == group:
+                    z, rate, source = x[ACT + slot, i], x[RATE + slot, i], x[SOURCE + slot, i]
+                    x[ACT + slot, i] = exponential_state(z, rate, source, dt)
+    joint_efforts(x)
+    if groups > 0:
+        for i in range(x.shape[1]):
+            armature[i] = x[ARMATURE, i]
+            if x[KERNEL, i] == 2:
+                by_voltage, own, c = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+                braking = winding_damping(by_voltage, x[COMMAND, i], x[V, i], own, c, dt)
+                armature[i] += dt * braking
+
+
+@compiled
+def kick_drift(x: Vector, a: Vector, response: Vector, dt: float) -> None:
+    """Apply V += dt a and the impulse of dry friction, then Q += dt V and the rotors' friction.
+
+    a (nv,) [rad/s²] without dry friction; response (nv, nv) as ``friction.force_response``, not
+    read for an arm without dry friction.
+    """
+    n = a.size
+    if x[DRY_FRICTION, 0] > 0:
+        start, smooth = np.empty(n), np.empty(n)
+        for i in range(n):
+            start[i], smooth[i] = x[V, i], x[V, i] + dt * a[i]
+            # A joint at rest or at a reversal must break away: velocity 0 counts.
+            x[V, i] = start[i] if start[i] * smooth[i] > 0.0 else 0.0
+            x[FORWARD, i] = x[BACKWARD, i] = 0.0
+        joint_dry_friction(x)
+        forward, backward = dt * x[FORWARD], dt * x[BACKWARD]
+        after = velocity_after_dry_friction(smooth, response, forward, backward)
+        for i in range(n):
+            x[V, i] = after[i]
+    else:
+        for i in range(n):
+            x[V, i] += dt * a[i]
+    for i in range(n):
+        x[Q, i] += dt * x[V, i]
+    if x[ROTOR_FRICTION, 0] > 0:
+        apply_rotor_friction(x, dt)
+
+
+@compiled
+def set_state_and_drive(x: Vector, q: Vector, v: Vector, armature: Vector, dt: float) -> None:
+    """Set Q = q, V = v (nv,), then ``drive``."""
+    for i in range(q.size):  # slices would bring three seconds of compilation
+        x[Q, i], x[V, i] = q[i], v[i]
+    drive(x, armature, dt)
+
+
+@compiled
+def kick_drift_drive(x: Vector, a: Vector, response: Vector, armature: Vector, dt: float) -> None:
+    """Apply ``kick_drift``, then ``drive`` of the next step: between two accelerations."""
+    kick_drift(x, a, response, dt)
+    drive(x, armature, dt)
+
+
+@compiled
+def kick_drift_end(x: Vector, a: Vector, response: Vector, dt: float, q: Vector, v: Vector) -> bool:
+    """Apply ``kick_drift``, then write Q and V into q and v; return whether these are finite."""
+    kick_drift(x, a, response, dt)
+    for i in range(q.size):
+        q[i], v[i] = x[Q, i], x[V, i]
+    return is_finite(q) and is_finite(v)

@@ -22,6 +22,7 @@ from arm_dynamics.simulation.actuator_states import (
     compiled_state_entries,
     update_groups,
 )
+from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
 from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
 
@@ -77,7 +78,8 @@ class EquationsOfMotion:
         self._with_windings = (self._settling, *self._dynamics[1:])
         self._armature = self._settling.armature  # a view
         x[row.ARMATURE] = arm.model.armature
-        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel_id == 0]
+        row.link_equations(x, arm.actuators)
+        self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
         self._own = actuator_state_slices(arm)
         self._kept, (slots, joints) = compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
@@ -104,7 +106,8 @@ class EquationsOfMotion:
         """Set the command for all later evaluations."""
         self._interfaces = [a.resolve_interface(command.interface) for a in self.arm.actuators]
         self._rows[row.COMMAND] = command.value
-        self._rows[row.BY_VOLTAGE] = [name == "voltage" for name in self._interfaces]
+        pairs = zip(self.arm.actuators, self._interfaces, strict=True)
+        self._rows[row.INTERFACE] = [a.interfaces.index(name) for a, name in pairs]
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """Return v̇ (nv,) [rad/s²] without dry friction, by the articulated-body algorithm."""
@@ -143,21 +146,16 @@ class EquationsOfMotion:
         impulse of dry friction, see ``friction.velocity_after_dry_friction``. The equations of
         ``SemiImplicitEuler.step``, with one compiled call and Pinocchio's a step.
         """
-        x, armature, response = self._rows, self._armature, self._one
-        bodies, dry = self._with_windings, self.has_dry_friction
-        aba, inverse_mass = pin.aba, pin.computeMinverse
+        bodies, tables, advance = self._with_windings, (self._armature, dt), row.advance
+        x, response = self._rows, self._one
         if z.size:
             self._flat[self._act] = z[self._kept]
-        row.set_state_and_drive(x, q, v, armature, dt)
-        for _ in range(steps - 1):
-            a = aba(*bodies)
-            if dry:
-                response = inverse_mass(*bodies[:3])
-            row.kick_drift_drive(x, a, response, armature, dt)
-        a = aba(*bodies)
-        if dry:
-            response = inverse_mass(*bodies[:3])
-        well: bool = row.kick_drift_end(x, a, response, dt, q, v)
+        advance(row.START, x, q, v, v, response, *tables)
+        for phase in (*(row.CONTINUE,) * (steps - 1), row.END):
+            a = pin.aba(*bodies)
+            if self.has_dry_friction:
+                response = pin.computeMinverse(*bodies[:3])
+            well: bool = advance(phase, x, q, v, a, response, *tables)
         if z.size:
             z[self._kept] = self._flat[self._act]
             well = well and is_finite(z)

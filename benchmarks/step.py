@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
@@ -42,26 +43,25 @@ def simulated(plant: Plant, state: State, command: Command, steps: int) -> Calla
 
 def main() -> None:
     """Print microseconds and ratios."""
-    arm = load_arm("five_dof")
-    plant = Plant(arm)
-    state = State.of(arm.configuration("initial"), [0.1] * arm.nv)
-    command = Command.checked("voltage", [1.0] * arm.nv, arm.nv)
-    data, tau = arm.model.createData(), np.zeros(arm.nv)
-    q, v = np.array(state.q), np.array(state.v)
-    rows: dict[str, tuple[Callable[[], object], int]] = {
-        "pin.aba, bare": (lambda: pin.aba(arm.model, data, q, v, tau), 1),
-        "Plant.step, one step a call": (simulated(plant, state, command, 1), 1),
-        "Plant.step, 20 steps a call": (simulated(plant, state, command, 20), 20),
-    }
+    rows: dict[str, tuple[Callable[[], object], int]] = {}
+    for name in ("five_dof", "so101"):  # plain motors; dry friction in motors and gears
+        arm = load_arm(name)
+        plant = Plant(arm)
+        state = State.of(arm.configuration("initial"), [0.1] * arm.nv)
+        command = Command.checked("voltage", [1.0] * arm.nv, arm.nv)
+        inputs = arm.model, arm.model.createData(), state.q, state.v, np.zeros(arm.nv)
+        rows[f"{name}: pin.aba, bare"] = partial(pin.aba, *inputs), 1
+        rows[f"{name}: one step a call"] = simulated(plant, state, command, 1), 1
+        rows[f"{name}: 20 steps a call"] = simulated(plant, state, command, 20), 20
     times: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(REPETITIONS):
         for name, (call, steps) in rows.items():
             times[name].append(seconds(call, steps))
-    bare = statistics.median(times["pin.aba, bare"])
     print(machine())
     print("| what | µs per step | ratio to pin.aba |\n|---|---|---|")
     for name, values in times.items():
         middle = statistics.median(values)
+        bare = statistics.median(times[name.partition(":")[0] + ": pin.aba, bare"])
         print(f"| {name} | {middle * 1e6:.2f} | {middle / bare:.2f} |")
 
 

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -43,7 +44,8 @@ def compiled(function: F) -> F:
     if numba is None:
         _say_slow_once()
         return function
-    folder = cache_folder()
+    # A function typed into an interpreter has no file, and numba stores none without.
+    folder = cache_folder() if Path(function.__code__.co_filename).is_file() else None
     # numba stamps a cached function with its own file only; a change of a function that it calls
     # from another file is not detected. The folder is therefore keyed by the text of all of them.
     with numba_keeps_in(folder):

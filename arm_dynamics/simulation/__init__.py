@@ -16,6 +16,10 @@ if TYPE_CHECKING:
         ActuatorState,
         Inconsistency,
     )
+    from arm_dynamics.simulation.actuators.compiled_actuator import (
+        ActuatorEquations,
+        CompiledActuator,
+    )
     from arm_dynamics.simulation.actuators.data_sheet import (
         DataSheet,
         from_rpm,
@@ -69,7 +73,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "Actuator": ".actuators.actuator",
+    "ActuatorEquations": ".actuators.compiled_actuator",
     "ActuatorState": ".actuators.actuator",
+    "CompiledActuator": ".actuators.compiled_actuator",
     "DataSheet": ".actuators.data_sheet",
     "DcMotor": ".actuators.dc_motor",
     "Dynamechs": ".dynamechs",
@@ -100,7 +106,9 @@ _MODULES = {
 __all__ = [
     "INTEGRATORS",
     "Actuator",
+    "ActuatorEquations",
     "ActuatorState",
+    "CompiledActuator",
     "DataSheet",
     "DcMotor",
     "Dynamechs",

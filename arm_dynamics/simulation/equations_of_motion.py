@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.compiled_math import is_finite
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, require_command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
@@ -21,6 +22,7 @@ from arm_dynamics.simulation.actuator_states import (
     compiled_state_entries,
     update_groups,
 )
+from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
 from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
 
@@ -73,7 +75,11 @@ class EquationsOfMotion:
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._effort = x[row.EFFORT]
         self._dynamics = (arm.model, self._data, self._q, self._v, self._tau)
-        self._given = [i for i, a in enumerate(arm.actuators) if a.kernel_id == 0]
+        self._with_windings = (self._settling, *self._dynamics[1:])
+        self._armature = self._settling.armature  # a view
+        x[row.ARMATURE] = arm.model.armature
+        row.link_equations(x, arm.actuators)
+        self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
         self._own = actuator_state_slices(arm)
         self._kept, (slots, joints) = compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
@@ -82,7 +88,13 @@ class EquationsOfMotion:
             for first in (row.ACT, row.RATE, row.SOURCE, row.BEFORE)
         )
         self._interfaces = [a.interfaces[0] for a in arm.actuators]
-        self.plain = not (arm.na or self._given or self.prescribed)
+        x[row.GROUPS] = 1 + max((s.group for a in arm.actuators for s in a.states), default=-1)
+        x[row.DRY_FRICTION], x[row.ROTOR_FRICTION] = (
+            self.has_dry_friction,
+            self.has_internal_friction,
+        )
+        self._one = np.eye(1)
+        self.compiled = not (self._given or self.prescribed)
 
     @property
     def effort(self) -> Vector:
@@ -94,7 +106,8 @@ class EquationsOfMotion:
         """Set the command for all later evaluations."""
         self._interfaces = [a.resolve_interface(command.interface) for a in self.arm.actuators]
         self._rows[row.COMMAND] = command.value
-        self._rows[row.BY_VOLTAGE] = [name == "voltage" for name in self._interfaces]
+        pairs = zip(self.arm.actuators, self._interfaces, strict=True)
+        self._rows[row.INTERFACE] = [a.interfaces.index(name) for a, name in pairs]
 
     def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
         """Return v̇ (nv,) [rad/s²] without dry friction, by the articulated-body algorithm."""
@@ -110,8 +123,8 @@ class EquationsOfMotion:
         _, winding = self.step_damping(q, v, z, dt)
         if self.prescribed:
             return self._constrained(q, v, dt * winding)
-        self._settling.armature = self.arm.model.armature + dt * winding
-        a: Vector = pin.aba(self._settling, self._data, q, v, self._tau).copy()
+        self._armature[:] = self.arm.model.armature + dt * winding
+        a: Vector = pin.aba(*self._with_windings).copy()
         return a
 
     def step_damping(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
@@ -124,17 +137,29 @@ class EquationsOfMotion:
         row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
-    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """Repeat v += dt a(q, v), q += dt v ``steps`` times, in place, for ``plain`` equations.
+    def semi_implicit_steps(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
+        """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite.
 
-        Returns whether q and v were finite and still are.
+        z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n,  v⁺ = v + dt (a(q, v, z⁺) + W λ / dt),  q⁺ = q + dt v⁺,
+
+        (M + dt D) a = f and W = (M + dt D)⁻¹ with the damping D of the winding currents; λ is the
+        impulse of dry friction, see ``friction.velocity_after_dry_friction``. The equations of
+        ``SemiImplicitEuler.step``, with one compiled call and Pinocchio's a step.
         """
-        x, dynamics = self._rows, self._dynamics
-        if not row.set_state_and_evaluate(x, q, v):
-            return False
-        for _ in range(steps - 1):
-            row.kick_drift_drive(x, pin.aba(*dynamics), dt)
-        return row.kick_drift_end(x, pin.aba(*dynamics), dt, q, v)
+        bodies, tables, advance = self._with_windings, (self._armature, dt), row.advance
+        x, response = self._rows, self._one
+        if z.size:
+            self._flat[self._act] = z[self._kept]
+        advance(row.START, x, q, v, v, response, *tables)
+        for phase in (*(row.CONTINUE,) * (steps - 1), row.END):
+            a = pin.aba(*bodies)
+            if self.has_dry_friction:
+                response = pin.computeMinverse(*bodies[:3])
+            well: bool = advance(phase, x, q, v, a, response, *tables)
+        if z.size:
+            z[self._kept] = self._flat[self._act]
+            well = well and is_finite(z)
+        return well
 
     def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Return λ and n of ż = n - λ z, (na,) each."""
@@ -190,6 +215,8 @@ class EquationsOfMotion:
 
     def apply_internal_friction(self, before: Vector, z: Vector, dt: float) -> None:
         """Apply dry friction over dt [s] to z, in place; ``before`` is z before the step."""
+        if not self.has_internal_friction:
+            return
         x = self._flat
         x[self._act], x[self._before] = z[self._kept], before[self._kept]
         row.apply_rotor_friction(self._rows, dt)
@@ -223,7 +250,7 @@ class EquationsOfMotion:
             temperature.append(actuator.temperature(own))
         return MotorValues(as_readonly(voltage), as_readonly(temperature))
 
-    def step_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+    def start_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """Start the joints with prescribed motion; return their positions at the end (np,).
 
         v_p = (q_p⁺ - q_p) / dt, and the others get the jump's impulse: M_ff Δv_f = -M_fp Δv_p.

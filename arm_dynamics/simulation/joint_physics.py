@@ -7,14 +7,23 @@ of passing twelve. Only this module defines the order of the rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import compiled, is_finite
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.machine_code import call_address, column_function
 from arm_dynamics.model.arm_model import Joint
-from arm_dynamics.simulation.actuators.actuator import Actuator
+from arm_dynamics.simulation.actuators.actuator import NO_KERNEL, Actuator
+from arm_dynamics.simulation.actuators.compiled_actuator import (
+    MAX_CONSTANTS,
+    MAX_STATES,
+    ActuatorEquations,
+    CompiledActuator,
+)
 from arm_dynamics.simulation.actuators.dc_motor_equations import (
     ROTOR,
     dc_motor_act_dot_terms,
@@ -28,24 +37,37 @@ from arm_dynamics.simulation.actuators.dc_motor_equations import (
 )
 from arm_dynamics.simulation.actuators.ideal import ideal_effort
 from arm_dynamics.simulation.end_stops import end_stop_effort
-from arm_dynamics.simulation.friction import viscous_effort
-from arm_dynamics.simulation.integrators.euler_and_verlet import kick_drift
+from arm_dynamics.simulation.friction import velocity_after_dry_friction, viscous_effort
+from arm_dynamics.simulation.integrators.exponential_step import exponential_state
 
-Q, V, COMMAND, BY_VOLTAGE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
+try:
+    import numba
+except ImportError:  # pragma: no cover - exercised in a separate process
+    numba = None
+
+Q, V, COMMAND, INTERFACE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
+"""INTERFACE: index of the command interface in the actuator's ``interfaces``."""
 ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
-"""First of four rows each: actuator states z, λ and n of ż = n - λ z, z before a step."""
+"""First of four rows each: actuator states z, λ and n of ż = n - λ z, z before the step."""
 BRAKING, WINDING = 24, 25
 """-∂τ/∂v within a step, in total and of winding currents only."""
-LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL, CONSTANTS = range(26, 34)
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, ARMATURE, KERNEL = range(26, 34)
+GROUPS, DRY_FRICTION, ROTOR_FRICTION = 34, 35, 36
+"""The same in every column: number of groups of states, whether the arm has either friction."""
+GROUP, CONSTANTS = 37, 41
+"""First of four rows: ``ActuatorState.group`` of each actuator state; -1: no such state."""
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
 """Rows of the arguments of ``end_stop_effort``, in its order."""
-SLOTS = 4
-ROWS = CONSTANTS + 25
+SLOTS, ROWS = MAX_STATES, CONSTANTS + MAX_CONSTANTS
+IDEAL, DC_MOTOR = 1, 2
+"""KERNEL of the built-in actuators; above them the address of an actuator's own equations."""
+ACTUATOR_EFFORT, ACT_DOT_TERMS, ACTUATOR_DAMPING, ACTUATOR_FRICTION = range(4)
+"""What the function at that address evaluates."""
 
 
 def pack_joint_table(
     joints: Sequence[Joint], actuators: Sequence[Actuator], dtype: type[Any] = float
-) -> Vector:
+) -> Matrix:
     """Return an array (ROWS, nv) with all constants of the joints and their actuators."""
     rows = np.zeros((ROWS, len(joints)), dtype)
     for i, (joint, actuator) in enumerate(zip(joints, actuators, strict=True)):
@@ -54,78 +76,98 @@ def pack_joint_table(
         rows[VISCOUS, i] = joint.damping + actuator.viscous_friction
         rows[DRY, i] = joint.friction
         rows[KERNEL, i] = actuator.kernel_id
+        rows[GROUP : GROUP + SLOTS, i] = -1
+        for slot, state in zip(actuator.kernel_slots, actuator.states, strict=False):
+            rows[GROUP + slot, i] = state.group
         packed = actuator.kernel_constants()
         rows[CONSTANTS : CONSTANTS + len(packed), i] = packed
     return rows
 
 
+def link_equations(x: Matrix, actuators: Sequence[Actuator]) -> None:
+    """Write the address of each ``CompiledActuator``'s equations into KERNEL of x (ROWS, nv)."""
+    for i, actuator in enumerate(actuators):
+        if isinstance(actuator, CompiledActuator):
+            try:
+                x[KERNEL, i] = _address(actuator.equations)
+            except Exception as error:  # numba's, of many types
+                raise InvalidValue(
+                    f"actuator of joint '{actuator.joint}': equations of"
+                    f" {type(actuator).__name__} cannot be compiled: {error}"
+                ) from error
+
+
+@cache
+def _address(equations: ActuatorEquations) -> int:
+    """Return the address of compiled code that evaluates ``equations`` for a column; 0 without."""
+    effort, act_dot_terms, damping, dry_friction = equations
+
+    def evaluate(operation: int, data: Any, columns: int, i: int) -> None:
+        x = numba.carray(data, (ROWS, columns))
+        interface, command, q, v = int(x[INTERFACE, i]), x[COMMAND, i], x[Q, i], x[V, i]
+        a, c = x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+        if operation == ACTUATOR_EFFORT:
+            x[EFFORT, i] = effort(interface, command, q, v, a, c)
+        elif operation == ACT_DOT_TERMS:
+            rate, drift = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
+            act_dot_terms(interface, command, q, v, a, c, rate, drift)
+        elif operation == ACTUATOR_DAMPING:
+            x[BRAKING, i] = damping(interface, command, q, v, a, c)
+        else:
+            x[FORWARD, i] = dry_friction(1.0, v, x[EFFORT, i], c)
+            x[BACKWARD, i] = dry_friction(-1.0, v, x[EFFORT, i], c)
+
+    return column_function(evaluate) or NO_KERNEL
+
+
 @compiled
-def joint_efforts(x: Vector) -> None:
+def joint_efforts(x: Matrix) -> None:
     """Fill EFFORT (actuator) and TAU (actuator + friction + stops) from Q, V, ACT and COMMAND.
 
     tau_i = actuator_i(command_i, v_i, z_i) - b_i v_i + stop_i(q_i, v_i)
 
-    x (ROWS, nv), changed in place. The EFFORT of actuators without a kernel
-    (kernel 0) must be filled in before.
+    x (ROWS, nv), changed in place. The EFFORT of actuators without a kernel (0) must be filled in
+    before.
     """
     for i in range(x.shape[1]):
         q, v, kernel, c = x[Q, i], x[V, i], x[KERNEL, i], x[CONSTANTS:, i]
-        if kernel == 1:
+        if kernel == IDEAL:
             x[EFFORT, i] = ideal_effort(x[COMMAND, i], c[0])
-        elif kernel == 2:
-            by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
+        elif kernel == DC_MOTOR:
+            by_voltage, own = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i]
             x[EFFORT, i] = dc_motor_effort(by_voltage, x[COMMAND, i], v, own, c)
+        elif kernel > DC_MOTOR:
+            call_address(int(kernel), ACTUATOR_EFFORT, x, i)
         lower, upper, stiffness = x[LOWER, i], x[UPPER, i], x[STOP_STIFFNESS, i]
         stop = end_stop_effort(q, v, lower, upper, stiffness, x[STOP_DAMPING, i])
         x[TAU, i] = x[EFFORT, i] + viscous_effort(v, x[VISCOUS, i]) + stop
 
 
 @compiled
-def set_state_and_evaluate(x: Vector, q: Vector, v: Vector) -> bool:
-    """Set Q = q, V = v, then ``joint_efforts``; return whether q and v (nv,) are finite."""
-    for i in range(q.size):  # slices would bring three seconds of compilation
-        x[Q, i], x[V, i] = q[i], v[i]
-    joint_efforts(x)
-    return is_finite(q) and is_finite(v)
-
-
-@compiled
-def kick_drift_drive(x: Vector, a: Vector, dt: float) -> None:
-    """Apply V += dt a, Q += dt V, then ``joint_efforts``: one step between two accelerations."""
-    kick_drift(x[Q], x[V], a, dt)
-    joint_efforts(x)
-
-
-@compiled
-def kick_drift_end(x: Vector, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
-    """Write V + dt a and Q + dt V⁺ into v and q (nv,); return whether these are finite."""
-    for i in range(q.size):
-        q[i], v[i] = x[Q, i], x[V, i]
-    kick_drift(q, v, a, dt)
-    return is_finite(q) and is_finite(v)
-
-
-@compiled
-def joint_act_dot_terms(x: Vector) -> None:
+def joint_act_dot_terms(x: Matrix) -> None:
     """Fill RATE and SOURCE of the actuator states from V, ACT and COMMAND."""
     for i in range(x.shape[1]):
-        if x[KERNEL, i] == 2:
-            by_voltage, own = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i]
+        if x[KERNEL, i] == DC_MOTOR:
+            by_voltage, own = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i]
             rate, source = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
             c = x[CONSTANTS:, i]
             dc_motor_act_dot_terms(by_voltage, x[COMMAND, i], x[V, i], own, c, rate, source)
+        elif x[KERNEL, i] > DC_MOTOR:
+            call_address(int(x[KERNEL, i]), ACT_DOT_TERMS, x, i)
 
 
 @compiled
-def joint_step_damping(x: Vector, dt: float) -> None:
+def joint_step_damping(x: Matrix, dt: float) -> None:
     """Fill BRAKING and WINDING for a step of dt [s] from Q, V, ACT and COMMAND.
 
     The BRAKING of actuators without a kernel must be filled in before.
     """
     for i in range(x.shape[1]):
+        if x[KERNEL, i] > DC_MOTOR:
+            call_address(int(x[KERNEL, i]), ACTUATOR_DAMPING, x, i)
         q, v, motor, winding = x[Q, i], x[V, i], x[BRAKING, i], 0.0
-        if x[KERNEL, i] == 2:
-            by_voltage, own, c = x[BY_VOLTAGE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+        if x[KERNEL, i] == DC_MOTOR:
+            by_voltage, own, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
             winding = winding_damping(by_voltage, x[COMMAND, i], v, own, c, dt)
             motor = dc_motor_step_damping(by_voltage, x[COMMAND, i], v, own, c, dt)
         lower, upper = x[LOWER, i], x[UPPER, i]
@@ -136,27 +178,121 @@ def joint_step_damping(x: Vector, dt: float) -> None:
 
 
 @compiled
-def joint_dry_friction(x: Vector) -> None:
+def joint_dry_friction(x: Matrix) -> None:
     """Fill FORWARD and BACKWARD, the largest dry friction, from V and EFFORT.
 
     Those of actuators without a kernel must be filled in before; the joint's is added.
     """
     for i in range(x.shape[1]):
-        if x[KERNEL, i] == 2:
+        if x[KERNEL, i] == DC_MOTOR:
             v, effort, c = x[V, i], x[EFFORT, i], x[CONSTANTS:, i]
             x[FORWARD, i] = dc_motor_dry_friction(1.0, v, effort, c)
             x[BACKWARD, i] = dc_motor_dry_friction(-1.0, v, effort, c)
+        elif x[KERNEL, i] > DC_MOTOR:
+            call_address(int(x[KERNEL, i]), ACTUATOR_FRICTION, x, i)
         x[FORWARD, i] += x[DRY, i]
         x[BACKWARD, i] += x[DRY, i]
 
 
 @compiled
-def apply_rotor_friction(x: Vector, dt: float) -> None:
+def apply_rotor_friction(x: Matrix, dt: float) -> None:
     """Apply dry friction over dt [s] to ACT of rotors behind backlash.
 
     From ACT after the smooth step, BEFORE at its start and RATE as last filled in.
     """
     for i in range(x.shape[1]):
-        if x[KERNEL, i] == 2:
+        if x[KERNEL, i] == DC_MOTOR:
             before, decay = x[BEFORE + ROTOR, i], x[RATE + ROTOR, i]
             dc_motor_rotor(before, decay, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)
+
+
+@compiled
+def drive(x: Matrix, armature: Vector, dt: float) -> None:
+    """Fill ACT with z⁺, then EFFORT and TAU with the efforts at z⁺, and ``armature``.
+
+    z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n, group after group of the actuator states. armature (nv,) is
+    the reflected inertia plus dt D, D the damping of the winding currents; as it is for no groups.
+    """
+    groups = int(x[GROUPS, 0])
+    for group in range(groups):
+        if group == 0:
+            for i in range(x.shape[1]):
+                for slot in range(SLOTS):
+                    x[BEFORE + slot, i] = x[ACT + slot, i]
+        joint_act_dot_terms(x)
+        for i in range(x.shape[1]):
+            for slot in range(SLOTS):
+                if x[GROUP + slot, i] == group:
+                    z, rate, source = x[ACT + slot, i], x[RATE + slot, i], x[SOURCE + slot, i]
+                    x[ACT + slot, i] = exponential_state(z, rate, source, dt)
+    joint_efforts(x)
+    if groups > 0:
+        for i in range(x.shape[1]):
+            armature[i] = x[ARMATURE, i]
+            if x[KERNEL, i] == DC_MOTOR:
+                by_voltage, own, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+                braking = winding_damping(by_voltage, x[COMMAND, i], x[V, i], own, c, dt)
+                armature[i] += dt * braking
+
+
+@compiled
+def kick_drift(x: Matrix, a: Vector, response: Matrix, dt: float) -> None:
+    """Apply V += dt a and the impulse of dry friction, then Q += dt V and the rotors' friction.
+
+    a (nv,) [rad/s²] without dry friction; response (nv, nv) as ``friction.force_response``, not
+    read for an arm without dry friction.
+    """
+    n = a.size
+    if x[DRY_FRICTION, 0] > 0:
+        start, smooth = np.empty(n), np.empty(n)
+        for i in range(n):
+            start[i], smooth[i] = x[V, i], x[V, i] + dt * a[i]
+            # A joint at rest or at a reversal must break away: velocity 0 counts.
+            x[V, i] = start[i] if start[i] * smooth[i] > 0.0 else 0.0
+            x[FORWARD, i] = x[BACKWARD, i] = 0.0
+        joint_dry_friction(x)
+        forward, backward = dt * x[FORWARD], dt * x[BACKWARD]
+        after = velocity_after_dry_friction(smooth, response, forward, backward)
+        for i in range(n):
+            x[V, i] = after[i]
+    else:
+        for i in range(n):
+            x[V, i] += dt * a[i]
+    for i in range(n):
+        x[Q, i] += dt * x[V, i]
+    if x[ROTOR_FRICTION, 0] > 0:
+        apply_rotor_friction(x, dt)
+
+
+START, CONTINUE, END = range(3)
+"""Phases of ``advance``: before the first acceleration, between two, after the last."""
+
+
+@compiled
+def advance(
+    phase: int,
+    x: Matrix,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    response: Matrix,
+    armature: Vector,
+    dt: float,
+) -> bool:
+    """Evaluate what is between two accelerations; return whether q and v are finite.
+
+    START sets Q = q, V = v; the others apply ``kick_drift`` with a (nv,) [rad/s²]. All but END then
+    ``drive`` the next acceleration; END writes Q and V into q and v, (nv,) each.
+    """
+    n = q.size
+    if phase == START:
+        for i in range(n):  # slices would bring three seconds of compilation
+            x[Q, i], x[V, i] = q[i], v[i]
+    else:
+        kick_drift(x, a, response, dt)
+    if phase != END:
+        drive(x, armature, dt)
+        return True
+    for i in range(n):
+        q[i], v[i] = x[Q, i], x[V, i]
+    return is_finite(q) and is_finite(v)

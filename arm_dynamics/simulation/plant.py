@@ -22,7 +22,6 @@ from arm_dynamics.simulation.equations_of_motion import (
     MotorValues,
     check_command_interfaces,
 )
-from arm_dynamics.simulation.friction import velocity_after_dry_friction
 from arm_dynamics.simulation.integrators import find_integrator
 
 RUNAWAY = 1e6
@@ -50,8 +49,6 @@ class Plant:
         self.arm = check_arm(arm)
         self.integrator = find_integrator(integrator)
         self._motion = EquationsOfMotion(arm)
-        self._rubs = self._motion.has_dry_friction and not self.integrator.resolves_dry_friction
-        self._smooth = self._motion.plain and not self._rubs
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._after: State | None = None
@@ -106,17 +103,13 @@ class Plant:
             self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # a read-only command is checked once
-        q, v, z = state.q.copy(), state.v.copy(), self._at_rest
-        if self._smooth:
-            well = self.integrator.run(self._motion, q, v, dt, steps)
-        else:
-            z = self._own_states(state).copy()
-            well = self._instants(q, v, z, dt, steps)
-            z.setflags(write=False)
-        if not well:
-            self._name_the_lost(state, dt, steps)
+        q, v, z = state.q.copy(), state.v.copy(), self._own_states(state)
+        if z.size:
+            z = z.copy()
+        if not self.integrator.run(self._motion, q, v, z, dt, steps):
+            raise self._divergence(state, dt, steps)
         tau = self._motion.effort
-        for array in (q, v, tau):
+        for array in (q, v, tau, z) if z.size else (q, v, tau):
             array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
         self._after = after = State(state.time + steps * dt if end is None else end, q, v, tau, z)
         return after
@@ -176,57 +169,10 @@ class Plant:
 
     def _compile(self) -> None:
         """Compile what this arm needs, and no more, before time runs."""
-        q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self._at_rest.copy()
-        self._instants(q, v, z, 1e-9, 1)
-        if self._smooth:
-            self.integrator.run(self._motion, q, v, 1e-9, 2)
+        q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self.arm.initial_act.copy()
+        self.integrator.run(self._motion, q, v, z, 1e-9, 2)
         self._motion.efforts(q, v, z)
         self._require_finite(State.of(q, v, act=z))
-
-    @np.errstate(all="ignore")  # divergence raises InvalidValue
-    def _instants(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
-        """Take ``steps`` time steps in place while all is finite; return whether it is."""
-        well = all_finite(q, v, z)
-        while well and steps:
-            self._instant(q, v, z, dt)
-            well, steps = all_finite(q, v, z), steps - 1
-        return well
-
-    def _instant(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-        """Take one time step, in place."""
-        motion = self._motion
-        targets = motion.step_prescribed_motion(q, v, z, dt) if motion.prescribed else None
-        before = z.copy() if motion.has_internal_friction else z
-        if not self._rubs:
-            self.integrator.advance(motion, q, v, z, dt)
-        else:
-            self._instant_with_dry_friction(q, v, z, dt)
-        if motion.has_internal_friction:
-            motion.apply_internal_friction(before, z, dt)
-        if targets is not None:
-            q[motion.prescribed] = targets
-
-    def _instant_with_dry_friction(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
-        """Take the integrator's smooth step, then apply the impulse of dry friction over dt."""
-        response, start, before = self._response(q, v, z, dt), q.copy(), v.copy()
-        self.integrator.advance(self._motion, q, v, z, dt)
-        if np.isfinite(v).all():
-            # A joint at rest or at a reversal must break away: velocity 0 counts.
-            forward, backward = self._motion.dry_friction_bounds_at(
-                np.where(before * v > 0, before, 0.0)
-            )
-            after = velocity_after_dry_friction(v, response, dt * forward, dt * backward)
-            q += self.integrator.drift_fraction * dt * (after - v)
-            v[:] = after
-            stuck = (before == 0) & (after == 0)
-            q[stuck] = start[stuck]
-
-    def _response(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
-        """Return the change of velocity in one step per impulse of a constant force."""
-        implicit, explicit = self.integrator.split_damping(*self._motion.step_damping(q, v, z, dt))
-        return self._motion.force_response(
-            q, implicit, explicit, self.integrator.force_response_terms, dt
-        )
 
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest
@@ -262,22 +208,19 @@ class Plant:
         self._motion.set_command(check_command_interfaces(self.arm, command))
         self._command = command if isinstance(command.value, np.ndarray) else NO_COMMAND
 
-    def _name_the_lost(self, state: State, dt: float, steps: int) -> None:
-        self._require_finite(state)
-        joint, time = self._first_to_leave(state, dt, steps)
-        raise InvalidValue(
-            f"simulation diverged: joint '{joint}' is not finite at t = {time:.6g} s"
-            f" ({self.integrator.name}, dt = {dt:g} s); reduce dt"
-        )
-
     @np.errstate(all="ignore")
-    def _first_to_leave(self, state: State, dt: float, steps: int) -> tuple[str, float]:
-        """Repeat the motion up to RUNAWAY; return the joint and the time [s]."""
-        q, v, step = state.q.copy(), state.v.copy(), 0
-        z = self._own_states(state).copy()
+    def _divergence(self, state: State, dt: float, steps: int) -> InvalidValue:
+        """Return the error of a motion from ``state``, repeated up to RUNAWAY."""
+        self._require_finite(state)
+        q, v, z, step = state.q.copy(), state.v.copy(), self._own_states(state).copy(), 0
         while step < steps:
-            self._instant(q, v, z, dt)
+            self.integrator.step(self._motion, q, v, z, dt)
             step += 1
             if not np.abs(v).max() < RUNAWAY:
                 break
-        return self.arm.joint_names[int(np.argmax(np.abs(v)))], state.time + step * dt
+        joint = self.arm.joint_names[int(np.argmax(np.abs(v)))]
+        return InvalidValue(
+            f"simulation diverged: joint '{joint}' is not finite at"
+            f" t = {state.time + step * dt:.6g} s"
+            f" ({self.integrator.name}, dt = {dt:g} s); reduce dt"
+        )

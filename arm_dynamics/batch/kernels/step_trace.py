@@ -100,13 +100,14 @@ def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[st
     equations = SymbolicEquationsOfMotion(arm, varied, interface, inputs["command"])
     q, v, act, dt = (inputs[name].copy() for name in ("q", "v", "act", "dt"))
     dry, method = _has_dry_friction(arm, vary), find_integrator(integrator)
-    v_before, act_before, outputs = v.copy(), act.copy(), dict[str, Any]()
+    q_before, v_before, act_before = q.copy(), v.copy(), act.copy()
+    outputs: dict[str, Any] = {}
     if dry:
         outputs["start_q"], outputs["start_v"] = q.copy(), v.copy()
         outputs["drift_time"] = [Symbol(method.drift_fraction) * dt[0]]
-        outputs["inverse"] = _force_response(equations, method, q, v, act, dt[0])
     traced(type(method).advance)(method, equations, q, v, act, dt[0])
-    if dry:  # as Plant.step
+    if dry:  # as Integrator.step
+        outputs["inverse"] = _force_response(equations, method, q_before, v_before, act, dt[0])
         sliding = [where(x * y > 0.0, x, 0.0) for x, y in zip(v_before, v, strict=True)]
         forward, backward = equations.dry_friction_bounds_at(sliding)
         outputs["forward"], outputs["backward"] = forward * dt[0], backward * dt[0]

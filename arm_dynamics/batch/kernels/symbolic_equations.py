@@ -17,6 +17,8 @@ from arm_dynamics.dynamics.bodies import Body
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.actuator_states import compiled_state_entries, update_groups
+from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
+from arm_dynamics.simulation.actuators.compiled_actuator import CompiledActuator
 
 
 class SymbolicEquationsOfMotion:
@@ -49,7 +51,8 @@ class SymbolicEquationsOfMotion:
 
         """
         for actuator in arm.actuators:
-            if actuator.kernel_id not in (1, 2) or actuator.prescribes_motion:
+            compiled = actuator.kernel_id != NO_KERNEL or isinstance(actuator, CompiledActuator)
+            if not compiled or actuator.prescribes_motion:
                 raise InvalidValue(
                     f"kernel, joint '{actuator.joint}': actuator = {type(actuator).__name__};"
                     " expected one with compiled functions"
@@ -62,15 +65,19 @@ class SymbolicEquationsOfMotion:
         joints = variation.varied_joints(arm, varied)
         actuators = variation.varied_actuators(arm, varied)
         self.rows = _as_symbols(row.pack_joint_table(joints, actuators, object))
-        self.rows[row.COMMAND] = command
-        self.rows[row.BY_VOLTAGE] = [
-            Symbol(float(a.resolve_interface(interface) == "voltage")) for a in arm.actuators
+        self._equations = [
+            (i, a.equations) for i, a in enumerate(actuators) if isinstance(a, CompiledActuator)
         ]
+        self.rows[row.COMMAND] = command
+        self.interfaces = [
+            a.interfaces.index(a.resolve_interface(interface)) for a in arm.actuators
+        ]
+        self.rows[row.INTERFACE] = [Symbol(float(index)) for index in self.interfaces]
 
     def acceleration(self, q: SymbolVector, v: SymbolVector, act: SymbolVector) -> SymbolVector:
         """Return the acceleration without dry friction (nv,)."""
         self._load(q, v, act)
-        traced(row.joint_efforts)(self.rows)
+        self._drive()
         return self.solve(self.table, q, v)
 
     def implicit_acceleration(
@@ -78,7 +85,7 @@ class SymbolicEquationsOfMotion:
     ) -> SymbolVector:
         """Return (M + dt D)⁻¹ M v̇ (nv,), D the damping by winding currents within dt."""
         self._load(q, v, act)
-        traced(row.joint_efforts)(self.rows)
+        self._drive()
         _, winding = self.step_damping(q, v, act, dt)
         table = [
             body if w.constant == 0.0 else replace(body, armature=body.armature + dt * w)
@@ -97,6 +104,8 @@ class SymbolicEquationsOfMotion:
         """Return -∂tau/∂v (nv,) within a step: total, and by winding currents only."""
         self._load(q, v, act)
         self.rows[row.BRAKING] = Symbol(0.0)
+        for i, equations in self._equations:
+            self.rows[row.BRAKING, i] = traced(equations.damping)(*self._arguments(i))
         traced(row.joint_step_damping)(self.rows, dt)
         return _as_symbols(self.rows[row.BRAKING]), _as_symbols(self.rows[row.WINDING])
 
@@ -105,6 +114,9 @@ class SymbolicEquationsOfMotion:
     ) -> tuple[SymbolVector, SymbolVector]:
         """Return λ and n of the actuator dynamics ż = n - λ z, shape (na,) each."""
         self._load(q, v, act)
+        for i, equations in self._equations:
+            rates, sources = (self.rows[r : r + row.SLOTS, i] for r in (row.RATE, row.SOURCE))
+            traced(equations.act_dot_terms)(*self._arguments(i), rates, sources)
         traced(row.joint_act_dot_terms)(self.rows)
         slots, joints = self.slots
         return self.rows[row.RATE + slots, joints], self.rows[row.SOURCE + slots, joints]
@@ -113,6 +125,11 @@ class SymbolicEquationsOfMotion:
         """Return the bounds of dry friction (nv,) in both directions, at ``v``, last efforts."""
         self.rows[row.V] = v
         self.rows[row.FORWARD] = self.rows[row.BACKWARD] = Symbol(0.0)
+        for i, equations in self._equations:
+            friction, effort = traced(equations.dry_friction), self.rows[row.EFFORT, i]
+            constants = self.rows[row.CONSTANTS :, i]
+            self.rows[row.FORWARD, i] = friction(1.0, v[i], effort, constants)
+            self.rows[row.BACKWARD, i] = friction(-1.0, v[i], effort, constants)
         traced(row.joint_dry_friction)(self.rows)
         return self.rows[row.FORWARD].copy(), self.rows[row.BACKWARD].copy()
 
@@ -132,6 +149,22 @@ class SymbolicEquationsOfMotion:
     def effort(self) -> SymbolVector:
         """Efforts of the actuators (nv,) as last evaluated."""
         return self.rows[row.EFFORT].copy()
+
+    def _drive(self) -> None:
+        """Evaluate the efforts of actuators, friction and end stops."""
+        for i, equations in self._equations:
+            self.rows[row.EFFORT, i] = traced(equations.effort)(*self._arguments(i))
+        traced(row.joint_efforts)(self.rows)
+
+    def _arguments(self, i: int) -> tuple[Any, ...]:
+        """Return the arguments of ``ActuatorEquations`` for joint i."""
+        x, act, constants = (
+            self.rows,
+            slice(row.ACT, row.ACT + row.SLOTS),
+            slice(row.CONSTANTS, None),
+        )
+        command, q, v = x[row.COMMAND, i], x[row.Q, i], x[row.V, i]
+        return self.interfaces[i], command, q, v, x[act, i], x[constants, i]
 
     def _load(self, q: SymbolVector, v: SymbolVector, act: SymbolVector) -> None:
         self.rows[row.Q], self.rows[row.V] = q, v

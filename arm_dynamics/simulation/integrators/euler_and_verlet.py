@@ -14,7 +14,7 @@ from arm_dynamics.simulation.integrators.exponential_step import (
     phi_functions,
     step_actuator_states,
 )
-from arm_dynamics.simulation.integrators.integrator import CompiledSystem, Integrator, System
+from arm_dynamics.simulation.integrators.integrator import Integrator, SteppedSystem, System
 
 
 class ExplicitEuler(Integrator):
@@ -63,9 +63,13 @@ class SemiImplicitEuler(Integrator):
         settled = system.implicit_acceleration(q, v, z, dt) if z.size else None
         kick_drift(q, v, system.acceleration(q, v, z) if settled is None else settled, dt)
 
-    def run(self, system: CompiledSystem, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """Repeat ``advance`` ``steps`` times: the same numbers with less overhead per step."""
-        return system.kick_drift(q, v, dt, steps)
+    def run(
+        self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
+    ) -> bool:
+        """Repeat ``step``, in compiled code where all terms are: the same numbers to round-off."""
+        if system.compiled:
+            return system.semi_implicit_steps(q, v, z, dt, steps)
+        return super().run(system, q, v, z, dt, steps)
 
 
 @compiled

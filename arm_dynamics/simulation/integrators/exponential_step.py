@@ -15,29 +15,40 @@ TERMS = 18
 
 
 @compiled
-def phi_functions(x: Vector) -> Vector:
-    """Return φ₁, φ₂, φ₃ (3, n) at -x, for x (n,) >= 0 up to infinity.
+def phi_functions_at(x: float) -> tuple[float, float, float]:
+    """Return φ₁, φ₂, φ₃ at -x, for x >= 0 up to infinity.
 
     φ₁(-x) = (1 - e^-x) / x,  φ₂(-x) = (1 - φ₁) / x,  φ₃(-x) = (1/2 - φ₂) / x;
     1, 1/2, 1/6 at x = 0. These divisions lose digits for small x: there φ₃ comes from its
     series Σ (-x)^j / (j + 3)!, and the others from φ₃.
     Source: M. Hochbruck and A. Ostermann, Exponential integrators, Acta Numerica 19 (2010), 2.1.
     """
+    if x < 1.0:
+        third = 0.0
+        for j in range(TERMS, 3, -1):
+            third = (1.0 - x * third) / j
+        third = (1.0 - x * third) / 6.0
+        second = 0.5 - x * third
+        return 1.0 - x * second, second, third
+    first = -math.expm1(-x) / x
+    second = (1.0 - first) / x
+    return first, second, (0.5 - second) / x
+
+
+@compiled
+def phi_functions(x: Vector) -> Vector:
+    """Return ``phi_functions_at`` of each entry of x (n,), shape (3, n)."""
     values = np.empty((3, x.size))
     for i in range(x.size):
-        if x[i] < 1.0:
-            third = 0.0
-            for j in range(TERMS, 3, -1):
-                third = (1.0 - x[i] * third) / j
-            third = (1.0 - x[i] * third) / 6.0
-            second = 0.5 - x[i] * third
-            first = 1.0 - x[i] * second
-        else:
-            first = -math.expm1(-x[i]) / x[i]
-            second = (1.0 - first) / x[i]
-            third = (0.5 - second) / x[i]
-        values[0, i], values[1, i], values[2, i] = first, second, third
+        values[0, i], values[1, i], values[2, i] = phi_functions_at(x[i])
     return values
+
+
+@compiled
+def exponential_state(z: float, decay: float, source: float, dt: float) -> float:
+    """Return z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n, see ``exponential_step``."""
+    x = decay * dt
+    return math.exp(-x) * z + dt * phi_functions_at(x)[0] * source
 
 
 def exponential_step(z: Vector, decay: Vector, source: Vector, dt: float) -> Vector:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import all_finite
-
-NONE = as_readonly([])
+from arm_dynamics.simulation.friction import velocity_after_dry_friction
 
 
 class System(Protocol):
@@ -49,11 +49,34 @@ class System(Protocol):
         """Set the positions at which the end stops begin, instead of ``lower`` and ``upper``."""
 
 
-class CompiledSystem(System, Protocol):
-    """A system of compiled equations only: no actuator states, no prescribed motion."""
+class SteppedSystem(System, Protocol):
+    """A system with the terms that act between smooth motions: each is empty where it has none."""
 
-    def kick_drift(self, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """Repeat v += dt a(q, v), q += dt v ``steps`` times, in place; see ``Integrator.run``."""
+    prescribed: list[int]
+    """Joints whose position an actuator prescribes."""
+    has_dry_friction: bool
+    compiled: bool
+    """Whether ``semi_implicit_steps`` evaluates every term."""
+
+    def start_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+        """Start the prescribed joints, in place; return their positions (np,) after dt."""
+
+    def step_damping(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
+        """Return -∂τ/∂v (nv,) within a step: in total, and of winding currents."""
+
+    def force_response(
+        self, q: Vector, implicit: Vector, braking: Vector, terms: Sequence[float], dt: float
+    ) -> Vector:
+        """Return the change of velocity (nv, nv) in one step per impulse of a constant force."""
+
+    def dry_friction_bounds_at(self, speed: Vector) -> tuple[Vector, Vector]:
+        """Return ``dry_friction_bounds`` at ``speed`` (nv,), with the efforts last evaluated."""
+
+    def apply_internal_friction(self, before: Vector, z: Vector, dt: float) -> None:
+        """Apply the dry friction of rotors over dt to z, in place; ``before`` is z before."""
+
+    def semi_implicit_steps(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
+        """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite."""
 
 
 class Integrator(ABC):
@@ -83,14 +106,38 @@ class Integrator(ABC):
             return 0.5 * braking, 0.0 * braking
         return (winding if self.implicit_damping == "windings" else 0.0 * braking), braking
 
-    @np.errstate(all="ignore")  # divergence is returned, not warned of
-    def run(self, system: CompiledSystem, q: Vector, v: Vector, dt: float, steps: int) -> bool:
-        """Repeat ``advance`` ``steps`` times, without dry friction.
+    def step(self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Take one time step of the whole equation, in place.
 
-        Returns whether q and v were finite and still are.
+        Prescribed joints follow their actuators; the others move smoothly over dt; then the
+        impulses of dry friction act at the joints and on rotors behind backlash.
         """
-        if not all_finite(q, v, NONE):
-            return False
-        for _ in range(steps):
-            self.advance(system, q, v, NONE, dt)
-        return all_finite(q, v, NONE)
+        goals = system.start_prescribed_motion(q, v, z, dt)
+        start_q, start_v, start_z = q.copy(), v.copy(), z.copy()
+        self.advance(system, q, v, z, dt)
+        if system.has_dry_friction and not self.resolves_dry_friction and np.isfinite(v).all():
+            damping = system.step_damping(start_q, start_v, z, dt)
+            response = system.force_response(
+                start_q, *self.split_damping(*damping), self.force_response_terms, dt
+            )
+            # A joint at rest or at a reversal must break away: velocity 0 counts.
+            sliding = np.where(start_v * v > 0, start_v, 0.0)
+            forward, backward = system.dry_friction_bounds_at(sliding)
+            after = velocity_after_dry_friction(v, response, dt * forward, dt * backward)
+            q += self.drift_fraction * dt * (after - v)
+            v[:] = after
+            stuck = (start_v == 0) & (after == 0)
+            q[stuck] = start_q[stuck]
+        system.apply_internal_friction(start_z, z, dt)
+        q[system.prescribed] = goals
+
+    @np.errstate(all="ignore")  # divergence is returned, not warned of
+    def run(
+        self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
+    ) -> bool:
+        """Take ``steps`` time steps in place while all is finite; return whether it is."""
+        well = all_finite(q, v, z)
+        while well and steps:
+            self.step(system, q, v, z, dt)
+            well, steps = all_finite(q, v, z), steps - 1
+        return well

@@ -1,1 +1,1 @@
-"""Emulated motors of several manufacturers, written from data sheets, independent of the drivers."""
+"""Emulated motors of several manufacturers, written from data sheets, not from the drivers."""

@@ -45,7 +45,7 @@ class EmulatedMotors(ABC):
 
     @abstractmethod
     def trip(self, id: int, fault: str) -> None:
-        """Set a fault ("overload", "overheating", ...) with the effects stated in the data sheet."""
+        """Set a fault ("overload", ...) with the effects stated in the data sheet."""
 
     @abstractmethod
     def torque_is_on(self, id: int) -> bool:

@@ -139,7 +139,7 @@ class MitMotor:
         self.tripped = self.time
 
     def protect(self, now):
-        """Set and clear errors: Damiao errors stay until cleared, CubeMars errors clear automatically."""
+        """Set and clear errors: those of Damiao are latched, those of CubeMars are not."""
         self.time = now
         watched = self.damiao and self.on and self.registers[9]
         if watched and now - self.last_frame > self.registers[9] * 50e-6:

@@ -1,9 +1,9 @@
-"""One ``Plant.step`` against one bare ``pin.aba`` call, in the same run.
+"""One ``Plant.step`` compared with one bare ``pin.aba`` call in the same run.
 
     python benchmarks/step.py
 
-Each step goes on from the state that the last one returned, as a simulation does. Rows are
-interleaved and the median of the repetitions is taken, so that a busy machine shifts all alike.
+Each step continues from the state of the previous one, as in a simulation. Rows are interleaved and
+the median of the repetitions is taken, so that load on the machine affects all rows equally.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REPETITIONS = 25
 
 
 def seconds(call: Callable[[], object], steps: int) -> float:
-    """Time of one step when ``call`` makes ``steps`` of them."""
+    """Return the time [s] of one step if ``call`` makes ``steps`` steps."""
     start = time.perf_counter()
     for _ in range(CALLS // steps):
         call()
@@ -31,7 +31,7 @@ def seconds(call: Callable[[], object], steps: int) -> float:
 
 
 def simulated(plant: Plant, state: State, command: Command, steps: int) -> Callable[[], None]:
-    """A call that takes the arm ``steps`` time steps on."""
+    """Return a call that simulates ``steps`` time steps."""
 
     def call() -> None:
         nonlocal state
@@ -50,8 +50,8 @@ def main() -> None:
     q, v = np.array(state.q), np.array(state.v)
     rows: dict[str, tuple[Callable[[], object], int]] = {
         "pin.aba, bare": (lambda: pin.aba(arm.model, data, q, v, tau), 1),
-        "Plant.step, one step a call": (simulated(plant, state, command, 1), 1),
-        "Plant.step, 20 steps a call": (simulated(plant, state, command, 20), 20),
+        "Plant.step, one step per call": (simulated(plant, state, command, 1), 1),
+        "Plant.step, 20 steps per call": (simulated(plant, state, command, 20), 20),
     }
     times: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(REPETITIONS):
@@ -59,7 +59,7 @@ def main() -> None:
             times[name].append(seconds(call, steps))
     bare = statistics.median(times["pin.aba, bare"])
     print(machine())
-    print("| what | µs per step | ratio to pin.aba |\n|---|---|---|")
+    print("| call | µs per step | ratio to pin.aba |\n|---|---|---|")
     for name, values in times.items():
         middle = statistics.median(values)
         print(f"| {name} | {middle * 1e6:.2f} | {middle / bare:.2f} |")

@@ -95,7 +95,7 @@ def _pedestal() -> tuple[Solid, ...]:
 
 
 def _turntable() -> tuple[Solid, ...]:
-    """The base's mass and inertia, the same about all axes, and its shapes; z points down here."""
+    """Return the isotropic inertia of the base and its visuals; z points down here."""
     tensor = as_readonly(BASE_INERTIA * np.eye(3))
     body = Solid(POINTS[0], as_readonly(np.zeros(3)), tensor, as_readonly(np.eye(3)))
     return (

@@ -25,7 +25,7 @@ class Motor:
     target: float = 0.0
     fault: str = ""
     watchdog: float = 0.0
-    heard: float = 0.0
+    last_request: float = 0.0
 
 
 class IdealMotors(EmulatedMotors):
@@ -55,7 +55,7 @@ class IdealMotors(EmulatedMotors):
         """Run watchdogs and control loops."""
         for shaft in self.shafts:
             motor = self.each[shaft.id]
-            if motor.on and motor.watchdog and now - motor.heard > motor.watchdog:
+            if motor.on and motor.watchdog and now - motor.last_request > motor.watchdog:
                 self.trip(shaft.id, "watchdog")
             shaft.effort = self._effort(motor, shaft, now - self.time) if motor.on else 0.0
         self.time = now
@@ -141,7 +141,7 @@ class IdealBus(MotorBus):
         self.pass_time(WIRE)
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.heard = self.time
+            motor.last_request = self.time
             if shaft.id in self.frozen and shaft.id in self._last:
                 continue
             self._last[shaft.id] = Reading(
@@ -155,13 +155,13 @@ class IdealBus(MotorBus):
         for id, goal in goals.items():
             motor = self.line.each[id]
             if id not in self.deaf:
-                motor.goal, motor.heard = goal.value, self.time
+                motor.goal, motor.last_request = goal.value, self.time
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
         self._check()
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.watchdog, motor.heard = timeout if self._watches else 0.0, self.time
+            motor.watchdog, motor.last_request = timeout if self._watches else 0.0, self.time
         return [shaft.id for shaft in self._able()] if self._watches else []
 
     @property

@@ -40,7 +40,7 @@ def base(link):
     return placed
 
 
-def test_placements_lead_from_the_base_to_every_link():
+def test_transforms_connect_the_base_to_every_link():
     found = set()
     for parent, child, position, rotation in link_placements(ARM, START):
         step = np.eye(4)

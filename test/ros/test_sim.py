@@ -143,7 +143,7 @@ def test_an_interrupt_ends_all_processes_with_0(ros):
     assert "Traceback" not in process.output
 
 
-def test_in_one_process(ros):
+def test_a_composed_simulation_runs_in_one_process(ros):
     process, started = running(ros, "--composed")
     assert set(started) == {"arm_dynamics.ros.composed"}
     assert process.stop() == 0

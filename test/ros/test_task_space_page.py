@@ -42,7 +42,7 @@ def filled(kind, values):
     return message
 
 
-def test_every_command_of_the_page_is_taken(ros):
+def test_every_command_of_the_page_is_accepted(ros):
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
     ros.start(NODE)
@@ -67,7 +67,7 @@ def test_every_command_of_the_page_is_taken(ros):
 
 
 @pytest.mark.slow
-def test_the_page_s_springs_are_those_of_impedance(ros):
+def test_the_gains_of_the_page_are_those_of_impedance(ros):
     ros.start(NODE, controller="impedance")
     springs = [(name, float(value)) for _, name, value in SET if ".tool." in name]
     assert springs

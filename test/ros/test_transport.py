@@ -88,7 +88,7 @@ def test_other_middleware_keeps_its_settings(environment, monkeypatch):
     assert present() == {RANGE: "LOCALHOST"}
 
 
-def test_nodes_in_the_range_localhost_meet_and_have_no_shared_memory(ros, environment):
+def test_nodes_in_the_range_localhost_communicate_without_shared_memory(ros, environment):
     environment(**{RANGE: "LOCALHOST"})
     states = ros.states()
     nodes = [ros.start("simulator"), ros.start("joint_controller", ROOT / "config/five_dof.yaml")]

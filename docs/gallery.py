@@ -1,10 +1,10 @@
-"""Gallery of all demonstrations: pictures, their content as numbers, and the page.
+"""The gallery of all demonstrations: pictures, what they say in numbers, and the page.
 
-    python docs/gallery.py           write docs/gallery.md and docs/images/gallery
-    python docs/gallery.py --check   compare the stored gallery with a new computation
+    python docs/gallery.py           writes docs/gallery.md and docs/images/gallery
+    python docs/gallery.py --check   compares what is there with what would be drawn now
 
-The content is compared, not the bytes: captions, labels, and curve points within TOLERANCE. Each
-picture contains the digest of its content.
+Content is compared, not bytes: captions, labels, and every curve's points within TOLERANCE.
+Each picture carries the digest of the content that it was drawn from.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ PAGE = DOCS / "gallery.md"
 FOLDER = DOCS / "images" / "gallery"
 CONTENT = FOLDER / "content.json"
 TOLERANCE = 1e-6
-"""Fraction of a curve's maximum: rounding differs between machines, and motion amplifies it."""
+"""Of a curve's largest value: rounding differs between machines, and motion amplifies it."""
 FLOOR = 1e-9
 """Differences of curves below this are rounding."""
 HEAD = """# Gallery
 
-Figures of all demonstrations. `make gallery` draws all pictures; a test computes their curves and
-compares them with the stored ones.
+Every system as its demonstration shows it. `make gallery` draws all pictures anew; a test computes
+their curves again and compares.
 """
 
 
 def shows() -> dict[str, DemoResult]:
-    """Compute the figures of all demonstrations."""
+    """Every demonstration's figures, computed now."""
     return {name: registry.load_demo(name).show() for name in registry.DEMOS}
 
 
 def contents(drawn: dict[str, DemoResult]) -> dict[str, Content]:
-    """Return the content of each picture by file name."""
+    """What each picture says, by the name of its file."""
     pictures = [picture for show in drawn.values() for picture in show.pictures]
     return {file_name(picture): content(picture) for picture in pictures}
 
 
 def page(drawn: dict[str, DemoResult]) -> str:
-    """Return the text of the page."""
+    """The page's text."""
     parts = [HEAD]
     for name, show in drawn.items():
         parts.append(f"## {show.title}\n\n```\narm-dynamics demo {name}\n```\n")
@@ -62,30 +62,30 @@ def page(drawn: dict[str, DemoResult]) -> str:
 
 
 def _live(name: str, demo: registry.Demo) -> str:
-    """Return the section of a live demonstration, with its screenshots."""
+    """What the page says of a live demonstration, with its screenshot where there is one."""
     shots = sorted((DOCS / "images").glob(f"{name}_*.png"))
     seen = "".join(f"![{demo.text}](images/{shot.name})\n\n" for shot in shots)
     return f"## {name}, live\n\n```\narm-dynamics demo {name}\n```\n\n{seen}A page: {demo.text}.\n"
 
 
 def differences(now: Any, then: Any, where: str = "") -> Iterator[str]:
-    """Yield the differences of two contents: any of words, above TOLERANCE of numbers."""
+    """Where two contents differ: words exactly, numbers by more than TOLERANCE."""
     if isinstance(now, dict) and isinstance(then, dict) and now.keys() == then.keys():
         for key in now:
             yield from differences(now[key], then[key], f"{where}/{key}")
     elif _curve(now) and _curve(then) and len(now) == len(then):
-        difference = np.abs(np.subtract(now, then)).max()
-        if not difference <= TOLERANCE * np.abs(then).max() + FLOOR:
-            yield f"{where}: difference = {difference:.3g}"
+        apart = np.abs(np.subtract(now, then)).max()
+        if not apart <= TOLERANCE * np.abs(then).max() + FLOOR:
+            yield f"{where}: apart by {apart:.3g}"
     elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
         for i, pair in enumerate(zip(now, then, strict=True)):
             yield from differences(*pair, f"{where}/{i}")
     elif now != then:
-        yield f"{where}: {str(now)[:60]!r} computed, {str(then)[:60]!r} stored"
+        yield f"{where}: {str(now)[:60]!r} now, {str(then)[:60]!r} there"
 
 
 def mark(file: Path) -> str:
-    """Return the digest in a picture; "" without one."""
+    """The digest that a picture carries; "" when it has none."""
     with Image.open(file) as image:
         image.load()
         comment = image.info.get(KEY, image.info.get("comment", ""))
@@ -93,23 +93,23 @@ def mark(file: Path) -> str:
 
 
 def faults(drawn: dict[str, DemoResult]) -> Iterator[str]:
-    """Yield the differences between the stored gallery and a new computation."""
+    """Everything in which the gallery is not what would be drawn now."""
     stored = json.loads(CONTENT.read_text("utf-8"))
-    yield from differences(contents(drawn), {name: one["content"] for name, one in stored.items()})
+    yield from differences(contents(drawn), {name: one["says"] for name, one in stored.items()})
     if PAGE.read_text("utf-8") != page(drawn):
-        yield f"{PAGE.name}: the text differs"
+        yield f"{PAGE.name} is another text"
     there = {file.name for file in FOLDER.iterdir()} - {CONTENT.name}
     if there != set(stored):
-        yield f"pictures = {sorted(there)}; expected {sorted(stored)}"
+        yield f"pictures {sorted(there)}, contents {sorted(stored)}"
     for name in there & set(stored):
         yield from _file_faults(FOLDER / name, stored[name])
 
 
 def _file_faults(file: Path, stored: dict[str, Any]) -> Iterator[str]:
-    if mark(file) != digest(stored["content"]):
-        yield f"{file.name}: drawn from other content"
+    if mark(file) != digest(stored["says"]):
+        yield f"{file.name} was drawn from another content"
     if _size(file) != stored["size"]:
-        yield f"{file.name}: size = {_size(file)} pixels; expected {stored['size']}"
+        yield f"{file.name} is {_size(file)} pixels large, {stored['size']} are stated"
 
 
 def _curve(value: Any) -> bool:
@@ -128,15 +128,15 @@ def generate() -> None:
     for file in FOLDER.iterdir():
         if file.name not in {*files, CONTENT.name}:
             file.unlink()
-    now = contents(drawn)
-    stored = {name: {"size": _size(file), "content": now[name]} for name, file in files.items()}
+    said = contents(drawn)
+    stored = {name: {"size": _size(file), "says": said[name]} for name, file in files.items()}
     lines = [f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in stored.items()]
     CONTENT.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
     PAGE.write_text(page(drawn), "utf-8")
 
 
 def main() -> int:
-    """Write or check the gallery; exit code 1 and one line for each difference."""
+    """Generate, or check: exit code 1 and one line a fault."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     if not parser.parse_args().check:

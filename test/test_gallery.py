@@ -82,6 +82,6 @@ def test_another_word_or_line_is_found():
 def test_a_picture_of_another_content_is_found(tmp_path):
     file = tmp_path / "picture.png"
     Image.new("RGB", (4, 3)).save(file)
-    stored = {"size": [4, 4], "content": {}}
+    stored = {"size": [4, 4], "says": {}}
     faults = list(GALLERY["_file_faults"](file, stored))
     assert len(faults) == 2

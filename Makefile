@@ -1,18 +1,18 @@
-# Everything runs in $(VENV), made by the first target that needs it; `make help` lists them.
+# All targets run in $(VENV), created by the first target that needs it; `make help` lists them.
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# Nothing runs beside nodes whose motion is measured in real time.
+# These tests measure motion in real time: they run alone.
 ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines hostile parameters safety states \
 	task_space,test/ros/test_$(name).py) test/test_viewer.py
-# More processes than cores: nodes wait for each other. A file's tests stay in one process, which
-# starts their nodes once.
+# There are more processes than cores, because nodes wait for each other. The tests of a file run in
+# one process, which starts their nodes once.
 JOBS ?= 3
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# The wheels are a whole ROS 2: nothing of an installed or other one may reach them.
+# The wheels are a complete ROS 2: variables of another installation must not reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
 ifneq ($(ROS_DISTRO)$(AMENT_PREFIX_PATH),)
 ISOLATED += -u AMENT_PREFIX_PATH -u COLCON_PREFIX_PATH -u CMAKE_PREFIX_PATH -u LD_LIBRARY_PATH \
@@ -28,18 +28,18 @@ help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
-setup: ## make the environment: the package, ROS 2 and Pinocchio as wheels, no more
+setup: ## create the environment: the package, ROS 2 and Pinocchio from wheels
 	@$(SETUP) $(RUN_EXTRAS)
 
-setup-test: ## make the environment of the tests, the demonstrations and all commands
+setup-test: ## create the environment of the tests, the demonstrations and all commands
 	@$(SETUP) $(TEST_EXTRAS)
 
-sim: ## simulate the five_dof arm: ARGS="--duration 10 --headless", Ctrl-C ends it
+sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ctrl-C
 	@$(PYTHON) scripts/sourced_ros.py
 	@$(SETUP) $(RUN_EXTRAS)
 	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
 
-test: setup-test ## the quick tests, three at a time; ARGS="-k motor" chooses among all
+test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
 	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures"
@@ -47,19 +47,19 @@ else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
-test-all: setup-test ## all tests: also the slow ones, figures and fault tables
+test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
 	@code=0; $(PYTEST) --durations=25 $(addprefix --ignore=,$(ALONE)) || code=$$?; \
 		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 
-lint: setup-test ## ruff, mypy, the contracts between layers and the prose of clean files
+lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/prose_lint.py --clean
 
-bench: ## measure a step, rollouts, the gain search, laws, inverse kinematics, drivers, ROS 2
+bench: ## measure a step, rollouts, the gain search, controllers, inverse kinematics, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
 	@for what in step rollout gain_search control inverse_kinematics drivers streams ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
@@ -74,7 +74,7 @@ docs: ## build the documentation site: build/docs/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs $(ARGS)
 	@echo "the documentation is build/docs/index.html"
 
-gallery: setup-test ## draw all pictures of docs/gallery.md anew
+gallery: setup-test ## draw all pictures of docs/gallery.md
 	@$(BIN)/python docs/gallery.py
 
 clean: ## remove the environment and everything built

@@ -1,6 +1,7 @@
-"""Run an installed simulator, listen to it and end it: ``run_installed.py EXECUTABLE SECONDS``.
+"""Run an installed simulator and record its states: ``run_installed.py EXECUTABLE SECONDS``.
 
-Fails unless joint_states come at a steady pace with increasing stamps, and SIGINT ends it with 0.
+Fail unless joint_states arrive at the expected rate with increasing stamps and SIGINT ends the
+simulator with exit code 0.
 """
 
 import signal
@@ -17,12 +18,12 @@ from sensor_msgs.msg import JointState
 from arm_dynamics.ros.domain import own_domain
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
-LEAST = 100
-"""States [1/s] that must arrive; the simulator publishes 500."""
+MIN_RATE = 100
+"""Required rate of received states [1/s]; the simulator publishes 500."""
 
 
 def main(executable: str, seconds: float) -> None:
-    """Raise SystemExit with the reason when anything is not as it should be."""
+    """Run the test; raise SystemExit with the cause of a failure."""
     with own_domain("listener", None, Path(__file__).name, ShutdownFlag()) as (_, node):
         process = subprocess.Popen([executable])  # it inherits the domain
         try:
@@ -31,18 +32,18 @@ def main(executable: str, seconds: float) -> None:
             process.send_signal(signal.SIGINT)
             code = process.wait(timeout=20)
     print(f"{len(stamps)} joint states in {seconds:g} s, exit code {code}")
-    if len(stamps) < LEAST * seconds:
-        sys.exit(f"expected at least {LEAST * seconds:g} joint states")
+    if len(stamps) < MIN_RATE * seconds:
+        sys.exit(f"joint states = {len(stamps)}; expected at least {MIN_RATE * seconds:g}")
     if any(later <= earlier for earlier, later in pairwise(stamps)):
         sys.exit("stamps of joint_states do not increase")
     sys.exit(code)
 
 
-def listen(node: Node, seconds: float, patience: float = 20.0) -> list[float]:
-    """Stamps [s] of the joint states within ``seconds`` after the first one."""
+def listen(node: Node, seconds: float, timeout: float = 20.0) -> list[float]:
+    """Return the stamps [s] of the joint states within ``seconds`` after the first one."""
     stamps: list[float] = []
     node.create_subscription(JointState, "joint_states", lambda m: stamps.append(_time(m)), 50)
-    end = time.monotonic() + patience
+    end = time.monotonic() + timeout
     while not stamps and time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.5)
     end = time.monotonic() + seconds

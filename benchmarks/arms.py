@@ -1,4 +1,4 @@
-"""The arms that are measured, by name: how each is loaded, and what its motors are commanded."""
+"""Measured arms by name: loading function and command interface."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
 
 def _file(name: str) -> Path:
-    """A URDF of example-robot-data."""
+    """Return the path of a URDF of example-robot-data."""
     urdf = next(f for f in files("example-robot-data") or () if str(f).endswith(name)).locate()
     return Path(str(urdf))
 
 
 def panda() -> ArmModel:
-    """The 7-DOF Panda with its fingers locked."""
+    """Return the 7-DOF Panda with locked fingers."""
     return load_arm(_file("panda_description/urdf/panda.urdf"), lock=FINGERS)
 
 
 def ur5() -> ArmModel:
-    """The 6-DOF UR5."""
+    """Return the 6-DOF UR5."""
     return load_arm(_file("ur_description/urdf/ur5_robot.urdf"))
 
 

@@ -1,4 +1,4 @@
-"""The two rollout backends: preparation time and time per step, for arms of 2 to 30 joints.
+"""Rollout backends: preparation time and time per step for arms of 2 to 30 joints.
 
     XDG_CACHE_HOME=$(mktemp -d) python benchmarks/backends.py [JOINTS ...]
 
@@ -58,7 +58,7 @@ def main() -> None:
     print(f"{machine()}\n")
     print("| joints | dry friction | backend | preparation [s] | time per step [µs] |")
     print("|---|---|---|---|---|")
-    run(chain(1, 0.0), "plant", 1)  # compile what is common to all arms
+    run(chain(1, 0.0), "plant", 1)  # compile the functions common to all arms
     for joints in map(int, sys.argv[1:] or SIZES):
         for friction in (0.0, 0.1) if joints < 10 else (0.0,):
             arm = chain(joints, friction)

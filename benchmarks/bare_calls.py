@@ -1,4 +1,4 @@
-"""The Pinocchio calls that each law of control can not do without, from Python."""
+"""Minimum Pinocchio calls of each controller, from Python."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from arm_dynamics.model.arm_model import ArmModel
 
 NEEDS = {
     "pid": "", "gravity_compensation": "g", "pid_gravity": "g", "velocity_pid": "g",
-    "computed_torque": "r", "lqr": "r", "lqr, looked up": "r", "resolved_rate": "kr",
+    "computed_torque": "r", "lqr": "r", "lqr, gain table": "r", "resolved_rate": "kr",
     "task_space": "kkMn", "impedance": "kkn",
 }  # fmt: skip
-"""g(q), r: RNEA, M(q), n: C v + g, k: pose, Jacobian and J̇ v of the tool, of each law.
+"""Calls of each controller: g(q), r: RNEA, M(q), n: C v + g, k: pose, Jacobian and J̇ v of the tool.
 
-Laws of the tool need the last of the arm that they lead within reach, too.
+Task-space controllers also need the last for their closed-loop inverse kinematics.
 """
 
 
 def bare(arm: ArmModel, needs: str) -> Callable[[State], None]:
-    """The Pinocchio calls ``needs`` of one state."""
+    """Return a function that makes the Pinocchio calls ``needs`` for one state."""
     model, data, zero = arm.model, arm.model.createData(), np.zeros(arm.nv)
     frame, axes = model.getFrameId(arm.tool_frame, pin.BODY), pin.LOCAL_WORLD_ALIGNED
 

@@ -1,7 +1,7 @@
-"""The least that two rclpy processes can do: a JointState there, a JointState back.
+"""Minimum closed loop of two rclpy processes: a JointState there, a JointState back.
 
-No physics, no control, no checks; the callbacks and executors that rclpy's tutorials use. The
-peer of ``ros_loop.py``, which runs it as ``python benchmarks/bare_rclpy.py`` beside itself.
+No physics, no control, no checks; callbacks and executors as in the tutorials of rclpy.
+``ros_loop.py`` runs ``python benchmarks/bare_rclpy.py`` as the second process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMES = ["R1", "R2", "R3", "R4", "R5"]
 
 
 class Echo(Node):
-    """Answers every state with a command under the same stamp."""
+    """Node that replies to each state with a command of the same stamp."""
 
     def __init__(self) -> None:
         super().__init__("bare_echo")
@@ -34,7 +34,7 @@ class Echo(Node):
 
 
 class Source(Node):
-    """Publishes states at a rate and counts those answered before the next one."""
+    """Node that publishes states and counts those answered before the next one."""
 
     def __init__(self) -> None:
         super().__init__("bare_source")
@@ -64,7 +64,7 @@ class Source(Node):
 
 
 def main() -> None:
-    """Answer until the process is ended."""
+    """Reply until the process ends."""
     rclpy.init()
     with suppress(KeyboardInterrupt, ExternalShutdownException):
         rclpy.spin(Echo())

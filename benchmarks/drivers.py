@@ -1,13 +1,13 @@
-"""Cycles of six motors on this package's buses and others, and what the safety checks cost.
+"""Cycles of six motors on the buses of this package and others; time of the safety checks.
 
     python benchmarks/drivers.py [--cycles 400]
 
-A cycle reads all motors and writes a goal to each. The motors are emulated in another process, at
-the other end of a pseudo terminal: "unpaced" as fast as that answers, "paced" with ten bits a byte
-at the line's rate. CPU is the host's alone. LeRobot's rows appear where it is installed; one of
-its cycles reads positions only, one of dynamixel-sdk's position, velocity and current, one of the
-buses here temperature, supply, faults and torque too. "good of 5" is how many motors are read
-while the third is silent.
+A cycle reads all motors and writes a command to each. The motors are emulated in another process on
+a pseudo terminal: "unpaced" as fast as possible, "paced" with ten bits per byte at the baud rate.
+CPU is that of the host process. LeRobot's rows require its installation. Its cycles read positions;
+those of dynamixel-sdk read position, velocity and current. The buses of this package also read
+temperature, supply voltage, faults and torque status. "good of 5" is the number of motors that are
+read while the third is silent.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 
 IDS = range(1, COUNT + 1)
 Cycle = Callable[[], int]
-"""One cycle; how many motors were read."""
+"""One cycle; returns the number of motors read."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """``open`` makes a cycle out of the terminal's path."""
+    """Measured bus; ``open`` makes its cycle from the path of the terminal."""
 
     name: str
     maker: str
@@ -49,7 +49,7 @@ class Row:
 
 @contextmanager
 def bus(driver: str, model: str, interface: str, port: str, **more: str) -> Iterator[Cycle]:
-    """A bus of this package."""
+    """Open a bus of this package; yield its cycle."""
     wired = [JointMotor(f"J{i}", i, model) for i in IDS]
     settings = {"port": port, "baud": "1000000", "interface": "slcan", **more}
     made: MotorBus = plugins.load_class("drivers", driver)(wired, settings)
@@ -61,9 +61,9 @@ def bus(driver: str, model: str, interface: str, port: str, **more: str) -> Iter
         goals = {i: MotorCommand(interface, 0.0) for i in IDS}
 
         def cycle() -> int:
-            heard = len(made.read())
+            count = len(made.read())
             made.write(goals)
-            return heard
+            return count
 
         yield cycle
     finally:
@@ -71,13 +71,13 @@ def bus(driver: str, model: str, interface: str, port: str, **more: str) -> Iter
 
 
 def ours(driver: str, model: str, interface: str, **more: str) -> Callable[[str], Any]:
-    """``bus`` once the port is known."""
+    """Return a function of the port that opens ``bus``."""
     return lambda port: bus(driver, model, interface, port, **more)
 
 
 @contextmanager
-def maker_sdk(port: str, fast: bool = False) -> Iterator[Cycle]:
-    """dynamixel-sdk: current, velocity and position; goal currents."""
+def dynamixel_sdk(port: str, fast: bool = False) -> Iterator[Cycle]:
+    """Open a bus of dynamixel-sdk: reads current, velocity and position; writes currents."""
     import dynamixel_sdk as sdk  # noqa: PLC0415  # only for this row
 
     handler, packets = sdk.PortHandler(port), sdk.PacketHandler(2.0)
@@ -90,15 +90,15 @@ def maker_sdk(port: str, fast: bool = False) -> Iterator[Cycle]:
 
     def cycle() -> int:
         (reader.fastSyncRead if fast else reader.txRxPacket)()
-        heard = 0
+        count = 0
         for i in IDS:
             if reader.isAvailable(i, 126, 10):
                 values = [reader.getData(i, *at) for at in ((126, 2), (128, 4), (132, 4))]
-                heard += len(values) == 3
+                count += len(values) == 3
         for i in IDS:
             writer.changeParam(i, bytes(2))
         writer.txPacket()
-        return heard
+        return count
 
     try:
         yield cycle
@@ -108,7 +108,7 @@ def maker_sdk(port: str, fast: bool = False) -> Iterator[Cycle]:
 
 @contextmanager
 def lerobot(kind: str, model: str, port: str) -> Iterator[Cycle]:
-    """LeRobot's bus: positions; goal positions."""
+    """Open a bus of LeRobot: reads and writes positions."""
     _stand_ins()
     motors = __import__("lerobot.motors", fromlist=["Motor"])
     module = __import__(f"lerobot.motors.{kind}", fromlist=["x"])
@@ -120,11 +120,11 @@ def lerobot(kind: str, model: str, port: str) -> Iterator[Cycle]:
 
     def cycle() -> int:
         try:
-            heard = len(made.sync_read("Present_Position", normalize=False))
+            count = len(made.sync_read("Present_Position", normalize=False))
         except ConnectionError:
-            heard = 0
+            count = 0
         made.sync_write("Goal_Position", goals, normalize=False)
-        return heard
+        return count
 
     try:
         yield cycle
@@ -133,7 +133,7 @@ def lerobot(kind: str, model: str, port: str) -> Iterator[Cycle]:
 
 
 class _StandIn(types.ModuleType):
-    """In place of a heavy import of LeRobot that its buses do not use."""
+    """Replacement of a heavy import of LeRobot that its buses do not use."""
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
@@ -153,8 +153,8 @@ ROWS = (
     Row("dynamixel, here", "dynamixel", ours("dynamixel", "XM430-W350", "effort")),
     Row("dynamixel, here, no fast read", "dynamixel",
         ours("dynamixel", "XM430-W350", "effort", fast_sync_read="0")),
-    Row("dynamixel-sdk, sync read", "dynamixel", maker_sdk),
-    Row("dynamixel-sdk, fast sync read", "dynamixel", lambda port: maker_sdk(port, True)),
+    Row("dynamixel-sdk, sync read", "dynamixel", dynamixel_sdk),
+    Row("dynamixel-sdk, fast sync read", "dynamixel", lambda port: dynamixel_sdk(port, True)),
     Row("LeRobot, Dynamixel", "dynamixel", lambda port: lerobot("dynamixel", "xm430-w350", port)),
     Row("feetech, here", "feetech", ours("feetech", "sts3215", "position")),
     Row("LeRobot, Feetech", "feetech", lambda port: lerobot("feetech", "sts3215", port)),
@@ -165,7 +165,7 @@ ROWS = (
 
 
 def measured(row: Row, paced: bool, cycles: int) -> tuple[float, float]:
-    """Cycles a second, and CPU of this process a cycle [µs]."""
+    """Return cycles per second and processor time of this process per cycle [µs]."""
     with served(row.maker, paced) as line, row.open(line.port) as cycle:
         for _ in range(20):
             cycle()
@@ -177,7 +177,7 @@ def measured(row: Row, paced: bool, cycles: int) -> tuple[float, float]:
 
 
 def good(row: Row) -> float:
-    """How many motors are read in the median cycle while the third is silent."""
+    """Return the median number of motors read while the third is silent."""
     with served(row.maker) as line, row.open(line.port) as cycle:
         cycle()
         line.silence(3)
@@ -185,18 +185,18 @@ def good(row: Row) -> float:
 
 
 class Still(MotorBus):
-    """Motors in memory that stand still: no time goes by on a line."""
+    """Bus in memory with motors at rest and without transmission time."""
 
     def __init__(self, motors: tuple[JointMotor, ...], q: Mapping[int, float]) -> None:
         super().__init__(motors, {"allow_missing_watchdog": "true"})
         self.q, self.time, self.on = q, 0.0, False
 
     def now(self) -> float:
-        """The clock of the motors [s]."""
+        """Return the time of the motors [s]."""
         return self.time
 
     def read(self) -> dict[int, Reading]:
-        """All motors, where they are."""
+        """Return the readings of all motors."""
         self.time += 1e-3
         return {i: Reading(self.time, q, 0.0, 0.0, 30.0, 12.0, "", self.on)
                 for i, q in self.q.items()}  # fmt: skip
@@ -206,29 +206,29 @@ class Still(MotorBus):
         return self.motors.keys()
 
     def interfaces(self, id: int) -> tuple[str, ...]:
-        """Efforts and positions."""
+        """Return efforts and positions."""
         return ("effort", "position")
 
     def enable(self, ids: Any) -> Any:
-        """Torque on."""
+        """Enable torque."""
         return self._switched(True)
 
     def disable(self, ids: Any) -> Any:
-        """Torque off."""
+        """Disable torque."""
         return self._switched(False)
 
     def enable_watchdog(self, timeout: float) -> Any:
-        """All are watched."""
+        """Confirm the watchdogs of all motors."""
         return self.motors.keys()
 
     def _nothing(self, *_: Any) -> None:
-        """Done."""
+        """Do nothing."""
 
     open = identify = prepare = write = close = _nothing  # type: ignore[assignment]
 
 
 def safety(interface: str, cycles: int) -> tuple[float, float]:
-    """A cycle of a bus in memory, alone and behind a MotorArm [µs]."""
+    """Return the time of a cycle of a bus in memory, alone and with MotorBusDriver [µs]."""
     arm = load_arm("so101")
     wiring = read_hardware_info(arm).motors
     middle = (arm.lower + arm.upper) / 2

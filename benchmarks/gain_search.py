@@ -1,9 +1,9 @@
-"""The published gain search of five_dof, both stages.
+"""Published gain search of five_dof, both stages.
 
     taskset -c 0 python benchmarks/gain_search.py [--repetitions 7]
 
-The best time counts, after one run that compiles. One core: the kernel uses no threads. The C++
-original took 13 s.
+The best time of all runs after a first one that compiles. The kernel uses one core and no threads.
+The original in C++ took 13 s.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _evaluation(found: PublishedSearch) -> str:
-    """Time of one evaluation by pin.aba from Python, and by the kernel with all lanes in use."""
+    """Return the time of one evaluation with pin.aba from Python and with the full kernel."""
     p = np.tile(found.p.point, (LANES, 1))
     objectives, kernel, plain = objectives_of(published_arm()), [], []
     for _ in range(20):

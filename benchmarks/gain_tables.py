@@ -1,4 +1,4 @@
-"""Tables of LQR gains: how long they take to build, to look up, and how large they are."""
+"""LQR gain tables: build time, interpolation time and size."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ GRIDS = {
     "five_dof": {"R2": (-1.2, 0.7, 5), "R3": (-2, 0.6, 5), "R4": (-1, 1, 5), "R5": (-1, 1, 5)},
 }
 HEAD = (
-    "table of gains", "poses", "built by one process [s]", "by one a core [s]", "size [kB]",
-    "over all states [GB]", "solve [µs]", "look up [µs]",
+    "gain table", "configurations", "build, one process [s]", "build, one process per core [s]",
+    "size [kB]", "size over all states [GB]", "Riccati solution [µs]", "interpolation [µs]",
 )  # fmt: skip
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Median time of a call."""
+    """Return the median time [s] of a call."""
     times = []
     for _ in range(CALLS):
         begin = time.perf_counter()
@@ -37,18 +37,18 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def row(name: str) -> tuple[str, ...]:
-    """What HEAD says of the arm ``name``."""
+    """Return the cells of one arm in the order of HEAD."""
     arm, grid = load_arm(name), GRIDS[name]
-    law, spent = Lqr(arm), []
+    weights, spent = Lqr(arm).weights, []
     q, count = arm.configuration("initial"), next(iter(grid.values()))[2]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        build_gain_table(arm, law.weights, grid, executor=pool)  # the processes are there now
+        build_gain_table(arm, weights, grid, executor=pool)  # start the processes
         for executor in (None, pool):
             begin = time.perf_counter()
-            table = build_gain_table(arm, law.weights, grid, executor=executor)
+            table = build_gain_table(arm, weights, grid, executor=executor)
             spent.append(time.perf_counter() - begin)
     one = 8 * 2 * arm.nv**2
-    solve, look = seconds(lambda: lqr_gain(arm, q, law.weights)), seconds(lambda: table.at(q))
+    solve, look = seconds(lambda: lqr_gain(arm, q, weights)), seconds(lambda: table.at(q))
     return (
         name, str(table.gains.nbytes // one), *(f"{s:.2f}" for s in spent),
         f"{table.gains.nbytes / 1e3:.0f}", f"{count ** (2 * arm.nv) * one / 1e9:.3g}",
@@ -57,7 +57,7 @@ def row(name: str) -> tuple[str, ...]:
 
 
 def print_tables() -> None:
-    """Print a line an arm."""
+    """Print one row for each arm."""
     print("|", " | ".join(HEAD), "|\n" + "|---" * len(HEAD) + "|")
     for name in GRIDS:
         print("|", " | ".join(row(name)), "|")

@@ -1,11 +1,11 @@
-"""Inverse kinematics beside the Robotics Toolbox's ``ik_LM``, compiled from C++, in the same run.
+"""Inverse kinematics compared with ``ik_LM`` (C++) of the Robotics Toolbox in the same run.
 
     pip install 'arm_dynamics[bench]' && python benchmarks/inverse_kinematics.py
 
-Both get the same chains, limits, targets and starts: poses of random configurations within the
-limits, whole pose, a random start; a warm start is up to 0.01 rad from a solution. Both end at
-the same error. Calls of both are interleaved, so that a busy machine shifts all alike; the median
-is little changed by other processes, the mean is.
+Both solvers get the same chains, limits, targets, initial guesses and tolerances. Targets are poses
+of random configurations within the limits. The initial guess is random; a warm start is at most
+0.01 rad from a solution. Calls are interleaved, so that load on the machine affects both equally.
+Other processes change the median little, but the mean.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from arm_dynamics.model.arm_model import ArmModel
 
 POSES, WARM = 1000, 0.01
 TOLERANCES = (1e-9, 1e-3)
-"""Errors [m] and [rad] that count as reached: ours by default, about the toolbox's by default."""
+"""Convergence tolerances [m, rad]: default of this package, about the default of the toolbox."""
 CASES = ("many starts", "one start", "warm start")
 
 
 @dataclass
 class Row:
-    """Times [s] of one solver in one case, and how many of its poses it reached."""
+    """Times [s] and number of reached poses of one solver in one case."""
 
     times: list[float] = field(default_factory=list)
     reached: int = 0
@@ -44,7 +44,7 @@ class Row:
     def measure(
         self, call: Callable[[], tuple[Vector, bool]], holds: Callable[[Vector], bool]
     ) -> None:
-        """One call, which counts as a success where its configuration ``holds`` too."""
+        """Measure one call; it succeeds if its configuration also satisfies ``holds``."""
         begin = time.perf_counter()
         q, success = call()
         self.times.append(time.perf_counter() - begin)
@@ -52,7 +52,7 @@ class Row:
 
 
 def toolbox_chain(arm: ArmModel) -> ETS:
-    """The arm's tool as the toolbox's elementary transforms, limits included."""
+    """Return the chain to the tool as elementary transforms of the toolbox, with limits."""
     chain = chain_of(arm, None)
     lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     parts = []
@@ -67,14 +67,14 @@ def toolbox_chain(arm: ArmModel) -> ETS:
 
 
 def measure(arm: ArmModel, tolerance: float) -> dict[tuple[str, str], Row]:
-    """Rows by case and solver."""
+    """Return the rows by case and solver."""
     peer, random = toolbox_chain(arm), np.random.default_rng(1)
     lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
-    rows = {(case, who): Row() for case in CASES for who in ("toolbox", "arm_dynamics")}
+    rows = {(case, solver): Row() for case in CASES for solver in ("toolbox", "arm_dynamics")}
     for _ in range(POSES):
-        wanted, start = random.uniform(lower, upper, (2, arm.nv))
-        near = np.clip(wanted + random.uniform(-WARM, WARM, arm.nv), lower, upper)
-        position, rotation = pose(arm, wanted)
+        solution, start = random.uniform(lower, upper, (2, arm.nv))
+        near = np.clip(solution + random.uniform(-WARM, WARM, arm.nv), lower, upper)
+        position, rotation = pose(arm, solution)
         target = np.eye(4)
         target[:3, :3], target[:3, 3] = rotation, position
         holds = partial(is_solution, arm, target, tolerance)
@@ -92,7 +92,7 @@ def measure(arm: ArmModel, tolerance: float) -> dict[tuple[str, str], Row]:
 def by_toolbox(
     peer: ETS, target: Vector, start: Vector, tolerance: float, restarts: int
 ) -> tuple[Vector, bool]:
-    """Its residual is |e|² / 2, and its searches count the first one too."""
+    """Solve with the toolbox: its residual is |e|² / 2, its search limit includes the first."""
     found = peer.ik_LM(target, start, tol=tolerance**2 / 2, slimit=restarts + 1)
     return found.q, found.success
 
@@ -105,7 +105,7 @@ def by_arm_dynamics(
     tolerance: float,
     restarts: int,
 ) -> tuple[Vector, bool]:
-    """Through the public function."""
+    """Solve with the public function of this package."""
     found = nearest_reachable(
         arm, position, rotation, initial_guess=start, tolerance=tolerance, restarts=restarts
     )
@@ -113,7 +113,7 @@ def by_arm_dynamics(
 
 
 def is_solution(arm: ArmModel, target: Vector, tolerance: float, q: Vector) -> bool:
-    """Whether q lies within the limits, and its pose is the target."""
+    """Return whether q is within the limits and its pose is the target."""
     position, rotation = pose(arm, q)
     off = max(np.abs(position - target[:3, 3]).max(), np.abs(rotation - target[:3, :3]).max())
     lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
@@ -121,7 +121,7 @@ def is_solution(arm: ArmModel, target: Vector, tolerance: float, q: Vector) -> b
 
 
 def main() -> None:
-    """Print success, and mean and median times."""
+    """Print success rates and mean and median times."""
     arms = {"panda": panda(), "ur5": ur5(), "puma560": load_arm("puma560")}
     begin = time.perf_counter()
     nearest_reachable(arms["panda"], (0.3, 0.0, 0.4))
@@ -132,11 +132,11 @@ def main() -> None:
     for name, arm in arms.items():
         for tolerance in TOLERANCES:
             rows = measure(arm, tolerance)
-            for (case, who), row in rows.items():
+            for (case, solver), row in rows.items():
                 middle = statistics.median(row.times)
                 ratio = middle / statistics.median(rows[case, "toolbox"].times)
                 print(
-                    f"| {name} | {tolerance:g} | {case} | {who} | {row.reached / POSES:.1%} |"
+                    f"| {name} | {tolerance:g} | {case} | {solver} | {row.reached / POSES:.1%} |"
                     f" {statistics.mean(row.times) * 1e6:.0f} | {middle * 1e6:.0f} | {ratio:.2f} |"
                 )
 

@@ -1,4 +1,4 @@
-"""The machine and versions that a figure was measured on, in one line."""
+"""Machine and versions of a measurement in one line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy
 import pinocchio
 
 VECTORS = ("avx2", "fma", "avx512f")
-"""Instructions that decide how many lanes of a kernel one instruction takes."""
+"""Instruction sets that determine the number of SIMD lanes."""
 
 
 def machine() -> str:
-    """Processor, its vector instructions, cores, Python, Pinocchio and numpy."""
+    """Return processor, vector instructions, cores, load and versions."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     flags = next((line.split() for line in lines if line.startswith("flags")), [])

@@ -1,4 +1,4 @@
-"""An arm as MuJoCo's MJCF: bodies, rotors, viscous friction, linear motors and stops."""
+"""Arm model as MJCF of MuJoCo: bodies, armature, viscous friction, linear motors, end stops."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from arm_dynamics.model.arm_model import ArmModel
 
 
 def mjcf(arm: ArmModel, dt: float, stops: bool) -> str:
-    """The model's text; ctrl is what the arm's motors are commanded: V, or N·m where ideal.
+    """Return the MJCF text; ctrl is the motor command: V, or N·m for ideal actuators.
 
-    A DC motor without own states, brushes and current limit is affine in voltage and speed:
-    τ = N Kt (V - Ke N v) / R, with V held within the supply. Damping is explicit, as in the plant.
-    ``stops`` are MuJoCo's joint limits with its default springs; without, all constraints are
-    off. Dry friction is left out.
+    A DC motor without actuator state, brushes and current limit is affine in voltage and speed:
+    τ = N Kt (V - Ke N v) / R, with V limited to the supply. Damping is explicit, as in the plant.
+    ``stops`` enables MuJoCo's joint limits with default springs; otherwise all constraints are
+    disabled. Dry friction is omitted.
     """
     root = ElementTree.Element("mujoco")
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="true")

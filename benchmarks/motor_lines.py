@@ -1,4 +1,4 @@
-"""Emulated motors without an arm, answering on a pseudo terminal from another process."""
+"""Emulated motors without an arm on a pseudo terminal, in another process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
-from emulators.base import EmulatedMotors, Shaft  # no package that is installed
+from emulators.base import EmulatedMotors, Shaft  # not an installed package
 from emulators.makers import MAKERS
 
 COUNT = 6
@@ -24,7 +24,7 @@ COUNT = 6
 
 @dataclass(frozen=True)
 class Line:
-    """A terminal's path; ``silence`` has a motor answer no more."""
+    """Path of the terminal; ``silence`` disconnects a motor."""
 
     port: str
     silence: Callable[[int], None]
@@ -32,7 +32,7 @@ class Line:
 
 @contextmanager
 def served(maker: str, paced: bool = False) -> Iterator[Line]:
-    """A line with COUNT motors; ``paced``: bytes take their time on the wire."""
+    """Run a bus with COUNT motors; ``paced`` simulates the transmission time."""
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=_serve, args=(maker, paced, theirs), daemon=True)
@@ -44,26 +44,26 @@ def served(maker: str, paced: bool = False) -> Iterator[Line]:
         process.join()
 
 
-def _serve(name: str, paced: bool, said: Connection) -> None:
+def _serve(name: str, paced: bool, requests: Connection) -> None:
     maker = MAKERS[name]
     shafts = [Shaft(i, maker.drive.model, supply=maker.drive.supply) for i in range(1, COUNT + 1)]
     motors, byte = maker.motors(shafts), 10 / maker.baud if paced else 0.0
     ours, theirs = os.openpty()
     tty.setraw(theirs)
-    said.send(os.ttyname(theirs))
+    requests.send(os.ttyname(theirs))
     while True:
-        heard = select.select([ours, said], [], [])[0]
-        if said in heard:
-            shafts[said.recv() - 1].silent = True
-        if ours in heard:
+        readable = select.select([ours, requests], [], [])[0]
+        if requests in readable:
+            shafts[requests.recv() - 1].silent = True
+        if ours in readable:
             _answer(ours, motors, byte)
 
 
 def _answer(line: int, motors: EmulatedMotors, byte: float) -> None:
     data, start = os.read(line, 4096), time.perf_counter()
-    told = motors.receive(data, time.monotonic())
-    due = start + byte * (len(data) + len(told))
+    replies = motors.receive(data, time.monotonic())
+    due = start + byte * (len(data) + len(replies))
     while time.perf_counter() < due:
         pass
     with suppress(OSError):
-        os.write(line, told)
+        os.write(line, replies)

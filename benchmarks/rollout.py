@@ -1,10 +1,10 @@
-"""Kernels, plant and Pinocchio beside ``mujoco.rollout``, in the same run.
+"""Kernels, plant and Pinocchio compared with ``mujoco.rollout`` in the same run.
 
     pip install 'arm_dynamics[bench]' && python benchmarks/rollout.py
 
-The same arm goes to MuJoCo as MJCF (``mjcf.py``) without contacts, once with stops, as the kernels
-have them, and once without any constraint; its accelerations are held against Pinocchio's first.
-Rows are interleaved; the best of the repetitions counts, since a busy machine only adds time.
+MuJoCo gets the same arm as MJCF (``mjcf.py``) without contacts, once with end stops like the
+kernels and once without constraints. Its accelerations are first compared with Pinocchio's. Rows
+are interleaved. The best repetition is reported, because load on the machine only adds time.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_options import KernelOptions
 from arm_dynamics.model.arm_model import ArmModel
 
-DT, LANES, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
-PEER_LANES, PEER_STEPS, CALLS = 8, 400, 2000
+DT, ROLLOUTS, STEPS, REPETITIONS = 1e-4, 512, 4000, 15
+PEER_ROLLOUTS, PEER_STEPS, CALLS = 8, 400, 2000
 
 
 def acceleration_error(arm: ArmModel, model: mujoco.MjModel, interface: str) -> float:
-    """Largest difference of q̈ from the plant's, relative to the largest q̈, of random states."""
+    """Return the maximum error of q̈ relative to max |q̈| of random states, plant as reference."""
     random, data, worst = np.random.default_rng(0), mujoco.MjData(model), 0.0
     plant = Plant(arm, "explicit_euler")
     lower, upper = np.maximum(arm.lower, -3.0), np.minimum(arm.upper, 3.0)
     for _ in range(100):
-        q, v, told = random.uniform(lower, upper), *random.normal(size=(2, arm.nv))
-        data.qpos, data.qvel, data.ctrl = q, v, told
+        q, v, value = random.uniform(lower, upper), *random.normal(size=(2, arm.nv))
+        data.qpos, data.qvel, data.ctrl = q, v, value
         mujoco.mj_forward(model, data)
-        efforts = plant.efforts(State.of(q, v), Command.checked(interface, told, arm.nv))
+        efforts = plant.efforts(State.of(q, v), Command.checked(interface, value, arm.nv))
         a = pin.aba(arm.model, arm.model.createData(), q, v, efforts.applied + efforts.viscous)
         worst = max(worst, np.abs(data.qacc - a).max() / np.abs(a).max())
     return worst
 
 
 def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
-    """Name → steps a call, and the call."""
+    """Return name → (steps per call, call)."""
     n, q = arm.nv, np.array(arm.configuration("initial"))
     state, command = State.of(q, [0.1] * n), Command.checked(interface, [0.2] * n, n)
     data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
@@ -55,7 +55,8 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     x = single.block({"q": q, "v": v, "command": command.value, "dt": np.array([DT])})
     slopes, y = StepDerivative(arm, interface=interface), np.concatenate([q, v])
     starts = np.concatenate(
-        [q + 0.1 * np.random.default_rng(0).normal(size=(LANES, n)), np.zeros((LANES, n))], axis=1
+        [q + 0.1 * np.random.default_rng(0).normal(size=(ROLLOUTS, n)), np.zeros((ROLLOUTS, n))],
+        axis=1,
     )
 
     def batch(precision: str, threads: int) -> Callable:
@@ -79,9 +80,9 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     def other(stops: bool) -> Callable:
         model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, stops))
         mj, kind = mujoco.MjData(model), mujoco.mjtState.mjSTATE_FULLPHYSICS
-        begin = np.zeros((PEER_LANES, mujoco.mj_stateSize(model, kind)))
-        begin[:, 1 : 1 + n] = starts[:PEER_LANES, :n]
-        control = np.full((PEER_LANES, PEER_STEPS, n), 0.2)
+        begin = np.zeros((PEER_ROLLOUTS, mujoco.mj_stateSize(model, kind)))
+        begin[:, 1 : 1 + n] = starts[:PEER_ROLLOUTS, :n]
+        control = np.full((PEER_ROLLOUTS, PEER_STEPS, n), 0.2)
         return lambda: peer.rollout(model, mj, begin, control)
 
     return {
@@ -94,16 +95,16 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
         "step + A + B, a call a step": (
             CALLS, repeated(lambda: slopes.step(y, command.value, DT))),
         "kernel, a call a step": (CALLS, repeated(lambda: single.step(x))),
-        "rollout f64, one core": (LANES * STEPS, batch("float64", 1)),
-        "rollout f32, one core": (LANES * STEPS, batch("float32", 1)),
-        "rollout f64, two cores": (LANES * STEPS, batch("float64", 2)),
-        "mujoco.rollout, one core": (PEER_LANES * PEER_STEPS, other(True)),
-        "mujoco.rollout, no stops": (PEER_LANES * PEER_STEPS, other(False)),
+        "rollout f64, one core": (ROLLOUTS * STEPS, batch("float64", 1)),
+        "rollout f32, one core": (ROLLOUTS * STEPS, batch("float32", 1)),
+        "rollout f64, two cores": (ROLLOUTS * STEPS, batch("float64", 2)),
+        "mujoco.rollout, one core": (PEER_ROLLOUTS * PEER_STEPS, other(True)),
+        "mujoco.rollout, no stops": (PEER_ROLLOUTS * PEER_STEPS, other(False)),
     }  # fmt: skip
 
 
 def measure(name: str) -> None:
-    """Print what there is to say of one arm."""
+    """Print the tables of one arm."""
     load, interface = ARMS[name]
     arm = load()
     model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, False))
@@ -119,7 +120,7 @@ def measure(name: str) -> None:
             best[row] = min(best[row], (time.perf_counter() - start) / steps)
     bare, other = best["pin.aba, bare, a call a step"], best["mujoco.rollout, one core"]
     print(f"\n{arm.name}: MuJoCo's accelerations differ by {error:.1e} of the largest\n")
-    print("| what | M steps/s | ns a step | times pin.aba | times mujoco.rollout |")
+    print("| call | M steps/s | ns per step | times pin.aba | times mujoco.rollout |")
     print("|---|---|---|---|---|")
     for row, seconds in best.items():
         numbers = (1e-6 / seconds, 1e9 * seconds, bare / seconds, other / seconds)

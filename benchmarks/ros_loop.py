@@ -1,12 +1,11 @@
-"""Closed loop between two processes over ROS 2: answered cycles, latency, CPU.
+"""Closed loop of two processes over ROS 2: answered cycles, latency, CPU.
 
     python benchmarks/ros_loop.py [--seconds 20] [--rates 500 1000]
 
-The simulator runs in this process, the joint controller in another, as ``make sim`` has
-them. A cycle counts as answered when the command that carries its stamp arrives before the
-next state goes out; the latency is from publishing the state to the arrival of its command
-(as stamped by the middleware, not by a poll). Each rate is measured beside a bare rclpy
-ping-pong of the same messages, which does nothing else, on the same machine in the same run.
+The simulator runs in this process and the joint controller in another one, as in ``make sim``. A
+cycle is answered if the command with its stamp arrives before the next state is published. The
+latency is the time from publishing a state to the arrival of its command, stamped by the
+middleware. Each rate is compared with a bare rclpy exchange of the same messages in the same run.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ PARAMS = str(resource_folder("config") / "five_dof.yaml")
 
 
 def cpu(pid: int) -> float:
-    """CPU seconds used by a process so far."""
+    """Return the processor time [s] that a process has used."""
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Meter:
-    """What happened between its making and ``row``."""
+    """Measurement between the construction and ``row``."""
 
     def __init__(self, trip: RoundTrip, other: int) -> None:
         self._trip, self._pids = trip, (os.getpid(), other)
@@ -54,20 +53,20 @@ class Meter:
         self._cpu, self._start = [cpu(pid) for pid in self._pids], time.monotonic()
 
     def row(self, name: str) -> str:
-        """One line of the table."""
+        """Return one row of the table."""
         wall = time.monotonic() - self._start
-        share = [100 * (cpu(p) - c) / wall for p, c in zip(self._pids, self._cpu, strict=True)]
+        load = [100 * (cpu(p) - c) / wall for p, c in zip(self._pids, self._cpu, strict=True)]
         sent, answered = self._trip.sent - self._counts[0], self._trip.answered - self._counts[1]
         p50, p99, worst = np.percentile(self._trip.read(), [50, 99, 100]) * 1e3
         return (
             f"| {name} | {answered} of {sent} ({100 * answered / sent:.2f} %) | {p50:.3f} "
-            f"| {p99:.3f} | {worst:.3f} | {share[0]:.0f} | {share[1]:.0f} |"
+            f"| {p99:.3f} | {worst:.3f} | {load[0]:.0f} | {load[1]:.0f} |"
         )
 
 
 @contextmanager
 def running(*command: str) -> Iterator[int]:
-    """The process id of a Python process, ended at the end."""
+    """Run a Python process; yield its id."""
     process = subprocess.Popen([sys.executable, *command])
     try:
         yield process.pid
@@ -77,7 +76,7 @@ def running(*command: str) -> Iterator[int]:
 
 
 def bare(rate: float, seconds: float) -> str:
-    """The bare ping-pong at ``rate`` [Hz]."""
+    """Measure the bare exchange at ``rate`` [Hz]."""
     rclpy.init()
     node = Source()
     with running(str(Path(__file__).with_name("bare_rclpy.py"))) as pid:
@@ -91,8 +90,8 @@ def bare(rate: float, seconds: float) -> str:
 
 
 def whole(rate: float, seconds: float) -> str:
-    """Simulator and controller at ``rate`` [Hz]."""
-    rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"rate:={rate}"])
+    """Measure simulator and controller at ``rate`` [Hz]."""
+    rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"update_rate:={rate}"])
     node, stop, rows = SimulatorNode(), ShutdownFlag(), []
     controller = ("-m", "arm_dynamics.ros.joint_controller", "--ros-args", "--params-file", PARAMS)
 
@@ -118,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rates", type=float, nargs="+", default=[500.0, 1000.0])
-    given = parser.parse_args()
+    args = parser.parse_args()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
     sleep_precisely()
@@ -126,9 +125,9 @@ def main() -> None:
     print("| loop | answered | p50 [ms] | p99 [ms] | max [ms] | CPU simulator [%] "
           "| CPU controller [%] | deadlines missed |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")
-    for rate in given.rates:
-        print(bare(rate, given.seconds), "|", flush=True)
-        print(whole(rate, given.seconds), flush=True)
+    for rate in args.rates:
+        print(bare(rate, args.seconds), "|", flush=True)
+        print(whole(rate, args.seconds), flush=True)
 
 
 if __name__ == "__main__":

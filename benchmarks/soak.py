@@ -1,10 +1,10 @@
-"""Whether a driver lasts: full rate, real time, an emulated arm in another process.
+"""Soak test of a driver: full rate, real time, an emulated arm in another process.
 
-    python benchmarks/soak.py [--seconds 3600] [--maker dynamixel] [--rate 200] [--loss 0.001]
+    python benchmarks/soak.py [--seconds 3600] [--motors dynamixel] [--rate 200] [--loss 0.001]
 
-Prints one line a minute and a last one: cycles, missed deadlines, events, memory, rate. Exits with
-1 where an error left the loop, the arm was not active at the end, or memory grew by more than
-LEAK. One packet in a thousand is lost, so that the ways of recovery are used too.
+Print one row per minute and a last one: cycles, missed deadlines, events, memory, rate. Exit with 1
+after an error in the loop, if the arm is not active at the end, or if memory grew by more than
+LEAK. One packet in a thousand is lost, so that recovery is tested too.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
 from emulators.makers import MAKERS
 from emulators.served import served
-from fault_injection.host import Host, built  # tests are no package that is installed
+from fault_injection.host import Host, built  # tests are not an installed package
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.driver import DriverState
 
 LEAK = 8.0
-"""Growth of memory [MiB] after the first tenth that is taken for a leak."""
+"""Growth of memory [MiB] after the first tenth of the time that counts as a leak."""
 COLUMNS = ("time [s]", "cycles", "rate [1/s]", "missed", "events", "resident [MiB]")
 
 
 def resident() -> float:
-    """Memory of this process [MiB]."""
+    """Return the memory of this process [MiB]."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
 def revive(host: Host) -> None:
-    """What a supervisor would do with an arm that has stopped for good."""
+    """Reset and activate an arm that has stopped, as a supervisor would."""
     driver = host.driver
     try:
         if driver.status is DriverState.STOPPED and any(
@@ -48,14 +48,14 @@ def revive(host: Host) -> None:
         ):
             driver.reset()
         if driver.status is DriverState.INACTIVE:
-            driver.reset()  # motors may have faults of the time when nobody talked to them
+            driver.reset()  # motor watchdogs may have tripped while inactive
             host.activate()
     except DriverFault:
-        pass  # tried again a second later
+        pass  # the next attempt follows after 1 s
 
 
 def line(host: Host, start: float) -> str:
-    """One row of figures."""
+    """Return one row of the table."""
     passed = time.monotonic() - start
     counts = " ".join(f"{k} {n}" for k, n in sorted(host.driver.events.counts.items())) or "none"
     cells = (f"{passed:.0f}", f"{host.cycles}", f"{host.cycles / passed:.1f}",
@@ -64,8 +64,8 @@ def line(host: Host, start: float) -> str:
 
 
 def run(host: Host, seconds: float) -> float:
-    """Cycle for so long; growth of memory [MiB] after the first tenth."""
-    start, told, before = time.monotonic(), 0.0, 0.0
+    """Run for ``seconds``; return the growth of memory [MiB] after the first tenth."""
+    start, printed, before = time.monotonic(), 0.0, 0.0
     host.pacer.restart()
     while (passed := time.monotonic() - start) < seconds:
         host.cycle()
@@ -75,8 +75,8 @@ def run(host: Host, seconds: float) -> float:
         ):
             revive(host)
         before = before or (resident() if passed > seconds / 10 else 0.0)
-        if passed - told >= 60:
-            told = passed
+        if passed - printed >= 60:
+            printed = passed
             print(line(host, start), flush=True)
         host.pacer.wait()
     print(line(host, start), flush=True)
@@ -84,7 +84,7 @@ def run(host: Host, seconds: float) -> float:
 
 
 def comes_back(host: Host) -> bool:
-    """Whether the arm is active once more when the line is good, within a few seconds."""
+    """Return whether the arm is active again within a few seconds of fault-free communication."""
     for _ in range(5):
         for _ in range(100):
             host.cycle()
@@ -96,27 +96,27 @@ def comes_back(host: Host) -> bool:
 
 
 def main() -> int:
-    """Serve, drive, judge."""
+    """Run the soak test; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--maker", choices=MAKERS, default="dynamixel")
+    parser.add_argument("--motors", choices=MAKERS, default="dynamixel")
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--loss", type=float, default=1e-3)
-    asked = parser.parse_args()
-    maker = MAKERS[asked.maker]
+    args = parser.parse_args()
+    maker = MAKERS[args.motors]
     with tempfile.TemporaryDirectory() as folder:
         port = Path(folder) / "port"
         with served(maker.name, port) as arm:
             host = Host(built(maker, str(port), {}), maker.interface)
-            host.pacer = Pacer(1 / asked.rate)
-            error = host.begin()  # laws that compile meanwhile let motors trip
+            host.pacer = Pacer(1 / args.rate)
+            error = host.begin()  # compilation of controllers can trip motor watchdogs
             if error and not (host.driver.status is DriverState.INACTIVE and comes_back(host)):
                 print(error)
                 return 1
-            arm.tell(f"loss {asked.loss}")
-            print(f"{machine()}\n{maker.title}, {asked.rate:g} cycles/s asked")
+            arm.tell(f"loss {args.loss}")
+            print(f"{machine()}\n{maker.title}, requested rate {args.rate:g} cycles/s")
             print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-            grown = run(host, asked.seconds)
+            grown = run(host, args.seconds)
             arm.tell("heal")
             alive = comes_back(host)
             host.driver.close()

@@ -1,4 +1,4 @@
-"""A square of the tool for each arm that control is measured on."""
+"""Square path of the tool for each arm of the control benchmark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.model.arm_model import ArmModel
 
 SIDE, DURATION = 0.1, 0.8
-"""Of a square [m], and of one side [s]."""
+"""Side of the square [m] and duration of one side [s]."""
 START = 0.1
-"""When it begins [s]."""
+"""Start time of the square [s]."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An arm and the posture in which its square begins; the square is in the plane y, z."""
+    """Arm and initial configuration of its square, which is in the plane y, z."""
 
     load: Callable[[], ArmModel]
     posture: tuple[float, ...]
@@ -38,14 +38,14 @@ CASES = {
 
 
 def square(arm: ArmModel, posture: tuple[float, ...]) -> CartesianTrajectory:
-    """Four sides, each from rest to rest; the rotation stays."""
-    way = CartesianTrajectory.from_configuration(arm, posture, START)
-    corner = way.position
+    """Return four sides, each from rest to rest, with constant orientation."""
+    trajectory = CartesianTrajectory.from_configuration(arm, posture, START)
+    corner = trajectory.position
     for side in ([0, SIDE, 0], [0, SIDE, -SIDE], [0, 0, -SIDE], [0, 0, 0]):
-        way = way.line(corner + np.array(side), quintic(DURATION))
-    return way
+        trajectory = trajectory.line(corner + np.array(side), quintic(DURATION))
+    return trajectory
 
 
-def in_joints(arm: ArmModel, way: CartesianTrajectory) -> JointTrajectory:
-    """The same square for laws of the joints, by inverse kinematics every 5 ms."""
-    return solve_along(arm, way, period=0.005).joints()
+def in_joints(arm: ArmModel, trajectory: CartesianTrajectory) -> JointTrajectory:
+    """Return the square for joint-space controllers by inverse kinematics every 5 ms."""
+    return solve_along(arm, trajectory, period=0.005).joints()

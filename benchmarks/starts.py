@@ -1,7 +1,7 @@
-"""How long kernels take to be made, and to be loaded: each in a process of its own.
+"""Time to generate and to load kernels, each in a separate process.
 
-``rollout.py`` prints the table. ``python benchmarks/starts.py NAME`` is one such process: it
-prints the seconds of its stages, imports apart. What was compiled lies in XDG_CACHE_HOME.
+``rollout.py`` prints the table. ``python benchmarks/starts.py NAME`` is one such process: it prints
+the duration of its stages without imports. Compiled code is cached in XDG_CACHE_HOME.
 """
 
 from __future__ import annotations
@@ -22,34 +22,33 @@ from arm_dynamics.batch import StepDerivative, rollout
 
 
 def stages(name: str) -> dict[str, float]:
-    """Seconds of each stage in this process."""
+    """Return the duration [s] of each stage in this process."""
     load, interface = ARMS[name]
     arm = load()
     n = arm.nv
-    batch = {"dt": 1e-4, "interface": interface, "every": 10, "outputs": (), "threads": 1}
+    batch = {"dt": 1e-4, "interface": interface, "outputs": (), "threads": 1}
+    batch["steps_per_command"] = 10
     calls: dict[str, Callable[[], object]] = {
-        "laws, with the first Plant": lambda: Plant(arm),
-        "rollout f64, its first call": lambda: rollout(
-            arm, np.zeros((8, 2 * n)), np.zeros(n), **batch
-        ),
+        "joint equations, first Plant": lambda: Plant(arm),
+        "rollout f64, first call": lambda: rollout(arm, np.zeros((8, 2 * n)), np.zeros(n), **batch),
         "step + A + B": lambda: StepDerivative(arm, interface=interface),
     }
     return {stage: _seconds(call) for stage, call in calls.items()}
 
 
 def table(name: str) -> str:
-    """Stages that make everything anew, and that find it made; one process each."""
+    """Return a table of the stages without and with cached code, one process each."""
     with tempfile.TemporaryDirectory() as folder:
         made, found = _child(name, folder), _child(name, folder)
     rows = [f"| {stage} | {made[stage]:.2f} | {found[stage]:.2f} |" for stage in made]
-    head = "| made once for an arm | generate + compile, s | from the cache, s |\n|---|---|---|"
+    head = "| once per arm | generate + compile, s | from the cache, s |\n|---|---|---|"
     return "\n".join([head, *rows])
 
 
 def _child(name: str, folder: str) -> dict[str, float]:
     environment = {**os.environ, "XDG_CACHE_HOME": folder}
-    said = subprocess.check_output([sys.executable, __file__, name], env=environment)
-    found: dict[str, float] = json.loads(said)
+    output = subprocess.check_output([sys.executable, __file__, name], env=environment)
+    found: dict[str, float] = json.loads(output)
     return found
 
 

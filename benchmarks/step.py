@@ -1,9 +1,9 @@
-"""One ``Plant.step`` against one bare ``pin.aba`` call, in the same run.
+"""One ``Plant.step`` compared with one bare ``pin.aba`` call in the same run.
 
     python benchmarks/step.py
 
-Each step goes on from the state that the last one returned, as a simulation does. Rows are
-interleaved and the median of the repetitions is taken, so that a busy machine shifts all alike.
+Each step continues from the state of the previous one, as in a simulation. Rows are interleaved and
+the median of the repetitions is taken, so that load on the machine affects all rows equally.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REPETITIONS = 25
 
 
 def seconds(call: Callable[[], object], steps: int) -> float:
-    """Time of one step when ``call`` makes ``steps`` of them."""
+    """Return the time [s] of one step if ``call`` makes ``steps`` steps."""
     start = time.perf_counter()
     for _ in range(CALLS // steps):
         call()
@@ -32,7 +32,7 @@ def seconds(call: Callable[[], object], steps: int) -> float:
 
 
 def simulated(plant: Plant, state: State, command: Command, steps: int) -> Callable[[], None]:
-    """A call that takes the arm ``steps`` time steps on."""
+    """Return a call that simulates ``steps`` time steps."""
 
     def call() -> None:
         nonlocal state
@@ -58,7 +58,7 @@ def main() -> None:
         for name, (call, steps) in rows.items():
             times[name].append(seconds(call, steps))
     print(machine())
-    print("| what | µs per step | ratio to pin.aba |\n|---|---|---|")
+    print("| call | µs per step | ratio to pin.aba |\n|---|---|---|")
     for name, values in times.items():
         middle = statistics.median(values)
         bare = statistics.median(times[name.partition(":")[0] + ": pin.aba, bare"])

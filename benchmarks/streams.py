@@ -1,10 +1,10 @@
-"""Streams of single waypoints: error, lag and acceleration of the reference, and cost a message.
+"""Streams of single waypoints: error, lag and acceleration of the reference; time per message.
 
     python benchmarks/streams.py [--arm five_dof] [--seconds 4]
 
-A client samples q = A sin(0.9 t), A = 0.3 rad, and sends one waypoint each period under stamp 0 to
-a control loop at 500 Hz. The reference is measured: largest error, lag (least squares), and the rms
-of its second differences over the source's acceleration.
+A client samples q = A sin(0.9 t), A = 0.3 rad, and sends one waypoint per period with stamp 0 to a
+control loop at 500 Hz. Measured are the maximum error of the reference, its lag (least squares),
+and the rms of its second differences divided by the acceleration of the source.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def table(arm: str, seconds: float) -> None:
 
 
 def cost(arm: str) -> None:
-    """Print the time that one message takes, without its conversion from bytes."""
+    """Print the time of one message without its decoding."""
     for name, count in (("one waypoint", 1), ("window of 20", 20), ("window of 200", 200)):
         rig = Rig(arm)
         source, times = Sine(rig.arm), np.arange(1, count + 1) * 0.01
@@ -58,12 +58,12 @@ def cost(arm: str) -> None:
             begin = time.perf_counter()
             rig.send(times.tolist(), q, v)
             spent.append(time.perf_counter() - begin)
-        print(f"{arm}, {name}: {1e6 * np.median(spent):.0f} µs a message,"
-              f" {1e6 * np.median(cycle):.0f} µs a control cycle with it")  # fmt: skip
+        print(f"{arm}, {name}: {1e6 * np.median(spent):.0f} µs per message,"
+              f" {1e6 * np.median(cycle):.0f} µs per control cycle with it")  # fmt: skip
 
 
 def main() -> None:
-    """Print both."""
+    """Print the table and the times."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--arm", default="five_dof")
     parser.add_argument("--seconds", type=float, default=4.0)

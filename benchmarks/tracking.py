@@ -1,6 +1,6 @@
-"""How well every bundled arm follows trajectories at its limits: the table of docs/tracking.md.
+"""Tracking errors of the bundled arms on trajectories at their limits: table of docs/tracking.md.
 
-``python benchmarks/tracking.py [ARM ...]`` prints a row per arm, controller and payload.
+``python benchmarks/tracking.py [ARM ...]`` prints a row for each arm, controller and payload.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.arm_model import ArmModel
 
 EFFORT_FRACTION = 0.9
-"""Part of the limits of velocity, effort and supply voltage that moves are planned with."""
+"""Fraction of the limits of velocity, effort and supply voltage with which moves are planned."""
 SHORT, LONG = 0.5, 2.0
-"""Lengths of a move [rad], as far as the joint's limits allow."""
+"""Distances of a move [rad], reduced to the joint limits."""
 SPACING = 0.01
 """Time [s] between two waypoints."""
 PERIOD = 2e-3
 AFTER = 0.5
-"""Time [s] after the end in which errors still count; the error at its end is the last column."""
+"""Time [s] after the trajectory in which errors count; the last column is the error at its end."""
 RATED = {
     "five_dof": 0.5,
     "four_joint": 0.3,
@@ -42,13 +42,13 @@ RATED = {
     "two_link": 0.5,
     "two_link_pb": 0.3,
 }
-"""Payload [kg] that the gains in config/ are made for."""
+"""Payload [kg] for which the gains in config/ are designed."""
 PROFILES = ("cubic", "quintic", "trapezoidal")
 
 
 @dataclass(frozen=True)
 class Move:
-    """From the initial configuration by ``distance`` (nv,) [rad] along a profile."""
+    """Move from the initial configuration by ``distance`` (nv,) [rad] along a profile."""
 
     label: str
     distance: Vector
@@ -56,9 +56,9 @@ class Move:
 
 
 def profile(kind: str, count: int) -> tuple[Vector, Vector, Vector, Vector]:
-    """s, path p(s) from 0 to 1 and its first two derivatives at ``count`` even times of [0, 1].
+    """Return s, the path p(s) from 0 to 1 and two derivatives at ``count`` even times of [0, 1].
 
-    A trapezoidal one accelerates for a third, as time-optimal ones do between limits.
+    The trapezoidal profile accelerates for a third of its duration.
     """
     s = np.linspace(0, 1, count)
     if kind == "cubic":
@@ -73,9 +73,9 @@ def profile(kind: str, count: int) -> tuple[Vector, Vector, Vector, Vector]:
 
 
 def planned(arm: ArmModel, move: Move, start: float) -> JointTrajectory:
-    """The shortest move, in steps of 5 %, that stays within SHARE of the limits of ``arm``.
+    """Return the shortest move, in steps of 5 %, within EFFORT_FRACTION of the limits of ``arm``.
 
-    Waypoints as MoveIt sends them: positions and velocities, of quintics also accelerations.
+    Waypoints are those of MoveIt: positions and velocities, for quintics also accelerations.
     """
     peak = float(profile(move.profile, 301)[2].max())
     duration = float(np.max(np.abs(move.distance) * peak / (EFFORT_FRACTION * arm.velocity_limit)))
@@ -92,7 +92,7 @@ def planned(arm: ArmModel, move: Move, start: float) -> JointTrajectory:
             duration *= 1.05
         else:
             return trajectory
-    raise SystemExit(f"{arm.name}, {move.label}: no duration is within the limits")
+    raise SystemExit(f"{arm.name}, {move.label}: no duration satisfies the limits")
 
 
 def _trajectory(arm: ArmModel, move: Move, duration: float, start: float) -> JointTrajectory:
@@ -108,7 +108,7 @@ def _trajectory(arm: ArmModel, move: Move, duration: float, start: float) -> Joi
 
 
 def moves(arm: ArmModel) -> Iterator[Move]:
-    """Each joint by itself and all at once, short and long, with each profile."""
+    """Yield moves of each joint and of all joints, short and long, with each profile."""
     start = arm.configuration("initial")
     up, down = arm.upper - start, start - arm.lower
     for length in (SHORT, LONG):
@@ -121,9 +121,9 @@ def moves(arm: ArmModel) -> Iterator[Move]:
 
 
 def errors(arm: ArmModel, controller: str, payload: float, known: float, move: Move) -> Vector:
-    """|q_ref - q| (periods, nv) [rad] of a move with ``payload`` [kg], of which ``known`` is known.
+    """Return |q_ref - q| (periods, nv) [rad] of a move with ``payload`` [kg].
 
-    The move is planned for the whole payload.
+    The controller's model contains ``known`` [kg] of it. The move is planned for the payload.
     """
     loaded = arm.with_payload(payload)
     used = build_controller(arm, controller)
@@ -141,7 +141,7 @@ def errors(arm: ArmModel, controller: str, payload: float, known: float, move: M
 
 
 def row(name: str, controller: str, payload: float, known: float) -> str:
-    """A row of the table: the worst move, and the largest error at the end of any."""
+    """Return a row of the table: the maximum error of all moves and that at their ends."""
     arm = load_arm(name)
     worst, at, end = 0.0, "", 0.0
     for move in moves(arm):
@@ -150,14 +150,14 @@ def row(name: str, controller: str, payload: float, known: float) -> str:
         if found.max() > worst:
             joint = arm.joint_names[int(found.max(axis=0).argmax())]
             worst, at = float(found.max()), f"{joint} ({move.label})"
-    told = "" if payload == known else ", unmodeled"
+    suffix = "" if payload == known else ", unmodeled"
     figures = f"{1e3 * worst:.1f} | {at} | {1e3 * end:.2f}"
-    return f"| {name} | {controller} | {payload:g}{told} | {figures} |"
+    return f"| {name} | {controller} | {payload:g}{suffix} | {figures} |"
 
 
 def main(names: Sequence[str]) -> None:
-    """Print the rows of these arms, of all if none is given."""
-    warnings.simplefilter("ignore", RuntimeWarning)  # of pid_gravity's margins
+    """Print the rows of the named arms, or of all."""
+    warnings.simplefilter("ignore", RuntimeWarning)  # small margins of pid_gravity
     print("| arm | controller | payload [kg] | max error [mrad] | joint (move) ", end="")
     print("| at the end [mrad] |")
     print("|---|---|---|---|---|---|")
@@ -171,7 +171,7 @@ def main(names: Sequence[str]) -> None:
 
 
 def plugin_name(controller: Controller) -> str:
-    """The name by which a controller of the package is chosen."""
+    """Return the registered name of a controller of the package."""
     return type(controller).__module__.rpartition(".")[2]
 
 

@@ -77,7 +77,7 @@ current control in another process, one packet in a thousand lost, two cores of 
 | memory growth | 0.3 MiB |
 | state at the end | active |
 
-The tests contain one minute of it.
+`test/test_soak.py` runs 30 s of it.
 """
 
 

@@ -2,9 +2,8 @@
 
     python docs/screenshot.py URL OUT.png [--seconds 8] [--size 1280x800]
 
-Waits until the page has drawn for a while, writes the picture, and lists every address that
-the page asked for outside its own. Exit code 1 when Chromium is missing or such an address
-was seen.
+Wait until the page is drawn, write the picture and list the requests of the page to other hosts.
+Exit code 1 means that Chromium is missing or that such a request occurred.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ OPTIONS = (
     "--remote-debugging-port=0", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--hide-scrollbars",
 )  # fmt: skip
-# The page's remark that this machine draws without a GPU says nothing about the page.
+# Notifications, for example about software rendering, are hidden.
 HIDE = "document.querySelectorAll('[class*=Notification-root]').forEach(e => e.remove())"
 
 
 class Browser:
-    """A page of a running Chromium, spoken to over its debugging protocol."""
+    """Page of a running Chromium, controlled with its debugging protocol."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -109,7 +108,7 @@ def foreign(requested: set[str], url: str) -> list[str]:
 
 
 def take(program: str, url: str, out: Path, seconds: float, size: str) -> list[str]:
-    """Write a picture of ``url`` to ``out``; return the foreign addresses it asked for."""
+    """Write a picture of ``url`` to ``out``; return the requested foreign addresses."""
     width, height = map(int, size.split("x"))
     with chromium(program, size) as browser:
         browser.call("Network.enable")
@@ -143,7 +142,7 @@ def main() -> int:
         return 1
     outside = take(program, args.url, args.out, args.seconds, args.size)
     for address in outside:
-        print(f"the page asked for {address}", file=sys.stderr)
+        print(f"request to another host: {address}", file=sys.stderr)
     print(f"{args.out}: {args.out.stat().st_size} bytes, {len(outside)} outside requests")
     return 1 if outside else 0
 

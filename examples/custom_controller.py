@@ -1,17 +1,16 @@
-"""A control law of one's own, bounded by a sliding surface, in the loop like any other."""
+"""Custom controller with a bounded correction along a sliding surface."""
 
 import numpy as np
 
-from arm_dynamics import Command, ControlLoop, Reference, Simulation, State, load_arm
-from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics import Command, ControlLoop, Parameter, Reference, Simulation, State, load_arm
+from arm_dynamics.control import Controller
+from arm_dynamics.hardware import SimulationDriver
 
 
 class Sliding(Controller):
     """tau = k tanh(2 s) + C q̇ + g,  s = ė + 5 e."""
 
-    parameters = (Parameter("k", 8.0, "N·m", "largest correction", above=0),)
+    parameters = (Parameter("k", 8.0, "N·m", "maximum correction", above=0),)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Effort command (nv,) [N·m]."""

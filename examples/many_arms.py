@@ -1,19 +1,19 @@
-"""512 arms with motors that differ by up to 10 %, all at once."""
+"""Batch simulation of 512 arms with motor constants that vary by up to 10 %."""
 
 import numpy as np
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics import tool_position
 
-arm, lanes = load_arm("five_dof"), 512
-states = np.zeros((lanes, 2 * arm.nv))  # q, v of every arm
+arm, count = load_arm("five_dof"), 512
+states = np.zeros((count, 2 * arm.nv))  # q, v of every arm
 states[:, : arm.nv] = arm.configuration("initial")
-scatter = np.random.default_rng(0).uniform(0.9, 1.1, (lanes, arm.nv))
+scatter = np.random.default_rng(0).uniform(0.9, 1.1, (count, arm.nv))
 kt = scatter * [10.0, 10.0, 10.0, 1.0, 1.0]
 
 end = rollout(
-    arm, states, np.full((lanes, arm.nv), 1.0), 1e-4,
+    arm, states, np.full((count, arm.nv), 1.0), 1e-4,
     interface="voltage", steps_per_command=5000, record_every=5000, vary={"motor.kt": kt},
 )  # fmt: skip
 tools = np.array([tool_position(arm, q) for q in end.q[:, -1]])

@@ -1,7 +1,7 @@
-"""Load an arm, put a voltage on its motors, and watch where the tool goes."""
+"""Load an arm, apply voltages to its motors and print the position of the tool."""
 
 from arm_dynamics import Command, Plant, State, load_arm
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics import tool_position
 
 arm = load_arm("five_dof")  # a bundled arm; or the path of a URDF
 plant = Plant(arm)
@@ -16,4 +16,4 @@ for _ in range(5):
 
 constants = arm.actuators[0].constants
 fastest = 2.0 / (constants["gear_ratio"] * constants["ke"])  # back-EMF equals the voltage
-print(f"R1 turns at {state.v[0] / fastest:.1%} of its speed without load")
+print(f"R1 turns at {state.v[0] / fastest:.1%} of its no-load speed")

@@ -1,8 +1,8 @@
 """Run a command as the terminal's foreground job: ``foreground.py COMMAND [ARGUMENT ...]``.
 
-make dies of the interrupt that Ctrl-C sends to its process group, whatever its recipe returned.
-Here the command has a group of its own: Ctrl-C reaches it alone, and its exit code is make's.
-Without a terminal, or in the background, the command simply takes this process's place.
+Ctrl-C interrupts make itself, whatever exit code its recipe returns, because both are in one
+process group. Here the command has a separate group: only the command is interrupted, and make
+returns its exit code. Without a terminal or in the background the command replaces this process.
 """
 
 import os
@@ -27,7 +27,7 @@ def main(command: list) -> int:
 
 
 def _terminal() -> "int | None":
-    """The controlling terminal, when this process group is its foreground one."""
+    """Return the controlling terminal if this process group is its foreground group."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -39,7 +39,7 @@ def _terminal() -> "int | None":
 
 
 def _become_foreground(terminal: int, group: int) -> None:
-    """Move this process into ``group`` (its own) and give that group the terminal."""
+    """Move this process into a new ``group`` and make it the foreground group."""
     os.setpgid(0, group)
     _give(terminal, group)
 

@@ -1,8 +1,8 @@
-"""Make or complete the project's virtual environment; do nothing when it is up to date.
+"""Create or complete the project's virtual environment; do nothing if it is up to date.
 
-``setup_env.py --venv .venv --extras ros,viewer``. A record in the environment says what it holds
-and whether it was finished: an interrupted or outdated one is made again. Standard library only,
-and in words that old Pythons read, so that they can be told which Python is needed.
+``setup_env.py --venv .venv --extras ros,viewer``. A record in the environment contains its extras
+and whether it is complete. An incomplete or outdated environment is created again. The script uses
+only the standard library and syntax of old Pythons, so that it can report the required version.
 """
 
 import argparse
@@ -22,22 +22,22 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("setup.py", "setup.cfg")
 LOWEST, HIGHEST = (3, 10), (3, 12)
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "Max retries", "Read timed out")
-# What a sourced ROS 2 leaves in the shell and pip would take for already installed packages.
+# Variables of a sourced ROS 2, whose packages pip would treat as installed.
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH")
 
 
 class SetupFailed(Exception):
-    """The environment could not be made; the text says why and what to do."""
+    """Failure to create the environment; the text contains cause and remedy."""
 
 
 def main() -> int:
     """Bring the environment up to date; return the exit code."""
-    asked = _arguments()
-    venv = Path(asked.venv).absolute()
-    extras = sorted(set(asked.extras.split(",")))
+    args = _arguments()
+    venv = Path(args.venv).absolute()
+    extras = sorted(set(args.extras.split(",")))
     try:
         check_python()
-        bring_up_to_date(venv, extras, asked.constraint)
+        bring_up_to_date(venv, extras, args.constraint)
     except SetupFailed as failure:
         sys.stderr.write(f"\nsetup failed: {failure}\n")
         return 1
@@ -49,14 +49,16 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Make the virtual environment of arm_dynamics.")
-    parser.add_argument("--venv", default=".venv", help="its folder (default: .venv)")
-    parser.add_argument("--extras", default="ros,viewer", help="sets of requirements, by comma")
-    parser.add_argument("--constraint", default="", help="a pip constraints file")
+    parser.add_argument(
+        "--venv", default=".venv", help="folder of the environment (default: .venv)"
+    )
+    parser.add_argument("--extras", default="ros,viewer", help="extras, separated by commas")
+    parser.add_argument("--constraint", default="", help="pip constraints file")
     return parser.parse_args()
 
 
 def check_python() -> None:
-    """Raise SetupFailed, naming a suitable Python if there is one, outside 3.10 to 3.12."""
+    """Raise SetupFailed outside of Python 3.10 to 3.12; name a suitable Python if one exists."""
     if LOWEST <= sys.version_info[:2] <= HIGHEST:
         return
     found = next(filter(None, map(_working, ("python3.12", "python3.11", "python3.10"))), None)
@@ -70,7 +72,7 @@ def check_python() -> None:
 
 
 def _working(name: str) -> "str | None":
-    """The path of interpreter ``name`` if it is on PATH and starts."""
+    """Return the path of interpreter ``name`` if it is on PATH and starts."""
     path = shutil.which(name)
     if path and subprocess.call([path, "-c", ""], stderr=subprocess.DEVNULL) == 0:
         return path
@@ -78,31 +80,31 @@ def _working(name: str) -> "str | None":
 
 
 def bring_up_to_date(venv: Path, extras: list, constraint: str) -> None:
-    """Create ``venv`` or add what it lacks; raise SetupFailed."""
-    wanted = {"fingerprint": fingerprint(venv, constraint), "extras": extras, "complete": True}
+    """Create ``venv`` or add missing extras; raise SetupFailed."""
+    target = {"fingerprint": fingerprint(venv, constraint), "extras": extras, "complete": True}
     held = read_record(venv)
-    if up_to_date(venv, held, wanted):
+    if up_to_date(venv, held, target):
         return
     started = time.monotonic()
-    if held.get("fingerprint") == wanted["fingerprint"] and held["complete"]:
-        wanted["extras"] = sorted({*extras, *held["extras"]})
-        _say(f"environment {venv}: adding {', '.join(set(extras) - set(held['extras']))}")
+    if held.get("fingerprint") == target["fingerprint"] and held["complete"]:
+        target["extras"] = sorted({*extras, *held["extras"]})
+        _report(f"environment {venv}: adding {', '.join(set(extras) - set(held['extras']))}")
     else:
-        _say(f"environment {venv}: about 250 MB from PyPI, a minute or two")
+        _report(f"environment {venv}: about 250 MB from PyPI, a minute or two")
         create(venv)
-    write_record(venv, dict(wanted, complete=False))
-    install(venv, wanted["extras"], constraint)
-    write_record(venv, wanted)
-    _say(f"environment ready after {time.monotonic() - started:.0f} s")
+    write_record(venv, dict(target, complete=False))
+    install(venv, target["extras"], constraint)
+    write_record(venv, target)
+    _report(f"environment ready after {time.monotonic() - started:.0f} s")
     if not wheels_exist():
-        _say(
-            "note: ROS 2 as wheels exists for Linux on x86_64 alone. On this machine the core "
-            "works; the nodes and `make sim` need an installed ROS 2 (see README)."
+        _report(
+            "note: wheels of ROS 2 exist only for Linux on x86_64. On this machine everything "
+            "without ROS works; the nodes and `make sim` need an installed ROS 2 (see README)."
         )
 
 
 def fingerprint(venv: Path, constraint: str) -> str:
-    """A hash of all that decides what the environment must hold."""
+    """Return a hash of everything that determines the contents of the environment."""
     digest = hashlib.sha256(f"{sys.version}|{sys.base_prefix}|{venv}|{ROOT}".encode())
     for source in (*SOURCES, *filter(None, [constraint])):
         digest.update((ROOT / source).read_bytes())
@@ -110,7 +112,7 @@ def fingerprint(venv: Path, constraint: str) -> str:
 
 
 def read_record(venv: Path) -> dict:
-    """What the environment says it holds; empty when it says nothing readable."""
+    """Return the record of the environment; empty without a readable one."""
     try:
         return json.loads((venv / "arm_dynamics.json").read_text())
     except (OSError, ValueError):
@@ -118,27 +120,27 @@ def read_record(venv: Path) -> dict:
 
 
 def write_record(venv: Path, record: dict) -> None:
-    """Keep ``record`` in the environment, whole or not at all."""
+    """Write the record of the environment atomically."""
     partial = venv / "arm_dynamics.json.partial"
     partial.write_text(json.dumps(record))
     partial.replace(venv / "arm_dynamics.json")
 
 
-def up_to_date(venv: Path, held: dict, wanted: dict) -> bool:
-    """Whether nothing needs doing."""
+def up_to_date(venv: Path, held: dict, target: dict) -> bool:
+    """Return whether the environment is complete and contains the extras."""
     return (
         held.get("complete") is True
-        and held.get("fingerprint") == wanted["fingerprint"]
-        and set(wanted["extras"]) <= set(held["extras"])
+        and held.get("fingerprint") == target["fingerprint"]
+        and set(target["extras"]) <= set(held["extras"])
         and (venv / "bin" / "python").exists()
     )
 
 
 def create(venv: Path) -> None:
-    """Make an empty environment in place of an unfinished or outdated one of ours."""
+    """Create an empty environment; replace an incomplete or outdated one of this script."""
     if venv.exists() and not (venv / "arm_dynamics.json").exists() and any(venv.iterdir()):
         raise SetupFailed(
-            f"{venv} exists and was not made by this script: remove it, or name another "
+            f"{venv} exists and was not created by this script: remove it or select another "
             "folder: make VENV=..."
         )
     shutil.rmtree(str(venv), ignore_errors=True)
@@ -146,7 +148,7 @@ def create(venv: Path) -> None:
     write_record(venv, {"complete": False})
     if run([sys.executable, "-m", "venv", str(venv)], venv, "1/2 virtual environment"):
         raise SetupFailed(
-            f"{sys.executable} -m venv failed, see above. On Debian and Ubuntu the module comes "
+            f"{sys.executable} -m venv failed, see above. On Debian and Ubuntu install the module "
             "with `apt install python3-venv`."
         )
 
@@ -162,14 +164,14 @@ def install(venv: Path, extras: list, constraint: str) -> None:
     log = (venv / "setup.log").read_text(errors="replace")
     if any(sign in log for sign in UNREACHABLE):
         raise SetupFailed(
-            "the package index could not be reached: is there a network? Then try "
-            f"again. All of pip's output: {venv / 'setup.log'}"
+            "the package index could not be reached: check the network and try "
+            f"again. Output of pip: {venv / 'setup.log'}"
         )
-    raise SetupFailed(f"pip failed, see above. All of its output: {venv / 'setup.log'}")
+    raise SetupFailed(f"pip failed, see above. Output of pip: {venv / 'setup.log'}")
 
 
 def run(command: list, venv: Path, step: str) -> int:
-    """Run ``command``, its output into setup.log and, as progress, its latest line; its code."""
+    """Run ``command`` with its output in setup.log and its progress shown; return its exit code."""
     environment = {k: v for k, v in os.environ.items() if k not in FOREIGN}
     process = subprocess.Popen(
         command,
@@ -195,14 +197,14 @@ def run(command: list, venv: Path, step: str) -> int:
 
 
 def _read(stream: object, lines: queue.Queue) -> None:
-    """Pass every line on, then None."""
+    """Put each line into the queue, then None."""
     for line in stream:
         lines.put(line)
     lines.put(None)
 
 
 def _follow(lines: queue.Queue, log: object, step: str) -> list:
-    """Show the seconds gone by and the latest line until the end; return the last lines."""
+    """Show the elapsed time and the latest line until the end; return the last lines."""
     progress, kept, latest = Progress(step), [], ""
     while True:
         try:
@@ -220,14 +222,14 @@ def _follow(lines: queue.Queue, log: object, step: str) -> list:
 
 
 def _readable(line: str) -> str:
-    """What of a line of pip's is worth showing; "" for none of it."""
+    """Return the displayed text of a line of pip, or ""."""
     if line.startswith("Installing collected packages:"):
         return "Installing {} packages".format(line.count(",") + 1)
     return "" if line.startswith("WARNING") else line.strip()
 
 
 class Progress:
-    """One rewritten line on a terminal, a line every few seconds elsewhere."""
+    """Progress: one rewritten line on a terminal, otherwise a line every few seconds."""
 
     def __init__(self, step: str) -> None:
         self.step, self.started = step, time.monotonic()
@@ -236,7 +238,7 @@ class Progress:
         self.show("")
 
     def show(self, text: str) -> None:
-        """Show ``text`` beside the time gone by, unless the last one is too recent."""
+        """Show ``text`` and the elapsed time, unless the last call is too recent."""
         now = time.monotonic()
         if now - self.shown < (0.1 if self.terminal else 5.0):
             return
@@ -247,18 +249,18 @@ class Progress:
         sys.stdout.flush()
 
     def end(self) -> None:
-        """Say that the step is over."""
+        """Report the end of the step."""
         line = f"  [{self.step}] {time.monotonic() - self.started:4.0f} s  finished"
         sys.stdout.write(f"\r\033[K{line}\n" if self.terminal else f"{line}\n")
         sys.stdout.flush()
 
 
 def wheels_exist() -> bool:
-    """Whether ROS 2 can be installed from PyPI here."""
+    """Return whether wheels of ROS 2 exist for this machine."""
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 

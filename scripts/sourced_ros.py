@@ -1,6 +1,6 @@
-"""Exit with 1, and say what to do instead, where a ROS 2 installation is sourced.
+"""Exit with 1 and print the alternatives if a ROS 2 installation is sourced.
 
-The wheels in .venv are a whole ROS 2 and Pinocchio of their own: one process must not see two.
+The wheels in .venv contain ROS 2 and Pinocchio. Two installations must not meet in one process.
 """
 
 import glob
@@ -9,20 +9,20 @@ import sys
 
 ADVICE = """\
 A ROS 2 installation is sourced in this shell ({found}).
-`make` runs the arm on a ROS 2 of its own, installed from wheels; two ROS 2 or two Pinocchio in
-one process do not work, so use the installed one, from the workspace that holds this package:
+`make` uses a separate ROS 2, installed from wheels. Two ROS 2 or two Pinocchio installations in
+one process do not work. Use the sourced one from the workspace that contains this package:
 
   rosdep install --from-paths . -y
   colcon build
   source install/setup.bash
   ros2 launch arm_dynamics simulation.launch.py
 
-or open a shell in which no ROS 2 is sourced and call `make sim` there.
+Alternatively run `make sim` in a shell without a sourced ROS 2.
 """
 
 
 def sourced(environment: dict) -> str:
-    """What shows that a ROS 2 is sourced, or "" when none is."""
+    """Return the evidence of a sourced ROS 2, or "" without one."""
     if environment.get("ROS_DISTRO"):
         return "ROS_DISTRO={}".format(environment["ROS_DISTRO"])
     for prefix in environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
@@ -32,7 +32,7 @@ def sourced(environment: dict) -> str:
 
 
 def main() -> int:
-    """Print the advice where it is due; return the exit code."""
+    """Print the advice if a ROS 2 is sourced; return the exit code."""
     found = sourced(dict(os.environ))
     if found:
         sys.stderr.write(ADVICE.format(found=found))

@@ -15,6 +15,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.dynamics import rigid_body as dynamics
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.safety.safety_settings import PARAMETERS as SAFETY
 from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
 
 ROOT = Path(__file__).parent.parent
@@ -154,3 +155,10 @@ def test_every_motor_parameter_is_listed_and_appears_in_a_term():
     assert lines == [row(parameter) for parameter in PARAMETERS]
     terms = terms.split("## Simplifications")[0]
     assert [p.name for p in PARAMETERS if f"`{p.name}`" not in terms] == []
+
+
+def test_every_safety_parameter_is_listed_with_default_and_unit():
+    page = (ROOT / "docs" / "hardware.md").read_text("utf-8").split("## Parameters")[1]
+    table = page.split("| parameter `safety.…` |")[1].split("\n\n")[0]
+    listed = [line.split(" | ")[:3] for line in table.splitlines() if line.startswith("| `")]
+    assert listed == [[f"| `{p.name}`", f"{p.default:g}", p.unit] for p in SAFETY]

@@ -194,7 +194,7 @@ def test_half_made_environment_is_made_again(installer, tmp_path):
 
 def test_foreign_environment_is_left_alone(installer, tmp_path):
     (tmp_path / "precious").touch()
-    with pytest.raises(setup_env.SetupFailed, match="not made by this script"):
+    with pytest.raises(setup_env.SetupFailed, match="not created by this script"):
         setup_env.bring_up_to_date(tmp_path, ["ros"], "")
     assert (tmp_path / "precious").exists()
     assert installer.commands == []

@@ -1,1 +1,1 @@
-"""Motors of several makers, written from their data sheets and apart from the drivers."""
+"""Emulated motors of several manufacturers, written from data sheets, not from the drivers."""

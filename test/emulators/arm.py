@@ -1,4 +1,4 @@
-"""An arm that emulated motors move: the plant, driven by efforts on shafts."""
+"""Arm that emulated motors move: a plant driven by the efforts of motor shafts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from .base import EmulatedMotors
 
 
 class EmulatedArm:
-    """q_m = s N (q - b), τ = s N τ_m on every shaft; written apart from any driver's mapping.
+    """Arm with q_m = s N (q - b) and τ = s N τ_m on each shaft, independent of the drivers.
 
-    Until all motors apply torque for the first time somebody holds the arm, with ``hands``; or
-    until any does, see ``hold_at``.
-    ``moved`` is each joint's largest way [rad] from where it began, ``fastest`` its largest speed
-    [rad/s], ``strongest`` the largest effort [N·m] that a motor gave.
+    With ``hands``, the arm is held until all motors apply torque for the first time. ``hold_at``
+    can hold it until any motor does. ``moved`` is each joint's maximum distance [rad] from its
+    start, ``fastest`` its maximum speed [rad/s], ``strongest`` the maximum motor effort [N·m].
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class EmulatedArm:
         self._place()
 
     def hold_at(self, q: Sequence[float], until: Callable[[Iterable[bool]], bool] = all) -> None:
-        """Somebody takes the arm to ``q`` and holds it there until all (any) motors have torque."""
+        """Move the arm to ``q`` and hold it until all (any) motors apply torque."""
         self.state, self.hands, self._until = State.of(q, time=self.state.time), True, until
         self._place()
 
@@ -58,7 +57,7 @@ class EmulatedArm:
         self.strongest = np.zeros(self.start.size)
 
     def advance(self, now: float) -> None:
-        """Let time pass up to ``now`` [s]."""
+        """Simulate up to the time ``now`` [s]."""
         while self.time + self.step <= now:
             self.time += self.step
             self.motors.step(self.time)

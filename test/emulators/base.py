@@ -1,4 +1,4 @@
-"""The seam of emulated motors: bytes in, bytes out, and an effort on every shaft."""
+"""Interface of emulated motors: bytes in, bytes out, and an effort on each shaft."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass
 class Shaft:
-    """One motor's output shaft, in SI at the shaft; plain state that both sides write.
+    """Output shaft of one motor, in SI units at the shaft.
 
-    The arm sets ``q`` and ``v`` (and ``temperature``); the motor sets ``effort``. A motor that
-    is ``silent`` answers nothing; ``model`` is what it says it is.
+    The arm writes ``q`` and ``v``, tests write ``temperature``, the motor writes ``effort``. A
+    ``silent`` motor sends no replies. ``model`` is the model that the motor reports.
     """
 
     id: int
@@ -26,27 +26,27 @@ class Shaft:
 
 
 class EmulatedMotors(ABC):
-    """Motors of one maker on one line. Ids may repeat: two motors then answer at once."""
+    """Motors of one manufacturer on one bus. Motors with the same id reply simultaneously."""
 
     def __init__(self, shafts: Sequence[Shaft]) -> None:
         self.shafts = tuple(shafts)
 
     @abstractmethod
     def receive(self, data: bytes, now: float) -> bytes:
-        """Take bytes off the line (any split) at ``now`` [s]; the bytes that come back."""
+        """Return the replies to bytes that arrive at the time ``now`` [s], in parts of any size."""
 
     @abstractmethod
     def step(self, now: float) -> None:
-        """Run the motors' own loops and watchdogs: sets every shaft's effort."""
+        """Run the motors' control loops and watchdogs; set the effort of each shaft."""
 
     @abstractmethod
     def reboot(self, id: int) -> None:
-        """Power off and on: volatile registers forgotten, torque off."""
+        """Switch power off and on: volatile registers are reset and torque is disabled."""
 
     @abstractmethod
     def trip(self, id: int, fault: str) -> None:
-        """Put a motor into a fault ("overload", "overheating", ...) as its data sheet has it."""
+        """Set a fault ("overload", ...) with the effects stated in the data sheet."""
 
     @abstractmethod
     def torque_is_on(self, id: int) -> bool:
-        """Whether the motor applies torque."""
+        """Return whether the motor applies torque."""

@@ -1,7 +1,7 @@
-"""Dynamixel X motors as the e-manual has them: register files, packets, watchdog, shutdown.
+"""Dynamixel X motors according to the e-manual: registers, packets, watchdog, shutdown.
 
-Written from the e-manual alone (protocol 2.0; control tables of XM430-W350, XL430-W250,
-XL330-M288, XC330-T288); shares nothing with any driver.
+Written only from the e-manual (protocol 2.0; control tables of XM430-W350, XL430-W250, XL330-M288,
+XC330-T288). No code is common with a driver.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FAULT_BITS = {
 }
 GOALS = (100, 102, 104, 116)
 OVERLOAD_TIME = 2.0  # [s] at full output
-OVERLOAD_SHARE = 0.98
+OVERLOAD_FRACTION = 0.98
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Figures of a data sheet: stall [N·m, A] and idle speed [rev/min] at a supply [V]."""
+    """Data-sheet values: stall [N·m, A] and no-load speed [rev/min] at a supply [V]."""
 
     number: int
     supply: float
@@ -41,7 +41,7 @@ class Sheet:
     rpm: float
     amps_unit: float  # [A], 0: no current control
     amps_limit: int
-    hottest: int  # [°C]
+    max_temperature: int  # [°C]
     shutdown: int = 0x34
 
 
@@ -117,10 +117,10 @@ MEMORY = {
 
 
 class EmulatedDynamixels(EmulatedMotors):
-    """Dynamixel motors on one line.
+    """Dynamixel motors on one bus.
 
-    ``chained``: a silent motor also silences those that stand behind it in a plain sync or bulk
-    read, as it always does in a fast one. ``echo``: the adapter hears itself.
+    ``chained``: after a silent motor, later motors of a plain sync or bulk read do not reply, as in
+    every fast read. ``echo``: the adapter receives its own bytes.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class EmulatedDynamixels(EmulatedMotors):
         self.motors = tuple(_Motor(shaft, firmware) for shaft in shafts)
         self.chained, self.echo = chained, echo
         self.served = 0
-        """Instructions that were understood."""
+        """Number of valid instructions."""
         self._line = bytearray()
 
     def receive(self, data: bytes, now: float) -> bytes:
-        """Take bytes off the line at ``now`` [s]; the bytes that come back."""
+        """Return the replies to bytes that arrive at the time ``now`` [s]."""
         self._line += data
         back = bytearray(data if self.echo else b"")
         while (packet := self._cut()) is not None:
@@ -151,25 +151,25 @@ class EmulatedDynamixels(EmulatedMotors):
             motor.step(now)
 
     def reboot(self, id: int) -> None:
-        """Power off and on."""
+        """Switch power off and on."""
         for motor in self._with(id):
             motor.restart()
 
     def trip(self, id: int, fault: str) -> None:
-        """Put a motor into one of FAULT_BITS."""
+        """Set a fault of ``FAULT_BITS``."""
         for motor in self._with(id):
             motor.fail(FAULT_BITS[fault])
 
     def torque_is_on(self, id: int) -> bool:
-        """Whether any motor with this id applies torque."""
+        """Return whether any motor with this id applies torque."""
         return any(motor.get(64) == 1 for motor in self._with(id))
 
     def get(self, id: int, address: int) -> int:
-        """A register's value as the motor has it."""
+        """Return the value of a register in the motor."""
         return self._with(id)[0].get(address)
 
     def set(self, id: int, address: int, value: int) -> None:
-        """Set a register as somebody else might have, past every check."""
+        """Set a register without any check, as another program could have set it."""
         for motor in self._with(id):
             motor.put(address, value)
 
@@ -177,7 +177,7 @@ class EmulatedDynamixels(EmulatedMotors):
         return [motor for motor in self.motors if motor.shaft.id == id]
 
     def _cut(self) -> bytes | None:
-        """The next instruction packet from id to CRC, still stuffed."""
+        """Return the next instruction packet, with its byte stuffing."""
         line = self._line
         while len(line) >= 10:
             if line[:4] != b"\xff\xff\xfd\x00" or line[4] in (0xFD, 0xFF):
@@ -201,22 +201,22 @@ class EmulatedDynamixels(EmulatedMotors):
     def _serve(self, packet: bytes, now: float) -> bytes:
         id, body = packet[4], _without_stuffing(packet[7:-2])
         if _checksum(packet[:-2]) != packet[-2] + 256 * packet[-1]:
-            return self._collide([m.answer(BAD_CRC) for m in self._with(id) if m.hears()])
+            return self._collide([m.answer(BAD_CRC) for m in self._with(id) if m.is_connected()])
         self.served += 1
         code, parameters = body[0], body[1:]
         for motor in self.motors:
-            if motor.hears():
-                motor.last_heard = now
+            if motor.is_connected():
+                motor.last_instruction = now
         if id != EVERYONE:
-            said = [m.obey(code, parameters, now) for m in self._with(id) if m.hears()]
-            return self._collide([s for s in said if s])
+            replies = [m.obey(code, parameters, now) for m in self._with(id) if m.is_connected()]
+            return self._collide([reply for reply in replies if reply])
         return self._serve_all(code, parameters, now)
 
     def _serve_all(self, code: int, p: bytes, now: float) -> bytes:
         if code == 0x01:
             ids = sorted({motor.shaft.id for motor in self.motors})
             return b"".join(
-                self._collide([m.pong() for m in self._with(i) if m.hears()]) for i in ids
+                self._collide([m.pong() for m in self._with(i) if m.is_connected()]) for i in ids
             )
         if code in (0x82, 0x8A):
             where = [(id, p[0] + 256 * p[1], p[2] + 256 * p[3]) for id in p[4:]]
@@ -247,7 +247,7 @@ class EmulatedDynamixels(EmulatedMotors):
 
     def _store(self, id: int, address: int, data: bytes) -> None:
         for motor in self._with(id):
-            if motor.hears():
+            if motor.is_connected():
                 motor.write(address, data)
 
     def _read_out(self, where: list[tuple[int, int, int]], fast: bool, now: float) -> bytes:
@@ -255,7 +255,7 @@ class EmulatedDynamixels(EmulatedMotors):
             return self._read_fast(where, now)
         back = bytearray()
         for id, address, size in where:
-            motors = [m for m in self._with(id) if m.hears()]
+            motors = [m for m in self._with(id) if m.is_connected()]
             if not motors and self.chained:
                 break
             back += self._collide([m.obey(0x02, _words(address, size), now) for m in motors])
@@ -264,31 +264,30 @@ class EmulatedDynamixels(EmulatedMotors):
     def _read_fast(self, where: list[tuple[int, int, int]], now: float) -> bytes:
         length = 1 + sum(size + 4 for _, _, size in where)
         back = bytearray(b"\xff\xff\xfd\x00" + bytes((EVERYONE, length & 255, length >> 8, 0x55)))
-        begun = False
+        started = False
         for id, address, size in where:
-            motors = [m for m in self._with(id) if m.hears() and m.knows_fast()]
+            motors = [m for m in self._with(id) if m.is_connected() and m.has_fast_read()]
             if not motors:
                 break
-            said = [self._share(m, address, size, now) for m in motors]
-            together = self._collide(said)
-            sum_ = _checksum(bytes(back) + together)
-            back += together + bytes((sum_ & 255, sum_ >> 8))
-            begun = True
-        return bytes(back) if begun else b""
+            data = self._collide([self._status_data(m, address, size, now) for m in motors])
+            sum_ = _checksum(bytes(back) + data)
+            back += data + bytes((sum_ & 255, sum_ >> 8))
+            started = True
+        return bytes(back) if started else b""
 
     @staticmethod
-    def _share(motor: _Motor, address: int, size: int, now: float) -> bytes:
+    def _status_data(motor: _Motor, address: int, size: int, now: float) -> bytes:
         error, data = motor.read(address, size, now)
         data = data if len(data) == size else bytes(size)
         return bytes((error | motor.alert(), motor.shaft.id)) + data
 
     @staticmethod
-    def _collide(said: list[bytes]) -> bytes:
-        """Several at once: the line is low where any of them pulls it low."""
-        if len(said) < 2:
-            return said[0] if said else b""
+    def _collide(replies: list[bytes]) -> bytes:
+        """Return simultaneous replies: a bit is 0 where any reply has a 0."""
+        if len(replies) < 2:
+            return replies[0] if replies else b""
         low = bytearray()
-        for bytes_ in zip_longest(*said, fillvalue=0xFF):
+        for bytes_ in zip_longest(*replies, fillvalue=0xFF):
             value = 0xFF
             for byte in bytes_:
                 value &= byte
@@ -297,7 +296,7 @@ class EmulatedDynamixels(EmulatedMotors):
 
 
 class _Motor:
-    """One motor: its registers and what they do."""
+    """One motor: its registers and their effects."""
 
     def __init__(self, shaft: Shaft, firmware: int) -> None:
         self.shaft, self.firmware = shaft, firmware
@@ -317,17 +316,17 @@ class _Motor:
         for address, (*_, initial, _low, _high) in self.table.items():
             self.put(address, initial)
         self.put(7, shaft.id)
-        self.put(31, self.sheet.hottest)
+        self.put(31, self.sheet.max_temperature)
         self.put(63, self.sheet.shutdown)
         if self.sheet.amps_unit:
             self.put(38, self.sheet.amps_limit)
-        self.last_heard = self.now = self.wound = 0.0
-        self.reboots = -1  # the first start is none
+        self.last_instruction = self.now = self.wound = 0.0
+        self.reboots = -1  # the first start does not count
         self.full_since: float | None = None
         self.restart()
 
     def restart(self) -> None:
-        """Everything from address 64 on as it is after power comes back; the clock at 0."""
+        """Reset the registers from address 64 on and the clock, as at power-on."""
         self.reboots, self.started = self.reboots + 1, self.now
         for address, (*_, initial, _low, _high) in self.table.items():
             if address >= 64:
@@ -339,10 +338,10 @@ class _Motor:
         self.put(100, self.get(36))
         self.full_since = None
 
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         return not self.shaft.silent
 
-    def knows_fast(self) -> bool:
+    def has_fast_read(self) -> bool:
         return self.firmware >= (46 if self.small else 45)
 
     def get(self, address: int) -> int:
@@ -368,7 +367,7 @@ class _Motor:
         )
 
     def obey(self, code: int, p: bytes, now: float) -> bytes:
-        """Do one instruction; the status packet, nothing where none is due."""
+        """Execute one instruction; return the status packet, or nothing if it is not sent."""
         if code == 0x01:
             return self.pong()
         level = self.get(68)
@@ -378,9 +377,9 @@ class _Motor:
         if code == 0x03 and len(p) > 2:
             error = self.write(p[0] + 256 * p[1], p[2:])
         elif code == 0x08:
-            said = self.answer(NO_ERROR)
+            reply = self.answer(NO_ERROR)
             self.restart()
-            return said if level == 2 else b""
+            return reply if level == 2 else b""
         else:
             error = BAD_INSTRUCTION
         return self.answer(error) if level == 2 else b""
@@ -395,7 +394,7 @@ class _Motor:
         return NO_ERROR, bytes(self.bytes[self._real(a)] for a in range(address, address + size))
 
     def write(self, address: int, data: bytes) -> int:
-        """Store ``data`` register by register; the error number."""
+        """Store ``data`` register by register; return the error number."""
         real = [self._real(address + k) for k in range(len(data))]
         k = 0
         while k < len(data):
@@ -418,15 +417,15 @@ class _Motor:
     def _write_one(self, address: int, raw: int, entry: tuple) -> int:
         size, signed = entry[0], entry[2]
         value = raw - (1 << 8 * size) if signed and raw >> (8 * size - 1) else raw
-        error = self._refusal(address, value, entry)
+        error = self._write_error(address, value, entry)
         if not error:
             if address == 11 and value != self.get(11) and self.get(98) != -1:
                 self.put(100, self.get(36))  # goals are read-only after a trip, for the motor too
             self.put(address, value)
         return error
 
-    def _refusal(self, address: int, value: int, entry: tuple) -> int:
-        """The error number of the first rule that forbids this write."""
+    def _write_error(self, address: int, value: int, entry: tuple) -> int:
+        """Return the error number of the first rule that forbids this write."""
         tripped = self.get(98) == -1
         rules = (
             (address < 64 and self.get(64) == 1, NO_ACCESS),
@@ -462,9 +461,9 @@ class _Motor:
         self.put(6, self.firmware)
         self.put(120, int((now - self.started) * 1000) % 32768)
         amps = shaft.effort / (sheet.stall / sheet.amps)
-        amps *= self._duty() if self.small else 1.0  # what is drawn from the supply
-        share = shaft.effort / sheet.stall
-        self.put(126, round(amps / sheet.amps_unit) if sheet.amps_unit else round(share * 1000))
+        amps *= self._duty() if self.small else 1.0  # supply current
+        load = shaft.effort / sheet.stall
+        self.put(126, round(amps / sheet.amps_unit) if sheet.amps_unit else round(load * 1000))
         self.put(128, round(shaft.v / (0.229 * RPM)))
         self.put(132, self._ticks())
         self.put(144, round(shaft.supply * 10))
@@ -480,11 +479,11 @@ class _Motor:
         self._watch(now)
         self._wind(now)
         self.shaft.effort = self._effort() if self.get(64) else 0.0
-        full = abs(self.shaft.effort) >= OVERLOAD_SHARE * self.sheet.stall
+        full = abs(self.shaft.effort) >= OVERLOAD_FRACTION * self.sheet.stall
         self.full_since = (self.full_since or now) if full else None
 
     def _wind(self, now: float) -> None:
-        """The integral of the velocity's error [rev/min], while there is torque."""
+        """Integrate the velocity error [rev/min] while torque is enabled."""
         dt, self.now = now - self.now, now
         on = self.get(64) == 1 and self.get(11) == 1
         error = self.get(104) * 0.229 - self.shaft.v / RPM
@@ -502,9 +501,9 @@ class _Motor:
 
     def _watch(self, now: float) -> None:
         allowed = self.get(98)
-        if allowed > 0 and self.get(64) and now - self.last_heard > allowed * 0.020:
+        if allowed > 0 and self.get(64) and now - self.last_instruction > allowed * 0.020:
             self.put(98, -1)
-            if self.small and self.firmware == 51:  # as users have found: it turns on
+            if self.small and self.firmware == 51:  # reported by users: the motor keeps turning
                 return
             self.put(116, self._ticks())
             self.put(104, 0)
@@ -513,11 +512,11 @@ class _Motor:
                 self.put(102, 0)
 
     def _effort(self) -> float:
-        """Torque of the mode's loop: a DC motor between its supply's bounds."""
+        """Return the torque of the control mode: a DC motor within its supply voltage."""
         sheet, mode = self.sheet, self.get(11)
         if mode == 0:
-            wanted = self.get(102) * sheet.amps_unit * sheet.stall / sheet.amps
-            return max(-self._most(-1), min(self._most(1), wanted))
+            desired = self.get(102) * sheet.amps_unit * sheet.stall / sheet.amps
+            return max(-self._max_torque(-1), min(self._max_torque(1), desired))
         return self._torque_of(self._volts(mode))
 
     def _volts(self, mode: int) -> float:
@@ -537,14 +536,14 @@ class _Motor:
         return sheet.stall * (volts / sheet.supply - self.shaft.v / (sheet.rpm * RPM))
 
     def _duty(self) -> float:
-        """Share of the supply that the present torque and speed need."""
+        """Return the fraction of the supply voltage that the present torque and speed require."""
         sheet, shaft = self.sheet, self.shaft
         volts = shaft.effort / sheet.stall + shaft.v / (sheet.rpm * RPM)
         return min(1.0, abs(volts * sheet.supply / shaft.supply))
 
-    def _most(self, way: int) -> float:
-        """Torque that all of the supply gives one way, never less than none."""
-        return max(0.0, way * self._torque_of(way * self.shaft.supply))
+    def _max_torque(self, direction: int) -> float:
+        """Return the torque at full supply voltage in a direction, at least 0."""
+        return max(0.0, direction * self._torque_of(direction * self.shaft.supply))
 
 
 def _words(*values: int) -> bytes:
@@ -552,7 +551,7 @@ def _words(*values: int) -> bytes:
 
 
 def _remainder(rest: int) -> int:
-    """Of one byte: x¹⁶ + x¹⁵ + x² + 1, bit by bit."""
+    """Return the CRC remainder of one byte: x¹⁶ + x¹⁵ + x² + 1, bit by bit."""
     for _ in range(8):
         rest = (rest << 1 & 0xFFFF) ^ (0x8005 if rest >> 15 else 0)
     return rest

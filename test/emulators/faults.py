@@ -1,4 +1,4 @@
-"""What a bad line does to the pieces of bytes on it: a seed makes it the same every time."""
+"""Communication faults on a bus: loss, corruption, delay; repeatable by a seed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 
 def whole(data: bytes) -> list[bytes]:
-    """One piece, whatever is in it."""
+    """Return all bytes as one frame."""
     return [data]
 
 
 def at(mark: bytes) -> Callable[[bytes], list[bytes]]:
-    """Pieces that begin with ``mark``: frames with a header."""
+    """Return a function that cuts bytes into frames that begin with ``mark``."""
 
     def split(data: bytes) -> list[bytes]:
         head, *rest = data.split(mark)
@@ -24,7 +24,7 @@ def at(mark: bytes) -> Callable[[bytes], list[bytes]]:
 
 
 def after(mark: bytes) -> Callable[[bytes], list[bytes]]:
-    """Pieces that end with ``mark``: lines."""
+    """Return a function that cuts bytes into frames that end with ``mark``."""
 
     def split(data: bytes) -> list[bytes]:
         *rest, tail = data.split(mark)
@@ -35,11 +35,11 @@ def after(mark: bytes) -> Callable[[bytes], list[bytes]]:
 
 @dataclass
 class Faults:
-    """Shares of pieces that are lost, corrupted, cut short or doubled; times in seconds.
+    """Fractions of frames that are lost, corrupted, truncated or duplicated; times in seconds.
 
-    ``noise`` is the share of pieces before which there are bytes of nobody. ``garbled``: another
-    rate, nothing is understood. ``lag``: as many exchanges late comes what is handed to
-    ``lagging``. All may be changed at any time. ``split`` tells where pieces begin.
+    ``noise`` is the fraction of frames that follow random bytes. With ``garbled`` every frame is
+    random, as with a wrong baud rate. ``lag`` is the number of exchanges by which ``lagging``
+    delays its data. All fields may change at any time. ``split`` cuts bytes into frames.
     """
 
     seed: int = 0
@@ -61,25 +61,25 @@ class Faults:
         self._kept: deque[bytes] = deque()
 
     def heal(self) -> None:
-        """A good line again."""
+        """Remove all faults."""
         self.loss = self.corruption = self.truncation = self.duplication = 0.0
         self.noise = self.delay = self.jitter = 0.0
         self.unplugged = self.garbled = False
         self.lag = 0
 
     def late(self) -> float:
-        """How much later than usual the next piece comes."""
+        """Return the additional delay [s] of the next frame."""
         return self.delay + self.jitter * self.dice.random()
 
     def lagging(self, data: bytes) -> bytes:
-        """What an adapter that is ``lag`` exchanges behind hands on instead of ``data``."""
+        """Return the data of ``lag`` exchanges ago, or nothing before they exist."""
         self._kept.append(data)
         while len(self._kept) > self.lag + 1:
             self._kept.popleft()
         return self._kept.popleft() if len(self._kept) > self.lag else b""
 
     def spoil(self, data: bytes) -> bytes:
-        """What is left of ``data`` at the other end."""
+        """Return ``data`` as received at the other end of the bus."""
         return b"".join(self._piece(piece) for piece in self.split(data))
 
     def _piece(self, piece: bytes) -> bytes:
@@ -87,17 +87,17 @@ class Faults:
             return piece
         if self.garbled:
             return self.dice.randbytes(len(piece))
-        if self._hit(self.loss):
+        if self._occurs(self.loss):
             return b""
-        if self._hit(self.corruption):
+        if self._occurs(self.corruption):
             i = self.dice.randrange(len(piece))
             piece = piece[:i] + bytes([piece[i] ^ self.dice.randrange(1, 256)]) + piece[i + 1 :]
-        if self._hit(self.truncation):
+        if self._occurs(self.truncation):
             piece = piece[: self.dice.randrange(len(piece))]
-        if self._hit(self.duplication):
+        if self._occurs(self.duplication):
             piece *= 2
-        foreign = self.dice.randrange(1, 9) if self._hit(self.noise) else 0
+        foreign = self.dice.randrange(1, 9) if self._occurs(self.noise) else 0
         return self.dice.randbytes(foreign) + piece
 
-    def _hit(self, share: float) -> bool:
-        return share > 0 and self.dice.random() < share
+    def _occurs(self, probability: float) -> bool:
+        return probability > 0 and self.dice.random() < probability

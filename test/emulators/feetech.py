@@ -1,4 +1,4 @@
-"""STS3215 servos as their data sheet and memory table describe them, on one half-duplex line."""
+"""STS3215 servos according to data sheet and memory table, on one half-duplex bus."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from itertools import zip_longest
 
 from emulators.base import EmulatedMotors, Shaft
 
-MODELS = {"sts3215": (9, 3), "sts3250": (9, 11)}  # what addresses 3 and 4 hold
+MODELS = {"sts3215": (9, 3), "sts3250": (9, 11)}  # contents of addresses 3 and 4
 STALL, IDLE, NOMINAL = 2.94, 4.71, 12.0  # N·m and rad/s at 12 V
 TORQUE_PER_AMPERE = 1.08
 BITS = {"voltage": 0, "sensor": 1, "overheating": 2, "overcurrent": 3, "overload": 5}
-HOTTEST = 70.0
+MAX_TEMPERATURE = 70.0
 LAST = 95
 READ_ONLY = {*range(5), *range(56, LAST + 1)}
 EEPROM = range(5, 40)
 REBOOT_TIME = 0.8
 POSITION, SPEED, PWM = 0, 1, 2
-NEEDED = {0x02: 2, 0x03: 2, 0x82: 2, 0x83: 2}  # parameters without which there is nothing to do
+NEEDED = {0x02: 2, 0x03: 2, 0x82: 2, 0x83: 2}  # least number of parameters
 
 
 class Servo:
-    """One servo: its memory, its drive, its answers."""
+    """One servo: its memory and its motor."""
 
     def __init__(self, shaft: Shaft) -> None:
         self.shaft = shaft
@@ -31,7 +31,7 @@ class Servo:
         self.saved[3:5] = bytes(MODELS.get(shaft.model, (0, 99)))
         self.saved[5], self.saved[8] = shaft.id, 1
         self.put(self.saved, 11, 4095)
-        self.saved[13], self.saved[18], self.saved[19] = int(HOTTEST), 12, 44
+        self.saved[13], self.saved[18], self.saved[19] = int(MAX_TEMPERATURE), 12, 44
         self.put(self.saved, 16, 1000)
         self.saved[21], self.saved[22] = 32, 32
         self.away_until = -math.inf
@@ -41,7 +41,7 @@ class Servo:
     def power_on(self) -> None:
         self.memory = bytearray(self.saved)
         self.put(self.memory, 48, int.from_bytes(self.saved[16:18], "little"))
-        self.put(self.memory, 44, 1000)  # as delivered: whoever sets PWM mode must know
+        self.put(self.memory, 44, 1000)  # factory value; a driver must clear it before PWM mode
         self.put(self.memory, 42, 2048)
         self.memory[55] = 1
         self.latched, self.duty = 0, 0.0
@@ -65,7 +65,7 @@ class Servo:
         return self.latched | hot << BITS["overheating"]
 
     def steps(self) -> int:
-        """What the encoder says: 2048 at 0 rad, less the homing offset, within one turn."""
+        """Return the encoder count: 2048 at 0 rad, minus the homing offset, within one turn."""
         steps = round(self.shaft.q / (2 * math.pi) * 4096) + 2048 - self.get(31, 11)
         return steps if self.memory[18] & 16 else steps % 4096
 
@@ -78,7 +78,7 @@ class Servo:
                 self.saved[at] = byte
         touched = range(address, address + len(data))
         if 42 in touched and 40 not in touched:
-            self.memory[40] = 1  # a goal switches torque on, as the maker's examples rely on
+            self.memory[40] = 1  # a goal enables torque; Feetech's examples depend on it
         if 40 in touched and self.memory[40] == 0:
             self.latched &= ~(1 << BITS["overload"])
 
@@ -97,8 +97,8 @@ class Servo:
         return bytes(m[address : address + size])
 
     def step(self) -> None:
-        """Duty by mode; torque of a DC motor on that share of the supply, with its back-EMF."""
-        self.duty = self._wanted() if self.on and not self._unloads() else 0.0
+        """Set the duty cycle of the mode and the torque of a DC motor with back-EMF."""
+        self.duty = self._commanded_duty() if self.on and not self._unloads() else 0.0
         limit = self.get(48) / 1000
         self.duty = max(-limit, min(limit, self.duty))
         if not self.on or self._unloads():
@@ -111,7 +111,7 @@ class Servo:
     def _unloads(self) -> bool:
         return bool(self.status & self.memory[19])
 
-    def _wanted(self) -> float:
+    def _commanded_duty(self) -> float:
         mode = self.memory[33]
         if mode == PWM:
             return self.get(44, 10) / 1000
@@ -125,7 +125,7 @@ class Servo:
 
 
 class EmulatedFeetech(EmulatedMotors):
-    """Servos on one line. An instruction is obeyed by every servo whose id it has."""
+    """Servos on one bus. Every servo with the id of an instruction executes it."""
 
     def __init__(self, shafts: Sequence[Shaft]) -> None:
         super().__init__(shafts)
@@ -137,7 +137,7 @@ class EmulatedFeetech(EmulatedMotors):
     def receive(self, data: bytes, now: float) -> bytes:
         self._now = now
         self._bytes += data
-        replies = [self._obey(*told) for told in self._frames()]
+        replies = [self._obey(*frame) for frame in self._frames()]
         return b"".join(replies)
 
     def step(self, now: float) -> None:
@@ -194,11 +194,11 @@ class EmulatedFeetech(EmulatedMotors):
 
     def _sync_read(self, here: list[Servo], params: bytes) -> bytes:
         address, size, ids = params[0], params[1], params[2:]
-        told = b""
+        replies = b""
         for id in ids:
             named = [servo for servo in here if servo.memory[5] == id]
-            told += _collide([_reply(servo, servo.read(address, size)) for servo in named])
-        return told
+            replies += _collide([_reply(servo, servo.read(address, size)) for servo in named])
+        return replies
 
     def _sync_write(self, here: list[Servo], params: bytes) -> None:
         address, size = params[0], params[1]
@@ -226,7 +226,7 @@ def _reply(servo: Servo, data: bytes = b"") -> bytes:
 
 
 def _collide(replies: list[bytes]) -> bytes:
-    """One after the other on the wire; two at once, one a byte late, pull each other's bits low."""
+    """Return simultaneous replies, each a byte later: a bit is 0 where any reply has a 0."""
     if len(replies) < 2:
         return b"".join(replies)
     late = [bytes((255,)) * k + reply for k, reply in enumerate(replies)]

@@ -1,4 +1,4 @@
-"""Motors without a maker: a current loop, a servo, a watchdog; and a bus that calls them."""
+"""Ideal motors with a current loop, a servo and a watchdog, and a bus that calls them directly."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .arm import EmulatedArm
 from .base import EmulatedMotors, Shaft
 
 WIRE = 1e-4
-"""Time that a cycle of reading takes [s]."""
+"""Duration of one read cycle [s]."""
 
 
 @dataclass
 class Motor:
-    """What one motor remembers."""
+    """Registers of one motor."""
 
     on: bool = False
     interface: str = "effort"
@@ -25,11 +25,11 @@ class Motor:
     target: float = 0.0
     fault: str = ""
     watchdog: float = 0.0
-    heard: float = 0.0
+    last_request: float = 0.0
 
 
 class IdealMotors(EmulatedMotors):
-    """Give the effort that they are asked for; a watchdog's trip and a fault switch torque off."""
+    """Motors that apply the commanded effort; a watchdog trip and a fault disable torque."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class IdealMotors(EmulatedMotors):
         stiffness: Sequence[float] | None = None,
         damping: Sequence[float] | None = None,
     ) -> None:
-        """Gains of the servo of each shaft [N·m/rad, N·m·s/rad]."""
+        """Set the servo gains of each shaft [N·m/rad, N·m·s/rad]."""
         super().__init__(shafts)
         self.each = {shaft.id: Motor() for shaft in shafts}
         ids = [shaft.id for shaft in shafts]
@@ -48,32 +48,32 @@ class IdealMotors(EmulatedMotors):
         self.time = 0.0
 
     def receive(self, data: bytes, now: float) -> bytes:
-        """Nothing: there is no line."""
+        """Return no bytes: the bus calls the motors directly."""
         return b""
 
     def step(self, now: float) -> None:
-        """Watchdogs and loops."""
+        """Run watchdogs and control loops."""
         for shaft in self.shafts:
             motor = self.each[shaft.id]
-            if motor.on and motor.watchdog and now - motor.heard > motor.watchdog:
+            if motor.on and motor.watchdog and now - motor.last_request > motor.watchdog:
                 self.trip(shaft.id, "watchdog")
             shaft.effort = self._effort(motor, shaft, now - self.time) if motor.on else 0.0
         self.time = now
 
     def reboot(self, id: int) -> None:
-        """Forget everything."""
+        """Reset all registers."""
         self.each[id] = Motor()
 
     def trip(self, id: int, fault: str) -> None:
-        """Torque off, with a word for it."""
+        """Disable torque and report ``fault``."""
         self.each[id].on, self.each[id].fault = False, fault
 
     def shaft(self, id: int) -> Shaft:
-        """The shaft of a motor."""
+        """Return the shaft of a motor."""
         return next(shaft for shaft in self.shafts if shaft.id == id)
 
     def torque_is_on(self, id: int) -> bool:
-        """Whether it applies torque."""
+        """Return whether the motor applies torque."""
         return self.each[id].on
 
     def _effort(self, motor: Motor, shaft: Shaft, dt: float) -> float:
@@ -87,11 +87,12 @@ class IdealMotors(EmulatedMotors):
 
 
 class IdealBus(MotorBus):
-    """Calls the motors; reading them takes WIRE.
+    """Bus that calls the motors; a read cycle takes ``WIRE``.
 
-    ``gone``: the port is unplugged. ``deaf`` motors hear nothing, ``silent`` shafts tell nothing;
-    ``frozen`` motors tell the same reading again; ``watched`` is False for motors without,
-    ``arms`` for those whose watchdog does not; ``tells`` whether motors tell of their torque.
+    ``gone`` is True while the port is unplugged. ``deaf`` motors receive nothing, ``silent``
+    shafts send nothing, ``frozen`` motors repeat their last reading. ``watched`` is False for
+    motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for motors
+    that do not report whether torque is enabled.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class IdealBus(MotorBus):
         return self.time
 
     def pass_time(self, dt: float) -> None:
-        """Virtual time, and the arm with it."""
+        """Advance the virtual time and the arm."""
         self.time += dt
         self.arm.advance(self.time)
 
@@ -140,7 +141,7 @@ class IdealBus(MotorBus):
         self.pass_time(WIRE)
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.heard = self.time
+            motor.last_request = self.time
             if shaft.id in self.frozen and shaft.id in self._last:
                 continue
             self._last[shaft.id] = Reading(
@@ -154,13 +155,13 @@ class IdealBus(MotorBus):
         for id, goal in goals.items():
             motor = self.line.each[id]
             if id not in self.deaf:
-                motor.goal, motor.heard = goal.value, self.time
+                motor.goal, motor.last_request = goal.value, self.time
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
         self._check()
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.watchdog, motor.heard = timeout if self._watches else 0.0, self.time
+            motor.watchdog, motor.last_request = timeout if self._watches else 0.0, self.time
         return [shaft.id for shaft in self._able()] if self._watches else []
 
     @property
@@ -168,7 +169,7 @@ class IdealBus(MotorBus):
         return self.watched and self.arms
 
     def has_watchdog(self, id: int) -> bool:
-        """Whether the motor has a watchdog, armed or not."""
+        """Return whether the motor has a watchdog, enabled or not."""
         return self.watched
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
@@ -206,5 +207,5 @@ class IdealBus(MotorBus):
 
 
 def ideal_shafts(count: int, **given: float) -> list[Shaft]:
-    """Shafts with ids from 1 on."""
+    """Return ``count`` shafts with the ids 1, 2, ..."""
     return [Shaft(id, "ideal", **given) for id in range(1, count + 1)]  # type: ignore[arg-type]

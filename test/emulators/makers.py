@@ -1,4 +1,4 @@
-"""Every maker's emulated motors by name, on the same small arm."""
+"""Emulated motors of each manufacturer by name, on the same small arm."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ RPM = 2 * pi / 60
 
 @dataclass(frozen=True)
 class Maker:
-    """How a driver is set up for one maker's motors: ``interface`` is what the arm is told.
+    """Driver set-up for one manufacturer's motors.
 
-    ``other`` is a model that looks alike from outside; ``split`` tells frames on the line apart;
-    ``watched`` whether the motors stop by themselves when nobody talks to them; ``most`` the share
-    of the effort limit that a motor gives for a command that was changed on the way (slcan has no
-    checksum), or for a voltage that was reckoned for a speed of some cycles ago: stalled, say.
+    ``interface`` is the command interface of the arm. ``other`` is a model that looks the same.
+    ``split`` cuts the bytes of the bus into frames. ``watched`` is True if the motors have a
+    watchdog. ``most`` is the maximum effort as a fraction of the effort limit. It exceeds 1 where
+    a command can be corrupted in transit (slcan has no checksum), or where a voltage was computed
+    for the speed of an earlier cycle, for example before a stall.
     """
 
     name: str
@@ -46,21 +47,21 @@ class Maker:
     baud: float = 1e6
 
     def at_rest(self, motors: EmulatedMotors, id: int) -> bool:
-        """Whether a motor is off, or has stopped because nobody talked to it."""
+        """Return whether a motor has no torque or was stopped by its watchdog."""
         tripped = isinstance(motors, EmulatedDynamixels) and motors.get(id, 98) == -1
         return tripped or not motors.torque_is_on(id)
 
     @property
     def arm(self) -> ArmModel:
-        """The small arm with these motors."""
+        """Small arm with these motors."""
         return _arm(self.name)
 
     def shafts(self) -> list[Shaft]:
-        """Three shafts, with ids from 1 on."""
+        """Return three shafts with the ids 1, 2 and 3."""
         return [Shaft(i + 1, self.drive.model, supply=self.drive.supply) for i in range(3)]
 
     def body(self, motors: EmulatedMotors, step: float = 1e-3, hands: bool = True) -> EmulatedArm:
-        """The arm that the motors move."""
+        """Return the arm that the motors move."""
         return EmulatedArm(
             self.arm, motors, small_arm.START, sign=small_arm.SIGN, offset=small_arm.OFFSET,
             ratio=small_arm.RATIO, step=step, hands=hands,
@@ -69,7 +70,7 @@ class Maker:
 
 @dataclass(frozen=True)
 class WiredArm(Maker):
-    """The motors of ``wired``, a bundled arm or URDF file, in the middle of their ranges."""
+    """Motors of ``wired``, a bundled arm or URDF file, that start in the middle of their ranges."""
 
     wired: str = ""
 
@@ -129,7 +130,8 @@ CUBEMARS = Maker(
     Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"allow_missing_watchdog": "true"}),
     "AK80-9", MitMotors, after(b"\r"), watched=False, most=15.0 / 7.0, baud=2e6,
 )  # fmt: skip
-"""Not among MAKERS: no protocol of its own, and a model, a reboot and a silence cost it more."""
+"""Not in ``MAKERS``: the protocol is that of ``mit_can``, but a wrong model, a reboot and a silent
+motor have worse consequences, because CubeMars motors report less."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A serial line in memory, on virtual time: bytes take their time, and may go astray."""
+"""Serial port in memory with virtual time, transmission times and communication faults."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from .faults import Faults
 
 
 class MemoryPort(Port):
-    """Emulated motors behind ``baud`` [bit/s], ten bits a byte; time passes by waiting alone.
+    """Port to emulated motors at ``baud`` [bit/s], ten bits per byte.
 
-    ``arm`` moves as time passes. ``requests`` and ``answers`` are the faults of each way.
+    Virtual time advances only while the port transmits or waits, and ``arm`` moves with it.
+    ``requests`` and ``answers`` contain the faults of each direction.
     """
 
     name = "memory"
@@ -36,14 +37,14 @@ class MemoryPort(Port):
         self.time = 0.0
         self.opened = False
         self._waiting: deque[tuple[float, bytes]] = deque()
-        self._free = self._last = 0.0  # when the wire is free, and the last bytes have come
+        self._free = self._last = 0.0  # times: end of transmission, arrival of the last bytes
 
     def now(self) -> float:
         """Virtual time [s]."""
         return self.time
 
     def pass_until(self, time: float) -> None:
-        """Let virtual time pass."""
+        """Advance the virtual time to ``time`` [s]."""
         self.time = max(self.time, time)
         if self.arm is not None:
             self.arm.advance(self.time)
@@ -51,14 +52,14 @@ class MemoryPort(Port):
             self.motors.step(self.time)
 
     def open(self) -> None:
-        """Open; not while it is open or unplugged."""
+        """Open the port; raise DriverFault if it is open or unplugged."""
         if self.requests.unplugged or self.opened:
             raise DriverFault("memory: " + ("in use" if self.opened else "unplugged"))
         self.opened = True
         self._waiting.clear()
 
     def write(self, data: bytes) -> None:
-        """Send; what the motors answer is on its way then."""
+        """Send a request; the replies of the motors then arrive with time."""
         self._check()
         self.pass_until(self.time + len(data) * self.byte)
         answer = self.motors.receive(self.requests.spoil(data), self.time)
@@ -66,33 +67,33 @@ class MemoryPort(Port):
         for piece in self.answers.split(answer):
             self._free = max(self.time, self._free) + self.latency + len(piece) * self.byte
             self._last = max(self._last, self._free + self.answers.late())  # one after another
-            spoilt = self.answers.spoil(piece)
-            if spoilt:
-                self._waiting.append((self._last, spoilt))
+            received = self.answers.spoil(piece)
+            if received:
+                self._waiting.append((self._last, received))
 
     def read(self, size: int, until: float) -> bytes:
-        """Up to ``size`` bytes that come by ``until``."""
+        """Return up to ``size`` bytes that arrive by ``until`` [s]."""
         self._check()
         got = b""
         while self._waiting and len(got) < size and self._waiting[0][0] <= max(until, self.time):
             arrival, piece = self._waiting.popleft()
             self.pass_until(arrival)
-            room = size - len(got)
-            got += piece[:room]
-            if piece[room:]:
-                self._waiting.appendleft((arrival, piece[room:]))
+            missing = size - len(got)
+            got += piece[:missing]
+            if piece[missing:]:
+                self._waiting.appendleft((arrival, piece[missing:]))
         if len(got) < size:
             self.pass_until(until)
         return got
 
     def flush(self) -> None:
-        """Forget what has come."""
+        """Discard the received bytes."""
         self._check()
         while self._waiting and self._waiting[0][0] <= self.time:
             self._waiting.popleft()
 
     def close(self) -> None:
-        """Release."""
+        """Close the port."""
         self.opened = False
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""Damiao and CubeMars motors behind an slcan adapter, written from their makers' manuals.
+"""Damiao and CubeMars motors behind an slcan adapter, written from the manufacturers' manuals.
 
 Damiao: DM-J4310-2EC user manual (MIT mode, feedback frame, parameters over CAN). CubeMars: AK
 series actuator driver manual V1.0.8, section 5.3. Adapter: LAWICEL CAN232 manual, ASCII commands.
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .base import EmulatedMotors, Shaft
 
-# model: largest position [rad], velocity [rad/s], torque [N·m]
+# model: maximum position [rad], velocity [rad/s], torque [N·m]
 DAMIAO = {"DM4310": (12.5, 30.0, 10.0), "DM4340": (12.5, 10.0, 28.0), "DM8009": (12.5, 45.0, 54.0)}
 CUBEMARS = {"AK60-6": (12.5, 45.0, 15.0), "AK80-9": (12.5, 50.0, 18.0)}
 DAMIAO_ERRORS = {
@@ -31,14 +31,14 @@ CUBEMARS_ERRORS = {
     "overload": 7,
 }
 HOT = 100.0  # °C, over-temperature protection
-PASSES = 0.1  # s after its cause, for an error of a CubeMars motor
-STORM = 32  # frames that motors may provoke in one another by one frame of the adapter
-FLOATS = (0, 1, 2, 3, 4, 5, 6, 11, 12, *range(17, 35))  # registers that hold a real number
+PASSES = 0.1  # time after its cause [s] at which an error of a CubeMars motor clears
+STORM = 32  # limit of the frames that motors send in reply to each other's frames
+FLOATS = (0, 1, 2, 3, 4, 5, 6, 11, 12, *range(17, 35))  # registers of type float
 
 
 @dataclass
 class MitMotor:
-    """Firmware of one motor: what is lost when it is powered off is set by ``restart``."""
+    """Firmware of one motor; ``restart`` resets the state that is lost without power."""
 
     shaft: Shaft
     master: int
@@ -57,25 +57,25 @@ class MitMotor:
 
     def restart(self):
         self.registers = dict(self.flash)
-        self.on, self.error, self.heard = False, 0, 0.0
+        self.on, self.error, self.last_frame = False, 0, 0.0
         self.time = self.tripped = 0.0
         self.rest()
 
     def rest(self):
-        """No gains, no torque: what a motor follows until its first command."""
-        self.asked = (0.0, 0.0, 0.0, 0.0, 0.0)
+        """Set the command before the first one: gains and torque are 0."""
+        self.command = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def frame(self, id, data, now):
-        """What the motor answers to a frame on its line, a list of frames."""
+        """Return the replies of the motor to a frame on its bus."""
         if id == 0x7FF and self.damiao and int.from_bytes(data[:2], "little") == self.shaft.id:
             return self.parameter(data)
         if id != self.shaft.id:
             return []
-        self.heard = now
+        self.last_frame = now
         if data[:7] == b"\xff" * 7 and data[7] >= 0xFB:
             self.instruct(data[7])
         else:
-            self.asked = self.unpacked(data)
+            self.command = self.unpacked(data)
         return [self.feedback()]
 
     def instruct(self, code):
@@ -139,10 +139,10 @@ class MitMotor:
         self.tripped = self.time
 
     def protect(self, now):
-        """Errors come with their causes; Damiao's wait to be cleared, CubeMars' pass."""
+        """Set and clear errors: those of Damiao are latched, those of CubeMars are not."""
         self.time = now
         watched = self.damiao and self.on and self.registers[9]
-        if watched and now - self.heard > self.registers[9] * 50e-6:
+        if watched and now - self.last_frame > self.registers[9] * 50e-6:
             self.error = DAMIAO_ERRORS["communication lost"]
         if self.shaft.temperature >= HOT and (not self.error or not self.damiao):
             self.trip("overheating")
@@ -154,7 +154,7 @@ class MitMotor:
     def step(self, now):
         self.protect(now)
         limp = not self.on or self.error
-        p, v, kp, kd, t = self.asked
+        p, v, kp, kd, t = self.command
         q = self.shaft.q - self.offset
         effort = 0.0 if limp else kp * (p - q) + kd * (v - self.shaft.v) + t
         self.shaft.effort = min(max(effort, -self.ranges[2]), self.ranges[2])
@@ -165,7 +165,7 @@ def byte(x):
 
 
 class MitMotors(EmulatedMotors):
-    """Motors on one adapter; Damiao motors answer with their id + ``master``."""
+    """Motors on one adapter; Damiao motors reply with their id + ``master``."""
 
     def __init__(self, shafts, master=0x10):
         super().__init__(shafts)
@@ -178,17 +178,17 @@ class MitMotors(EmulatedMotors):
         return b"".join(self._command(line, now) for line in lines)
 
     def frame(self, id, data, now):
-        """Frames that come back for one frame: what the adapter does, without its ASCII.
+        """Return the replies to one frame, before the adapter encodes them in ASCII.
 
-        All motors hear what each of them answers, as they hear the adapter.
+        Each motor receives the frames of the adapter and of all other motors.
         """
-        heard, answers = [(None, (id, data))], []
-        for sender, frame in heard:
+        frames, answers = [(None, (id, data))], []
+        for sender, frame in frames:
             for motor in self.motors:
-                found = motor.frame(*frame, now) if motor is not sender else []
-                said = [] if motor.shaft.silent else found
-                heard += [(motor, each) for each in said if len(heard) < STORM]
-                answers += said
+                replies = motor.frame(*frame, now) if motor is not sender else []
+                sent = [] if motor.shaft.silent else replies
+                frames += [(motor, each) for each in sent if len(frames) < STORM]
+                answers += sent
         self.step(now)
         return answers
 
@@ -209,7 +209,7 @@ class MitMotors(EmulatedMotors):
             return b"\x07"
         if not self._open or len(data) != size or size != 8:
             return b"\x07"
-        # At another rate than 1 Mbit/s no motor makes a frame out.
+        # Motors receive frames only at 1 Mbit/s.
         frames = self.frame(id, data, now) if self._speed == b"8" else []
         return b"\r" + b"".join(b"t%03X8%s\r" % (i, d.hex().upper().encode()) for i, d in frames)
 

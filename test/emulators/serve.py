@@ -1,13 +1,14 @@
-"""An emulated arm in a process of its own, in real time, at the other end of a pseudo terminal.
+"""Emulated arm in a separate process, in real time, connected by a pseudo terminal.
 
-    python -m emulators.serve MAKER LINK [--wire] [--arm so101]
+    python -m emulators.serve MOTORS LINK [--wire] [--arm so101]
 
-LINK becomes a symbolic link to the terminal. --arm: a bundled arm or URDF with the maker's motors,
-else there is a small one of three joints. With --wire bytes take the time that they take at the
-maker's baud. One command a line on stdin; one line of JSON answers each:
+MOTORS is a name of emulators.makers.MAKERS. LINK becomes a symbolic link to the terminal. --arm
+selects a bundled arm or URDF with these motors (default: a small arm of three joints). --wire
+simulates the transmission time of each byte. Each line of stdin is one command; each reply is one
+line of JSON:
 
     loss 0.1    corrupt 0.1    truncate 0.1    duplicate 0.1    noise 0.1    delay 0.01 [s]
-    jitter 0.01 [s]    lag 1    baud 1 (another one)    heal    unplug    plug
+    jitter 0.01 [s]    lag 1    baud 1 (a wrong baud rate)    heal    unplug    plug
     silent ID    heat ID 90    reboot ID    trip ID overload
     wrong_id ID 9    double ID 2    wrong_model ID NAME    forget    hold    release
     state    quit
@@ -31,18 +32,18 @@ from pathlib import Path
 from .faults import Faults
 from .makers import MAKERS, Maker, WiredArm
 
-WAYS = {
+FAULT_FIELDS = {
     "loss": "loss", "corrupt": "corruption", "truncate": "truncation", "noise": "noise",
     "duplicate": "duplication", "delay": "delay", "jitter": "jitter",
 }  # fmt: skip
 IDLE = 5e-4
-"""Longest sleep [s]."""
+"""Maximum sleep [s]."""
 BEHIND = 0.02
-"""Time [s] that the arm skips rather than catches up when the machine was busy."""
+"""Delay [s] above which the arm skips time instead of simulating it: the machine was busy."""
 
 
 class Server:
-    """Motors, arm and line; ``run`` ends with stdin or ``quit``."""
+    """Motors, arm and bus; ``run`` ends at the end of stdin or at ``quit``."""
 
     def __init__(self, maker: Maker, link: Path, wire: bool = False) -> None:
         self.maker, self.link, self.byte = maker, link, 10 / maker.baud if wire else 0.0
@@ -57,11 +58,11 @@ class Server:
         self.plug()
 
     def now(self) -> float:
-        """The motors' time [s]."""
+        """Return the time of the motors [s]."""
         return time.monotonic() - self.start
 
     def plug(self) -> None:
-        """A terminal, and the link to it."""
+        """Open a terminal and create the link to it."""
         self.unplug()
         self.ours, self.theirs = os.openpty()
         tty.setraw(self.theirs)
@@ -72,7 +73,7 @@ class Server:
         made.replace(self.link)
 
     def unplug(self) -> None:
-        """As a cable that is pulled: nothing is behind the terminal any more."""
+        """Close the terminal, as if the cable were pulled."""
         self.link.unlink(missing_ok=True)
         for fd in (self.ours, self.theirs):
             with suppress(OSError):
@@ -81,28 +82,28 @@ class Server:
         self.waiting.clear()
 
     def release(self) -> None:
-        """As a device whose user was killed: free again, though this end is open still."""
+        """Clear the exclusive mode of the terminal, as if its user were killed."""
         ioctl(self.theirs, termios.TIOCNXCL)
 
     def run(self) -> None:
-        """Until stdin ends."""
+        """Simulate until stdin ends."""
         text = ""
         while True:
-            heard = self._pass()
-            if sys.stdin in heard:
-                told = os.read(sys.stdin.fileno(), 4096).decode()
-                if not told:
+            readable = self._pass()
+            if sys.stdin in readable:
+                received = os.read(sys.stdin.fileno(), 4096).decode()
+                if not received:
                     return
-                *lines, text = (text + told).split("\n")
+                *lines, text = (text + received).split("\n")
                 for line in lines:
                     if line == "quit":
                         return
                     print(json.dumps(self.obey(line.split())), flush=True)
 
     def obey(self, words: list[str]) -> dict[str, object]:
-        """Do a command; what there is to say."""
+        """Execute a command and return the reply."""
         name, *more = words
-        if name in WAYS or name in ("lag", "baud"):
+        if name in FAULT_FIELDS or name in ("lag", "baud"):
             self._spoil(name, float(more[0]))
         elif name == "heal":
             self._heal()
@@ -121,7 +122,7 @@ class Server:
         return self.state()
 
     def state(self) -> dict[str, object]:
-        """What the arm does, and the most that it did since ``forget``."""
+        """Return the state of the arm and its maxima since ``forget``."""
         body = self.body
         return {
             "time": body.time,
@@ -139,15 +140,17 @@ class Server:
     def _spoil(self, name: str, value: float) -> None:
         if name == "lag":
             self.answers.lag = int(value)
-        for way in (self.requests, self.answers):
+        for faults in (self.requests, self.answers):
             if name == "baud":
-                way.garbled = bool(value)
-            elif name in WAYS and not (name in ("delay", "jitter") and way is self.requests):
-                setattr(way, WAYS[name], value)
+                faults.garbled = bool(value)
+            elif name in FAULT_FIELDS and not (
+                name in ("delay", "jitter") and faults is self.requests
+            ):
+                setattr(faults, FAULT_FIELDS[name], value)
 
     def _heal(self) -> None:
-        for way in (self.requests, self.answers):
-            way.heal()
+        for faults in (self.requests, self.answers):
+            faults.heal()
         for shaft in self.shafts:
             shaft.silent, shaft.temperature = False, 30.0
 
@@ -163,7 +166,7 @@ class Server:
             self.motors.trip(id, more[0])
 
     def _replace(self, name: str, id: int, more: list[str]) -> None:
-        """Another motor in the place of one: all are switched off and on meanwhile."""
+        """Replace a motor by another one, with the power of all motors switched off and on."""
         shaft = next(shaft for shaft in self.shafts if shaft.id == id)
         if name == "wrong_model":
             shaft.model = more[0] if more else self.maker.other
@@ -172,27 +175,27 @@ class Server:
         self.motors = self.body.motors = self.maker.motors(self.shafts)
 
     def _pass(self) -> list[object]:
-        """Sleep until something comes, then let bytes and time pass; who has something to say."""
+        """Sleep until bytes arrive, transfer them, advance the arm; return the readable ends."""
         until = self.waiting[0][0] - self.now() if self.waiting else IDLE
         listen = [sys.stdin] + ([self.ours] if self.ours >= 0 else [])
-        heard = select.select(listen, [], [], max(0.0, min(until, IDLE)))[0]
-        if self.ours in heard:
+        readable = select.select(listen, [], [], max(0.0, min(until, IDLE)))[0]
+        if self.ours in readable:
             self._take()
         self._send()
         behind = self.now() - self.body.time
-        if behind > BEHIND:  # the arm stood still meanwhile
+        if behind > BEHIND:  # the arm was paused during this time
             self.body.time += behind
             self.skipped += behind
         self.body.advance(self.now())
-        return heard
+        return readable
 
     def _take(self) -> None:
         with suppress(OSError):
             data = os.read(self.ours, 4096)
             now = self.now()
-            told = self.answers.lagging(self.motors.receive(self.requests.spoil(data), now))
+            replies = self.answers.lagging(self.motors.receive(self.requests.spoil(data), now))
             self.free = max(now, self.free) + len(data) * self.byte
-            for piece in self.answers.split(told):
+            for piece in self.answers.split(replies):
                 self.free += len(piece) * self.byte
                 self.last = max(self.last, self.free + self.answers.late())
                 self.waiting.append((self.last, self.answers.spoil(piece)))
@@ -202,21 +205,21 @@ class Server:
         while self.waiting and self.waiting[0][0] <= self.now():
             due += self.waiting.popleft()[1]
         if due and self.ours >= 0:
-            with suppress(OSError):  # nobody reads: what does not fit is lost
+            with suppress(OSError):  # no reader: bytes beyond the buffer are lost
                 os.write(self.ours, due)
 
 
 def main() -> None:
-    """Serve one arm."""
+    """Simulate one arm until its standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("maker", choices=MAKERS)
+    parser.add_argument("motors", choices=MAKERS)
     parser.add_argument("link", type=Path)
     parser.add_argument("--wire", action="store_true")
     parser.add_argument("--arm")
-    asked = parser.parse_args()
-    maker = MAKERS[asked.maker]
-    maker = WiredArm(**vars(maker), wired=asked.arm) if asked.arm else maker
-    server = Server(maker, asked.link, asked.wire)
+    args = parser.parse_args()
+    maker = MAKERS[args.motors]
+    maker = WiredArm(**vars(maker), wired=args.arm) if args.arm else maker
+    server = Server(maker, args.link, args.wire)
     print(json.dumps(server.state()), flush=True)
     try:
         server.run()

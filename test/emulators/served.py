@@ -1,4 +1,4 @@
-"""Starts ``serve`` in another process and talks to it."""
+"""Client of ``serve`` running in another process."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def environment() -> dict[str, str]:
-    """Where another process finds the tests' modules and the package."""
+    """Return the environment in which a process can import the tests' modules and the package."""
     paths = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 class Spoken:
-    """A process that answers each line with a line of JSON."""
+    """Process that replies to each line with a line of JSON."""
 
     def __init__(self, *words: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
         )  # fmt: skip
-        self.first = self.heard()
+        self.first = self._reply()
 
     def tell(self, line: str) -> dict[str, Any]:
-        """Say a line; the answer to it."""
+        """Send a command and return its reply."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        return self.heard()
+        return self._reply()
 
-    def heard(self) -> dict[str, Any]:
-        """The next line that it says."""
+    def _reply(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -45,7 +44,7 @@ class Spoken:
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -60,5 +59,5 @@ class Spoken:
 
 
 def served(maker: str, link: Path, *options: str) -> Spoken:
-    """An arm at ``link``."""
+    """Start an emulated arm at ``link``."""
     return Spoken("-m", "emulators.serve", maker, str(link), *options)

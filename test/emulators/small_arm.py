@@ -1,4 +1,4 @@
-"""A small arm of three joints that motors of any maker can move; the same links for all of them."""
+"""Small arm of three joints with the same links for the motors of every manufacturer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIRED = """<joint name="{name}"><command_interface name="effort"/>
 
 @dataclass(frozen=True)
 class Drive:
-    """A motor at its output shaft: stall [N·m, A] at a supply [V], idle speed [rad/s].
+    """Motor at its output shaft: stall [N·m, A] at a supply [V], idle speed [rad/s].
 
     ``effort`` [N·m] and ``velocity`` [rad/s] are the joint's limits, ``rotor`` [kg·m²] its inertia;
     ``friction`` is Coulomb [N·m] and viscous [N·m·s/rad].
@@ -60,7 +60,7 @@ class Drive:
 def small_arm(
     driver: str, drive: Drive, masses: Sequence[float] = MASSES, length: float = LENGTH
 ) -> ArmModel:
-    """The arm with three such motors, wired for ``driver``; parsed from its URDF."""
+    """Return the arm with three motors of the kind ``drive``, configured for ``driver``."""
     names = [f"J{i + 1}" for i in range(3)]
     links = [_link(i, name, drive, masses[i], length) for i, name in enumerate(names)]
     settings = {"driver": driver, **drive.settings}

@@ -1,9 +1,9 @@
-"""Ticks controller nodes while their controllers and targets change; what was compiled meanwhile.
+"""Run control cycles of controller nodes, change controllers and targets, report compilations.
 
     python compile_cases.py
 
-Each node is in this process, on an arm that stands still. The last line is JSON: what the thread of
-the loop compiled, loaded or imported, and the controllers that commanded.
+The nodes run in this process with an arm at rest. The last line of output is JSON: what the loop
+thread compiled, loaded or imported, and the controllers that sent commands.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
 
 PERIOD = 2e-3
 TICKS = 300
-"""Of one controller: more than one fades into the next for."""
+"""Cycles of one controller: more than a controller switch takes."""
 
 
 class Still(Driver):
-    """An arm that does not move."""
+    """Driver of an arm that does not move."""
 
     extra_interfaces = ("position",)
 
@@ -56,7 +56,7 @@ class Still(Driver):
 
 
 def joints(watch):
-    """The node of the joints' controllers, from each to the next."""
+    """Switch the joint controller node through all its controllers."""
     driver = Still(load_arm("five_dof"))
     node = JointControllerNode(driver)
     kinds = {name: load_class("controllers", name) for name in BUILT_IN["controllers"]}
@@ -65,9 +65,9 @@ def joints(watch):
     seen = set()
     watch.armed = True
     for name in names:
-        asked = Thread(target=node.set_parameters, args=([Parameter("controller", value=name)],))
-        asked.start()
-        while asked.is_alive():
+        request = Thread(target=node.set_parameters, args=([Parameter("controller", value=name)],))
+        request.start()
+        while request.is_alive():
             node.tick()
             sleep(PERIOD)
         still = driver.arm.configuration("initial")
@@ -83,15 +83,16 @@ def joints(watch):
 
 
 def tool(watch):
-    """The node of a controller of the tool, which gets a target."""
+    """Send a target to the task-space controller node."""
     node = TaskSpaceControllerNode()
     node.loop.driver = driver = Still(load_arm("five_dof"))
-    place, turn = pose(driver.arm, driver.arm.configuration("initial"))
+    position, rotation = pose(driver.arm, driver.arm.configuration("initial"))
     message = PoseStamped()
     message.header.frame_id = driver.arm.base_frame
-    at, way = message.pose.position, message.pose.orientation
-    at.x, at.y, at.z = (place - [0.0, 0.02, 0.0]).tolist()
-    way.x, way.y, way.z, way.w = quaternion_from_rotation(turn).tolist()
+    at, orientation = message.pose.position, message.pose.orientation
+    at.x, at.y, at.z = (position - [0.0, 0.02, 0.0]).tolist()
+    quaternion = quaternion_from_rotation(rotation).tolist()
+    orientation.x, orientation.y, orientation.z, orientation.w = quaternion
     watch.armed = True
     for k in range(TICKS):
         node.tick()
@@ -105,7 +106,7 @@ def tool(watch):
 
 
 def main():
-    """Print what was found."""
+    """Print the compilations in the loop thread."""
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT")
     watch = CompileWatch()
     rclpy.init()

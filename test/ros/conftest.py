@@ -1,11 +1,11 @@
-"""Fixtures of the tests over ROS; what the nodes said is shown when a test fails."""
+"""Fixtures of the ROS tests; the output of the nodes is shown when a test fails."""
 
 import pytest
 
 
 @pytest.fixture
 def ros():
-    """A domain of its own for one test."""
+    """Use a separate ROS domain for one test."""
     from .link import Ros
 
     link = Ros()
@@ -15,7 +15,7 @@ def ros():
 
 @pytest.fixture(scope="module")
 def shared():
-    """A domain that the tests of one module share."""
+    """Use one ROS domain for the tests of a module."""
     from .link import Ros
 
     link = Ros()
@@ -30,5 +30,5 @@ def pytest_runtest_makereport(item, call):
         for name in ("ros", "shared"):
             link = getattr(item, "funcargs", {}).get(name)
             if link is not None:
-                report.sections.append(("output of the nodes", link.told("")))
+                report.sections.append(("output of the nodes", link.report("")))
     return report

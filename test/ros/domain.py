@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 DOMAINS = range(1, 60)
-"""Below those of ``sim``."""
+"""Domain ids below those that ``sim`` uses."""
 FIRST_PORT, PORTS = 7400, 250
 """UDP port of domain 0, and ports per domain: DDSI-RTPS 2.2, section 9.6.1.1."""
 
@@ -33,7 +33,7 @@ def claim_domain():
 
 
 def used_ports(domain):
-    """UDP ports of a domain that are bound on this machine; none where Linux does not list them."""
+    """Return the bound UDP ports of a domain; empty if Linux does not list them."""
     first = FIRST_PORT + PORTS * domain
     return bound_ports() & {*range(first, first + PORTS)}
 

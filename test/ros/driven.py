@@ -1,4 +1,4 @@
-"""A domain with the node hardware in it, whatever motors it has."""
+"""ROS domain with a hardware node."""
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -8,7 +8,7 @@ from .link import Ros
 
 
 class Driven:
-    """Asks the node, and listens to what it publishes."""
+    """Client of a hardware node."""
 
     def __init__(self):
         self.ros = Ros()
@@ -16,7 +16,7 @@ class Driven:
         self.process = None
 
     def drives(self, process):
-        """The node, once its services know those who will call them."""
+        """Use the node ``process`` after its services have discovered their clients."""
         self.process = process
         kinds = {
             "change_state": ChangeState,
@@ -27,7 +27,7 @@ class Driven:
         self.ros.acquaint({f"hardware/{name}": kind for name, kind in kinds.items()})
 
     def ask(self, transition):
-        """Whether a transition happened."""
+        """Request a lifecycle transition; return whether it succeeded."""
         number = getattr(Transition, f"TRANSITION_{transition.upper()}")
         request = ChangeState.Request(transition=Transition(id=number))
         return self.ros.call(ChangeState, "hardware/change_state", request).success
@@ -40,7 +40,7 @@ class Driven:
         self.ros.wait_for(lambda: self.life == life, f"not {life}")
 
     def news(self):
-        """The next state that is published from now on."""
+        """Return the next published state."""
         seen = len(self.states)
         self.ros.wait_for(lambda: len(self.states) > seen, "no joint_states")
         return self.states.newest

@@ -1,6 +1,6 @@
-"""A test's own end of ROS: starts nodes as processes, records topics, publishes, calls.
+"""ROS client of the tests: starts nodes as processes, records topics, publishes, calls services.
 
-Every wait has a deadline, every process is ended, and the nodes' output is kept for a failure.
+Every wait has a deadline, every process is ended, and the output of the nodes is kept for reports.
 """
 
 import os
@@ -41,34 +41,34 @@ GAINS = ROOT / "config" / "five_dof.yaml"
 JOINTS = ("R1", "R2", "R3", "R4", "R5")
 INITIAL = np.array([0, -1.1, 0.3, 0, 0])
 PATIENCE = 180.0
-"""Deadline [s] of a wait, on a machine that is busy with other things: a new one compiles the laws,
-and processes that compile wait for each other."""
+"""Deadline [s] of a wait on a busy machine: the first run compiles the controllers, and processes
+that compile wait for each other."""
 POLL = 0.005
 INTRODUCTION = 0.5
-"""Time [s] for a subscriber to know a publisher that already knows it."""
+"""Time [s] until a subscriber has discovered a publisher that has discovered it."""
 
 REPEAT = 5.0
-"""Time [s] after which a question is asked again: a service drops the answers to those whom it
-does not know yet."""
+"""Time [s] after which a request is repeated: a service drops replies to clients that it has not
+discovered yet."""
 REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, GetState, SetBool)
-"""Requests that have the same effect twice as once."""
+"""Requests that can be repeated without a further effect."""
 
-# Not LOCALHOST, which brings Fast DDS's shared memory: busy machines see nodes that it never lets
-# meet, and some that it never lets end.
+# Not LOCALHOST, which selects the shared memory of Fast DDS: on busy machines some nodes then never
+# discover each other, and some never end.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
 for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
     os.environ[variable] = str(ROOT / "config" / "loopback.xml")
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
-"""As fast as the machine goes, and the same on every machine."""
+"""As fast as possible, with the same motion on every machine."""
 
 
 class Process:
-    """A node that ends with this process, whatever happens."""
+    """Node in a process that ends with this process in every case."""
 
     def __init__(self, module, arguments, environment, output):
         self.name, self._output, self._kept = module, output, ""
         with output.open("wb") as file:
-            # A group of its own: Ctrl-C at the tests must leave the ending to them.
+            # A separate process group: on Ctrl-C the tests end their nodes.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", f"arm_dynamics.{module}", *arguments],
                 stdout=file,
@@ -88,23 +88,23 @@ class Process:
         return self._kept or self._output.read_text(errors="replace")
 
     def keep_output(self):
-        """Read it before its file is removed."""
+        """Read the output before its file is removed."""
         self._kept = self.output
 
     def wait(self, timeout=PATIENCE):
-        """The exit code, once it has ended by itself."""
+        """Wait for the end of the process and return its exit code."""
         return self._process.wait(timeout)
 
     def signal(self, number):
         self._process.send_signal(number)
 
     def kill(self):
-        """SIGKILL: no chance to say goodbye."""
+        """Send SIGKILL: the node cannot shut down."""
         self._process.kill()
         self._process.wait(10)
 
     def stop(self, timeout=20.0):
-        """The exit code after SIGINT; None when only SIGKILL ended it."""
+        """Send SIGINT and return the exit code; None if only SIGKILL ended the process."""
         if self.code is None:
             self._process.send_signal(signal.SIGINT)
         try:
@@ -115,7 +115,7 @@ class Process:
 
 
 class Record:
-    """Every message of one topic, kept as it came over the wire."""
+    """All serialized messages of one topic."""
 
     def __init__(self, node, kind, topic, latched):
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
@@ -162,7 +162,7 @@ class Motion:
 
 
 class Ros:
-    """One domain with its processes and this test's two nodes in it."""
+    """ROS domain with node processes and the two nodes of the test."""
 
     def __init__(self):
         self._claim, self.domain = claim_domain()
@@ -190,17 +190,17 @@ class Ros:
         return self.launch(f"ros.{module}", *arguments)
 
     def launch(self, module, *arguments, domain=None):
-        """Run any module of the package in this domain, or another one; "": none is told."""
-        told = str(self.domain if domain is None else domain)
+        """Run a module of the package in this domain or in ``domain``; "" sets no domain."""
+        domain_id = str(self.domain if domain is None else domain)
         output = self._folder / f"{len(self.processes)}.txt"
-        process = Process(module, arguments, {"ROS_DOMAIN_ID": told}, output)
+        process = Process(module, arguments, {"ROS_DOMAIN_ID": domain_id}, output)
         self.processes.append(process)
         return process
 
     # --- topics
 
     def record(self, kind, topic, latched=False):
-        """Begin to keep every message of a topic."""
+        """Start recording a topic."""
         record = Record(self._listener, kind, topic, latched)
         self._records.append(record)
         return record
@@ -209,63 +209,67 @@ class Ros:
         return self.record(JointState, "joint_states")
 
     def meet(self, kind, topic):
-        """The publisher of a topic, once a subscriber is there."""
+        """Return the publisher of a topic after it has a subscriber."""
         if topic not in self._publishers:
             publisher = self._listener.create_publisher(kind, topic, 10)
-            self.wait_for(lambda: publisher.get_subscription_count() > 0, f"no one hears {topic}")
+            has_subscriber = lambda: publisher.get_subscription_count() > 0  # noqa: E731
+            self.wait_for(has_subscriber, f"no subscriber of {topic}")
             time.sleep(INTRODUCTION)
             self._publishers[topic] = publisher
         return self._publishers[topic]
 
     def publish(self, message, topic):
-        """Publish once, to someone who listens."""
+        """Publish a message after the topic has a subscriber."""
         self.meet(type(message), topic).publish(message)
 
     def leave(self, topic):
-        """Publish no more, as a node that ends."""
+        """Destroy the publisher of a topic, as at the end of a node."""
         self._listener.destroy_publisher(self._publishers.pop(topic))
 
     # --- services
 
     def client(self, kind, service, timeout=PATIENCE):
-        """Return a client of a service that is there and, if a repetition matters, knows it."""
+        """Return a client of an existing service.
+
+        A service whose requests cannot be repeated has discovered the client.
+        """
         if service not in self._clients:
             self.acquaint({service: kind}, timeout)
         return self._clients[service]
 
     def acquaint(self, kinds, timeout=PATIENCE):
-        """Make clients of services by name; a service drops the answer to a client it lacks."""
+        """Create clients of services by name and wait until they are discovered."""
         for service, kind in kinds.items():
             client = self._clients[service] = self._caller.create_client(kind, service)
-            assert client.wait_for_service(timeout), self.told(f"no service {service}")
+            assert client.wait_for_service(timeout), self.report(f"no service {service}")
         if not {*kinds.values()} <= {*REPEATABLE}:
             time.sleep(INTRODUCTION)
 
     def call(self, kind, service, request=None, timeout=PATIENCE):
-        """The answer of a service."""
+        """Return the reply of a service."""
         client, until = self.client(kind, service, timeout), time.monotonic() + timeout
         future = client.call_async(request or kind.Request())
         while not future.done() and time.monotonic() < until:
             self._executor.spin_until_future_complete(future, min(timeout, REPEAT))
             if not future.done() and kind in REPEATABLE:
                 future = client.call_async(request or kind.Request())
-        assert future.done(), self.told(f"no answer from {service} within {timeout} s")
+        assert future.done(), self.report(f"no answer from {service} within {timeout} s")
         return future.result()
 
     def action(self, kind, name):
-        """Return a client of an action whose server is there and knows it."""
+        """Return a client of an action whose server exists and has discovered the client."""
         is_new = name not in self._clients
         if is_new:
             self._clients[name] = ActionClient(self._caller, kind, name)
-        assert self._clients[name].wait_for_server(PATIENCE), self.told(f"no action {name}")
+        assert self._clients[name].wait_for_server(PATIENCE), self.report(f"no action {name}")
         if is_new:
             time.sleep(INTRODUCTION)
         return self._clients[name]
 
     def answer(self, future, timeout=PATIENCE):
-        """What a future of the caller's brings."""
+        """Wait for a future of the caller and return its result."""
         self._executor.spin_until_future_complete(future, timeout)
-        assert future.done(), self.told(f"no answer within {timeout} s")
+        assert future.done(), self.report(f"no answer within {timeout} s")
         return future.result()
 
     def trigger(self, service):
@@ -275,7 +279,7 @@ class Ros:
         return self.call(SetBool, "simulator/pause", SetBool.Request(data=yes))
 
     def set(self, node, **values):
-        """Results of setting parameters, one after the other; '__' stands for '.'."""
+        """Set parameters one after the other and return the results; '__' stands for '.'."""
         parameters = [
             Parameter(name.replace("__", "."), value=value).to_parameter_msg()
             for name, value in values.items()
@@ -289,7 +293,7 @@ class Ros:
         return rclpy.parameter.parameter_value_to_python(value)
 
     def describe(self, node):
-        """Descriptor of every parameter of a node, by name."""
+        """Return the descriptors of all parameters of a node by name."""
         listed = self.call(ListParameters, f"{node}/list_parameters")
         request = DescribeParameters.Request(names=listed.result.names)
         found = self.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors
@@ -298,28 +302,28 @@ class Ros:
     # --- waiting
 
     def wait_for(self, predicate, otherwise, timeout=PATIENCE):
-        """What ``predicate`` returns once it is true; fails when a node has ended meanwhile."""
+        """Wait until ``predicate`` returns a true value and return it; fail after ``timeout``."""
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             result = predicate()
             if result:
                 return result
             time.sleep(POLL)
-        raise AssertionError(self.told(f"{otherwise} (waited {timeout:g} s)"))
+        raise AssertionError(self.report(f"{otherwise} (waited {timeout:g} s)"))
 
     def wait_until(self, states, seconds):
         """Wait until a state of simulated time ``seconds`` or later is recorded."""
         self.wait_for(lambda: states.raw and stamp(states.newest) >= seconds, f"no t = {seconds} s")
 
     def wait_longer(self, states, seconds):
-        """Wait until ``seconds`` more have been simulated; the time now."""
+        """Wait until ``seconds`` more have been simulated; return the simulated time."""
         self.wait_for(lambda: states.raw, "no joint_states")
         target = stamp(states.newest) + seconds
         self.wait_until(states, target)
         return stamp(states.newest)
 
     def diagnosis(self, node, predicate, otherwise="no such diagnosis"):
-        """Values of the first status of ``node``, from now on, for which ``predicate`` holds."""
+        """Return the values of the next status of ``node`` for which ``predicate`` holds."""
         record = self.record(DiagnosticArray, "/diagnostics")
         found = []
 
@@ -339,13 +343,13 @@ class Ros:
         finally:
             self._records.remove(record)
 
-    def told(self, message):
-        """``message`` and what the nodes said."""
+    def report(self, message):
+        """Return ``message`` and the output of the nodes."""
         parts = [f"--- {p.name} (exit code {p.code})\n{p.output}" for p in self.processes]
         return "\n".join([message, *parts])
 
     def stop_all(self):
-        """Exit codes of all processes after SIGINT."""
+        """Send SIGINT to all processes and return their exit codes."""
         return [process.stop() for process in self.processes]
 
     def close(self):
@@ -377,7 +381,7 @@ def _yaml(value):
 
 
 def stamp(message):
-    """Time [s] of a message."""
+    """Return the time stamp [s] of a message."""
     return message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
 
 
@@ -391,7 +395,7 @@ def joint_state(names=JOINTS, position=(), effort=()):
 
 
 def trajectory(*points, names=JOINTS, start=0.0):
-    """points: (time, q), (time, q, v) or (time, q, v, a)."""
+    """Return a message with points (time, q), (time, q, v) or (time, q, v, a)."""
     message = JointTrajectory(joint_names=list(names))
     message.header.stamp = to_time(start)
     for time_from_start, *rows in points:

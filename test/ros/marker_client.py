@@ -1,4 +1,4 @@
-"""A client of interactive markers, after InteractiveMarkerClient of interactive_markers."""
+"""Client of interactive markers, like InteractiveMarkerClient of interactive_markers."""
 
 from geometry_msgs.msg import Pose
 from visualization_msgs.msg import InteractiveMarkerFeedback, InteractiveMarkerUpdate
@@ -10,7 +10,7 @@ GO, BACK, STOP, EMERGENCY, RESET = range(1, 6)
 
 
 class Client:
-    """All markers by the service, then every update whose number is the next one."""
+    """Markers read from the service, then updated in the order of the sequence numbers."""
 
     def __init__(self, ros, server="rviz_controls"):
         self._ros, self._server = ros, server
@@ -21,7 +21,7 @@ class Client:
         self.markers = {marker.name: marker for marker in response.markers}
 
     def look(self):
-        """Apply what has come; fails where RViz would start again."""
+        """Apply the received updates; fail where RViz would restart its client."""
         fresh = self._updates.messages(self._seen)
         self._seen += len(fresh)
         for update in fresh:

@@ -1,4 +1,4 @@
-"""What the tests of physical arms share: motors from outside the package, and their node."""
+"""Hardware node with motors from a driver plugin outside of the package."""
 
 import os
 import re
@@ -17,7 +17,7 @@ JOINTS = ("J1", "J2")
 
 
 class Motors(Driven):
-    """A domain with the node hardware on toy motors, and the means to break them."""
+    """ROS domain with a hardware node on toy motors, and fault injection."""
 
     def __init__(self, folder, **parameters):
         super().__init__()
@@ -42,16 +42,16 @@ class Motors(Driven):
                 os.environ.pop(name) if value is None else os.environ.update({name: value})
 
     def restart(self, **parameters):
-        """A node anew, after the end of the one before."""
+        """Start a new hardware node after the end of the previous one."""
         assert self.process.code is not None
         self.drives(self.start("hardware", **self._own(parameters)))
 
-    def controller(self, law="pid_gravity"):
-        """Its default gains are fitted to the node's period and delay, on a busy machine too."""
-        return self.start("joint_controller", controller=law)
+    def controller(self, name="pid_gravity"):
+        """Start a controller; its default gains are adapted to the period and delay of the node."""
+        return self.start("joint_controller", controller=name)
 
     def page(self):
-        """The address of a page that knows the arm and is known to it."""
+        """Start a viewer; return the address of its page after the nodes have discovered it."""
         viewer = self.start("viewer", port=0)
         found = self.ros.wait_for(
             lambda: re.search(r"http://\S+", viewer.output), "the page has no address"
@@ -79,7 +79,7 @@ def _wired_arm(folder):
 
 
 def _installed(folder):
-    """A folder for PYTHONPATH in which a package with an entry point is installed."""
+    """Return a folder for PYTHONPATH that contains an installed package with an entry point."""
     site = folder / "site"
     (site / "toy_motors-1.0.dist-info").mkdir(parents=True)
     (site / "toy_motors-1.0.dist-info" / "METADATA").write_text(

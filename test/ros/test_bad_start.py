@@ -1,4 +1,4 @@
-"""A node that cannot start says why in one message and ends with exit code 2."""
+"""A node that cannot start reports the cause in one message and ends with exit code 2."""
 
 import pytest
 
@@ -61,7 +61,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def started(shared, tmp_path_factory, request):
-    """Exit code and output of every case that is tested; three at a time."""
+    """Return the exit code and output of each selected case; three nodes run at a time."""
     broken = tmp_path_factory.mktemp("urdf") / "broken.urdf"
     broken.write_text(BROKEN)
     tested = {
@@ -79,7 +79,7 @@ def started(shared, tmp_path_factory, request):
 
 @pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES)
-def test_a_bad_parameter_ends_the_node_with_one_message(started, case):
+def test_an_invalid_parameter_ends_the_node_with_one_message(started, case):
     code, output = started[case]
     assert code == 2, output
     assert "Traceback" not in output
@@ -100,7 +100,7 @@ def test_a_broken_urdf_ends_the_node_with_its_report(started):
 def test_a_malformed_parameter_file_ends_the_node_with_its_name(shared, module, tmp_path):
     file = tmp_path / "malformed.yaml"
     file.write_text("simulator:\n  ros__parameters:\n    rate: [1.0\n    dt: {\n")
-    refused(shared.start(module, file), str(file))
+    check_argument_error(shared.start(module, file), str(file))
 
 
 @pytest.mark.quick(1)
@@ -142,15 +142,15 @@ def test_only_sections_with_the_name_of_a_node_address_it(tmp_path):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("arguments", [["-r", "__ns:=left"], ["--nonsense"], ["-p", "update_rate"]])
-def test_arguments_that_ros_refuses_end_the_node(shared, arguments):
-    refused(shared.launch("ros.simulator", "--ros-args", *arguments), arguments[-1])
+def test_invalid_ros_arguments_end_the_node(shared, arguments):
+    check_argument_error(shared.launch("ros.simulator", "--ros-args", *arguments), arguments[-1])
 
 
-def refused(process, word):
-    """Ended with 2 after one line of ours; what ROS itself logs comes before."""
+def check_argument_error(process, word):
+    """Check for exit code 2 and one line of this package, after the log lines of ROS."""
     assert process.wait() == 2, process.output
-    said = [line for line in process.output.strip().splitlines() if "[rcl]" not in line]
-    assert len(said) == 1, process.output
-    assert said[0].startswith("ROS arguments: ")
-    assert word in said[0]
-    assert ".c:" not in said[0]
+    lines = [line for line in process.output.strip().splitlines() if "[rcl]" not in line]
+    assert len(lines) == 1, process.output
+    assert lines[0].startswith("ROS arguments: ")
+    assert word in lines[0]
+    assert ".c:" not in lines[0]

@@ -1,4 +1,4 @@
-"""Bytes that are no message, or one that asks for too much, are rejected with an error alone."""
+"""Invalid bytes and messages beyond the size limits are rejected with an error of the package."""
 
 import random
 import struct
@@ -130,7 +130,7 @@ LENGTHS = (0, 1, 255, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
 
 
 def mutated(good, rng):
-    """A truncated, bit-flipped, over-long or otherwise damaged copy."""
+    """Return a truncated, bit-flipped, over-long or otherwise damaged copy."""
     data = bytearray(good)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         at = rng.randrange(len(data)) if data else 0
@@ -151,7 +151,7 @@ def mutated(good, rng):
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_damaged_bytes_raise_nothing_but_the_packages_errors(topic):
+def test_damaged_bytes_raise_only_package_errors(topic):
     message, read = TOPICS[topic]
     good, rng, rejected = bytes(serialize_message(message)), random.Random(topic), 0
     read(good)
@@ -164,8 +164,8 @@ def test_damaged_bytes_raise_nothing_but_the_packages_errors(topic):
     read(good)  # what was learnt of damaged ones does no harm
 
 
-def test_a_state_of_any_bytes_can_be_answered():
-    """Its stamp stands in a message again."""
+def test_a_command_can_contain_any_decoded_stamp():
+    """Each decoded stamp can be encoded again."""
     good = bytes(serialize_message(TOPICS["joint_states"][0]))
     writer, rng, read = JointStateWriter(ARM.joint_names, ("effort",)), random.Random(1), 0
     reader = JointStateReader()
@@ -181,8 +181,8 @@ def test_a_state_of_any_bytes_can_be_answered():
     assert read > 100
 
 
-def test_a_message_of_the_other_byte_order_costs_no_time():
-    """Read as if it were of this one, 5 names were 83 million."""
+def test_a_message_of_the_other_byte_order_is_decoded_quickly():
+    """Decoded in the wrong byte order, 5 names would be 83 million."""
     data = b"\0\0\0\0" + struct.pack(">iIIxxxxI", 1, 2, 1, 5)
     data += b"".join(struct.pack(">I", 3) + f"R{i}".encode() + b"\0\0" for i in range(1, 6))
     data += struct.pack(">III", 0, 0, 0)
@@ -195,7 +195,7 @@ def test_a_message_of_the_other_byte_order_costs_no_time():
 
 
 def many(kind, count):
-    """The bytes of a message that declares ``count`` points, and has them."""
+    """Return the bytes of a message with ``count`` points."""
     message, _ = TOPICS[{JointTrajectory: "joint_trajectory", Path: "path"}.get(kind, "trajectory")]
     sequence = LIMITS[kind].sequence
     names = {"joint_names": message.joint_names} if LIMITS[kind].named else {}
@@ -214,7 +214,7 @@ def test_points_beyond_the_limit_are_rejected_by_their_number(kind, monkeypatch)
         decode(data, kind)
 
 
-def test_as_many_points_as_the_limit_are_read():
+def test_the_limit_of_points_is_accepted():
     assert len(decode(many(JointTrajectory, POINTS), JointTrajectory).points) == POINTS
 
 

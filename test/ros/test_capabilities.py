@@ -1,4 +1,4 @@
-"""A law that an arm's motors cannot follow is refused, with the reason and the laws that work."""
+"""Controllers that the motors do not support are rejected with the cause and the alternatives."""
 
 import time
 
@@ -19,16 +19,16 @@ AWAY = np.array([0.3, -0.2])
 OTHERS = "arm_controller/joint_trajectory"
 ERROR = 2
 TICK = 2e-6
-"""What differences of times since 1970 are good for [s]."""
+"""Resolution of differences of times since 1970 [s]."""
 
 
 @pytest.fixture(scope="module")
 def positions(tmp_path_factory):
-    """An arm whose motors are commanded by positions, active."""
+    """Start an active arm with position-controlled motors."""
     arm = Motors(tmp_path_factory.mktemp("positions"), command_interface="position")
     try:
         assert arm.ask("configure")
-        assert arm.ask("activate"), arm.ros.told("not activated")
+        assert arm.ask("activate"), arm.ros.report("not activated")
         yield arm
     finally:
         arm.close()
@@ -36,7 +36,7 @@ def positions(tmp_path_factory):
 
 @pytest.fixture
 def controller(positions):
-    """Starts controllers; whatever a failure leaves is undone, or a second try would fail too."""
+    """Return a function that starts controllers; undo all effects of a failed test."""
     started = []
 
     def start(name):
@@ -44,8 +44,8 @@ def controller(positions):
         return started[-1]
 
     yield start
-    for law in started:
-        law.kill()
+    for node in started:
+        node.kill()
     for fault in ("soft", "silent-1", "silent-2"):
         (positions.port / fault).unlink(missing_ok=True)
     if positions.life != "active":
@@ -55,29 +55,29 @@ def controller(positions):
 
 @pytest.fixture
 def shared(positions):
-    """For the report of a failure."""
+    """Return the domain whose output is shown after a failure."""
     return positions.ros
 
 
-def test_a_law_of_efforts_gets_no_command_to_motors_of_positions(positions, shared):
+def test_an_effort_controller_does_not_command_position_motors(positions, shared):
     commands = shared.record(JointState, "joint_commands")
-    law = positions.controller("pid_gravity")
-    told = shared.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
+    node = positions.controller("pid_gravity")
+    status = shared.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
     for word in (
         "of PidGravity = effort",
         "joint 'J1' accepts position",
         "accepted controllers: position",
     ):
-        assert word in told["message"]
+        assert word in status["message"]
     before = len(commands)
-    assert int(told["controller_incompatible"]) > 0
+    assert int(status["controller_incompatible"]) > 0
     positions.news()
     assert len(commands) == before
-    assert law.stop() == 0
+    assert node.stop() == 0
 
 
-def test_a_law_of_positions_moves_them_and_no_other_takes_its_place(positions, shared):
-    law = positions.controller("position")
+def test_a_position_controller_moves_position_motors_and_rejects_a_switch(positions, shared):
+    node = positions.controller("position")
     commands = shared.record(JointState, "joint_commands")
     shared.wait_for(lambda: len(commands) > 20, "no commands")
     message = trajectory((1.0, AWAY, np.zeros(2)), names=JOINTS)
@@ -87,11 +87,11 @@ def test_a_law_of_positions_moves_them_and_no_other_takes_its_place(positions, s
     (answer,) = shared.set("joint_controller", controller="pid")
     assert not answer.successful
     assert "joint 'J1' accepts position; accepted controllers: position" in answer.reason
-    assert law.stop() == 0
+    assert node.stop() == 0
 
 
-def test_positions_become_points_for_a_controller_of_trajectories(positions, shared):
-    """v of each point is the change of its positions over its time: that between two states."""
+def test_position_commands_are_published_as_trajectory_points(positions, shared):
+    """The velocity of each point is its position change divided by the time between two states."""
     states, first = positions.states, len(positions.states)
     points = shared.record(JointTrajectory, OTHERS)
     bridge = positions.start(
@@ -101,7 +101,7 @@ def test_positions_become_points_for_a_controller_of_trajectories(positions, sha
     message = trajectory((0.5, AWAY / 2, np.zeros(2)), names=JOINTS)
     shared.publish(message, "joint_controller/joint_trajectory")
     shared.wait_for(
-        lambda: np.allclose(points.newest.points[0].positions, AWAY / 2), "not led to the end"
+        lambda: np.allclose(points.newest.points[0].positions, AWAY / 2), "target not reached"
     )
     rows = [m.points[0] for m in points.messages()]
     q = np.array([p.positions for p in rows])
@@ -112,7 +112,7 @@ def test_positions_become_points_for_a_controller_of_trajectories(positions, sha
     assert np.diff(stamps).min() - TICK < dt.min() <= dt.max() < MAX_COMMAND_GAP + TICK
     assert dt.sum() < stamps[-1] - stamps[0] + MAX_COMMAND_GAP
     assert np.abs(v[1:] * dt[1:, None] - np.diff(q, axis=0)).max() < 1e-6
-    assert np.abs(v).max() > 0.1, "it never led"
+    assert np.abs(v).max() > 0.1, "no motion"
     assert bridge.stop() == 0
 
 
@@ -123,35 +123,35 @@ def test_positions_become_points_for_a_controller_of_trajectories(positions, sha
         ({"output": "smoke"}, "one of joint_commands, joint_trajectory"),
     ],
 )
-def test_an_output_that_the_law_cannot_have_ends_the_node(positions, parameters, words):
+def test_an_output_incompatible_with_the_controller_ends_the_node(positions, parameters, words):
     process = positions.start("joint_controller", controller="pid_gravity", **parameters)
     assert process.wait() == 2
     assert words in process.output
 
 
-# --- the simulator has the same face
+# --- the simulator has the same interface
 
 
-def test_a_simulated_arm_says_what_it_takes_and_refuses_likewise(ros):
+def test_the_simulator_publishes_its_interfaces_and_rejects_position_commands(ros):
     states = ros.states()
     ros.start("simulator")
     ros.start("joint_controller", controller="position")
-    told = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
-    assert "PositionController = position; joint 'R1' accepts effort, voltage" in told["message"]
-    assert "pid_gravity" in told["message"]
+    status = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
+    assert "PositionController = position; joint 'R1' accepts effort, voltage" in status["message"]
+    assert "pid_gravity" in status["message"]
     ros.wait_for(lambda: len(states), "no joint_states")
     assert tuple(states.newest.name) == FIVE
 
 
-def test_an_emergency_stop_of_a_simulated_arm_stops_its_time(ros):
+def test_an_emergency_stop_stops_simulated_time(ros):
     states = ros.states()
     ros.start("simulator")
     ros.wait_until(states, 0.1)
     ros.publish(Bool(data=True), "emergency_stop")
-    told = ros.diagnosis("simulator", lambda values: values["level"] == ERROR)
-    assert told["message"] == "emergency stop by topic emergency_stop"
+    status = ros.diagnosis("simulator", lambda values: values["level"] == ERROR)
+    assert status["message"] == "emergency stop by topic emergency_stop"
     count = len(states)
-    assert ros.pause(False).success, "going on is for the reset to say"
+    assert ros.pause(False).success, "only the reset continues the simulation"
     ros.diagnosis("simulator", lambda values: values["level"] == ERROR)
     assert len(states) == count
     assert ros.trigger("simulator/reset_emergency_stop").success
@@ -159,7 +159,7 @@ def test_an_emergency_stop_of_a_simulated_arm_stops_its_time(ros):
 
 
 def stands(shared, positions):
-    """Where the arm is once it rests and is commanded again."""
+    """Return the configuration of the arm after it is commanded again and at rest."""
     commands = len(positions.commands)
     shared.wait_for(lambda: len(positions.commands) > commands + 20, "not commanded")
     shared.wait_for(lambda: np.abs(positions.news().velocity).max() < 1e-4, "no rest")
@@ -167,9 +167,9 @@ def stands(shared, positions):
 
 
 @pytest.mark.quick(1)
-def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, shared, controller):
-    """No states for a while, and a controller that is started again; both know the last goal."""
-    law = controller("position")
+def test_position_motors_do_not_sink_at_interruptions(positions, shared, controller):
+    """After a gap of states and after a restart the controller uses the last position commands."""
+    node = controller("position")
     positions.commands = shared.record(JointState, "joint_commands")
     shared.wait_for(lambda: len(positions.commands) > 20, "no commands")
     message = trajectory((1.0, AWAY, np.zeros(2)), names=JOINTS)
@@ -184,21 +184,21 @@ def test_servos_that_their_load_bends_do_not_sink_with_interruptions(positions, 
             positions.broken(f"silent-{id}")
         seen = len(states)
         shared.wait_for(
-            lambda: time.time() - stamp(states.newest) > 2 * MAX_STATE_GAP, "states go on"
+            lambda: time.time() - stamp(states.newest) > 2 * MAX_STATE_GAP, "states continue"
         )
         for id in (1, 2):
             positions.mend(f"silent-{id}")
         shared.wait_for(lambda seen=seen: len(states) > seen + 50, "no states")
         np.testing.assert_allclose(stands(shared, positions), before, atol=1e-3)
-    assert law.stop() == 0
-    law = controller("position")
+    assert node.stop() == 0
+    node = controller("position")
     np.testing.assert_allclose(stands(shared, positions), before, atol=1e-3)
     assert positions.ask("deactivate")
-    assert positions.ask("activate"), shared.told("not activated")
-    after = stands(shared, positions)  # taken up where it is, it is bent once more, and no more
+    assert positions.ask("activate"), shared.report("not activated")
+    after = stands(shared, positions)  # activation at the measured position adds one more error
     np.testing.assert_allclose(after - before, before - AWAY, rtol=0.2, atol=2e-3)
     positions.mend("soft")
-    assert law.stop() == 0
+    assert node.stop() == 0
 
 
 def stamp(message):
@@ -206,12 +206,12 @@ def stamp(message):
 
 
 @pytest.mark.slow
-def test_a_simulated_arms_thin_margin_is_logged_before_it_moves(ros):
-    """At the period of the simulator: 4 ms are too long for gains that hold with 1 ms."""
-    for rate, thin in ((1000, False), (250, True)):
+def test_a_small_stability_margin_is_logged_before_motion(ros):
+    """A control period of 4 ms is too long for gains that are stable with 1 ms."""
+    for rate, is_thin in ((1000, False), (250, True)):
         simulator = ros.start("simulator", arm="two_link", update_rate=float(rate), lockstep=True)
-        law = ros.start("joint_controller", arm="two_link", controller="pid_gravity")
+        node = ros.start("joint_controller", arm="two_link", controller="pid_gravity")
         ros.diagnosis("joint_controller", lambda values: values["message"] == "running")
-        found = "margin < " in law.output and f"period of {1 / rate:g} s" in law.output
-        assert found is thin
-        assert law.stop() == simulator.stop() == 0
+        found = "margin < " in node.output and f"period of {1 / rate:g} s" in node.output
+        assert found is is_thin
+        assert node.stop() == simulator.stop() == 0

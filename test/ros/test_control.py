@@ -1,4 +1,4 @@
-"""The closed loop over topics: it follows, settles, steps, and refuses what it cannot follow."""
+"""Closed loop over topics: settling, trajectories, reference steps and rejected inputs."""
 
 import numpy as np
 import pytest
@@ -18,12 +18,12 @@ from .link import (
 )
 
 SETTLE = 2.0
-"""Time [s] in which a displaced arm is at its reference."""
+"""Settling time [s] of a displaced arm."""
 
 
 @pytest.fixture(scope="module")
 def loop(shared):
-    """A controlled arm in lockstep; the recorded states."""
+    """Start a controlled arm in lockstep; return the recorded states."""
     states = shared.states()
     shared.start("simulator", **LOCKSTEP)
     shared.start("joint_controller", GAINS)
@@ -36,20 +36,20 @@ def loop(shared):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(
-    ("payload", "told", "limit"), [(0.0, 0.0, 1e-3), (0.5, 0.5, 1e-3), (0.5, 0.0, 0.02)]
+    ("payload", "modeled", "limit"), [(0.0, 0.0, 1e-3), (0.5, 0.5, 1e-3), (0.5, 0.0, 0.02)]
 )
-def test_a_displaced_arm_settles(ros, payload, told, limit):
+def test_a_displaced_arm_settles(ros, payload, modeled, limit):
     displaced = INITIAL + np.array([0, 0.2, 0.2, 0, 0.2])
     states = ros.states()
     ros.start("simulator", initial_positions=displaced, payload_mass=payload, **LOCKSTEP)
-    ros.start("joint_controller", GAINS, payload_mass=told)
+    ros.start("joint_controller", GAINS, payload_mass=modeled)
     ros.wait_until(states, 0.1)
     ros.publish(joint_state(position=INITIAL), "joint_controller/reference")
     ros.wait_longer(states, SETTLE + 1.5)
     motion = Motion(states.messages())
-    half_way = motion.q[:, 1] < displaced[1] - 0.1
-    assert half_way.any()
-    start = motion.t[int(np.argmax(half_way))] - 0.1
+    has_moved = motion.q[:, 1] < displaced[1] - 0.1
+    assert has_moved.any()
+    start = motion.t[int(np.argmax(has_moved))] - 0.1
     settled = motion.at(start + SETTLE)
     assert np.abs(motion.q[settled:] - INITIAL).max() < limit
 
@@ -67,15 +67,15 @@ SHAPES = {
 
 
 def spline(points, start):
-    """The trajectory by SciPy: each waypoint's values met by the lowest order that can."""
+    """Return the lowest-order spline of SciPy that meets the values of each waypoint."""
     times = [start + t for t, *_ in points]
     rows = [np.array(rows) for _, *rows in points]
     return BPoly.from_derivatives(times, rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_trajectory_is_followed(shared, loop, shape):
-    """Within 0.02 rad (0.05 rad around the corners of a linear one), and at rest after it."""
+def test_trajectory_tracking_error_is_bounded(shared, loop, shape):
+    """The error is at most 0.02 rad (0.05 rad at corners of a linear one) and vanishes at rest."""
     points, limit = SHAPES[shape]
     shared.meet(JointTrajectory, "joint_controller/joint_trajectory")
     first, start = len(loop), round(stamp(loop.newest) + 1.0, 3)
@@ -88,7 +88,7 @@ def test_a_trajectory_is_followed(shared, loop, shape):
     assert np.abs(motion.q[motion.at(end + 0.99) :] - points[-1][1]).max() < 1e-3
 
 
-def test_joints_may_come_in_any_order(shared, loop):
+def test_joints_in_any_order_are_accepted(shared, loop):
     order = [4, 2, 0, 1, 3]
     names = [JOINTS[i] for i in order]
     points = [(0.5, AWAY[order])]
@@ -106,7 +106,7 @@ def changed(joint, value):
 
 
 NAN = float("nan")
-REFUSED = {
+REJECTED = {
     "unknown joint": (trajectory((1, INITIAL), names=[*JOINTS[:4], "R9"]), ["R9"]),
     "missing joint": (trajectory((1, INITIAL[:4]), names=JOINTS[:4]), ["missing", "R5"]),
     "wrong length": (trajectory((1, INITIAL[:3])), ["3 positions", "expected 5"]),
@@ -121,28 +121,28 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def refusals(shared, loop):
-    """What diagnostics say after each bad trajectory, and the motion meanwhile."""
+def rejections(shared, loop):
+    """Return the diagnostics of each invalid trajectory and the motion during the test."""
     shared.wait_longer(loop, 1.0)
-    start, said = len(loop), {}
-    for count, (kind, (message, _)) in enumerate(REFUSED.items(), 1):
+    start, reports = len(loop), {}
+    for count, (kind, (message, _)) in enumerate(REJECTED.items(), 1):
         shared.publish(message, "joint_controller/joint_trajectory")
-        said[kind] = shared.diagnosis(
+        reports[kind] = shared.diagnosis(
             "joint_controller",
             lambda values, n=count: values.get("trajectory_rejected") == str(n),
-            f"{kind} is not counted as refusal {count}",
+            f"{kind} is not counted as rejection {count}",
         )["last trajectory_rejected"]
-    return said, Motion(loop.messages(start))
+    return reports, Motion(loop.messages(start))
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_a_bad_trajectory_is_refused_by_name(refusals, kind):
-    for word in REFUSED[kind][1]:
-        assert word in refusals[0][kind]
+@pytest.mark.parametrize("kind", REJECTED)
+def test_an_invalid_trajectory_is_rejected_with_its_cause(rejections, kind):
+    for word in REJECTED[kind][1]:
+        assert word in rejections[0][kind]
 
 
-def test_refused_trajectories_leave_the_arm_where_it_was(refusals):
-    motion = refusals[1]
+def test_rejected_trajectories_do_not_move_the_arm(rejections):
+    motion = rejections[1]
     assert motion.t[-1] - motion.t[0] > 1
     assert np.abs(motion.q - INITIAL).max() < 1e-3
 
@@ -168,7 +168,7 @@ BAD_REFERENCES = {
 }
 
 
-def test_bad_references_are_refused_by_name(shared, loop):
+def test_invalid_references_are_rejected_with_their_cause(shared, loop):
     shared.wait_longer(loop, 0.5)
     start = len(loop)
     for count, (message, word) in enumerate(BAD_REFERENCES.values(), 1):
@@ -207,11 +207,11 @@ def test_tracking_shows_reference_feedback_error_and_output(shared, loop):
     assert compared > 6
 
 
-def test_nothing_is_followed_before_a_state_has_come(ros):
+def test_a_trajectory_before_the_first_state_is_rejected(ros):
     ros.start("joint_controller", GAINS)
     ros.publish(trajectory((1, INITIAL)), "joint_controller/joint_trajectory")
     values = ros.diagnosis("joint_controller", lambda v: "trajectory_rejected" in v)
     assert "no state of the arm" in values["last trajectory_rejected"]
     assert values["message"] == "waiting for joint_states"
     assert values["level"] == 1
-    assert ros.stop_all() == [0], ros.told("")
+    assert ros.stop_all() == [0], ros.report("")

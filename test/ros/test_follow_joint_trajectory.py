@@ -1,4 +1,4 @@
-"""The action, its client in another process than the controller: every way in which it ends."""
+"""FollowJointTrajectory action between two processes: every result of a goal."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ Result = FollowJointTrajectory.Result
 
 @pytest.fixture(scope="module")
 def states(shared):
-    """A controlled arm in lockstep; the recorded states."""
+    """Start a controlled arm in lockstep; return the recorded states."""
     record = shared.states()
     shared.start("simulator", **LOCKSTEP)
     shared.start("joint_controller", GAINS, reject_invalid_goals=False)
@@ -57,7 +57,7 @@ def states(shared):
 
 @pytest.fixture(autouse=True)
 def at_home(request):
-    """Every test finds the arm at its initial pose, whatever became of the one before."""
+    """Move the arm to its initial configuration before each test."""
     if "states" not in request.fixturenames:
         return
     shared, states = request.getfixturevalue("shared"), request.getfixturevalue("states")
@@ -71,7 +71,7 @@ def at_home(request):
 
 
 def goal(*points, path=None, end=None, goal_time=0.0, **more):
-    """A goal; path and end are tolerances of position by joint."""
+    """Return a goal; ``path`` and ``end`` are position tolerances by joint."""
     message = FollowJointTrajectory.Goal(trajectory=trajectory(*points, **more))
     wait = to_time(abs(goal_time))
     message.goal_time_tolerance = Duration(sec=wait.sec, nanosec=wait.nanosec)
@@ -81,15 +81,15 @@ def goal(*points, path=None, end=None, goal_time=0.0, **more):
 
 
 def begin(ros, message, feedback=None):
-    """The handle of a goal that is accepted."""
+    """Send a goal and return its handle; it must be accepted."""
     client = ros.action(FollowJointTrajectory, NAME)
     handle = ros.answer(client.send_goal_async(message, feedback_callback=feedback))
-    assert handle.accepted, ros.told("the goal was rejected")
+    assert handle.accepted, ros.report("the goal was rejected")
     return handle
 
 
 def end(ros, handle):
-    """Result of a goal; its status is kept in the result's own."""
+    """Return the result of a goal; store its status in ``end.status``."""
     answer = ros.answer(handle.get_result_async())
     end.status = answer.status
     return answer.result
@@ -100,37 +100,39 @@ def send(ros, message):
 
 
 def slow(seconds=40.0, **more):
-    """On the way for a long time."""
+    """Return a goal with a long duration."""
     return goal((seconds, AWAY, REST), **more)
 
 
-def test_a_goal_is_reached_with_feedback_on_the_way(shared, states):
-    said = []
-    handle = begin(shared, goal((3.0, AWAY, REST), end=dict.fromkeys(JOINTS, 0.01)), said.append)
+def test_a_goal_succeeds_with_feedback(shared, states):
+    received = []
+    handle = begin(
+        shared, goal((3.0, AWAY, REST), end=dict.fromkeys(JOINTS, 0.01)), received.append
+    )
     result = end(shared, handle)
     assert end.status == GoalStatus.STATUS_SUCCEEDED
     assert result.error_code == Result.SUCCESSFUL
     assert np.abs(np.array(states.newest.position) - AWAY).max() < 0.011
-    assert said
-    for feedback in (message.feedback for message in said):
+    assert received
+    for feedback in (message.feedback for message in received):
         assert tuple(feedback.joint_names) == JOINTS
         difference = np.array(feedback.desired.positions) - np.array(feedback.actual.positions)
         np.testing.assert_array_equal(feedback.error.positions, difference)
-    stamps = np.array([stamp(m.feedback) for m in said])
+    stamps = np.array([stamp(m.feedback) for m in received])
     assert (np.diff(stamps) >= 0).all()
-    assert {m.feedback.header.frame_id for m in said} == {"base_link"}
+    assert {m.feedback.header.frame_id for m in received} == {"base_link"}
     for part in ("desired", "actual", "error"):
-        passed = np.array([since_start(getattr(m.feedback, part)) for m in said])
+        passed = np.array([since_start(getattr(m.feedback, part)) for m in received])
         assert 0 <= passed[0] < passed[-1]
         np.testing.assert_allclose(np.diff(passed), np.diff(stamps), atol=0.005)
 
 
 def since_start(point):
-    """time_from_start [s] of a point."""
+    """Return time_from_start [s] of a point."""
     return point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
 
 
-def test_the_controllers_file_for_moveit_is_that_of_the_arm():
+def test_the_moveit_controllers_file_matches_the_arm():
     assert MOVEIT["moveit_controller_manager"].startswith("moveit_simple_controller_manager/")
     assert MANAGER[CONTROLLER]["type"] == "FollowJointTrajectory"
     assert tuple(MANAGER[CONTROLLER]["joints"]) == JOINTS
@@ -155,7 +157,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("kind", INVALID)
-def test_an_invalid_goal_ends_at_once_with_code_and_reason(shared, states, kind):
+def test_an_invalid_goal_is_aborted_with_code_and_reason(shared, states, kind):
     message, code, words = INVALID[kind]
     result = send(shared, message)
     assert end.status == GoalStatus.STATUS_ABORTED
@@ -164,7 +166,7 @@ def test_an_invalid_goal_ends_at_once_with_code_and_reason(shared, states, kind)
         assert word in result.error_string
 
 
-def test_invalid_goals_are_rejected_by_default_and_the_log_says_why(ros):
+def test_invalid_goals_are_rejected_by_default_with_a_logged_reason(ros):
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
     ros.start("joint_controller", GAINS)
@@ -177,14 +179,14 @@ def test_invalid_goals_are_rejected_by_default_and_the_log_says_why(ros):
     values = ros.diagnosis("joint_controller", lambda v: v.get("goal_rejected") == count)
     assert "INVALID_JOINTS: unknown joint 'R9'" in values["last goal_rejected"]
     assert values["control_msgs"] == "found"
-    assert ros.stop_all() == [0, 0], ros.told("")
+    assert ros.stop_all() == [0, 0], ros.report("")
     log = [line for line in ros.processes[1].output.splitlines() if "goal_rejected: " in line]
     assert len(log) == len(INVALID) + 1
     for line, (_, _, words) in zip(log, INVALID.values(), strict=False):
         assert all(word in line for word in words), line
 
 
-def test_a_goal_whose_arm_has_ended_is_aborted(ros):
+def test_a_goal_is_aborted_when_the_simulator_ends(ros):
     states = ros.states()
     simulator = ros.start("simulator", **LOCKSTEP)
     ros.start("joint_controller", GAINS)
@@ -197,7 +199,7 @@ def test_a_goal_whose_arm_has_ended_is_aborted(ros):
     assert "interrupted: no publisher on joint_states" in result.error_string
 
 
-def test_an_effort_beyond_the_limit_is_refused(shared, states):
+def test_an_effort_beyond_the_limit_is_rejected(shared, states):
     assert shared.set("joint_controller", payload_mass=16.0)[0].successful
     result = send(shared, goal((1.5, AWAY, REST)))
     assert shared.set("joint_controller", payload_mass=0.0)[0].successful
@@ -234,7 +236,7 @@ def test_an_error_at_the_end_aborts_after_the_goal_time(shared, states):
     assert "0.05 s after the trajectory's end" in result.error_string
 
 
-def test_cancel_brings_the_arm_to_rest_on_the_way(shared, states):
+def test_cancel_brings_the_arm_to_rest_before_the_target(shared, states):
     first = len(states)
     handle = begin(shared, slow(4.0))
     shared.wait_longer(states, 1.5)
@@ -250,7 +252,7 @@ def test_cancel_brings_the_arm_to_rest_on_the_way(shared, states):
     assert np.abs(motion.q[-1] - AWAY).max() > 0.02
 
 
-def test_cancel_while_the_simulator_is_paused_does_not_wait_for_it(shared, states):
+def test_cancel_returns_while_the_simulator_is_paused(shared, states):
     handle = begin(shared, slow())
     shared.wait_longer(states, 0.5)
     assert shared.pause().success
@@ -321,7 +323,7 @@ rclpy.spin_until_future_complete(node, result)
 """
 
 
-def test_a_killed_client_leaves_the_goal_to_its_end_and_the_server_to_others(shared, states):
+def test_the_goal_of_a_killed_client_is_completed(shared, states):
     arguments = [NAME, ",".join(JOINTS), *map(str, AWAY)]
     client = subprocess.Popen(
         [sys.executable, "-c", CLIENT, *arguments],
@@ -341,7 +343,7 @@ def test_a_killed_client_leaves_the_goal_to_its_end_and_the_server_to_others(sha
     assert send(shared, goal((1.5, INITIAL, REST))).error_code == Result.SUCCESSFUL
 
 
-def test_some_joints_move_where_that_is_allowed(shared, states):
+def test_partial_joint_goals_require_their_parameter(shared, states):
     part = goal((1.0, [AWAY[2]], [0.0]), names=["R3"])
     assert send(shared, part).error_code == Result.INVALID_JOINTS
     assert shared.set("joint_controller", allow_partial_joints_goal=True)[0].successful
@@ -364,7 +366,7 @@ def scale(shared, factor):
     shared._publishers[SCALING].publish(SpeedScalingFactor(factor=factor))
 
 
-def test_speed_scaling_pauses_and_goes_on(shared, states):
+def test_speed_scaling_pauses_and_resumes(shared, states):
     record = shared.record(JointTrajectoryControllerState, "joint_controller/controller_state")
     handle = begin(shared, goal((4.0, AWAY, REST), goal_time=0.5))
     shared.wait_longer(states, 1.0)
@@ -381,19 +383,19 @@ def test_speed_scaling_pauses_and_goes_on(shared, states):
     shared.wait_for(lambda: record.newest.speed_scaling_factor == 1.0, "still slow")
 
 
-def test_time_from_start_counts_trajectory_time_and_time(shared, states):
-    """At half speed the reference's passes half as fast; a stamp ahead counts from below 0."""
-    said = []
+def test_time_from_start_of_desired_and_actual(shared, states):
+    """At half speed ``desired`` advances half as fast; before the start both are negative."""
+    received = []
     scale(shared, 0.5)
     ahead = stamp(states.newest) + 2.0
-    end(shared, begin(shared, goal((0.5, INITIAL + 0.05, REST), start=ahead), said.append))
+    end(shared, begin(shared, goal((0.5, INITIAL + 0.05, REST), start=ahead), received.append))
     scale(shared, 1.0)
     desired, actual = (
-        np.array([since_start(getattr(m.feedback, part)) for m in said])
+        np.array([since_start(getattr(m.feedback, part)) for m in received])
         for part in ("desired", "actual")
     )
     assert desired[0] < actual[0] < 0
-    stamps = np.array([stamp(m.feedback) for m in said])
+    stamps = np.array([stamp(m.feedback) for m in received])
     np.testing.assert_allclose(actual, stamps - ahead, atol=0.005)
     late = stamps > ahead
     rate = np.diff(desired[late]).sum() / np.diff(actual[late]).sum()
@@ -401,14 +403,14 @@ def test_time_from_start_counts_trajectory_time_and_time(shared, states):
 
 
 @pytest.mark.parametrize("factor", [-0.5, 1.5, float("nan")])
-def test_a_bad_speed_is_refused(shared, states, factor):
+def test_an_invalid_speed_scaling_factor_is_rejected(shared, states, factor):
     scale(shared, factor)
     shared.diagnosis(
         "joint_controller", lambda v: f"{factor:g}" in v.get("last speed_scaling_rejected", "")
     )
 
 
-def test_controller_state_is_whole(shared, states):
+def test_controller_state_contains_all_fields(shared, states):
     first = len(states)
     record = shared.record(JointTrajectoryControllerState, "joint_controller/controller_state")
     shared.wait_for(lambda: len(record) > 10, "no controller_state")
@@ -431,7 +433,7 @@ def query(shared, seconds):
     return shared.call(QueryTrajectoryState, "joint_controller/query_state", request)
 
 
-def test_query_tells_where_the_reference_will_be(shared, states):
+def test_query_returns_the_future_reference(shared, states):
     start = round(stamp(states.newest) + 3.0, 3)
     handle = begin(shared, goal((0, INITIAL, REST), (1.0, AWAY, REST), start=start))
     middle = query(shared, start + 0.5)
@@ -447,22 +449,22 @@ def test_query_tells_where_the_reference_will_be(shared, states):
     assert end(shared, handle).error_code == Result.SUCCESSFUL
 
 
-# --- another law while it runs
+# --- controller switches
 
 
-def test_the_law_is_switched_on_the_way_without_a_step(shared, states):
+def test_controller_switches_in_motion_are_bumpless(shared, states):
     commands = shared.record(JointState, "joint_commands")
     handle = begin(shared, goal((4.0, AWAY, REST), end=dict.fromkeys(JOINTS, 0.05)))
     shared.wait_longer(states, 1.5)
-    for law in ("pid", "pid_gravity"):
-        assert shared.set("joint_controller", controller=law)[0].successful
+    for name in ("pid", "pid_gravity"):
+        assert shared.set("joint_controller", controller=name)[0].successful
         shared.wait_longer(states, 0.7)
     assert end(shared, handle).error_code == Result.SUCCESSFUL
     efforts = np.array([message.effort for message in commands.messages()])
     assert np.abs(np.diff(efforts, axis=0)).max() < 1.0
 
 
-def test_gains_are_those_of_the_law_in_force(shared, states):
+def test_gains_are_those_of_the_active_controller(shared, states):
     before = shared.get("joint_controller", "gains.R1.p")
     assert shared.set("joint_controller", controller="pid")[0].successful
     assert shared.get("joint_controller", "gains.R1.p") == before
@@ -484,28 +486,28 @@ def file_gains(joint):
     return given[joint]
 
 
-@pytest.mark.parametrize(("law", "word"), [("unheard_of", "pid_gravity"), ("position", "effort")])
-def test_a_law_that_cannot_take_over_is_refused(shared, states, law, word):
-    refused = shared.set("joint_controller", controller=law)[0]
-    assert not refused.successful
-    assert word in refused.reason
+@pytest.mark.parametrize(("name", "word"), [("unheard_of", "pid_gravity"), ("position", "effort")])
+def test_an_incompatible_controller_is_rejected(shared, states, name, word):
+    result = shared.set("joint_controller", controller=name)[0]
+    assert not result.successful
+    assert word in result.reason
     assert shared.get("joint_controller", "controller") == "pid_gravity"
 
 
 # --- in one process with the simulator, and without control_msgs
 
 
-def test_the_composed_node_takes_goals_too(ros):
+def test_the_composed_node_accepts_goals(ros):
     states = ros.states()
     ros.start("composed", GAINS, real_time_factor=1000.0)
     ros.wait_until(states, 0.1)
     result = send(ros, goal((1.0, AWAY, REST), end=dict.fromkeys(JOINTS, 0.01)))
     assert result.error_code == Result.SUCCESSFUL
     assert np.abs(np.array(states.newest.position) - AWAY).max() < 0.011
-    assert ros.stop_all() == [0], ros.told("")
+    assert ros.stop_all() == [0], ros.report("")
 
 
-def test_without_control_msgs_the_rest_works_and_the_log_says_what_is_missing(
+def test_without_control_msgs_other_interfaces_work_and_the_log_names_the_package(
     ros, monkeypatch, tmp_path
 ):
     (tmp_path / "control_msgs.py").write_text("raise ModuleNotFoundError('hidden by a test')\n")
@@ -517,7 +519,7 @@ def test_without_control_msgs_the_rest_works_and_the_log_says_what_is_missing(
     ros.publish(trajectory((1.0, AWAY, REST)), "joint_controller/joint_trajectory")
     ros.wait_for(
         lambda: np.abs(np.array(states.newest.position) - AWAY).max() < 0.01,
-        "it does not get there",
+        "the target is not reached",
     )
     record = ros.record(JointTrajectory, "joint_controller/tracking")
     ros.wait_for(lambda: len(record), "no tracking")
@@ -525,4 +527,4 @@ def test_without_control_msgs_the_rest_works_and_the_log_says_what_is_missing(
     assert "follow_joint_trajectory" in controller.output
     values = ros.diagnosis("joint_controller", lambda v: "control_msgs" in v)
     assert values["control_msgs"] == "missing"
-    assert ros.stop_all() == [0, 0], ros.told("")
+    assert ros.stop_all() == [0, 0], ros.report("")

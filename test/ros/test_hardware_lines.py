@@ -1,4 +1,4 @@
-"""The node with real drivers, whose motors are another process at the end of a line."""
+"""Hardware node with real drivers and emulated motors in another process."""
 
 import os
 import signal
@@ -27,20 +27,20 @@ PATIENT = {
     "safety.command_timeout": 0.4,
     "safety.motor_watchdog_timeout": 1.0,
 }
-"""A busy machine is no fault of the motors."""
+"""Limits that a busy machine does not exceed."""
 SETTINGS = {"dynamixel": "latency=0.02", "mit_can": "interface=slcan reply_timeout=0.02"}
 SLOW = {"kp": 100.0, "ki": 150.0, "kd": 20.0}
-"""Gains that bear answers which are 50 ms late."""
-NEAR = 0.08
-"""What friction leaves of an error with such gains [rad], and as much again."""
+"""Gains that are stable with a reply delay of 50 ms."""
+POSITION_TOLERANCE = 0.08
+"""Twice the position error [rad] that friction causes with such gains."""
 RESOLUTION = 2e-3
-"""Of the coarsest encoder [rad]."""
+"""Resolution of the coarsest encoder [rad]."""
 AWAY = np.array([0.3, -0.3, 0.3])
 ERROR = 2
 
 
 class Line(Driven):
-    """Three motors on a line that can be pulled, the node, and a controller."""
+    """Three motors on a bus that can be unplugged, the hardware node and a controller."""
 
     def __init__(self, maker, folder, controlled=True, **more):
         super().__init__()
@@ -49,31 +49,31 @@ class Line(Driven):
         self.joints, self.arm_model = maker.arm.joint_names, maker.arm
         own = {"arm": self.urdf, "port": folder / "line", "driver_settings": SETTINGS[maker.driver]}
         self.drives(self.ros.start("hardware", **own, **PATIENT, **more))
-        self.law = self.controller() if controlled else None
+        self.controller_process = self.controller() if controlled else None
 
     def controller(self):
         return self.controls("computed_torque", dict.fromkeys(self.joints, SLOW))
 
-    def controls(self, law, gains):
-        """A controller with the gains that are given, by joint, and defaults else."""
+    def controls(self, controller, gains):
+        """Start a controller with the ``gains`` of some joints and defaults for the others."""
         given = {f"gains.{j}.{name}": g for j, row in gains.items() for name, g in row.items()}
-        return self.ros.start("joint_controller", arm=self.urdf, controller=law, **given)
+        return self.ros.start("joint_controller", arm=self.urdf, controller=controller, **given)
 
     def is_activated(self):
-        """With torque, and taken up by the controller; anew where a busy machine stood still."""
-        self.ros.wait_for(self._is_taken_up, "not activated")
+        """Activate the arm until the controller commands it; retry if the machine was busy."""
+        self.ros.wait_for(self._is_commanded, "not activated")
 
-    def _is_taken_up(self):
+    def _is_commanded(self):
         self.arm.tell("forget")
         if not self.ask("activate"):
-            self.is_let_go()
+            self.becomes_inactive()
             return False
         fresh, commands = time.time() + PAUSE, self.ros.record(JointState, "joint_commands")
         self.ros.wait_for(lambda: commands.raw and stamp(commands.newest) > fresh, "no commands")
-        return all(self.torque) or self.is_let_go()
+        return all(self.torque) or self.becomes_inactive()
 
-    def is_let_go(self):
-        """Inactive and held, with nothing latched, whatever was before."""
+    def becomes_inactive(self):
+        """Deactivate and hold the arm, and clear all latched trips."""
         self.is_held()
         self.ask("deactivate")
         reset = "hardware/reset_emergency_stop"
@@ -86,41 +86,41 @@ class Line(Driven):
 
     @property
     def q(self):
-        """Where the emulated arm is, which nobody but the test is told."""
+        """Configuration of the emulated arm, independent of the driver."""
         return np.array(self.arm.tell("state")["q"])
 
     def is_near(self, q):
-        return np.abs(self.q - q).max() < NEAR
+        return np.abs(self.q - q).max() < POSITION_TOLERANCE
 
     def is_moved_to(self, q):
-        """A trajectory of the controller, followed to its end; anew where the machine stood."""
+        """Move the arm to ``q``; repeat the trajectory if the machine was busy."""
         until = time.monotonic() + PATIENCE
         while not self.is_near(q):
-            assert time.monotonic() < until, self.ros.told(f"the arm did not get to {q}")
+            assert time.monotonic() < until, self.ros.report(f"the arm did not get to {q}")
             message = trajectory((1.0, q, np.zeros(3)), names=self.joints)
             self.ros.publish(message, "joint_controller/joint_trajectory")
             time.sleep(1.2)
 
     def sets_off_to(self, q):
-        """A trajectory that has begun to move the arm; anew where the machine stood."""
+        """Start a trajectory to ``q``; repeat it if the machine was busy."""
         self.arm.tell("forget")
         message = trajectory((2.0, q, np.zeros(3)), names=self.joints)
         until = time.monotonic() + PATIENCE
         while min(self.arm.tell("state")["moved"]) < 0.02:
-            assert time.monotonic() < until, self.ros.told("the arm does not move")
+            assert time.monotonic() < until, self.ros.report("the arm does not move")
             if not all(self.torque):
                 self.is_activated()
             self.ros.publish(message, "joint_controller/joint_trajectory")
             time.sleep(0.5)
 
     def is_reset(self):
-        """Then held: torque is off."""
+        """Reset the emergency stop and hold the arm, because torque is disabled."""
         answer = self.ros.trigger("hardware/reset_emergency_stop")
         assert answer.success, answer.message
         self.is_held()
 
     def is_held(self):
-        """A hand under the arm, as whoever takes its torque off should have."""
+        """Hold the arm, as a user must before torque is disabled."""
         self.arm.tell("hold")
 
     def close(self):
@@ -130,7 +130,7 @@ class Line(Driven):
 
 @pytest.fixture(scope="module", params=SETTINGS)
 def line(request, tmp_path_factory):
-    """An arm that is read, and whose controller waits."""
+    """Start an inactive arm with a waiting controller."""
     found = Line(MAKERS[request.param], tmp_path_factory.mktemp(request.param))
     try:
         yield found
@@ -140,15 +140,15 @@ def line(request, tmp_path_factory):
 
 @pytest.fixture
 def shared(line):
-    """For the report of a failure."""
+    """Return the domain whose output is shown after a failure."""
     return line.ros
 
 
 @pytest.fixture
 def active(line, shared):
-    """The arm with torque, under its controller, at its start; inactive again afterwards."""
+    """Activate the arm at its start configuration; deactivate it afterwards."""
     if line.life == "unconfigured":
-        assert line.ask("configure"), shared.told("not configured")
+        assert line.ask("configure"), shared.report("not configured")
         line.start = line.q
     assert not any(line.torque)
     try:
@@ -159,21 +159,21 @@ def active(line, shared):
         line.ask("deactivate")
         assert not any(line.torque)
     finally:
-        line.is_let_go()
+        line.becomes_inactive()
 
 
 @pytest.mark.quick(1)
-def test_torque_on_moves_nothing_and_a_trajectory_is_followed(active):
+def test_enabling_torque_moves_nothing_and_a_trajectory_is_tracked(active):
     assert active.moved_by_torque < RESOLUTION
     active.is_moved_to(active.start + AWAY)
     now, shared = time.time(), active.ros
     shared.wait_for(lambda: stamp(active.states.newest) > now, "no states")
-    assert np.abs(np.array(active.states.newest.position) - active.q).max() < NEAR
+    assert np.abs(np.array(active.states.newest.position) - active.q).max() < POSITION_TOLERANCE
     active.is_moved_to(active.start)
 
 
 @pytest.mark.quick(1)
-def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
+def test_an_emergency_stop_disables_torque_until_a_reset(active):
     active.sets_off_to(active.start + AWAY)
     active.ros.publish(Bool(data=True), "emergency_stop")
     active.ros.wait_for(lambda: not any(active.torque), "torque stays on")
@@ -187,11 +187,11 @@ def test_an_emergency_stop_takes_the_torque_off_until_a_reset(active):
 
 
 @pytest.mark.quick(1)
-def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active):
+def test_motor_watchdogs_stop_the_arm_of_a_suspended_node(active):
     active.sets_off_to(active.start + AWAY)
     os.kill(active.process.pid, signal.SIGSTOP)
     try:
-        active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+        active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors do not stop")
         active.is_held()
     finally:
         os.kill(active.process.pid, signal.SIGCONT)
@@ -203,40 +203,40 @@ def test_a_stalled_node_is_stopped_by_its_motors_and_recovers_by_a_reset(active)
 
 
 @pytest.mark.quick(1)
-def test_unplugged_while_it_moves_it_comes_back_inactive(active):
+def test_an_arm_unplugged_in_motion_reconnects_inactive(active):
     active.sets_off_to(active.start + AWAY)
     active.arm.tell("unplug")
-    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors go on")
+    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors do not stop")
     active.is_held()
     active.diagnosis(lambda values: values["state"] == "error")
     active.comes_to("inactive")
     active.arm.tell("plug")
     active.diagnosis(lambda values: values["state"] == "inactive")
-    assert not any(active.torque), "it never activates itself"
-    active.is_reset()  # motors that lost the line tripped
+    assert not any(active.torque), "activated without a request"
+    active.is_reset()  # the motor watchdogs have tripped
     active.is_activated()
     active.is_moved_to(active.start)
 
 
 @pytest.mark.quick(1)
-def test_an_arm_whose_controller_is_killed_is_held(active):
+def test_the_arm_of_a_killed_controller_is_held(active):
     active.sets_off_to(active.start + AWAY)
-    active.law.kill()
+    active.controller_process.kill()
     active.diagnosis(lambda values: "command_timeout" in values)
-    active.ros.wait_for(lambda: np.abs(active.arm.tell("state")["v"]).max() < 0.01, "it goes on")
-    assert all(active.torque), "its weight is held"
-    active.law = active.controller()
+    active.ros.wait_for(lambda: np.abs(active.arm.tell("state")["v"]).max() < 0.01, "no rest")
+    assert all(active.torque), "torque is disabled"
+    active.controller_process = active.controller()
     active.diagnosis(lambda values: values["state"] == "active")
 
 
 @pytest.mark.slow
-def test_voltages_turn_motors_that_take_no_currents(tmp_path):
-    """One joint of three is told to; they stop with the last command's age."""
+def test_voltage_commands_move_motors_without_current_control(tmp_path):
+    """One of three joints is commanded; the arm stops at the command time-out."""
     line = Line(MAKERS["dynamixel_pwm"], tmp_path, controlled=False, command_interface="voltage")
     try:
         ros = line.ros
-        assert line.ask("configure"), ros.told("not configured")
-        assert line.ask("activate"), ros.told("not activated")
+        assert line.ask("configure"), ros.report("not configured")
+        assert line.ask("activate"), ros.report("not activated")
         voltages = ros.meet(Float64MultiArray, "voltage_commands")
         line.arm.tell("forget")
 
@@ -244,9 +244,9 @@ def test_voltages_turn_motors_that_take_no_currents(tmp_path):
             voltages.publish(Float64MultiArray(data=[0.0, 0.0, 2.0]))
             return line.arm.tell("state")["moved"][2] > 0.3
 
-        ros.wait_for(turned, "it does not turn")
+        ros.wait_for(turned, "no motion")
         line.diagnosis(lambda values: "command_timeout" in values)
-        ros.wait_for(lambda: np.abs(line.arm.tell("state")["v"]).max() < 0.01, "it goes on")
+        ros.wait_for(lambda: np.abs(line.arm.tell("state")["v"]).max() < 0.01, "no rest")
         assert all(line.torque)
     finally:
         line.close()
@@ -256,18 +256,18 @@ def test_voltages_turn_motors_that_take_no_currents(tmp_path):
 
 
 @pytest.mark.slow
-def test_default_gains_are_slowed_down_and_given_ones_that_are_unstable_command_nothing(tmp_path):
+def test_default_gains_are_reduced_and_unstable_set_gains_are_rejected(tmp_path):
     line = Line(MAKERS["mit_can"], tmp_path, controlled=False)
     usual = PidGravity(line.arm_model).values
     try:
         ros = line.ros
-        assert line.ask("configure"), ros.told("not configured")
-        law = line.controls("pid_gravity", {})
+        assert line.ask("configure"), ros.report("not configured")
+        controller = line.controls("pid_gravity", {})
         line.is_activated()
         assert max(line.arm.tell("state")["moved"]) < RESOLUTION
         holds_still(line, 3.0)
-        told = ros.diagnosis("joint_controller", lambda values: "gains_slowed" in values)
-        assert "default gains of" in told["last gains_slowed"]
+        status = ros.diagnosis("joint_controller", lambda values: "gains_slowed" in values)
+        assert "default gains of" in status["last gains_slowed"]
         p, d = (ros.get("joint_controller", f"gains.{line.joints[0]}.{name}") for name in "pd")
         scale = d / usual[line.joints[0]]["d"]
         assert 0.0 < scale < 1.0
@@ -278,18 +278,18 @@ def test_default_gains_are_slowed_down_and_given_ones_that_are_unstable_command_
         name = f"gains.{line.joints[1]}.d"
         ros.wait_for(
             lambda: ros.get("joint_controller", name) < usual[line.joints[1]]["d"],
-            "a change of one gain takes the other defaults back to the usual ones",
+            "a change of one gain resets the other defaults",
         )
         (answer,) = ros.set("joint_controller", **{f"gains__{line.joints[0]}__p": 100 * p})
         assert "gains unstable with period" in answer.reason
         holds_still(line, 0.5)
-        assert law.stop() == 0
+        assert controller.stop() == 0
 
         commands = ros.record(JointState, "joint_commands")
         fast = {joint: {k: 2 * row[k] for k in "pid"} for joint, row in usual.items()}
         line.controls("pid_gravity", fast)
-        told = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
-        assert "PidGravity: gains unstable with period" in told["message"]
+        status = ros.diagnosis("joint_controller", lambda values: values["level"] == ERROR)
+        assert "PidGravity: gains unstable with period" in status["message"]
         ros.wait_longer(line.states, 0.5)
         assert not len(commands)
     finally:
@@ -297,10 +297,11 @@ def test_default_gains_are_slowed_down_and_given_ones_that_are_unstable_command_
 
 
 def holds_still(line, seconds):
-    """Under commands, without a trip."""
+    """Check that the commanded arm neither moves nor trips."""
     line.arm.tell("forget")
     line.ros.wait_longer(line.states, seconds)
     found = line.diagnosis(lambda values: float(values["commands per second"]) > 0)
-    assert found["state"] == "active", line.ros.told(str(found))
-    assert not {"swinging", "velocity", "trip 1"} & set(found), line.ros.told(str(found))
-    assert max(line.arm.tell("state")["moved"]) < NEAR
+    assert found["state"] == "active", line.ros.report(str(found))
+    trips = {"oscillation", "velocity_limit", "trip 1"}
+    assert not trips & set(found), line.ros.report(str(found))
+    assert max(line.arm.tell("state")["moved"]) < POSITION_TOLERANCE

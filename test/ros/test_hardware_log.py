@@ -1,4 +1,4 @@
-"""What the node of a physical arm writes down and says, and how old a command may be."""
+"""Log and recording of the hardware node; maximum age of a command."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ from .motors import JOINTS, Motors
 pytestmark = pytest.mark.hardware
 
 MICROSECOND = 1000
-"""More than the rounding of a time in seconds [ns]."""
+"""Tolerance [ns] above the rounding of a time in seconds."""
 pytest.importorskip("rosbags", reason="rosbags is not installed")
 
 
 @pytest.fixture(scope="module")
 def motors(tmp_path_factory):
-    """An arm that is read."""
+    """Start an inactive arm."""
     arm = Motors(tmp_path_factory.mktemp("motors"))
     try:
         assert arm.ask("configure")
@@ -29,35 +29,35 @@ def motors(tmp_path_factory):
 
 @pytest.fixture
 def shared(motors):
-    """For the report of a failure."""
+    """Return the domain whose output is shown after a failure."""
     return motors.ros
 
 
-def test_it_says_what_comes_next(motors, shared):
-    shared.wait_for(lambda: "2 motors reply" in motors.process.output, "nothing was said")
+def test_the_log_names_the_next_lifecycle_transition(motors, shared):
+    shared.wait_for(lambda: "2 motors reply" in motors.process.output, "no log line")
     assert "ros2 lifecycle set /hardware activate" in motors.process.output
 
 
-def test_commands_that_answer_old_states_are_refused(motors, shared):
+def test_commands_with_old_state_stamps_are_rejected(motors, shared):
     old = to_time(motors.news().header.stamp.sec - 5.0)
     message = JointState(name=list(JOINTS), effort=[1.0, 1.0])
     message.header.stamp = old
     shared.publish(message, "joint_commands")
-    told = motors.diagnosis(lambda values: "command_rejected" in values)
-    assert "expected at most 0.1 s" in str(told)
+    status = motors.diagnosis(lambda values: "command_rejected" in values)
+    assert "expected at most 0.1 s" in str(status)
 
 
-def test_what_was_shown_and_told_is_in_a_recording(tmp_path):
+def test_a_recording_contains_published_states_and_commands(tmp_path):
     folder = tmp_path / "run"
     arm = Motors(tmp_path, recording_path=folder)
     try:
         assert arm.ask("configure")
         assert arm.ask("activate")
-        law = arm.controller()
+        controller = arm.controller()
         commands = arm.ros.record(JointState, "joint_commands")
         arm.ros.wait_for(lambda: len(commands) > 50, "no commands")
-        assert law.stop() == 0
-        assert arm.process.stop() == 0, arm.ros.told("")
+        assert controller.stop() == 0
+        assert arm.process.stop() == 0, arm.ros.report("")
         shown = arm.states.messages()
     finally:
         arm.close()
@@ -77,12 +77,12 @@ def test_what_was_shown_and_told_is_in_a_recording(tmp_path):
     assert [list(w.position) for w in written] == [list(m.position) for m in shown]
 
 
-def test_a_folder_that_exists_is_refused(ros, tmp_path):
+def test_an_existing_recording_folder_is_rejected(ros, tmp_path):
     node = ros.start("hardware", arm="so101", recording_path=tmp_path)
     assert node.wait() == 2
     assert "exists already" in node.output
 
 
 def nanoseconds(message):
-    """The stamp of a message."""
+    """Return the stamp of a message [ns]."""
     return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec

@@ -1,4 +1,4 @@
-"""A domain in which somebody sends bytes that are no message, commands too, or too much."""
+"""Nodes in a domain with invalid bytes, a second commander and oversized requests."""
 
 import os
 import signal
@@ -50,26 +50,26 @@ SENT = {
 }
 
 
-def damaged(kind):
-    """Nothing, a part, more than there is, other bytes, and stamps that are no time."""
+def damaged_messages(kind):
+    """Return empty, truncated, over-long and random bytes, and messages with invalid stamps."""
     good, ones = bytes(serialize_message(kind())), b"\xff" * 4
     stamps = [good[:8] + ones + good[12:], good[:4] + ones + good[8:]] * (kind is not Bool)
-    if kind is Clock:  # of which the newest alone counts
+    if kind is Clock:  # only its newest message is read
         return stamps
-    # Nothing comes last: a reliable reader of Fast DDS takes no more of this writer afterwards.
+    # The empty message is the last: after it a reliable reader of Fast DDS ignores this writer.
     return [2 * ones, good[:6], good[:12] + 2 * ones, 10 * ones, *stamps, b""]
 
 
 def attack(ros, topics):
-    """Send them all, from publishers that are then gone."""
+    """Send all damaged messages from publishers that are then destroyed."""
     latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     found = {topic: ros._caller.create_publisher(SENT[topic], topic, latched) for topic in topics}
     for topic, publisher in found.items():
-        ros.wait_for(lambda p=publisher: p.get_subscription_count() > 0, f"no one hears {topic}")
+        ros.wait_for(lambda p=publisher: p.get_subscription_count() > 0, f"{topic}: no subscriber")
     time.sleep(INTRODUCTION)
     for topic, publisher in found.items():
-        for data in damaged(SENT[topic]):
-            with suppress(RCLError):  # what no publisher of this type can send
+        for data in damaged_messages(SENT[topic]):
+            with suppress(RCLError):  # bytes that a publisher of this type cannot send
                 publisher.publish(data)
     time.sleep(INTRODUCTION)
     for publisher in found.values():
@@ -77,7 +77,7 @@ def attack(ros, topics):
 
 
 def bad_parameter(ros, node):
-    """A request that rclpy's own service raises for: nobody answers it."""
+    """Send a request for which the service of rclpy raises and sends no reply."""
     request = SetParameters.Request(
         parameters=[Parameter(name="update_rate", value=ParameterValue(type=200))]
     )
@@ -93,7 +93,7 @@ def rejections(kind):
 
 @pytest.fixture(scope="module")
 def domain():
-    """A simulator, the controller that came first, one that came second, and a page."""
+    """Start a simulator, a first and a second controller, and a viewer."""
     ros = Ros()
     try:
         ros.arm = ros.start("simulator", lockstep=True)
@@ -111,15 +111,17 @@ def domain():
 
 @pytest.fixture
 def shared(domain):
-    """For the report of a failure."""
+    """Return the domain whose output is shown after a failure."""
     return domain
 
 
 def alive(ros):
-    assert [p.code for p in (ros.arm, ros.first, ros.second, ros.page)] == [None] * 4, ros.told("")
+    assert [p.code for p in (ros.arm, ros.first, ros.second, ros.page)] == [None] * 4, ros.report(
+        ""
+    )
 
 
-def test_a_second_controller_is_rejected_by_name_and_the_first_is_obeyed(domain):
+def test_a_second_controller_is_rejected_and_the_first_stays_active(domain):
     found = domain.diagnosis("simulator", rejections("commander_rejected"))
     assert f"{TOOL} is rejected" in found["last commander_rejected"]
     assert f"{CONTROLLER} came first" in found["last commander_rejected"]
@@ -133,12 +135,12 @@ def test_a_second_controller_is_rejected_by_name_and_the_first_is_obeyed(domain)
 def moves(ros, q):
     ros.publish(trajectory((0.5, q, np.zeros(5))), "joint_controller/joint_trajectory")
     ros.wait_for(
-        lambda: np.abs(np.array(ros.arm_states.newest.position) - q).max() < 0.02, "it did not move"
+        lambda: np.abs(np.array(ros.arm_states.newest.position) - q).max() < 0.02, "no motion"
     )
 
 
 def test_damaged_bytes_on_every_topic_end_no_node(domain):
-    """While time stands: the next stamp of a running clock replaces one that was not taken yet."""
+    """The simulator is paused, because a running clock would replace unread invalid stamps."""
     assert domain.pause().success
     attack(domain, SENT)
     assert domain.pause(False).success
@@ -158,14 +160,14 @@ def test_damaged_bytes_on_every_topic_end_no_node(domain):
     moves(domain, INITIAL)
 
 
-def test_a_request_that_the_middleware_cannot_handle_ends_no_node(domain):
+def test_an_invalid_parameter_type_ends_no_node(domain):
     for node in ("simulator", "joint_controller", "task_space_controller"):
         bad_parameter(domain, node)
         words = "200 is not a valid Parameter.Type"
         domain.diagnosis(
             node, lambda values, words=words: words in values.get("last callback_failed", "")
         )
-        assert domain.set(node, update_rate=1.0)  # it answers
+        assert domain.set(node, update_rate=1.0)  # the node replies
     alive(domain)
 
 
@@ -176,7 +178,7 @@ def too_many(count):
 
 
 def test_trajectories_of_too_many_points_are_rejected_with_the_number(domain):
-    """As a message and as a goal; more of them than anybody converts while others wait."""
+    """Messages and goals with too many points are rejected before they are converted."""
     domain.publish(too_many(POINTS + 1), "joint_controller/joint_trajectory")
     words = f"points = {POINTS + 1}; expected at most {POINTS}"
     domain.diagnosis(
@@ -210,7 +212,7 @@ def test_requests_that_are_too_large_are_rejected_with_the_number(domain):
     alive(domain)
 
 
-def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):
+def test_a_second_simulator_is_reported(domain):
     other = domain.start("simulator")
     try:
         found = domain.diagnosis("joint_controller", rejections("state_publisher_rejected"))
@@ -223,8 +225,8 @@ def test_another_simulator_is_noticed_by_controllers_and_by_the_first(domain):
 
 
 @pytest.mark.slow
-def test_when_the_first_controller_is_killed_the_second_takes_over_without_a_jump(domain):
-    """Its process stays in ROS's graph for 20 s; nobody waits as long."""
+def test_the_second_controller_succeeds_a_killed_first_one_without_a_step(domain):
+    """The killed process stays in the ROS graph for 20 s; the switch is faster."""
     states = domain.arm_states
     domain.wait_for(lambda: np.abs(states.newest.velocity).max() < 1e-3, "no rest")
     started, before = time.monotonic(), len(states)
@@ -259,7 +261,7 @@ def motors(tmp_path_factory, request):
 
 @contextmanager
 def rival(motors):
-    """A second commander, which sends without being asked, at 200 Hz."""
+    """Run a second commander that sends at 200 Hz without receiving states."""
     publisher = motors.ros.meet(JointState, "joint_commands")
     message, ending = joint_state(("J1", "J2"), **motors.rival), Event()
 
@@ -277,8 +279,8 @@ def rival(motors):
 
 
 @pytest.mark.quick(1)
-def test_neither_bytes_nor_a_second_commander_take_a_physical_arms_torque(motors):
-    """Nor where the node stands still for longer than a commander may be silent."""
+def test_invalid_bytes_and_a_second_commander_do_not_disable_torque(motors):
+    """The same holds after the node was suspended for longer than the publisher time-out."""
     before = np.array(motors.news().position)
     attack(motors.ros, ("joint_commands", "voltage_commands", "emergency_stop", "joint_states"))
     bad_parameter(motors.ros, "hardware")
@@ -295,10 +297,10 @@ def test_neither_bytes_nor_a_second_commander_take_a_physical_arms_torque(motors
         seen = len(motors.states)
         motors.ros.wait_for(lambda: len(motors.states) > seen + 200, "no joint_states")
         found = motors.diagnosis(lambda values: float(values["commands per second"]) > 0)
-    assert found["state"] == "active", motors.ros.told(str(found))
-    assert "commander_changed" not in found, motors.ros.told(str(found))
+    assert found["state"] == "active", motors.ros.report(str(found))
+    assert "commander_changed" not in found, motors.ros.report(str(found))
     assert motors.life == "active"
     q = np.array([m.position for m in motors.states.messages(first)])
     moved = np.abs(q - before).max()
-    assert moved < 0.02, motors.ros.told(f"moved by {moved} rad")
+    assert moved < 0.02, motors.ros.report(f"moved by {moved} rad")
     assert motors.process.code is None

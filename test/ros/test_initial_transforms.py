@@ -1,4 +1,4 @@
-"""An arm is shown where it starts while its plant is compiled."""
+"""The arm is shown at its initial configuration while its plant is compiled."""
 
 import time
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ FRAMES = Frames("left/base_link", "left/tool", "left/")
 
 
 class Publisher(list):
-    """A node and its publisher: stamps and transforms as they were at each publication."""
+    """Node and publisher that store the stamps and transforms of each publication."""
 
     def create_publisher(self, kind, topic, depth):
         assert (topic, depth) == ("/tf", 10)
@@ -34,13 +34,13 @@ class Publisher(list):
 
 
 def base(link):
-    """Placement (4, 4) of a link in the base's frame."""
+    """Return the homogeneous transform (4, 4) of a link in the base frame."""
     placed = np.eye(4)
     placed[:3, 3], placed[:3, :3] = pose(ARM, START, link)
     return placed
 
 
-def test_placements_lead_from_the_base_to_every_link():
+def test_transforms_connect_the_base_to_every_link():
     found = set()
     for parent, child, position, rotation in link_placements(ARM, START):
         step = np.eye(4)
@@ -50,7 +50,7 @@ def test_placements_lead_from_the_base_to_every_link():
     assert len(found) == ARM.nv
 
 
-def test_transforms_come_at_once_again_and_again_and_end_with_the_compilation(monkeypatch):
+def test_transforms_are_published_periodically_until_the_compilation_ends(monkeypatch):
     kind = SimpleNamespace(TFMessage=SimpleNamespace)
     monkeypatch.setattr(module, "import_module", lambda name: {"tf2_msgs.msg": kind}[name])
     monkeypatch.setattr(module, "TRANSFORM_PERIOD", 0.001)
@@ -69,8 +69,8 @@ def test_transforms_come_at_once_again_and_again_and_end_with_the_compilation(mo
         assert message.child_frame_id == f"left/{placed.child}"
         at, turned = message.transform.translation, message.transform.rotation
         assert [at.x, at.y, at.z] == pytest.approx(placed.position)
-        wanted = quaternion_from_rotation(placed.rotation)
-        assert [turned.x, turned.y, turned.z, turned.w] == pytest.approx(wanted)
+        expected = quaternion_from_rotation(placed.rotation)
+        assert [turned.x, turned.y, turned.z, turned.w] == pytest.approx(expected)
 
 
 def test_without_tf2_msgs_nothing_is_published(monkeypatch):

@@ -1,11 +1,11 @@
-"""control_msgs, as the tests' environment has it, is the official one on the wire."""
+"""The interfaces of control_msgs in the test environment equal the official ones."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from . import link  # noqa: F401 - skips where there is no ROS at all
+from . import link  # noqa: F401 - skips without a ROS installation
 
 OFFICIAL = {
     "action/FollowJointTrajectory": "738ebcb7a2d7cfa42f9f1001cc99ce3a"
@@ -24,7 +24,7 @@ def test_type_hashes_are_the_official_ones(interface):
     import control_msgs
 
     prefix = Path(control_msgs.__file__).parents[4]
-    described = prefix / "share" / "control_msgs" / f"{interface}.json"
-    told = json.loads(described.read_text())["type_hashes"]
-    hashes = {entry["type_name"]: entry["hash_string"] for entry in told}
+    described = prefix / f"share/control_msgs/{interface}.json"
+    type_hashes = json.loads(described.read_text())["type_hashes"]
+    hashes = {entry["type_name"]: entry["hash_string"] for entry in type_hashes}
     assert hashes[f"control_msgs/{interface}"] == f"RIHS01_{OFFICIAL[interface]}"

@@ -1,4 +1,4 @@
-"""Ctrl-C ends every executable with code 0 and without a traceback, whatever is being imported."""
+"""Ctrl-C ends every executable with code 0 and without a traceback, also during imports."""
 
 import os
 import re
@@ -12,13 +12,13 @@ import pytest
 from .link import ROOT
 
 OBEYED = 2.0
-"""Processor time [s] that a process uses at most before it has ended."""
+"""Maximum processor time [s] of a process until its end."""
 IMPORTS = ("numpy", "rclpy", "pinocchio", "numba", "arm_dynamics.control.control_loop")
 EXECUTABLES = sorted(re.findall(r"ros\.start:(\w+)", (ROOT / "setup.py").read_text()))
 
 
 def entry(name):
-    """Arguments of Python that start a node as its executable does."""
+    """Return the arguments of Python that start a node like its executable."""
     return ("-c", f"from arm_dynamics.ros.start import {name}; {name}()")
 
 
@@ -45,22 +45,22 @@ def interrupted(command, module, domain):
         env={**os.environ, "ROS_DOMAIN_ID": str(domain), "ARM_DYNAMICS_PARENT": str(os.getpid())},
         start_new_session=True,
     )
-    said, began = [], None
+    output, began = [], None
     with process, process.stdout as lines:
         for line in lines:
             if not line.startswith("import time:"):
-                said.append(line)
+                output.append(line)
             elif began is None and line.endswith(f" {module}\n"):
                 began = cpu_time(process.pid)
                 process.send_signal(signal.SIGINT)
-        assert began is not None, f"{command} imports no {module}: {said}"
+        assert began is not None, f"{command} imports no {module}: {output}"
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, "".join(said), usage.ru_utime + usage.ru_stime - began
+    return process.returncode, "".join(output), usage.ru_utime + usage.ru_stime - began
 
 
 def cpu_time(pid):
-    """Processor time [s] of a process so far."""
+    """Return the processor time [s] that a process has used."""
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -71,11 +71,11 @@ def test_every_executable_ends_during_its_imports(ros):
     assert len(EXECUTABLES) == 9
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         ends = list(pool.map(lambda case: interrupted(*case, ros.domain), CASES))
-    for (command, module), (code, said, used) in zip(CASES, ends, strict=True):
-        where = f"{command[-1]} after {module}: {said}"
+    for (command, module), (code, output, used) in zip(CASES, ends, strict=True):
+        where = f"{command[-1]} after {module}: {output}"
         assert code == 0, where
-        assert "Traceback" not in said, where
-        assert command == SIM or not said, where
+        assert "Traceback" not in output, where
+        assert command == SIM or not output, where
         assert used < OBEYED, f"{where} {used} s"
 
 

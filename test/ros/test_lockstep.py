@@ -1,4 +1,4 @@
-"""Lockstep: the same motion, bit for bit, whatever else the machine does."""
+"""Lockstep: the motion is bit-identical at any load of the machine."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ DISPLACED = [0, -0.9, 0.5, 0, 0.2]
 
 
 def sequence(messages):
-    """stamp → bytes of position, velocity and effort; repeated states must be the same."""
+    """Return stamp → bytes of position, velocity and effort; repeated states must be equal."""
     motion, found = Motion(messages), {}
     for i, stamp in enumerate(motion.stamps):
         if stamp <= SECONDS * 1e9:
@@ -24,7 +24,7 @@ def sequence(messages):
 
 
 def assert_same(one, other, count):
-    """Equal at every instant that reached both recorders: ``count`` of them, late ones too."""
+    """Check that more than ``count`` states are in both records, late ones too, and are equal."""
     common = one.keys() & other.keys()
     assert len(common) > count
     assert max(common) > 0.8e9 * SECONDS
@@ -32,7 +32,7 @@ def assert_same(one, other, count):
 
 
 def pair(**factor):
-    """The motion from a displaced start, with the controller in a process of its own."""
+    """Return the motion from a displaced start, with the controller in a separate process."""
     ros = Ros()
     try:
         states = ros.states()
@@ -40,7 +40,7 @@ def pair(**factor):
         ros.wait_for(lambda: len(states), "no state")
         ros.start("joint_controller", GAINS, payload_mass=0.5)
         ros.wait_until(states, SECONDS)
-        assert ros.stop_all() == [0, 0], ros.told("")
+        assert ros.stop_all() == [0, 0], ros.report("")
         return sequence(states.messages())
     finally:
         ros.close()
@@ -48,7 +48,7 @@ def pair(**factor):
 
 @pytest.fixture(scope="module")
 def quiet():
-    """So slow that its recorder misses little."""
+    """Return a motion at a low real-time factor, of which the recorder misses few states."""
     return pair(real_time_factor=2.0)
 
 
@@ -62,29 +62,29 @@ def busy_loops():
 
 
 @pytest.mark.slow
-def test_a_busy_machine_changes_no_bit(quiet, busy_loops):
+def test_motion_is_bit_identical_on_a_busy_machine(quiet, busy_loops):
     assert_same(pair(), quiet, 50)  # a busy recorder misses most
 
 
-def test_the_motion_compared_is_a_motion(quiet):
-    """The controller expects 0.5 kg that is not there, so the arm moves away from its start."""
+def test_the_compared_motion_is_not_constant(quiet):
+    """The controller's model has a payload of 0.5 kg that the arm lacks, so the arm moves."""
     first, last = (np.frombuffer(quiet[s])[:5] for s in (min(quiet), max(quiet)))
     assert np.abs(first - DISPLACED).max() < 1e-3
     assert len(set(quiet.values())) > 300
     assert np.abs(last - first).max() < 0.05
 
 
-def test_one_process_moves_as_two_do(ros, quiet):
-    """All but the first instants, which pass before anyone can listen."""
+def test_motion_is_bit_identical_in_one_and_two_processes(ros, quiet):
+    """The first states are not compared, because they precede the subscription."""
     states = ros.states()
-    told = {"joint_controller:payload_mass": 0.5}
-    composed = ros.start("composed", GAINS, initial_positions=DISPLACED, **told)
+    parameters = {"joint_controller:payload_mass": 0.5}
+    composed = ros.start("composed", GAINS, initial_positions=DISPLACED, **parameters)
     ros.wait_until(states, SECONDS)
     assert composed.stop() == 0
     assert_same(sequence(states.messages()), quiet, 300)
 
 
-def test_time_stands_until_a_controller_answers(ros):
+def test_time_stops_until_a_controller_commands(ros):
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
     ros.wait_for(lambda: len(states) >= 5, "the state is not repeated")
@@ -94,8 +94,8 @@ def test_time_stands_until_a_controller_answers(ros):
     ros.wait_until(states, 0.1)
 
 
-def test_an_answer_to_another_state_is_none(ros):
-    """Commands with a stamp of another instant let no time pass; one with the state's does."""
+def test_a_command_with_another_stamp_does_not_advance_time(ros):
+    """Only a command with the stamp of the state advances time."""
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
     ros.wait_for(lambda: len(states), "no state")
@@ -107,4 +107,4 @@ def test_an_answer_to_another_state_is_none(ros):
     ros.wait_for(lambda: len(states) > count + 3, "the state is not repeated")
     assert set(Motion(states.messages()).stamps) == {0}
     ros.publish(joint_state(effort=[0.0] * 5), "joint_commands")
-    ros.wait_for(lambda: Motion(states.messages()).stamps[-1] == 2_000_000, "no answer taken")
+    ros.wait_for(lambda: Motion(states.messages()).stamps[-1] == 2_000_000, "no command accepted")

@@ -1,4 +1,4 @@
-"""What RViz draws and lets a user drag, as messages: for every arm, without a node."""
+"""Markers and interactive markers for RViz: messages for every arm, without a node."""
 
 import numpy as np
 import pinocchio as pin
@@ -101,7 +101,7 @@ def test_a_handle_moves_its_joint_within_the_limits(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_tool_is_led_as_near_as_it_comes(name):
+def test_a_drag_moves_the_tool_to_the_nearest_reachable_position(name):
     arm = load_arm(name)
     target = DragTarget(arm)
     q = np.clip(arm.configuration("initial") + 0.1, arm.lower, arm.upper)
@@ -122,7 +122,7 @@ def test_the_tool_is_led_as_near_as_it_comes(name):
 
 
 def test_a_drag_does_not_jump_to_another_configuration():
-    """Up from five_dof's initial pose R2 comes to its limit: with the elbow down is further on."""
+    """Above the initial configuration R2 reaches its limit; only elbow-down solutions continue."""
     arm = load_arm("five_dof")
     target = DragTarget(arm)
     start = target.position
@@ -134,7 +134,7 @@ def test_a_drag_does_not_jump_to_another_configuration():
     assert np.linalg.norm(pose(arm, target.q)[0] - target.position) < 0.05
 
 
-def test_words_are_broken_into_lines_and_removed():
+def test_texts_are_wrapped_and_removed():
     shown = mm.words("EMERGENCY STOP: " + "a reason " * 12, np.zeros(3), 0.1, True, HEADER)
     assert (shown.action, shown.type) == (Marker.ADD, Marker.TEXT_VIEW_FACING)
     assert shown.scale.z == 0.1
@@ -143,7 +143,7 @@ def test_words_are_broken_into_lines_and_removed():
     assert mm.words("", np.zeros(3), 0.1, False, HEADER).action == Marker.DELETE
 
 
-def test_stops_and_troubles_are_named():
+def test_stops_and_problems_are_shown():
     status = DiagnosticsSummary()
     assert status_words(status) == ("", False)
     status.messages = {"simulator": "controlled stop", "joint_controller": "running", "page": "odd"}

@@ -1,4 +1,4 @@
-"""Arms in namespaces of their own: their topics, and what is said of each."""
+"""Arms in separate namespaces: their topics and diagnostics."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from .link import _yaml, stamp
 
 
-def said(name, hardware="arm_dynamics", level=DiagnosticStatus.OK, **values):
-    """A DiagnosticArray with one status; '__' stands for a space."""
+def diagnostics_of(name, hardware="arm_dynamics", level=DiagnosticStatus.OK, **values):
+    """Return a DiagnosticArray with one status; '__' stands for a space."""
     pairs = [KeyValue(key=k.replace("__", " "), value=v) for k, v in values.items()]
     status = DiagnosticStatus(
         name=name, hardware_id=hardware, level=level, message=f"of {name}", values=pairs
@@ -21,13 +21,13 @@ def said(name, hardware="arm_dynamics", level=DiagnosticStatus.OK, **values):
 
 
 ALL = (
-    said("simulator", commands__per__second="1"),
-    said("left/simulator", commands__per__second="2"),
-    said("right/simulator", level=DiagnosticStatus.WARN, commands__per__second="3"),
-    said("left/deep/simulator", commands__per__second="4"),
-    said("left/joint_controller", commands__per__second="5", joint__of__max__error="R1"),
-    said("right/joint_controller", commands__per__second="6", joint__of__max__error="R2"),
-    said("left/simulator", hardware="other", commands__per__second="7"),
+    diagnostics_of("simulator", commands__per__second="1"),
+    diagnostics_of("left/simulator", commands__per__second="2"),
+    diagnostics_of("right/simulator", level=DiagnosticStatus.WARN, commands__per__second="3"),
+    diagnostics_of("left/deep/simulator", commands__per__second="4"),
+    diagnostics_of("left/joint_controller", commands__per__second="5", joint__of__max__error="R1"),
+    diagnostics_of("right/joint_controller", commands__per__second="6", joint__of__max__error="R2"),
+    diagnostics_of("left/simulator", hardware="other", commands__per__second="7"),
 )
 
 
@@ -49,9 +49,9 @@ def test_a_status_is_that_of_one_namespace(namespace, rate, joint):
 
 @pytest.mark.slow
 def test_two_arms_run_side_by_side(ros):
-    """Simulator and controller of each find each other and not those beside them.
+    """Simulator and controller of each namespace find only each other.
 
-    The second arm follows the first one's /clock; another source of /clock is named by both.
+    The second arm uses the /clock of the first one. Both report another source of /clock.
     """
     states = {side: ros.record(JointState, f"/{side}/joint_states") for side in ("left", "right")}
     outside = ros.states()

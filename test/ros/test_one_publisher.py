@@ -1,4 +1,4 @@
-"""Whose messages count where several publish: one publisher's, and never two in turn."""
+"""Of several publishers on a topic one is accepted, and never two in turn."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ A, B, C = gid(1), gid(2), gid(3)
 
 
 class Graph:
-    """ROS's graph and the clock, in the hands of a test."""
+    """ROS graph and clock that a test controls."""
 
     def __init__(self):
         self.now, self.found = 100.0, {COMMANDS: {}, VOLTAGES: {}}
@@ -60,8 +60,8 @@ def graph(monkeypatch):
     return graph
 
 
-def listened(graph, seconds):
-    """Time in which the arm publishes states that are to be answered."""
+def wait_while_listening(graph, seconds):
+    """Let time pass in which the arm publishes states and expects commands."""
     end = graph.now + seconds
     while graph.now < end:
         graph.now = min(graph.now + QUERY_PERIOD, end)
@@ -69,16 +69,16 @@ def listened(graph, seconds):
 
 
 def accepted(graph, publishers, dt=0.01, topic=COMMANDS):
-    """Who of these, each sending after ``dt`` [s], was accepted."""
+    """Return the accepted ones of ``publishers``, each sending after ``dt`` [s]."""
     found = []
     for publisher in publishers:
-        listened(graph, dt)
+        wait_while_listening(graph, dt)
         if graph.one.accept(topic, publisher):
             found.append(publisher)
     return found
 
 
-def test_the_first_counts_and_the_other_is_rejected_by_name(graph):
+def test_the_first_publisher_is_accepted_and_the_other_rejected(graph):
     assert accepted(graph, [A, B] * 500) == [A] * 500
     assert graph.counts == {"commander_rejected": 500}
     assert "/b is rejected; /a came first" in graph.latest["commander_rejected"]
@@ -87,7 +87,7 @@ def test_the_first_counts_and_the_other_is_rejected_by_name(graph):
     assert graph.one.conflict == ""
 
 
-def test_once_the_first_is_gone_the_next_counts_after_a_restart(graph):
+def test_after_the_end_of_the_first_the_second_is_accepted_with_a_restart(graph):
     accepted(graph, [A, B])
     graph.leave(A)
     assert accepted(graph, [B] * 3, dt=2 * QUERY_PERIOD) == [B] * 3
@@ -95,15 +95,15 @@ def test_once_the_first_is_gone_the_next_counts_after_a_restart(graph):
     assert "/b counts" in graph.latest["commander_changed"]
 
 
-def test_one_that_never_was_rejected_needs_no_restart(graph):
-    """Commands sent once each, by processes one after the other."""
+def test_a_new_publisher_needs_no_restart(graph):
+    """Each of several successive processes sends one command."""
     accepted(graph, [A])
     graph.leave(A)
     assert accepted(graph, [B], dt=2 * QUERY_PERIOD) == [B]
     assert graph.restarts == 0
 
 
-def test_one_that_was_killed_and_still_is_in_the_graph_is_succeeded_after_a_silence(graph):
+def test_a_silent_publisher_in_the_graph_is_replaced_after_its_timeout(graph):
     accepted(graph, [A])
     sent = int(2 * PUBLISHER_TIMEOUT / 0.01)
     taken = accepted(graph, [B] * sent)
@@ -111,8 +111,8 @@ def test_one_that_was_killed_and_still_is_in_the_graph_is_succeeded_after_a_sile
     assert graph.restarts == 1
 
 
-def test_while_the_arm_asks_nothing_nobody_is_silent(graph):
-    """It stood still, or published no state: the first had nothing to answer."""
+def test_silence_does_not_count_while_no_state_is_published(graph):
+    """Without a published state the first publisher has no reason to send a command."""
     accepted(graph, [A, B])
     for _ in range(30):
         graph.now += 2 * PUBLISHER_TIMEOUT
@@ -122,15 +122,15 @@ def test_while_the_arm_asks_nothing_nobody_is_silent(graph):
     assert not graph.counts["commander_changed"]
 
 
-def test_two_that_send_seldom_are_not_obeyed_in_turn(graph):
-    """Each is silent for long; who has lost its place does not get it back from the other."""
+def test_two_slow_publishers_are_not_accepted_in_turn(graph):
+    """Each is silent for long; a replaced publisher is not accepted again."""
     assert accepted(graph, [A, B] * 20, dt=1.5 * PUBLISHER_TIMEOUT) == [A, B] + [B] * 19
     assert graph.counts["commander_changed"] == 1
     graph.leave(B)
     assert accepted(graph, [A], dt=2 * QUERY_PERIOD) == [A]
 
 
-def test_three_that_send_seldom_neither(graph):
+def test_three_slow_publishers_are_not_accepted_in_turn(graph):
     graph.add(C, "c")
     order = accepted(graph, [A, B, C] * 20, dt=1.5 * PUBLISHER_TIMEOUT)
     changes = [x for x, y in zip(order, [None, *order], strict=False) if x != y]
@@ -154,15 +154,15 @@ def test_another_node_of_the_same_process_is_another_commander(graph):
     assert "/c is rejected" in graph.latest["commander_rejected"]
 
 
-def test_without_gids_nobody_counts_as_long_as_there_are_several(graph):
+def test_without_gids_no_one_of_several_publishers_is_accepted(graph):
     assert not accepted(graph, [b""] * 3)
     assert "several publishers (/a, /b)" in graph.latest["commander_rejected"]
     graph.leave(B)
     assert accepted(graph, [b""], dt=2 * QUERY_PERIOD) == [b""]
 
 
-def test_commands_wait_from_the_instant_at_which_another_publisher_counts():
-    """At every instant: t + PAUSE - t is more than PAUSE at many of them."""
+def test_commands_pause_after_a_change_of_publisher():
+    """The pause ends at every time, although rounding makes t + PAUSE - t exceed PAUSE."""
     period = 2e-3
     state = SimpleNamespace(time=0.0)
     node = SimpleNamespace(simulation=SimpleNamespace(state=state, period=period))

@@ -1,4 +1,4 @@
-"""`ros2 param dump` and `ros2 param load`, as ros2param does them, over all nodes."""
+"""`ros2 param dump` and `ros2 param load` for all nodes."""
 
 import os
 
@@ -45,7 +45,7 @@ def domain():
 
 @pytest.fixture
 def started(domain):
-    """A node as a process would have it; it ends with the next one, and with the test."""
+    """Return a function that starts a node and ends the previous one."""
     running = []
 
     def end():
@@ -68,13 +68,13 @@ def started(domain):
 
 
 def values(node):
-    """Every parameter's value by name, as clients of ``get_parameters`` have it."""
+    """Return all parameter values by name, as ``get_parameters`` returns them."""
     found = {name: node.get_parameter(name).get_parameter_value() for name in node._parameters}
     return {name: parameter_value_to_python(value) for name, value in sorted(found.items())}
 
 
 def dump(node, path):
-    """What `ros2 param dump` prints, as a file."""
+    """Write a file with the output of `ros2 param dump`."""
     table = {}
     for name, value in values(node).items():
         *groups, last = name.split(".")
@@ -88,7 +88,7 @@ def dump(node, path):
 
 
 def load(node, path):
-    """Results of `ros2 param load` by name: every parameter is sent on its own."""
+    """Return the results of `ros2 param load` by name; each parameter is sent separately."""
     sent = parameter_dict_from_yaml_file(str(path), True)
     return {
         name: node.set_parameters_atomically([Parameter.from_parameter_msg(message)])
@@ -97,7 +97,7 @@ def load(node, path):
 
 
 @pytest.mark.parametrize("kind", NODES)
-def test_a_dump_is_loaded_and_starts_the_node_again(started, tmp_path, kind):
+def test_a_dump_can_be_loaded_and_restarts_the_node(started, tmp_path, kind):
     node = started(kind, "--params-file", str(GAINS))
     before, file = values(node), dump(node, tmp_path / "dump.yaml")
     for name, result in load(node, file).items():
@@ -109,8 +109,8 @@ def test_a_dump_is_loaded_and_starts_the_node_again(started, tmp_path, kind):
 CLAMP, GAIN = "gains.R1.i_clamp", "gains.R1.i"
 
 
-def test_infinity_is_a_number_that_yaml_reads(started, tmp_path):
-    """The clamp of the integral is none: ros2param sends its value as a number by itself."""
+def test_an_infinite_value_is_dumped_as_a_number(started, tmp_path):
+    """An unlimited integral has a finite value, which ros2param sends as a number."""
     node = started(JointControllerNode, "-p", f"{CLAMP}:=.inf")
     assert values(node)[CLAMP] == MAX_DOUBLE
     sent = parameter_dict_from_yaml_file(str(dump(node, tmp_path / "dump.yaml")), True)
@@ -118,33 +118,33 @@ def test_infinity_is_a_number_that_yaml_reads(started, tmp_path):
     assert sent[CLAMP].value.double_value == MAX_DOUBLE
 
 
-def test_numbers_that_ros2param_sends_as_text_are_taken(started):
+def test_numbers_sent_as_text_by_ros2param_are_accepted(started):
     node = started(JointControllerNode)
     before = values(node)
 
-    def given(name, value):
+    def after_setting(name, value):
         result = node.set_parameters_atomically([Parameter(name, value=value)])
         return values(node)[name] if result.successful else result.reason
 
-    assert given(CLAMP, "1e-05") == 1e-05
-    assert given(CLAMP, "3e+2") == 300.0
+    assert after_setting(CLAMP, "1e-05") == 1e-05
+    assert after_setting(CLAMP, "3e+2") == 300.0
     for text in ("inf", float("inf"), "1e+15"):
-        assert given(CLAMP, text) == MAX_DOUBLE
-    assert "expected 'Type.DOUBLE' got 'Type.STRING'" in given(CLAMP, "much")
+        assert after_setting(CLAMP, text) == MAX_DOUBLE
+    assert "expected 'Type.DOUBLE' got 'Type.STRING'" in after_setting(CLAMP, "much")
     for value in ("nan", "-1e-05", "1e+30"):
-        assert "out of range" in given(CLAMP, value)
-    assert "out of range" in given(GAIN, "inf")
-    assert given("controller", "1e-05") != "1e-05"
+        assert "out of range" in after_setting(CLAMP, value)
+    assert "out of range" in after_setting(GAIN, "inf")
+    assert after_setting("controller", "1e-05") != "1e-05"
     assert values(node) == {**before, CLAMP: MAX_DOUBLE}
 
 
-def test_lists_with_small_numbers_are_taken(started):
+def test_lists_with_small_numbers_are_accepted(started):
     node = started(SimulatorNode)
     for name, value in {
         "gravity": [0.0, 1e-05, -9.81],
         "reset_positions": [1e-05, -1.0, 0.3, 0.0, 0.0],
     }.items():
-        if name == "reset_positions":  # as an empty list is loaded: of no type that is known
+        if name == "reset_positions":  # a loaded empty list has no type
             assert node.set_parameters_atomically([Parameter(name, value=[])]).successful
         result = node.set_parameters_atomically([Parameter(name, value=str(value))])
         assert result.successful, result.reason

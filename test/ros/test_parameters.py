@@ -1,4 +1,4 @@
-"""Parameters of the nodes: described, ranged, checked, and in force at once."""
+"""Parameters of the nodes: descriptions, ranges, checks and immediate effect."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def states(shared):
 
 
 def effort(shared, states):
-    """The effort once the arm is at rest again."""
+    """Return the effort after the arm has come to rest."""
     shared.wait_longer(states, 2.5)
     return np.array(states.newest.effort)
 
@@ -42,21 +42,21 @@ def test_every_parameter_is_described_and_live_numbers_are_ranged(shared, states
 
 
 @pytest.mark.parametrize("name", ["update_rate", "dt", "integrator", "lockstep", "arm"])
-def test_what_only_the_start_can_set_is_read_only(shared, states, name):
+def test_start_parameters_are_read_only(shared, states, name):
     value = shared.get("simulator", name)
     result = shared.set("simulator", **{name: value})[0]
     assert not result.successful
     assert name in result.reason
 
 
-def test_gravity_is_in_force_at_once(shared, states):
+def test_a_change_of_gravity_is_effective_immediately(shared, states):
     assert shared.set("simulator", gravity=[0.0, 0.0, 0.0])[0].successful
     assert np.abs(effort(shared, states)).max() < 0.02
     assert shared.set("simulator", gravity=[0.0, 0.0, -9.81])[0].successful
     assert np.abs(effort(shared, states) - gravity(ARM, INITIAL)).max() < 0.02
 
 
-def test_a_payload_is_carried_by_both(shared, states):
+def test_a_payload_is_compensated(shared, states):
     loaded = gravity(ARM.with_payload(0.5), INITIAL)
     assert np.abs(loaded - gravity(ARM, INITIAL)).max() > 1
     for node in ("simulator", "joint_controller"):
@@ -67,8 +67,8 @@ def test_a_payload_is_carried_by_both(shared, states):
         assert shared.set(node, payload_mass=0.0)[0].successful
 
 
-def test_a_wrong_model_of_the_law_is_felt(shared, states):
-    """Masses told too large lift the arm until the integral has found out."""
+def test_a_model_error_of_the_controller_moves_the_arm(shared, states):
+    """Excessive masses of the model lift the arm until the integral compensates for them."""
     assert shared.set("joint_controller", model_error__mass=90.0)[0].successful
     shared.wait_for(lambda: states.newest.position[1] < INITIAL[1] - 0.01, "R2 does not rise")
     assert shared.set("joint_controller", model_error__seed=3)[0].successful
@@ -80,22 +80,22 @@ def test_a_wrong_model_of_the_law_is_felt(shared, states):
 
 
 def test_a_motor_constant_limits_the_effort(shared, states):
-    """tau <= N Kt V / R at rest: 0.4 V on R2 gives 4 N·m, and 8 N·m are needed."""
+    """At rest τ ≤ N Kt V / R: 0.4 V on R2 give 4 N·m, but gravity requires 8 N·m."""
     assert shared.set("simulator", motors__R2__supply_voltage=0.4)[0].successful
     shared.wait_for(lambda: states.newest.position[1] > INITIAL[1] + 0.02, "R2 does not sink")
     assert shared.set("simulator", motors__R2__supply_voltage=12.0)[0].successful
     assert np.abs(effort(shared, states) - gravity(ARM, INITIAL)).max() < 0.05
 
 
-def test_dry_friction_holds_what_the_gains_do_not(shared, states):
-    """With 1 N·m of dry friction R5 stands still under gravity alone."""
+def test_dry_friction_holds_a_joint(shared, states):
+    """A dry friction of 1 N·m holds R5 against gravity."""
     assert shared.set("simulator", joints__R5__friction=1.0)[0].successful
     shared.wait_longer(states, 1.0)
     assert states.newest.velocity[4] == 0.0
     assert shared.set("simulator", joints__R5__friction=0.0)[0].successful
 
 
-def test_a_gain_of_zero_is_taken(shared, states):
+def test_a_gain_of_zero_is_accepted(shared, states):
     before = shared.get("joint_controller", "gains.R1.p")
     assert shared.set("joint_controller", gains__R1__p=0.0, gains__R1__i=0.0)[0].successful
     assert shared.get("joint_controller", "gains.R1.p") == 0.0
@@ -120,7 +120,7 @@ def test_a_gain_of_zero_is_taken(shared, states):
         ("simulator", "gravity", [0.0, float("nan"), 0.0]),
     ],
 )
-def test_out_of_range_is_refused_with_the_reason(shared, states, node, name, value):
+def test_a_value_out_of_range_is_rejected_with_the_reason(shared, states, node, name, value):
     before = shared.get(node, name)
     result = shared.set(node, **{name: value})[0]
     assert not result.successful
@@ -128,11 +128,11 @@ def test_out_of_range_is_refused_with_the_reason(shared, states, node, name, val
     assert shared.get(node, name) == before
 
 
-def test_a_wrong_type_is_refused(shared, states):
+def test_a_wrong_type_is_rejected(shared, states):
     assert not shared.set("simulator", payload_mass="heavy")[0].successful
 
 
-def test_simulated_time_runs_as_fast_as_asked(ros):
+def test_simulated_time_has_the_requested_real_time_factor(ros):
     states = ros.states()
     ros.start("simulator", update_rate=100.0)
     ros.wait_until(states, 0.1)
@@ -144,19 +144,19 @@ def test_simulated_time_runs_as_fast_as_asked(ros):
         assert values["message"] == "running" or values["message"] == "controlled stop"
 
 
-def test_a_table_of_gains_is_taken_by_the_regulator(ros, tmp_path):
-    law = build_controller(ARM, "lqr")
+def test_lqr_uses_a_gain_table(ros, tmp_path):
+    controller = build_controller(ARM, "lqr")
     grid = {"R2": (-1.2, 0.7, 3), "R3": (-1.0, 0.6, 3)}
-    build_gain_table(ARM, law.weights, grid).save(tmp_path / "gains.npz")
+    build_gain_table(ARM, controller.weights, grid).save(tmp_path / "gains.npz")
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
-    given = {"controller": "lqr", "gain_table": str(tmp_path / "gains.npz")}
-    ros.start("joint_controller", **given)
+    parameters = {"controller": "lqr", "gain_table": str(tmp_path / "gains.npz")}
+    ros.start("joint_controller", **parameters)
     ros.wait_until(states, 1.0)
     assert np.abs(np.array(states.newest.position) - INITIAL).max() < 1e-3
 
 
-def test_a_parameter_file_gives_the_values_at_the_start(ros, tmp_path):
+def test_a_parameter_file_sets_the_initial_values(ros, tmp_path):
     file = tmp_path / "given.yaml"
     file.write_text(
         "simulator:\n  ros__parameters:\n    update_rate: 125.0\n    payload_mass: 0.25\n"

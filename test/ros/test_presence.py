@@ -2,6 +2,6 @@ import os
 from importlib.util import find_spec
 
 
-def test_the_tests_over_ros_run_where_they_must():
-    """Elsewhere they are skipped, with the reason, when there is no rclpy."""
+def test_rclpy_is_installed_in_continuous_integration():
+    """Elsewhere the ROS tests are skipped without rclpy."""
     assert find_spec("rclpy") is not None or "CI" not in os.environ

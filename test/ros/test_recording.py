@@ -1,4 +1,4 @@
-"""What the simulator records of a run, the forward model does again."""
+"""The forward model reproduces a recording of the simulator."""
 
 import re
 
@@ -21,7 +21,7 @@ def test_a_run_that_is_interrupted_leaves_a_recording(ros, tmp_path, process):
     assert report.periods > 100
 
 
-def test_an_existing_folder_is_refused(ros, tmp_path):
+def test_an_existing_folder_is_rejected(ros, tmp_path):
     run = ros.launch("cli.main", "sim", "--headless", "--record", tmp_path)
     assert run.wait() == 2
     assert "expected a new folder" in run.output

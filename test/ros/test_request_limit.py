@@ -1,4 +1,4 @@
-"""Sizes of requests, read from the structures of C before anything else is done with them."""
+"""Size limits of requests, checked in their C structures before conversion."""
 
 import pytest
 
@@ -28,7 +28,7 @@ SERVICES = (
     *(DescribeParameters, GetParameters, GetParameterTypes, ListParameters, QueryTrajectoryState),
     *(SetBool, SetParameters, SetParametersAtomically, Trigger),
 )
-"""Of all nodes."""
+"""Services of all nodes."""
 
 
 @pytest.mark.parametrize("kind", [SendGoal, *(s.Request for s in SERVICES)])
@@ -59,7 +59,7 @@ def test_parts_within_sequences_are_found_with_their_sizes():
 
 
 @pytest.mark.parametrize(
-    ("largest", "larger", "said"),
+    ("largest", "larger", "field"),
     [
         ({"string_value": "x" * (TEXT - 2)}, {"string_value": "x" * (TEXT - 1)}, "string_value"),
         (
@@ -74,14 +74,14 @@ def test_parts_within_sequences_are_found_with_their_sizes():
         ),
     ],
 )
-def test_a_request_is_rejected_beyond_the_limits_alone(largest, larger, said):
+def test_a_request_is_rejected_only_beyond_the_limits(largest, larger, field):
     kind = SetParameters.Request
     with new(kind) as address:
         to_c(parameters(largest), address)
         check_request(kind, address)
     with new(kind) as address:
         to_c(parameters(larger), address)
-        with pytest.raises(InvalidValue, match=rf"{said}: \w+ = \d+; expected at most \d+"):
+        with pytest.raises(InvalidValue, match=rf"{field}: \w+ = \d+; expected at most \d+"):
             check_request(kind, address)
     with new(kind) as address:  # many small ones add up
         to_c(parameters(*[{"bool_array_value": [True] * 99}] * (ITEMS // 100)), address)

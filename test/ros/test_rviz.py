@@ -1,4 +1,4 @@
-"""What RViz is set up to show: topics that the nodes have, of these types and qualities."""
+"""The RViz configuration uses existing topics with matching types and QoS."""
 
 from pathlib import Path
 
@@ -20,11 +20,11 @@ TYPES = {
     "Wrench": "geometry_msgs/msg/WrenchStamped",
 }
 LATCHED = {"robot_description", TARGET, "rviz_controls/markers", "rviz_controls/planned_path"}
-"""Topics published once: a late RViz needs them kept."""
+"""Topics that are published once and latched."""
 
 
 def displays():
-    """Type and settings of every topic that a display subscribes to."""
+    """Yield the type and settings of each topic that a display subscribes to."""
     config = yaml.safe_load((ROOT / "config/arm.rviz").read_text())
     for display in config["Visualization Manager"]["Displays"]:
         topic = display.get("Topic") or display.get("Description Topic")
@@ -32,21 +32,21 @@ def displays():
             yield TYPES[display["Class"].removeprefix("rviz_default_plugins/")], topic
 
 
-def test_every_display_meets_a_topic_of_its_type_and_quality(ros):
-    """In a namespace: the topics of the file are relative. No display subscribes to a command."""
+def test_every_display_has_a_topic_of_its_type_and_qos(ros):
+    """The topics of the file are relative to the namespace. No display subscribes to a command."""
     ros.launch("ros.simulator", *NAMESPACE, "-p", "lockstep:=true", "-p", "real_time_factor:=1e3")
     ros.launch("ros.task_space_controller", *NAMESPACE)
     ros.launch("ros.rviz_controls", *NAMESPACE)
-    wanted = list(displays())
-    assert {topic["Value"] for _, topic in wanted} > LATCHED
-    for kind, topic in wanted:
+    expected = list(displays())
+    assert {topic["Value"] for _, topic in expected} > LATCHED
+    for kind, topic in expected:
         name = topic["Value"]
         found = ros.wait_for(
             lambda name=name: ros._listener.get_publishers_info_by_topic(f"/left/{name}"),
             f"no node publishes /left/{name}",
         )
         assert [end.topic_type for end in found] == [kind], name
-        offered = found[0].qos_profile  # a subscriber that asks for more than is offered gets none
+        offered = found[0].qos_profile  # QoS incompatible with the publisher: no messages
         reliable = offered.reliability == ReliabilityPolicy.RELIABLE
         kept = offered.durability == DurabilityPolicy.TRANSIENT_LOCAL
         assert reliable or topic["Reliability Policy"] == "Best Effort", name
@@ -61,4 +61,4 @@ def test_every_display_meets_a_topic_of_its_type_and_quality(ros):
     ros.publish(target, "/left/task_space_controller/target_pose")
     ros.wait_for(lambda: shown.raw, "the accepted target is not published")
     assert shown.newest == target
-    assert ros.stop_all() == [0, 0, 0], ros.told("")
+    assert ros.stop_all() == [0, 0, 0], ros.report("")

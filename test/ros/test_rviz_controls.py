@@ -1,4 +1,4 @@
-"""Dragging in RViz: the protocol of interactive markers, and an arm that goes where it is led."""
+"""Dragging in RViz: the protocol of interactive markers and the motion of the arm."""
 
 import time
 
@@ -31,7 +31,7 @@ def draggable(markers):
 
 
 def words(record):
-    """The words in the scene, "" where there are none."""
+    """Return the text in the scene, "" without a text."""
     record.poll()
     shown = [m for m in record.newest.markers if m.ns == "state"] if len(record) else []
     return shown[0].text.replace("\n", " ") if shown and shown[0].action == Marker.ADD else ""
@@ -53,7 +53,7 @@ class Scene:
         return np.array(self.states.newest.position)
 
     def rest(self):
-        """Wait for the arm and the markers to stand."""
+        """Wait until the arm and the markers are at rest."""
 
         def still():
             before = self.q
@@ -73,7 +73,7 @@ class Scene:
         return pose_message(*pose(self.arm, q))
 
     def dragged_joint(self, index, step):
-        """Where a user leads the handle of a joint by ``step`` [rad]."""
+        """Return the handle pose of a joint that a user drags by ``step`` [rad]."""
         target = DragTarget(self.arm)
         target.set(self.q)
         at, turned = target.handle_pose(target.handles[index])
@@ -86,7 +86,7 @@ def scene(shared):
 
 
 def test_a_client_follows_by_sequence_numbers(scene):
-    """After a motion what updates have made of the markers is what a new client gets."""
+    """After a motion the updated markers equal those of a new client."""
     scene.rest()
     found = scene.client.look()
     assert set(found) == {TOOL, *(JOINT + name for name in scene.arm.joint_names)}
@@ -98,8 +98,8 @@ def test_nothing_moves_before_the_mouse_button_is_released(scene):
     scene.rest()
     start, name = scene.q, JOINT + scene.arm.joint_names[0]
     goal = start + np.array([0.2, 0, 0, 0, 0])
-    led = scene.dragged_joint(0, 0.2)
-    for kind, at in ((DOWN, None), (MOVED, led)):
+    dragged = scene.dragged_joint(0, 0.2)
+    for kind, at in ((DOWN, None), (MOVED, dragged)):
         scene.client.send(name, kind, at)
     aim = scene.at(goal).position
     scene.client.wait(
@@ -112,13 +112,13 @@ def test_nothing_moves_before_the_mouse_button_is_released(scene):
     planned = scene.path.newest.poses
     assert len(planned) > 10
     assert abs(planned[-1].pose.position.y - aim.y) < 3e-3
-    scene.client.send(name, UP, led)
+    scene.client.send(name, UP, dragged)
     scene.ros.wait_for(lambda: np.abs(scene.q - goal).max() < 0.01, "the arm stays")
     scene.ros.wait_for(lambda: not scene.path.newest.poses, "the path stays")
 
 
-def test_by_the_menu_only_where_it_is_asked_for(scene):
-    """The tool is led, in a frame that only RViz's own view could be wrong about."""
+def test_without_move_on_release_only_the_menu_moves_the_arm(scene):
+    """A drag of the tool moves only its marker until the menu starts the motion."""
     scene.rest()
     scene.ros.set("rviz_controls", move_on_release=False)
     start = scene.q
@@ -149,23 +149,23 @@ def test_by_the_menu_only_where_it_is_asked_for(scene):
 def test_the_menu_stops_a_motion(scene):
     scene.rest()
     start, name = scene.q, JOINT + scene.arm.joint_names[0]
-    led = scene.dragged_joint(0, 1.5)
+    dragged = scene.dragged_joint(0, 1.5)
     for kind in (DOWN, MOVED, UP):
-        scene.client.send(name, kind, led)
+        scene.client.send(name, kind, dragged)
     scene.ros.wait_for(lambda: abs(scene.q[0] - start[0]) > 0.1, "no motion")
     scene.client.send(name, CHOSEN, entry=STOP)
     scene.rest()
     assert 0.1 < abs(scene.q[0] - start[0]) < 1.45
 
 
-def test_an_emergency_stop_shows_and_disables(scene):
+def test_an_emergency_stop_is_shown_and_disables_dragging(scene):
     scene.rest()
     scene.client.send(TOOL, CHOSEN, entry=EMERGENCY)
     scene.ros.wait_for(lambda: words(scene.drawn).startswith("EMERGENCY STOP: "), "no words")
     scene.client.wait(lambda found: found and not draggable(found), "the markers can be dragged")
-    led = scene.dragged_joint(0, 0.3)
+    dragged = scene.dragged_joint(0, 0.3)
     for kind in (DOWN, MOVED, UP):
-        scene.client.send(JOINT + scene.arm.joint_names[0], kind, led)
+        scene.client.send(JOINT + scene.arm.joint_names[0], kind, dragged)
     time.sleep(0.3)
     scene.client.send(TOOL, CHOSEN, entry=RESET)
     scene.client.wait(draggable, "the markers stay locked")

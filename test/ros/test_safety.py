@@ -1,4 +1,4 @@
-"""An arm that gets bad commands, or none, stays within its limits and comes to rest."""
+"""An arm with invalid or missing commands stays within its limits and comes to rest."""
 
 import signal
 import time
@@ -17,9 +17,9 @@ ARM = load_arm("five_dof")
 NAN, INF = float("nan"), float("inf")
 WEIGHT = gravity(ARM, INITIAL)
 STOP = 1.0
-"""Time [s] in which an arm without commands is at rest."""
+"""Time [s] in which an arm without commands comes to rest."""
 JUMP = 0.05
-"""Largest change of velocity [rad/s] between two states 2 ms apart that is no jump."""
+"""Maximum change of velocity [rad/s] between two states 2 ms apart without a step."""
 
 
 def volts(values):
@@ -47,7 +47,7 @@ BAD_COMMANDS = {
 
 @pytest.fixture(scope="module")
 def simulator(shared):
-    """At half speed: a busy machine delays no good command by the time-out of 0.1 s."""
+    """Start a simulator at half speed: a busy machine then causes no time-out of 0.1 s."""
     states = shared.states()
     shared.start("simulator", real_time_factor=0.5)
     shared.wait_until(states, 0.05)
@@ -60,32 +60,32 @@ def send(shared, message):
 
 
 @pytest.fixture(scope="module")
-def refusals(shared, simulator):
-    """What the simulator says of each bad command, and the motion meanwhile."""
-    start, said = len(simulator), {}
+def rejections(shared, simulator):
+    """Return the report of each invalid command and the motion during the test."""
+    start, reports = len(simulator), {}
     for count, (kind, (message, _)) in enumerate(BAD_COMMANDS.items(), 1):
         send(shared, message)
-        said[kind] = shared.diagnosis(
+        reports[kind] = shared.diagnosis(
             "simulator",
             lambda values, n=count: values.get("command_rejected") == str(n),
-            f"{kind} is not counted as refusal {count}",
+            f"{kind} is not counted as rejection {count}",
         )["last command_rejected"]
-    return said, Motion(simulator.messages(start))
+    return reports, Motion(simulator.messages(start))
 
 
 @pytest.mark.parametrize("kind", BAD_COMMANDS)
-def test_a_bad_command_is_refused_counted_and_named(refusals, kind):
-    assert BAD_COMMANDS[kind][1] in refusals[0][kind]
+def test_an_invalid_command_is_rejected_counted_and_named(rejections, kind):
+    assert BAD_COMMANDS[kind][1] in rejections[0][kind]
 
 
-def test_bad_commands_alone_do_not_move_the_arm(refusals):
-    motion = refusals[1]
+def test_invalid_commands_do_not_move_the_arm(rejections):
+    motion = rejections[1]
     assert np.isfinite(motion.q).all()
     assert np.abs(motion.q - INITIAL).max() < 1e-6
 
 
 def at_rest(motion, seconds):
-    """Whether the arm stands still ``seconds`` after the motion's first state, gravity held."""
+    """Return whether the arm is at rest, with gravity balanced, ``seconds`` after the start."""
     after = motion.at(motion.t[0] + seconds)
     held = np.array([gravity(ARM, q) for q in motion.q[after:]])
     return np.abs(motion.v[after:]).max() < 1e-3 and np.abs(motion.tau[after:] - held).max() < 0.05
@@ -96,8 +96,8 @@ def within_limits(motion):
 
 
 @pytest.mark.parametrize("then", [None, "NaN effort", "too few voltages"])
-def test_when_good_commands_end_the_arm_is_stopped(shared, simulator, then):
-    """An effort that moves it, given for 0.2 s; then silence, or refused commands at 50 Hz."""
+def test_the_arm_stops_when_valid_commands_end(shared, simulator, then):
+    """After 0.2 s of effort no commands follow, or invalid commands at 50 Hz."""
     push = joint_state(effort=WEIGHT + np.array([4.0, 2.0, -2.0, 0.0, 0.0]))
     assert shared.trigger("simulator/reset").success
     shared.meet(JointState, "joint_commands")
@@ -112,20 +112,20 @@ def test_when_good_commands_end_the_arm_is_stopped(shared, simulator, then):
             send(shared, BAD_COMMANDS[then][0])
         shared.wait_longer(simulator, 0.02)
     motion = Motion(simulator.messages(first - 1))
-    assert np.abs(motion.v[0]).max() > 0.05, "it was not moving"
+    assert np.abs(motion.v[0]).max() > 0.05, "no motion"
     assert within_limits(motion)
     assert at_rest(motion, 0.1 + STOP)
 
 
-def test_events_of_both_kinds_are_counted(shared, simulator):
+def test_timeout_events_are_counted(shared, simulator):
     values = shared.diagnosis("simulator", lambda v: v.get("command_timeout") == "3")
     assert "limit 0.1 s" in values["last command_timeout"]
     assert values["message"] == "controlled stop"
     assert values["level"] == 1
 
 
-def test_volts_move_the_arm(shared, simulator):
-    """5 V on R1 alone; the others get the volts that hold their weight: R tau / (N Kt)."""
+def test_voltages_move_the_arm(shared, simulator):
+    """R1 gets 5 V; the others get the voltages R τ / (N Kt) that balance gravity."""
     hold = WEIGHT / [10, 10, 10, 1, 1]
     start = np.array(simulator.newest.position)
     for _ in range(15):
@@ -136,14 +136,14 @@ def test_volts_move_the_arm(shared, simulator):
     assert np.abs(simulator.newest.velocity).max() < 1e-3
 
 
-# --- a controller that dies
+# --- a killed controller
 
 AWAY = INITIAL + np.array([1.0, 0.8, -0.8, 1.0, -0.8])
 
 
 @pytest.fixture(scope="module")
 def killed():
-    """(states from the kill on, states around the take-over, the new controller's code)."""
+    """Return the motions after the kill and after the restart, the commands, the exit codes."""
     from .link import Ros
 
     ros = Ros()
@@ -156,7 +156,7 @@ def killed():
         ros.wait_for(lambda: len(first_commands), "no command")  # the controller knows the state
         rest = np.zeros(5)
         ros.publish(trajectory((2.0, AWAY, rest)), "joint_controller/joint_trajectory")
-        ros.wait_for(lambda: np.abs(states.newest.velocity).max() > 0.5, "it does not move")
+        ros.wait_for(lambda: np.abs(states.newest.velocity).max() > 0.5, "no motion")
         first = len(states) - 1
         controller.kill()
         ros.wait_longer(states, 2.0)
@@ -179,11 +179,11 @@ def test_the_arm_of_a_killed_controller_stays_within_its_limits(killed):
     assert within_limits(killed[0])
 
 
-def test_it_comes_to_rest_with_its_weight_held(killed):
+def test_the_arm_of_a_killed_controller_rests_with_gravity_balanced(killed):
     assert at_rest(killed[0], 0.1 + STOP)
 
 
-def test_it_slows_down_without_a_jump(killed):
+def test_the_arm_of_a_killed_controller_decelerates_without_a_step(killed):
     motion = killed[0]
     whole = np.diff(motion.stamps) <= 4_000_000
     assert whole.mean() > 0.99
@@ -193,7 +193,7 @@ def test_it_slows_down_without_a_jump(killed):
     assert decay == sorted(decay, reverse=True)
 
 
-def test_a_restarted_controller_takes_over_without_a_jump(killed):
+def test_a_restarted_controller_holds_the_arm_without_a_step(killed):
     dead, new, commands, codes = killed
     assert np.abs(new.q - dead.q[-1]).max() < 1e-4
     assert np.abs(new.v).max() < 1e-2
@@ -203,8 +203,8 @@ def test_a_restarted_controller_takes_over_without_a_jump(killed):
 
 
 @pytest.mark.slow
-def test_faster_than_real_time_a_controller_has_its_time_by_the_wall_clock(ros):
-    """A pause of the controller is no time-out, its death is one, and neither throws the arm."""
+def test_the_command_timeout_is_wall_time_when_faster_than_real_time(ros):
+    """A killed controller causes a time-out, a pause of 0.2 s does not; the arm holds in both."""
     timeout, states = 0.5, ros.states()
     ros.start(
         "simulator",

@@ -19,11 +19,11 @@ def states(shared):
 
 @pytest.fixture
 def paused(shared, states):
-    """The time [s] at which the simulator stands."""
+    """Pause the simulator; return its time [s]."""
     answer = shared.pause()
     assert (answer.success, answer.message) == (True, "paused")
     count = -1
-    while count != len(states):  # what was on its way has come
+    while count != len(states):  # until all sent states have arrived
         count = len(states)
         shared.wait_for(lambda: True, "")
         pause_for(0.2)
@@ -37,7 +37,7 @@ def pause_for(seconds):
     sleep(seconds)
 
 
-def test_while_paused_time_stands_and_nothing_is_published(shared, states, paused):
+def test_a_paused_simulator_publishes_nothing(shared, states, paused):
     ticks = shared.record(Clock, "/clock")
     count = len(states)
     pause_for(0.5)
@@ -47,7 +47,7 @@ def test_while_paused_time_stands_and_nothing_is_published(shared, states, pause
 
 
 @pytest.mark.parametrize("count", [1, 7, 100])
-def test_step_lets_exactly_that_many_periods_pass(shared, states, paused, count):
+def test_step_advances_the_set_number_of_periods(shared, states, paused, count):
     assert shared.set("simulator", step_count=count)[0].successful
     first = len(states)
     assert shared.trigger("simulator/step").message == f"{count} control periods"
@@ -64,7 +64,7 @@ def test_a_running_simulator_does_not_step(shared, states):
     assert "pause it first" in answer.message
 
 
-def test_during_an_emergency_stop_every_answer_says_that_time_stands(shared, states):
+def test_during_an_emergency_stop_every_reply_states_that_time_is_stopped(shared, states):
     words = "emergency stop by service: simulated time stopped until ~/reset_emergency_stop"
     shared.set("simulator", step_count=10**9)
     assert shared.pause().message == "paused"
@@ -86,13 +86,13 @@ def test_during_an_emergency_stop_every_answer_says_that_time_stands(shared, sta
 
 
 @pytest.mark.parametrize("count", [0, -3])
-def test_a_step_of_nothing_is_refused(shared, states, count):
+def test_a_step_count_below_one_is_rejected(shared, states, count):
     result = shared.set("simulator", step_count=count)[0]
     assert not result.successful
     assert "step_count" in result.reason
 
 
-def test_after_a_pause_time_goes_on_without_a_jump(shared, states):
+def test_after_a_pause_time_continues_without_a_step(shared, states):
     shared.pause()
     pause_for(0.3)
     before = stamp(states.newest)
@@ -107,7 +107,7 @@ def test_after_a_pause_time_goes_on_without_a_jump(shared, states):
     ("settings", "pose"),
     [({"reset_positions": POSE}, POSE), ({"reset_configuration": "zero"}, [0.0] * 5)],
 )
-def test_reset_puts_the_arm_at_rest_where_asked(shared, states, settings, pose):
+def test_reset_places_the_arm_at_rest_in_the_set_configuration(shared, states, settings, pose):
     for name, value in settings.items():
         assert shared.set("simulator", **{name: value})[0].successful
     before = stamp(states.newest)
@@ -136,13 +136,13 @@ def test_reset_puts_the_arm_at_rest_where_asked(shared, states, settings, pose):
         ("reset_positions", [0.0, float("nan"), 0.0, 0.0, 0.0], ["reset_positions", "nan"]),
     ],
 )
-def test_a_bad_reset_is_refused_with_the_reason(shared, states, name, value, words):
+def test_an_invalid_reset_is_rejected_with_the_reason(shared, states, name, value, words):
     result = shared.set("simulator", **{name: value})[0]
     assert not result.successful
     assert all(word in result.reason for word in words), result.reason
 
 
 def test_all_stamps_increase(shared, states):
-    """Through every pause, step and reset before this test."""
+    """The stamps increase through every pause, step and reset of the previous tests."""
     stamps = Motion(states.messages()).stamps
     assert (np.diff(stamps) > 0).all()

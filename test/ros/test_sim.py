@@ -1,4 +1,4 @@
-"""``arm-dynamics sim`` starts what it needs, reports, judges, and leaves nothing behind."""
+"""``arm-dynamics sim`` starts its nodes, reports, evaluates the run and ends all processes."""
 
 import os
 import re
@@ -28,7 +28,7 @@ LINE = re.compile(r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  R
 
 
 def alive(pid):
-    """Whether a process runs; one that ended and was not asked for its code does not."""
+    """Return whether a process runs; a zombie process does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -36,7 +36,7 @@ def alive(pid):
 
 
 def children(pid):
-    """Processes that ``pid`` started, by module."""
+    """Return the child processes of ``pid`` by module."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
@@ -50,15 +50,15 @@ def sim(ros, *arguments, domain=None):
 
 
 def running(ros, *arguments):
-    """A simulation that has printed a status line, and its children."""
+    """Start a simulation; return it and its children after its first status line."""
     process = sim(ros, *arguments)
     ros.wait_for(lambda: LINE.search(process.output), "no status line")
     assert all(len(line) <= 80 for line in process.output.splitlines() if LINE.match(line))
     return process, children(process.pid)
 
 
-def test_a_run_that_holds_ends_with_0_and_a_summary(ros):
-    """One line a second from when the nodes have found each other."""
+def test_a_passed_run_ends_with_0_and_a_summary(ros):
+    """One status line per second is printed after the discovery of the nodes."""
     process = sim(ros, "--duration", "6")
     assert process.wait() == 0, process.output
     times = [float(line.split()[1]) for line in LINE.findall(process.output)]
@@ -69,11 +69,11 @@ def test_a_run_that_holds_ends_with_0_and_a_summary(ros):
 
 
 @pytest.mark.slow
-def test_two_runs_started_together_do_not_meet(ros):
-    """Each in a domain of its own, with an arm of its own: both are led along their tour."""
+def test_simultaneous_runs_use_separate_domains(ros):
+    """Two runs with different arms perform their demo motions in separate domains."""
     arms = ("five_dof", "two_link")
     both = [sim(ros, arm, "--motion", "demo", "--duration", "3", domain="") for arm in arms]
-    assert [process.wait() for process in both] == [0, 0], ros.told("")
+    assert [process.wait() for process in both] == [0, 0], ros.report("")
     domains = [re.search(r"^ROS domain (\d+); to join: .*$", p.output, re.M) for p in both]
     assert domains[0][1] != domains[1][1]
     for process, domain in zip(both, domains, strict=True):
@@ -82,7 +82,7 @@ def test_two_runs_started_together_do_not_meet(ros):
         assert "rejected" not in process.output
 
 
-def test_of_two_runs_told_one_domain_the_second_is_rejected_by_name(ros):
+def test_a_second_run_in_the_same_domain_is_rejected(ros):
     first, _ = running(ros, "five_dof")
     second = sim(ros, "two_link")
     assert second.wait() == 2
@@ -95,7 +95,7 @@ def test_of_two_runs_told_one_domain_the_second_is_rejected_by_name(ros):
 
 
 @pytest.mark.slow
-def test_a_domain_with_an_arm_in_it_is_rejected_by_name(ros):
+def test_a_domain_with_another_arm_is_rejected(ros):
     ros.start("simulator")
     states = ros.states()
     ros.wait_for(lambda: len(states), "no state")
@@ -108,8 +108,8 @@ def test_a_domain_with_an_arm_in_it_is_rejected_by_name(ros):
 
 
 @pytest.mark.slow
-def test_what_others_report_does_not_count(ros):
-    """Diagnostics of a neighbor with a small error and many commands are not this run's."""
+def test_diagnostics_of_other_runs_are_ignored(ros):
+    """Diagnostics of another run with other values do not appear in the status lines."""
     process, _ = running(ros, "--motion", "hold")
     before = len(LINE.findall(process.output))
     values = {"max joint error [rad]": "0.987", "commands per second": "777", "run": "another"}
@@ -122,20 +122,20 @@ def test_what_others_report_does_not_count(ros):
 
 
 @pytest.mark.slow
-def test_an_interrupted_tour_begins_anew_from_where_the_arm_is(ros):
-    """Put elsewhere during a round: the tour goes on from there, and none is rejected."""
+def test_an_interrupted_demo_motion_continues_from_the_measured_configuration(ros):
+    """After a reset to another configuration the demo motion continues without a rejection."""
     process, _ = running(ros, "--motion", "demo")
     states, q = ros.states(), [1.5, 0.5, -1.0, 1.0, 1.0]
     assert ros.set("simulator", reset_positions=q)[0].successful
     assert ros.trigger("simulator/reset").success
-    ros.wait_for(lambda: np.abs(states.newest.position - np.array(q)).max() < 0.1, "not put there")
+    ros.wait_for(lambda: np.abs(states.newest.position - np.array(q)).max() < 0.1, "no reset")
     home = INITIAL + 0.05
-    ros.wait_for(lambda: np.abs(states.newest.position - home).max() < 0.12, "it stands")
+    ros.wait_for(lambda: np.abs(states.newest.position - home).max() < 0.12, "no motion")
     assert process.stop() == 0
-    assert "refused" not in process.output
+    assert "rejected" not in process.output
 
 
-def test_an_interrupt_ends_everything_with_0(ros):
+def test_an_interrupt_ends_all_processes_with_0(ros):
     process, started = running(ros)
     assert set(started) == {"arm_dynamics.ros.simulator", "arm_dynamics.ros.joint_controller"}
     assert process.stop() == 0
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_everything_with_0(ros):
     assert "Traceback" not in process.output
 
 
-def test_in_one_process(ros):
+def test_a_composed_simulation_runs_in_one_process(ros):
     process, started = running(ros, "--composed")
     assert set(started) == {"arm_dynamics.ros.composed"}
     assert process.stop() == 0
@@ -157,7 +157,7 @@ def test_children_end_with_a_killed_supervisor(ros):
     ros.wait_for(lambda: not any(alive(pid) for pid in started.values()), "children live on", 20)
 
 
-def test_a_child_that_dies_ends_the_run(ros):
+def test_the_end_of_a_child_ends_the_run(ros):
     process, started = running(ros)
     os.kill(started["arm_dynamics.ros.joint_controller"], signal.SIGKILL)
     assert process.wait(30) != 0
@@ -166,8 +166,8 @@ def test_a_child_that_dies_ends_the_run(ros):
 
 
 @pytest.mark.slow
-def test_an_arm_that_does_not_hold_is_told_by_the_exit_code(ros, tmp_path):
-    """The controller carries 2 kg that are not there and has next to no gains."""
+def test_a_failed_run_has_exit_code_1(ros, tmp_path):
+    """The controller's model has a payload of 2 kg that the arm lacks, and its gains are small."""
     file = tmp_path / "weak.yaml"
     gains = "".join(f"      R{k}: {{p: 1.0, i: 0.0, d: 1.0}}\n" for k in range(1, 6))
     file.write_text(
@@ -181,7 +181,7 @@ def test_an_arm_that_does_not_hold_is_told_by_the_exit_code(ros, tmp_path):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("composed", [[], ["--composed"]])
-def test_what_is_not_given_is_as_the_parameter_file_says(ros, tmp_path, composed):
+def test_omitted_options_come_from_the_parameter_file(ros, tmp_path, composed):
     file = tmp_path / "mine.yaml"
     file.write_text(
         "simulator:\n  ros__parameters: {update_rate: 250.0, lockstep: true}\n"
@@ -194,21 +194,21 @@ def test_what_is_not_given_is_as_the_parameter_file_says(ros, tmp_path, composed
 
 
 @pytest.mark.slow
-def test_what_is_given_wins_over_the_parameter_file(ros, tmp_path):
+def test_options_override_the_parameter_file(ros, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(
         "simulator:\n  ros__parameters: {update_rate: 250.0, lockstep: true}\n"
         "joint_controller:\n  ros__parameters: {controller: pid}\n"
     )
-    given = ["--rate", "200", "--realtime", "--controller", "pid_gravity"]
-    running(ros, "--params-file", str(file), *given)
+    options_given = ["--rate", "200", "--realtime", "--controller", "pid_gravity"]
+    running(ros, "--params-file", str(file), *options_given)
     assert ros.get("simulator", "update_rate") == 200.0
     assert ros.get("simulator", "lockstep") is False
     assert ros.get("joint_controller", "controller") == "pid_gravity"
 
 
 @pytest.mark.slow
-def test_a_simulator_that_hangs_ends_the_run_with_1(ros):
+def test_a_suspended_simulator_ends_the_run_with_1(ros):
     process, started = running(ros, "--duration", "1000")
     os.kill(started["arm_dynamics.ros.simulator"], signal.SIGSTOP)
     assert process.wait() == 1, process.output
@@ -217,8 +217,8 @@ def test_a_simulator_that_hangs_ends_the_run_with_1(ros):
 
 
 @pytest.mark.slow
-def test_a_first_command_that_does_not_come_is_explained_and_ends_the_run_with_1(ros):
-    """As on a busy machine with nothing compiled: no node starts within these times."""
+def test_a_missing_first_command_is_explained_and_ends_the_run_with_1(ros):
+    """The times are shorter than any start of a node, as on a busy machine without a cache."""
     text = (
         "from arm_dynamics.ros import sim;"
         "sim.START_TIMEOUT, sim.NOTICE_PERIOD = 1.0, 0.3;"
@@ -239,7 +239,7 @@ def test_a_first_command_that_does_not_come_is_explained_and_ends_the_run_with_1
 
 
 @pytest.mark.slow
-def test_a_paused_simulation_is_waited_for(ros):
+def test_a_paused_simulation_does_not_end_the_run(ros):
     process, _ = running(ros)
     ros.pause()
     time.sleep(13)
@@ -272,8 +272,8 @@ def test_bad_arguments_end_with_2_before_anything_starts(ros, arguments, word):
 
 
 @pytest.mark.slow
-def test_servos_are_held_by_position_commands(ros, tmp_path):
-    """joint_commands carry positions where the law commands them."""
+def test_position_motors_are_held_by_position_commands(ros, tmp_path):
+    """The topic joint_commands contains positions if the controller commands positions."""
     text = find_urdf("four_joint").read_text()
     text = re.sub('<command_interface name="effort"', '<command_interface name="position"', text)
     text = text.replace(">ideal<", ">rate_limited<")
@@ -285,7 +285,7 @@ def test_servos_are_held_by_position_commands(ros, tmp_path):
     assert re.search(r"^passed: max joint error", process.output, re.M)
 
 
-def test_a_law_that_the_motors_do_not_understand_is_refused(ros):
+def test_a_controller_without_a_supported_interface_is_rejected(ros):
     process = sim(ros, "five_dof", "--controller", "position")
     assert process.wait() == 2
     assert (
@@ -295,13 +295,13 @@ def test_a_law_that_the_motors_do_not_understand_is_refused(ros):
 
 
 def options(*arguments):
-    given = command._parser().parse_args(arguments)
-    command._check(given)
-    return given
+    options_given = command._parser().parse_args(arguments)
+    command._check(options_given)
+    return options_given
 
 
-def test_the_controllers_of_the_help_are_those_that_it_takes():
-    """Each is run by the joint controller node; the others are rejected with the list."""
+def test_the_help_lists_the_accepted_controllers():
+    """The joint controller node runs each of them; others are rejected with the list."""
     text = " ".join(command._parser().format_help().split())
     offered = re.search(r"--controller NAME (.*?) \(default", text)[1].split(", ")
     assert {"pid_gravity", "computed_torque", "lqr", "position"} <= {*offered}
@@ -336,8 +336,8 @@ GRIPPER = """
 
 
 @pytest.mark.slow
-def test_an_arm_with_a_gripper_is_simulated_as_the_options_say(ros, tmp_path):
-    """Locked fingers, a locked joint that has gains, another start, a payload, a time step."""
+def test_options_apply_to_an_arm_with_a_gripper(ros, tmp_path):
+    """The options lock joints and set the initial configuration, payload and time step."""
     arm = load_arm("five_dof")
     file = tmp_path / "gripper.urdf"
     file.write_text(arm.urdf.replace("</robot>", GRIPPER.format(tool=arm.tool_frame)))

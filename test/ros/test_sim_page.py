@@ -20,7 +20,7 @@ FOUND = re.compile(r"the arm is shown at (http://\S+)")
 
 
 class Run:
-    """A simulation with its page, and what the arm does."""
+    """Simulation with its browser page and recorded states."""
 
     def __init__(self, ros):
         self.ros = ros
@@ -41,7 +41,7 @@ class Run:
         )
 
     def rest(self):
-        """End the tour; where the arm stands then."""
+        """Stop the demo motion; return the configuration of the arm at rest."""
         self.page.wait_for(lambda: self.page.offered, "no controls")
         if "Stop demo" in self.page.offered:
             self.page.push("Stop demo")
@@ -60,8 +60,8 @@ def sim(shared):
     return Run(shared)
 
 
-def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
-    """The other joints go where their sliders stand; the tour starts again from there."""
+def test_a_slider_interrupts_the_demo_motion_and_moves_the_arm(sim):
+    """The other joints move to their sliders; the demo motion restarts from there."""
     page = sim.page
     page.set("R1", 0.4)
     page.wait_for(lambda: "Start demo" in page.offered, "the demo was not stopped")
@@ -81,7 +81,7 @@ def test_a_slider_interrupts_the_tour_and_moves_the_arm_to_its_goal(sim):
     ("running", "ready", "ended"), [(None, True, False), (None, False, True), (True, True, False),
                                     (False, True, True)],
 )  # fmt: skip
-def test_a_goal_waits_for_the_end_of_a_tour_that_is_not_known_yet(running, ready, ended):
+def test_a_target_waits_for_the_end_of_an_unconfirmed_demo_motion(running, ready, ended):
     asked = []
     tour = object.__new__(RemoteDemo)
     tour.running, tour._end_request = running, None
@@ -114,7 +114,7 @@ def test_pause_and_continue(sim):
 
 
 @pytest.mark.slow
-def test_reset_puts_the_arm_at_its_initial_pose(sim):
+def test_reset_moves_the_arm_to_its_initial_configuration(sim):
     sim.page.set("R1", -0.5)
     sim.page.wait_for(lambda: sim.q[0] < -0.4, "R1 did not move")
     sim.page.push("Reset")
@@ -123,8 +123,8 @@ def test_reset_puts_the_arm_at_its_initial_pose(sim):
     sim.page.wait_for(lambda: abs(sim.page.sliders["R1"]) < 0.01, "the slider stands")
 
 
-def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
-    """For longer than the silence of an arm after which a run ends."""
+def test_an_emergency_stop_is_shown_and_released_and_the_run_continues(sim):
+    """The stop lasts longer than the time without states after which a run ends."""
     sim.page.push("EMERGENCY STOP")
     sim.says("emergency stop by topic emergency_stop")
     words = "simulated time stopped: emergency stop by"
@@ -132,7 +132,7 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_goes_on(sim):
     assert sim.process.code is None
     count = len(sim.states)
     sim.page.push("Release")
-    sim.page.wait_for(lambda: sim.page.named("Release now"), "nobody asks back")
+    sim.page.wait_for(lambda: sim.page.named("Release now"), "no confirmation")
     assert len(sim.states) == count
     sim.page.push("Release now")
     sim.says("emergency stop released")
@@ -158,7 +158,7 @@ def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
 
 @pytest.mark.slow
 def test_payload_of_the_arm_and_of_the_controllers_model(sim):
-    """A value that another client sets is shown, too."""
+    """A value that another client sets is also shown."""
     sim.rest()
     sim.page.set("simulated arm [kg]", "0.5")
     sim.says("simulated arm [kg] = 0.5")
@@ -198,18 +198,18 @@ def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reas
 
 @pytest.mark.slow
 def test_voltages_of_the_motors_can_be_plotted(sim):
-    """As the simulator reports them; five_dof's motors have no thermal model."""
+    """The page plots voltages, but no temperatures: five_dof has no thermal model."""
     choice = sim.page.wait_for(lambda: sim.page.named("Plot"), "no plot")[0]
     options = choice["props"]["options"]
     sim.page.wait_for(lambda: "voltage [V]" in choice["props"]["options"], f"only {options}")
     assert "temperature [°C]" not in choice["props"]["options"]
-    told = sim.ros.diagnosis("simulator: R2", lambda values: "voltage [V]" in values)
-    assert 0.1 < abs(float(told["voltage [V]"])) <= 12  # carries the arm's weight
+    status = sim.ros.diagnosis("simulator: R2", lambda values: "voltage [V]" in values)
+    assert 0.1 < abs(float(status["voltage [V]"])) <= 12  # carries the arm's weight
     sim.page.update(choice, value="voltage [V]")
 
 
 @pytest.mark.slow
-def test_what_no_control_sends_moves_nothing(sim):
+def test_invalid_messages_to_the_page_move_nothing(sim):
     before = sim.rest()
     slider = sim.page.named("R1", "Slider")[0]
     row = next(p for p in sim.page._parts.values() if "Pause" in p["props"].get("options", ()))

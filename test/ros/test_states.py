@@ -1,4 +1,4 @@
-"""What a simulator shows of itself."""
+"""Topics of the simulator: states, clock, robot description and diagnostics."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from .link import GAINS, INITIAL, JOINTS, LOCKSTEP, Motion
 
 @pytest.fixture(scope="module")
 def run(shared):
-    """One second in lockstep at 250 Hz: the simulator, every state and every tick."""
+    """Run 1 s in lockstep at 250 Hz; return the simulator, the states and the clock messages."""
     states, ticks = shared.states(), shared.record(Clock, "/clock")
     simulator = shared.start("simulator", update_rate=250.0, **LOCKSTEP)
     shared.wait_for(lambda: len(states) and len(ticks), "no state and no clock")
@@ -22,7 +22,7 @@ def run(shared):
 
 
 def once(messages):
-    """The first state of every instant; those repeated in lockstep must be the same."""
+    """Return the first state of each stamp; states repeated in lockstep must be equal."""
     found = {}
     for message in messages:
         key = (message.header.stamp.sec, message.header.stamp.nanosec)
@@ -45,12 +45,12 @@ def test_stamps_increase_by_the_period(run):
     assert set(np.diff(stamps)) == {4_000_000}
 
 
-def test_the_clock_shows_the_stamps(run):
+def test_the_clock_equals_the_state_stamps(run):
     _, states, ticks = run
     shown = [m.header.stamp for m in states]
-    told = [m.clock for m in ticks]
-    n = min(len(shown), len(told))
-    assert shown[:n] == told[:n]
+    clock = [m.clock for m in ticks]
+    n = min(len(shown), len(clock))
+    assert shown[:n] == clock[:n]
 
 
 def test_the_arm_holds_its_initial_pose(run):
@@ -59,20 +59,20 @@ def test_the_arm_holds_its_initial_pose(run):
     assert np.abs(motion.v).max() < 1e-6
 
 
-def test_a_late_joiner_gets_the_description(shared, run):
+def test_a_late_subscriber_receives_the_robot_description(shared, run):
     record = shared.record(String, "robot_description", latched=True)
     shared.wait_for(lambda: len(record), "no robot_description")
     assert record.newest.data == load_arm("five_dof").urdf
 
 
-def test_both_end_well_on_an_interrupt(shared, run):
-    assert shared.stop_all() == [0, 0], shared.told("")
-    assert all("Traceback" not in p.output for p in shared.processes), shared.told("")
+def test_both_nodes_end_with_0_on_an_interrupt(shared, run):
+    assert shared.stop_all() == [0, 0], shared.report("")
+    assert all("Traceback" not in p.output for p in shared.processes), shared.report("")
 
 
-def test_diagnostics_tell_computed_and_applied_effort(ros):
-    """Standing under its safe stop the arm gets what is asked of it."""
+def test_diagnostics_contain_computed_and_applied_effort(ros):
+    """During the controlled stop the applied effort equals the computed effort."""
     ros.start("simulator")
     key = "R2 effort computed / applied [N·m]"
-    asked, given = ros.diagnosis("simulator", lambda v: key in v)[key].split(" / ")
-    assert float(asked) == float(given) != 0
+    computed, applied = ros.diagnosis("simulator", lambda v: key in v)[key].split(" / ")
+    assert float(computed) == float(applied) != 0

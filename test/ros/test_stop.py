@@ -1,4 +1,4 @@
-"""However often a process is told to stop, it stops."""
+"""A node ends at any number of signals and during compilation."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ def node(ros):
     gc.unfreeze()
 
 
-def test_a_hail_of_signals_ends_a_node_cleanly(ros):
+def test_repeated_signals_end_a_node_with_0(ros):
     states = ros.states()
     process = ros.start("simulator")
     ros.wait_until(states, 0.2)
@@ -38,18 +38,18 @@ def test_a_hail_of_signals_ends_a_node_cleanly(ros):
 
 
 @pytest.mark.slow
-def test_a_start_that_compiles_is_interrupted(ros, tmp_path, monkeypatch):
+def test_a_compiling_start_can_be_interrupted(ros, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     process = ros.start("joint_controller", controller="computed_torque")
-    ros.wait_for(lambda: any(tmp_path.rglob("*.nb?")), "nothing is compiled")
+    ros.wait_for(lambda: any(tmp_path.rglob("*.nb?")), "no function is compiled")
     process.signal(signal.SIGINT)
     assert process.wait() == 0
     assert process.output == ""
     assert len(list(tmp_path.rglob("*.nbc"))) < 20, "compiled on"
 
 
-def test_services_have_ended_before_their_executor_is_taken_apart(node, monkeypatch):
-    """Else a spin that has just lost its nodes and its guard waits for nothing, for ever."""
+def test_services_end_before_their_executor_is_shut_down(node, monkeypatch):
+    """Otherwise a spin without nodes and guard condition would wait indefinitely."""
     alive, shutdown = [], SingleThreadedExecutor.shutdown
 
     def watched(executor, *rest):
@@ -61,7 +61,7 @@ def test_services_have_ended_before_their_executor_is_taken_apart(node, monkeypa
     assert alive == [False]
 
 
-def test_a_node_without_timers_ends_at_once(node):
+def test_a_node_without_timers_ends_immediately(node):
     began = time.monotonic()
     for _ in range(100):
         assert spin_in_background([node], lambda stop: None, ShutdownFlag())

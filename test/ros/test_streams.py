@@ -1,4 +1,4 @@
-"""Clients that stream: MoveIt Servo's windows, velocities alone, and ``~/commands``."""
+"""Streaming clients: windows of MoveIt Servo, velocity-only trajectories and ``~/commands``."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SIZE, RATE = np.array([0.3, 0.2, 0.2, 0.3, 0.3]), 1.5
 
 
 def source(t):
-    """Position and velocity of a motion that begins and ends at rest after 2π/RATE."""
+    """Return position and velocity of a motion from rest to rest of duration 2π/RATE."""
     return (
         INITIAL + SIZE * (1 - np.cos(RATE * t)) / 2,
         SIZE * RATE * np.sin(RATE * t) / 2,
@@ -22,7 +22,7 @@ def source(t):
 
 @pytest.fixture(scope="module")
 def loop(shared):
-    """A controlled arm in lockstep at the clock's pace, as far as the machine goes along."""
+    """Start a controlled arm in lockstep, in real time if the machine is fast enough."""
     states = shared.states()
     shared.start("simulator", lockstep=True)
     shared.start("joint_controller", GAINS, allow_integration_in_goal_trajectories=True)
@@ -31,7 +31,7 @@ def loop(shared):
 
 
 def streamed(shared, loop, kind, topic, message, seconds):
-    """The motion while ``message(time)`` is published each 10 ms of the states' time."""
+    """Publish ``message(time)`` every 10 ms of simulated time; return the motion and its start."""
     publisher = shared.meet(kind, topic)
     first, begin, sent = len(loop), stamp(loop.newest), 0
     while sent < round(seconds * 100):
@@ -45,7 +45,7 @@ def streamed(shared, loop, kind, topic, message, seconds):
 
 
 def window():
-    """Messages as MoveIt Servo makes them, each stamped by its oldest waypoint."""
+    """Return a source of messages like MoveIt Servo's, stamped by their oldest waypoint."""
     points = []
 
     def message(now, begin):
@@ -61,12 +61,12 @@ def window():
 
 
 def rejected(shared):
-    """Streamed messages that were rejected."""
+    """Return the counts of rejected messages by kind."""
     values = shared.diagnosis("joint_controller", lambda values: True)
-    return {name: values[name] for name in values if name.endswith("refused")}
+    return {name: values[name] for name in values if name.endswith("rejected")}
 
 
-def test_moveit_servo_drives_the_arm(shared, loop):
+def test_moveit_servo_windows_move_the_arm(shared, loop):
     motion, begin = streamed(shared, loop, JointTrajectory, TOPIC, window(), 2.0)
     true = np.array([source(t - begin)[0] for t in motion.t])
     assert rejected(shared) == {}
@@ -76,7 +76,7 @@ def test_moveit_servo_drives_the_arm(shared, loop):
     assert np.abs(np.array(loop.newest.velocity)).max() < 1e-2
 
 
-def test_velocities_alone_drive_the_arm(shared, loop):
+def test_velocity_only_trajectories_move_the_arm(shared, loop):
     before = np.array(loop.newest.position)
 
     def message(now, begin):
@@ -84,12 +84,12 @@ def test_velocities_alone_drive_the_arm(shared, loop):
 
     motion, _ = streamed(shared, loop, JointTrajectory, TOPIC, message, 2.0)
     assert rejected(shared) == {}
-    way = INWARD * (source(2.0)[0] - INITIAL)
-    assert np.abs(motion.q[-1] - before - way).max() < 0.05
+    distance = INWARD * (source(2.0)[0] - INITIAL)
+    assert np.abs(motion.q[-1] - before - distance).max() < 0.05
 
 
 @pytest.mark.parametrize("interface", ["velocity", "position"])
-def test_commands_drive_the_arm_until_they_cease(shared, loop, interface):
+def test_streamed_commands_move_the_arm_until_they_end(shared, loop, interface):
     assert shared.set("joint_controller", **{"commands.interface": interface})[0].successful
     start = np.array(loop.newest.position)
 
@@ -98,9 +98,9 @@ def test_commands_drive_the_arm_until_they_cease(shared, loop, interface):
         return Float64MultiArray(data=values.tolist())
 
     motion, _ = streamed(shared, loop, Float64MultiArray, COMMANDS, message, 1.0)
-    way = 0.1 * INWARD * (1 if interface == "velocity" else -1)
+    distance = 0.1 * INWARD * (1 if interface == "velocity" else -1)
     assert rejected(shared) == {}
-    assert np.abs(motion.q[-1] - start - way).max() < 0.03
+    assert np.abs(motion.q[-1] - start - distance).max() < 0.03
     shared.wait_longer(loop, 1.5)
     assert np.abs(np.array(loop.newest.velocity)).max() < 1e-2
     values = shared.diagnosis("joint_controller", lambda values: "stream_ended" in values)

@@ -1,4 +1,4 @@
-"""The task-space controller over topics: goals are reached, bad and impossible ones are told."""
+"""Task-space controller over topics: targets, paths, limits and rejected inputs."""
 
 import time
 from functools import cache
@@ -31,10 +31,10 @@ def home():
     return pose(arm(), arm().configuration("initial"))
 
 
-def placed(way=(0, 0, 0), turn=(0, 0, 0), frame="base_link"):
-    """A PoseStamped that is ``way`` [m] and ``turn`` [rad] from the initial pose."""
+def placed(offset=(0, 0, 0), turn=(0, 0, 0), frame="base_link"):
+    """Return a PoseStamped at an ``offset`` [m] and ``turn`` [rad] from the initial pose."""
     p, R = home()
-    return stamped(p + np.array(way), pin.exp3(np.array(turn, dtype=float)) @ R, frame)
+    return stamped(p + np.array(offset), pin.exp3(np.array(turn, dtype=float)) @ R, frame)
 
 
 def stamped(p, R, frame="base_link"):
@@ -70,7 +70,7 @@ def path(*poses, frame="base_link"):
 
 
 def timetable(*points, start=0.0, names=("tool",), frame="base_link"):
-    """points: (time, PoseStamped) or (time, PoseStamped, velocity (3,))."""
+    """Return timed poses: (time, PoseStamped) or (time, PoseStamped, velocity (3,))."""
     message = MultiDOFJointTrajectory(joint_names=list(names))
     message.header.frame_id, message.header.stamp = frame, to_time(start)
     for after, where, *velocity in points:
@@ -82,9 +82,10 @@ def timetable(*points, start=0.0, names=("tool",), frame="base_link"):
         transform.rotation = where.pose.orientation
         point.transforms = [transform]
         if velocity:
-            told = Twist()
-            told.linear.x, told.linear.y, told.linear.z = (float(x) for x in velocity[0])
-            point.velocities = [told]
+            twist_message = Twist()
+            v = twist_message.linear
+            v.x, v.y, v.z = (float(x) for x in velocity[0])
+            point.velocities = [twist_message]
         message.points.append(point)
     return message
 
@@ -94,14 +95,14 @@ def tool_of(message):
 
 
 def distance(message, goal):
-    """Of the tool from a PoseStamped [m]; this arm controls no rotation."""
+    """Return the distance [m] of the tool from a PoseStamped; rotations are not controlled."""
     at = goal.pose.position
     return np.linalg.norm(tool_of(message)[0] - [at.x, at.y, at.z])
 
 
 @pytest.fixture(scope="module")
 def loop(shared):
-    """An arm led by its tool in lockstep; the recorded states."""
+    """Start an arm with a task-space controller in lockstep; return the recorded states."""
     states = shared.states()
     shared.start("simulator", **LOCKSTEP)
     shared.start(NODE)
@@ -111,13 +112,13 @@ def loop(shared):
 
 @pytest.fixture
 def rested(shared, loop):
-    """The arm at its initial pose."""
-    go(shared, loop, placed())
+    """Move the arm to its initial pose."""
+    move_to(shared, loop, placed())
     return loop
 
 
-def go(shared, loop, goal, within=1e-3):
-    """Send the tool to a pose and wait until it rests there."""
+def move_to(shared, loop, goal, within=1e-3):
+    """Move the tool to a pose and wait until it is at rest there."""
     shared.publish(goal, f"{NODE}/target_pose")
 
     def there():
@@ -127,11 +128,11 @@ def go(shared, loop, goal, within=1e-3):
     shared.wait_for(there, "the pose is not reached")
 
 
-def set_out(references):
-    """When the reference was first seen elsewhere [s]."""
+def departure_time(references):
+    """Return the time [s] at which the reference has left its start."""
     p = np.array([[getattr(m.pose.position, axis) for axis in "xyz"] for m in references])
-    gone = np.linalg.norm(p - p[0], axis=1) > 1e-3
-    return stamp(references[int(np.argmax(gone))])
+    displacement = np.linalg.norm(p - p[0], axis=1) > 1e-3
+    return stamp(references[int(np.argmax(displacement))])
 
 
 def count(shared, kind):
@@ -140,7 +141,7 @@ def count(shared, kind):
 
 
 def counted(shared, kind, before):
-    """The latest event of a kind once there are more than before."""
+    """Return the latest event of a kind after its count exceeds ``before``."""
     values = shared.diagnosis(NODE, lambda v: int(v.get(kind, 0)) > before, f"no {kind}")
     return values[f"last {kind}"]
 
@@ -151,19 +152,19 @@ def counted(shared, kind, before):
 def test_a_pose_is_reached_straight_and_at_bounded_speed(shared, rested):
     goal = placed((0.1, 0.15, -0.1), (0.2, -0.3, 0.4))
     first = len(rested)
-    go(shared, rested, goal, 1e-4)
+    move_to(shared, rested, goal, 1e-4)
     messages = rested.messages(first)
     motion = Motion(messages[::10])
     p, _ = home()
-    way = np.array([0.1, 0.15, -0.1])
+    offset = np.array([0.1, 0.15, -0.1])
     tools = np.array([pose(arm(), q)[0] for q in motion.q]) - p
-    across = tools - np.outer(tools @ way, way) / (way @ way)
+    across = tools - np.outer(tools @ offset, offset) / (offset @ offset)
     assert np.linalg.norm(across, axis=1).max() < 2e-3
     speeds = [np.linalg.norm(twist(arm(), q, v)[:3]) for q, v in zip(motion.q, motion.v)]  # noqa: B905
     assert 0.2 < max(speeds) < 0.26
 
 
-def test_current_and_reference_pose_bear_the_stamps_of_states(shared, rested):
+def test_current_and_reference_pose_have_the_stamps_of_states(shared, rested):
     records = {
         name: shared.record(kind, f"{NODE}/{name}")
         for name, kind in (
@@ -193,8 +194,8 @@ def test_current_and_reference_pose_bear_the_stamps_of_states(shared, rested):
     assert missed.action == Marker.DELETE
 
 
-def test_the_tool_is_led_in_rviz(shared, rested):
-    """One publisher of target_pose at a time: that of a drag ends when its message has arrived."""
+def test_rviz_markers_move_the_tool(shared, rested):
+    """The publisher of a drag ends when its message has arrived: target_pose allows only one."""
     topic = f"{NODE}/target_pose"
     shared.publish(placed(), topic)
     shared.leave(topic)
@@ -211,8 +212,8 @@ def test_the_tool_is_led_in_rviz(shared, rested):
     shared.wait_for(lambda: distance(rested.newest, placed()) < 5e-3, "the tool stays there")
 
 
-def test_a_pose_out_of_reach_is_approached_slowly_and_told(shared, rested):
-    """The tool comes near the straight way's end within the workspace, and stands there."""
+def test_an_unreachable_pose_is_approached_and_reported(shared, rested):
+    """The tool approaches the end of the straight path within the workspace and rests there."""
     before = count(shared, "out_of_reach")
     first = len(rested)
     goal = placed((1.5, 0, 0))
@@ -228,19 +229,19 @@ def test_a_pose_out_of_reach_is_approached_slowly_and_told(shared, rested):
     assert (np.abs(motion.v) < 1.05 * arm().velocity_limit).all()
     assert np.abs(motion.v[-100:]).max() < 0.05
     assert (np.abs(motion.tau) <= arm().effort_limit + 1e-9).all()
-    start, led = len(rested), shared.record(PoseStamped, f"{NODE}/reference_pose")
-    shared.wait_for(lambda: len(led), "no reference")
-    go(shared, rested, placed())
+    start, references = len(rested), shared.record(PoseStamped, f"{NODE}/reference_pose")
+    shared.wait_for(lambda: len(references), "no reference")
+    move_to(shared, rested, placed())
     back = Motion(rested.messages(start))
     turned = back.t[np.abs(back.v).max(axis=1) > 0.05]
-    assert turned[0] - set_out(led.messages()) < 1.0  # it does not first come back from far out
+    assert turned[0] - departure_time(references.messages()) < 1.0  # reference near the workspace
     shared.diagnosis(NODE, lambda v: v["message"] == "running", "not within reach again")
 
 
 # --- twists
 
 
-def test_a_twist_moves_the_tool_and_ends_by_itself(shared, rested):
+def test_a_twist_moves_the_tool_and_times_out(shared, rested):
     first = len(rested)
     shared.publish(moving((0, 0.1, 0)), f"{NODE}/target_twist")
     shared.wait_longer(rested, 2.0)
@@ -252,13 +253,13 @@ def test_a_twist_moves_the_tool_and_ends_by_itself(shared, rested):
     assert 0.1 < moved_at[-1] - moved_at[0] < 0.6
     assert np.abs(speeds[-50:]).max() < 1e-3
     p, _ = home()
-    gone = tool_of(messages[-1])[0] - p
-    assert gone[1] == pytest.approx(0.1 * (0.25 + 0.1 / 2 - 0.15 / 2), abs=1e-3)
-    assert np.abs(gone[[0, 2]]).max() < 1e-3
+    displacement = tool_of(messages[-1])[0] - p
+    assert displacement[1] == pytest.approx(0.1 * (0.25 + 0.1 / 2 - 0.15 / 2), abs=1e-3)
+    assert np.abs(displacement[[0, 2]]).max() < 1e-3
 
 
 def test_a_stream_of_twists_is_one_motion(shared, rested):
-    """With a timeout that bears the pauses of a busy machine in simulated time."""
+    """The time-out exceeds the pauses of a busy machine in simulated time."""
     topic, first = f"{NODE}/target_twist", len(rested)
     assert shared.set(NODE, command_timeout=2.0)[0].successful
     shared.meet(TwistStamped, topic)
@@ -278,7 +279,7 @@ def test_a_stream_of_twists_is_one_motion(shared, rested):
     assert np.abs(np.array(rested.newest.velocity)).max() < 1e-2
 
 
-def test_several_publishers_are_ignored_by_name(shared, rested):
+def test_targets_of_several_publishers_are_ignored(shared, rested):
     before = count(shared, "target_ignored")
     topic = f"{NODE}/target_pose"
     shared.meet(PoseStamped, topic)
@@ -289,17 +290,17 @@ def test_several_publishers_are_ignored_by_name(shared, rested):
         first = len(rested)
         shared.wait_for(lambda: shared._listener.count_publishers(f"/{topic}") > 1, "one publisher")
         shared.publish(placed((0.1, 0, 0)), topic)
-        said = counted(shared, "target_ignored", before)
-        assert "test_caller" in said
-        assert "test_listener" in said
+        event = counted(shared, "target_ignored", before)
+        assert "test_caller" in event
+        assert "test_listener" in event
         motion = Motion(rested.messages(first))
         assert np.abs(motion.q - motion.q[0]).max() < 1e-3
     finally:
         shared._caller.destroy_publisher(other)
     shared.wait_for(lambda: shared._listener.count_publishers(f"/{topic}") == 1, "still two")
     goal = placed((0.05, 0, 0))
-    time.sleep(INTRODUCTION)  # the node hears of the end of the other a little later
-    go(shared, rested, goal)
+    time.sleep(INTRODUCTION)  # until the node detects the end of the other publisher
+    move_to(shared, rested, goal)
 
 
 # --- paths
@@ -328,7 +329,7 @@ def test_a_path_is_followed(shared, rested):
     assert fast[-1] - fast[0] == pytest.approx(4 * side, abs=0.3)
 
 
-def test_a_timetable_is_kept(shared, rested):
+def test_timed_poses_are_reached_on_time(shared, rested):
     start = round(stamp(rested.newest) + 3.0, 3)
     points = [(1.0, placed((0, 0.1, 0)), (0, 0.1, 0)), (2.0, placed((0, 0.15, -0.05)), (0, 0, 0))]
     first = len(rested)
@@ -346,21 +347,21 @@ def test_a_timetable_is_kept(shared, rested):
 
 
 def pushed(states, first, height):
-    """How far [m] the tool has gone down since the state ``first``, once it is up for 1 s again."""
-    gone = np.array([tool_of(m)[0][2] for m in states.messages(first, 25)]) - height
-    down = gone < -3e-3
-    return float(np.median(gone[down])) if down.any() and not down[-20:].any() else None
+    """Return the downward displacement [m] since the state ``first``, after 1 s at the start."""
+    displacement = np.array([tool_of(m)[0][2] for m in states.messages(first, 25)]) - height
+    down = displacement < -3e-3
+    return float(np.median(displacement[down])) if down.any() and not down[-20:].any() else None
 
 
-def test_stiffness_changes_live_and_a_wrench_pushes(ros):
-    """On springs a push of F moves the tool by F / K, and only as long as it is told."""
+def test_stiffness_is_a_live_parameter_and_a_wrench_deflects_the_tool(ros):
+    """With stiffness K a wrench F moves the tool by F / K as long as it is commanded."""
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
     ros.start(NODE, controller="impedance", command_timeout=5.0)
     ros.wait_until(states, 0.5)
     height = tool_of(states.newest)[0][2]
-    gone, damping = {}, []
-    told = ros.record(WrenchStamped, f"{NODE}/reference_wrench")
+    displacement, damping = {}, []
+    wrenches = ros.record(WrenchStamped, f"{NODE}/reference_wrench")
     for stiffness in (1000.0, 2000.0):
         for name in (f"gains.tool.{axis}.stiffness" for axis in "xyz"):
             assert ros.set(NODE, **{name: stiffness})[0].successful
@@ -368,27 +369,27 @@ def test_stiffness_changes_live_and_a_wrench_pushes(ros):
         damping.append(ros.get(NODE, "gains.tool.z.damping"))
         first = len(states)
         ros.publish(pushing((0, 0, -20.0)), f"{NODE}/target_wrench")
-        gone[stiffness] = ros.wait_for(
+        displacement[stiffness] = ros.wait_for(
             lambda first=first: pushed(states, first, height), "the tool is not pushed, or stays so"
         )
-    assert gone == pytest.approx({K: -20.0 / K for K in gone}, rel=0.1)
-    forces = [(m.wrench.force.x, m.wrench.force.y, m.wrench.force.z) for m in told.messages()]
+    assert displacement == pytest.approx({K: -20.0 / K for K in displacement}, rel=0.1)
+    forces = [(m.wrench.force.x, m.wrench.force.y, m.wrench.force.z) for m in wrenches.messages()]
     largest = max(forces, key=np.linalg.norm)
     assert np.linalg.norm(largest) == pytest.approx(20.0, rel=0.05)
-    assert (home()[1] @ largest)[2] < -19.0  # its axes are the tool's, that of the push is down
+    assert (home()[1] @ largest)[2] < -19.0  # in tool axes; the force points down
     assert damping[1] == pytest.approx(2**0.5 * damping[0]), "damping follows the stiffness"
-    refused = ros.set(NODE, **{"gains.tool.x.stiffness": -1.0})[0]
-    assert not refused.successful
+    result = ros.set(NODE, **{"gains.tool.x.stiffness": -1.0})[0]
+    assert not result.successful
     assert ros.set(NODE, payload_mass=1.0)[0].successful
     ros.wait_longer(states, 0.5)
-    assert ros.stop_all() == [0, 0], ros.told("")
+    assert ros.stop_all() == [0, 0], ros.report("")
 
 
 def test_speed_is_a_live_parameter(shared, rested):
     assert shared.set(NODE, max_linear_velocity=0.05)[0].successful
     try:
         first = len(rested)
-        go(shared, rested, placed((0, 0.05, 0)))
+        move_to(shared, rested, placed((0, 0.05, 0)))
         motion = Motion(rested.messages(first)[::10])
         speeds = [
             np.linalg.norm(twist(arm(), q, v)[:3]) for q, v in zip(motion.q, motion.v, strict=True)
@@ -399,21 +400,21 @@ def test_speed_is_a_live_parameter(shared, rested):
     assert not shared.set(NODE, max_linear_velocity=0.0)[0].successful
 
 
-# --- refusals
+# --- rejected inputs
 
 
-def squeezed():
+def with_long_quaternion():
     message = placed()
     message.pose.orientation.w = 2.0
     return message
 
 
 FAR = path(placed((0.1, 0, 0)), placed((1.0, 0, 0)))
-REFUSED = {
+REJECTED = {
     "frame of a pose": ("target_pose", placed(frame="world"), ["world", "base_link"]),
     "no frame": ("target_twist", moving((0.1, 0, 0), frame=""), ["''", "base_link"]),
     "frame in a path": ("path", path(placed(), placed(frame="map")), ["pose 1", "map"]),
-    "quaternion": ("target_pose", squeezed(), ["quaternion", "length", "unit"]),
+    "quaternion": ("target_pose", with_long_quaternion(), ["quaternion", "length", "unit"]),
     "NaN": ("target_pose", placed((NAN, 0, 0)), ["position", "nan"]),
     "axis": ("target_twist", moving((0, 0, 0), (0.1, 0, 0)), ["rx", "x, y, z"]),
     "NaN twist": ("target_twist", moving((0, NAN, 0)), ["twist", "nan"]),
@@ -429,29 +430,29 @@ REFUSED = {
 }
 
 
-def test_bad_goals_are_refused_by_name_and_leave_the_arm_alone(shared, rested):
+def test_invalid_targets_are_rejected_with_their_cause_and_do_not_move_the_arm(shared, rested):
     first = len(rested)
     before = count(shared, "target_rejected")
-    for kind, (topic, message, words) in REFUSED.items():
+    for kind, (topic, message, words) in REJECTED.items():
         shared.publish(message, f"{NODE}/{topic}")
-        said = counted(shared, "target_rejected", before)
+        event = counted(shared, "target_rejected", before)
         before += 1
         for word in (f"~/{topic}", *words):
-            assert word in said, f"{kind}: {said}"
+            assert word in event, f"{kind}: {event}"
     motion = Motion(rested.messages(first)[::10])
     assert np.abs(motion.q - motion.q[0]).max() < 1e-3
 
 
-def test_nothing_is_followed_before_a_state_has_come(ros):
+def test_a_target_before_the_first_state_is_rejected(ros):
     ros.start(NODE)
     ros.publish(placed(), f"{NODE}/target_pose")
     values = ros.diagnosis(NODE, lambda v: "target_rejected" in v)
     assert "received states = 0" in values["last target_rejected"]
     assert values["message"] == "waiting for joint_states"
-    assert ros.stop_all() == [0], ros.told("")
+    assert ros.stop_all() == [0], ros.report("")
 
 
-def test_a_law_of_the_joints_ends_the_node_with_one_line(ros):
+def test_a_joint_space_controller_ends_the_node_with_one_line(ros):
     process = ros.start(NODE, controller="pid_gravity")
     assert process.wait() == 2
     assert len(process.output.strip().splitlines()) == 1, process.output

@@ -1,4 +1,4 @@
-"""The commands of docs/task_space.md: messages that the node takes, parameters that it has."""
+"""Commands of docs/task_space.md: the node accepts the messages and has the parameters."""
 
 import re
 import shlex
@@ -23,13 +23,13 @@ NODE = "task_space_controller"
 
 
 def get_message(name):
-    """The class of ``package/msg/Name`` or ``package/Name``."""
+    """Return the class of ``package/msg/Name`` or ``package/Name``."""
     package, *_, kind = name.split("/")
     return getattr(import_module(f"{package}.msg"), kind)
 
 
 def filled(kind, values):
-    """A message from nested values, as `ros2 topic pub` fills it."""
+    """Return a message from nested values, filled as by `ros2 topic pub`."""
     message = kind()
     types = kind.get_fields_and_field_types()
     for name, value in values.items():
@@ -42,7 +42,7 @@ def filled(kind, values):
     return message
 
 
-def test_every_command_of_the_page_is_taken(ros):
+def test_every_command_of_the_page_is_accepted(ros):
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
     ros.start(NODE)
@@ -58,20 +58,20 @@ def test_every_command_of_the_page_is_taken(ros):
             f"nothing moves after {topic}",
         )
         ros.wait_longer(states, 2.0)
-    said = ros.diagnosis(NODE, lambda v: v["message"] == "running")
-    assert not {"target_rejected", "target_ignored", "out_of_reach"} & set(said), said
+    status = ros.diagnosis(NODE, lambda v: v["message"] == "running")
+    assert not {"target_rejected", "target_ignored", "out_of_reach"} & set(status), status
     for _, name, value in SET:
         if ".tool." not in name:
             assert ros.set(NODE, **{name: float(value)})[0].successful, name
-    assert ros.stop_all() == [0, 0], ros.told("")
+    assert ros.stop_all() == [0, 0], ros.report("")
 
 
 @pytest.mark.slow
-def test_the_page_s_springs_are_those_of_impedance(ros):
+def test_the_gains_of_the_page_are_those_of_impedance(ros):
     ros.start(NODE, controller="impedance")
     springs = [(name, float(value)) for _, name, value in SET if ".tool." in name]
     assert springs
     for name, value in springs:
         assert ros.set(NODE, **{name: value})[0].successful, name
         assert ros.get(NODE, name) == value
-    assert ros.stop_all() == [0], ros.told("")
+    assert ros.stop_all() == [0], ros.report("")

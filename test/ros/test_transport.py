@@ -1,4 +1,4 @@
-"""No node uses Fast DDS's shared memory, whose checks stop every publisher for 333 ms."""
+"""No node uses the shared memory of Fast DDS, whose checks block publishers for 333 ms."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ SETTINGS = (BUILTIN, LOCALHOST_ONLY, RANGE, *PROFILES, "ROS_STATIC_PEERS", "ROS_
 
 @pytest.fixture
 def environment(monkeypatch, tmp_path):
-    """Sets the variables of discovery and transport, none of which is set before."""
+    """Return a function that sets variables of discovery and transport, initially unset."""
     monkeypatch.chdir(tmp_path)
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
@@ -51,8 +51,8 @@ def test_the_range_stays_and_udp_is_chosen(environment, chosen):
 def test_localhost_becomes_udp_on_127_0_0_1(environment, given, profile):
     environment(**given, **profile)
     assert avoid_shared_memory() == ""
-    told = dict.fromkeys(PROFILES, PROFILE)
-    assert present() == told | {BUILTIN: "UDPv4", RANGE: "SYSTEM_DEFAULT"}
+    expected = dict.fromkeys(PROFILES, PROFILE)
+    assert present() == expected | {BUILTIN: "UDPv4", RANGE: "SYSTEM_DEFAULT"}
     assert avoid_shared_memory() == ""  # in a child too
 
 
@@ -65,7 +65,7 @@ def test_localhost_becomes_udp_on_127_0_0_1(environment, given, profile):
         ("ROS_DISCOVERY_SERVER", "127.0.0.1:11811"),
     ],
 )
-def test_what_the_user_has_chosen_stays_and_is_warned_of(environment, name, value):
+def test_user_settings_are_kept_with_a_warning(environment, name, value):
     environment(**{RANGE: "LOCALHOST", name: value})
     warning = avoid_shared_memory()
     for words in (f"{RANGE}=LOCALHOST", f"{name}={value}", "333 ms", f"{PROFILES[0]}={PROFILE}"):
@@ -81,19 +81,19 @@ def test_a_profile_in_the_folder_and_transports_of_the_user_are_warned_of(enviro
     assert "DEFAULT_FASTRTPS_PROFILES.xml" in avoid_shared_memory()
 
 
-def test_other_middleware_is_left_alone(environment, monkeypatch):
+def test_other_middleware_keeps_its_settings(environment, monkeypatch):
     monkeypatch.setattr(dds_transport, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
     environment(**{RANGE: "LOCALHOST"})
     assert avoid_shared_memory() == ""
     assert present() == {RANGE: "LOCALHOST"}
 
 
-def test_nodes_in_the_range_localhost_meet_and_have_no_shared_memory(ros, environment):
+def test_nodes_in_the_range_localhost_communicate_without_shared_memory(ros, environment):
     environment(**{RANGE: "LOCALHOST"})
     states = ros.states()
     nodes = [ros.start("simulator"), ros.start("joint_controller", ROOT / "config/five_dof.yaml")]
     ros.diagnosis("joint_controller", lambda v: v["message"] == "running")
-    assert states.raw, ros.told("no states")
+    assert states.raw, ros.report("no states")
     assert "ready: 'five_dof' accepts commands" in nodes[0].output
     for node in nodes:
         mapped = Path(f"/proc/{node.pid}/maps").read_text()

@@ -1,4 +1,4 @@
-"""Serialized joint states: what is read and written in place equals the library's own."""
+"""Serialized joint states: in-place reading and writing equals the library."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_reader_equals_the_library_on_any_sequence_of_messages(sequence):
         assert_same(reader.read(bytes(serialize_message(message))), message)
 
 
-def test_reader_takes_the_fast_way_when_only_numbers_change():
+def test_reader_uses_the_known_layout_when_only_numbers_change():
     writer = JointStateWriter(("a", "b"), FIELDS, "base")
     reader = JointStateReader()
     reader.read(writer.write(0.0, *np.zeros((3, 2))))

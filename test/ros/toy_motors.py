@@ -1,8 +1,8 @@
-"""Motors that exist in no shop: a driver from outside the package, for tests of the node alone.
+"""Driver plugin from outside of the package with invented motors, for tests of the hardware node.
 
-They move the arm's own plant in real time. Their port is a folder; a file in it breaks
-something: ``unplugged``, ``silent-<id>``, ``fault-<id>``, ``stubborn`` (torque stays on), ``soft``
-(position servos are bent by the weight). Without torque the gears hold them.
+The motors move a plant in real time. Their port is a folder. A file in it injects a fault:
+``unplugged``, ``silent-<id>``, ``fault-<id>``, ``stubborn`` (torque stays enabled), ``soft``
+(gravity causes a position error). Without torque the gears hold the joints.
 """
 
 import os
@@ -23,7 +23,7 @@ STIFFNESS, DAMPING = 300.0, 30.0
 
 
 class ToyMotors(MotorBus):
-    """All motors take efforts and positions."""
+    """Motors that accept efforts and positions."""
 
     def __init__(self, motors, settings, port=None):
         super().__init__(motors, settings)
@@ -66,13 +66,13 @@ class ToyMotors(MotorBus):
     def read(self):
         self._require_plugged()
         self._advance()
-        told = zip(self._ids, self._state.q, self._state.v, self._state.tau, strict=True)
+        readings = zip(self._ids, self._state.q, self._state.v, self._state.tau, strict=True)
         return {
             id: Reading(
                 self.now(), q, v, tau, 31.0, 12.0, "overheating" * self._broken(f"fault-{id}"),
                 id in self._on,
             )
-            for id, q, v, tau in told
+            for id, q, v, tau in readings
             if not self._broken(f"silent-{id}")
         }  # fmt: skip
 
@@ -109,11 +109,11 @@ class ToyMotors(MotorBus):
             self._state = self._plants[driven].step(self._state, command, DT, 1)
 
     def _effort(self):
-        weight = gravity(self._arm, self._state.q) * (not self._broken("soft"))
-        found = []
+        gravity_torque = gravity(self._arm, self._state.q) * (not self._broken("soft"))
+        efforts = []
         for i, id in enumerate(self._ids):
             goal = self._goals[id]
             servo = STIFFNESS * (goal.value - self._state.q[i]) - DAMPING * self._state.v[i]
-            found.append(goal.value if goal.interface == "effort" else servo + weight[i])
+            efforts.append(goal.value if goal.interface == "effort" else servo + gravity_torque[i])
         limit = self._arm.effort_limit
-        return np.clip(found, -limit, limit)
+        return np.clip(efforts, -limit, limit)

@@ -1,4 +1,4 @@
-"""The built-in arms, one module each: their published tables as values, and their URDF.
+"""Bundled arms, one module each: published tables as values, and the URDF written from them.
 
-``ideal`` holds what the arms without motors have in common.
+``ideal_arm`` contains the common parts of the arms without motors.
 """

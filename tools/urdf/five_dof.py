@@ -1,6 +1,6 @@
-"""The 5-DOF arm with DC motors of AffectiveSilicon (published for DynaMechs), as a table.
+"""Table of the 5-DOF arm with DC motors by AffectiveSilicon, published for DynaMechs.
 
-``python -m tools.urdf.five_dof > urdf/five_dof.urdf`` writes its URDF anew.
+``python -m tools.urdf.five_dof > urdf/five_dof.urdf`` writes its URDF.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ NAME = "five_dof"
 TOPICS = {
     "joint_commands_topic": "joint_commands",
     "joint_states_topic": "joint_states",
-    # By default the plugin keeps commands back while positions look as wanted.
+    # By default the plugin suppresses commands while positions are near the command.
     "trigger_joint_command_threshold": "-1",
 }
 SUPPLY = 12.0
-"""Voltage of the motors' supply [V]."""
+"""Supply voltage of the motors [V]."""
 STOP = (50.0, 5.0)
 """End stops: stiffness [N·m/rad], damping [N·m·s/rad]."""
 LISTED_DAMPING = 0.3
-"""Joint damping [N·m·s/rad] of the original listing, where it acts on nothing."""
+"""Joint damping [N·m·s/rad] in the original listing, without effect there."""
 TOOL = (0.0, 0.1, 0.0)
 """Tool point in the frame of R5 [m]."""
 
@@ -44,18 +44,20 @@ COMMENT = """
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d) and its axis is z. SI units, radians, z up.
   Joint Rn moves link Rn_link. Links are solid uniform cylinders; their inertias are about
-  the centre of mass. Base and tool weigh nothing: the one stands still, the other is a point.
-  Limits: effort = kt supply_voltage / resistance (stall), velocity = supply_voltage / ke (idle).
-  Joints carry no damping: 0.3 N m s/rad stands in the original listing, but acts on nothing
-  there once a motor is attached.
-  Motors, seen at the joint: kt [N m/A], ke [V s/rad], resistance [ohm], supply_voltage [V].
-  They take volts too (topic voltage_commands), which ros2_control's topic plugin does not know.
-  End stops: stop_stiffness [N m/rad], stop_damping [N m s/rad]; R1 turns freely and has none.
+  the center of mass. Base and tool have no mass: the base is fixed, the tool is a point.
+  Limits: effort = kt supply_voltage / resistance (stall), velocity = supply_voltage / ke (no load).
+  Joints have no damping: the original listing contains 0.3 N m s/rad, which has no effect on
+  joints with a motor.
+  Motor constants, referred to the joint: kt [N m/A], ke [V s/rad], resistance [ohm],
+  supply_voltage [V].
+  Motors also accept voltages (topic voltage_commands), which the topic plugin of ros2_control
+  does not support.
+  End stops: stop_stiffness [N m/rad], stop_damping [N m s/rad]; R1 is continuous and has none.
 """
 
 
 def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
-    """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
+    """Return the links of the arm with ``damping`` [N·m·s/rad] in every joint."""
 
     def link(
         name: str,
@@ -94,7 +96,7 @@ def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
 
 
 def urdf_text(damping: float = 0.0) -> str:
-    """URDF of the arm."""
+    """Return the URDF of the arm."""
     return chain_urdf_text(
         NAME,
         link_table(damping),

@@ -1,6 +1,6 @@
-"""The arm of a yaw base and three planar joints (precomputed LQR gains), as a table.
+"""Table of the arm with a yaw base and three planar joints, published with LQR gains.
 
-``python -m tools.urdf.four_joint > urdf/four_joint.urdf`` writes its URDF anew.
+``python -m tools.urdf.four_joint > urdf/four_joint.urdf`` writes its URDF.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ BASE_INERTIA = YAW_INERTIA - sum(m * w * w / 12 for m, w in zip(RODS, WIDTHS, st
 INITIAL = (0.0, 0.3, 0.8, pi / 2 - 0.3 - 0.8)
 """The published pose "reach" [rad]: the last link is horizontal."""
 EFFORT = (100.0, 100.0, 60.0, 30.0)
-"""Effort limits [N·m]: more than six times what gravity asks of the stretched arm."""
+"""Effort limits [N·m]: more than six times the gravity torque of the stretched arm."""
 VELOCITY = 12.0
-"""Velocity limit [rad/s]: what control at 500 Hz follows within 20 mrad (docs/tracking.md)."""
+"""Velocity limit [rad/s]: tracked at 500 Hz within 20 mrad (docs/tracking.md)."""
 
 COMMENT = """
   four_joint: a yaw base and three planar joints (published with precomputed LQR gains).
@@ -42,10 +42,11 @@ COMMENT = """
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d), then Rz(theta), and its axis is z. SI units, radians, z up.
   J1 turns the arm from +y towards +x; J2, J3, J4 add up to angles from the vertical. With r and h
-  the reach and height of a point in the arm's plane it stands at (r sin J1, r cos J1, h), measured
-  from the shoulder, where J1 and J2 meet. At zero the arm stands upright. No friction, no stops.
+  the reach and height of a point in the plane of the arm, its position is (r sin J1, r cos J1, h),
+  relative to the shoulder, where J1 and J2 meet. At zero the arm is upright. No friction, no end
+  stops.
   Links are uniform rods of 1, 0.8, 0.3 kg with point masses: 0.5 kg at the shoulder, 0.4 kg at
-  the elbow, 0.2 kg at the wrist, 0.3 kg at the tip. Hubs and pedestal weigh nothing.
+  the elbow, 0.2 kg at the wrist, 0.3 kg at the tip. Hubs and pedestal have no mass.
   The rods are published as thin, with no inertia about their own axes. Here they are flat bars,
   {widths} m wide along the joint axes. Their width adds a constant inertia
   about the axis of J1, by which that of the turning base is smaller: {base:.6g} instead of
@@ -55,7 +56,7 @@ COMMENT = """
 
 
 def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
-    """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint."""
+    """Return the links of the arm with ``damping`` [N·m·s/rad] in every joint."""
     rows = (
         MdhRow(alpha=pi, theta=-pi / 2),
         MdhRow(alpha=pi / 2, theta=-pi / 2),
@@ -78,7 +79,7 @@ def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
 
 
 def urdf_text(damping: float = 0.0) -> str:
-    """URDF of the arm."""
+    """Return the URDF of the arm."""
     widths = ", ".join(f"{width:g}" for width in WIDTHS)
     comment = COMMENT.format(widths=widths, base=BASE_INERTIA)
     return ideal_arm.urdf_text(
@@ -94,7 +95,7 @@ def _pedestal() -> tuple[Solid, ...]:
 
 
 def _turntable() -> tuple[Solid, ...]:
-    """The base's mass and inertia, the same about all axes, and its shapes; z points down here."""
+    """Return the isotropic inertia of the base and its visuals; z points down here."""
     tensor = as_readonly(BASE_INERTIA * np.eye(3))
     body = Solid(POINTS[0], as_readonly(np.zeros(3)), tensor, as_readonly(np.eye(3)))
     return (

@@ -1,4 +1,4 @@
-"""What the arms without motors share: free joints that give the effort they are told, and looks."""
+"""Common parts of the arms without motors: joints with ideal actuators, and visuals."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def free_link(
     initial: float = 0.0,
     damping: float = 0.0,
 ) -> MdhLink:
-    """A link on a joint that turns without end, with an ideal actuator.
+    """Return a link on a continuous joint with an ideal actuator.
 
-    ``effort`` [N·m] and ``velocity`` [rad/s] are its limits, ``damping`` is in N·m·s/rad.
+    ``effort`` [N·m] and ``velocity`` [rad/s] are limits; the unit of ``damping`` is N·m·s/rad.
     """
     joint = JointSpec(
         name,
@@ -43,7 +43,7 @@ def urdf_text(
     tool: tuple[float, float, float],
     comment: str,
 ) -> str:
-    """URDF of an arm of free links, with a red tool point."""
+    """Return the URDF of an arm of such links, with a red tool point."""
     return chain_urdf_text(
         name,
         links,

@@ -1,6 +1,6 @@
-"""The Unimation Puma 560 with its motors, as a standard Denavit-Hartenberg table.
+"""Standard Denavit-Hartenberg table of the Unimation Puma 560 with its motors.
 
-``python -m tools.urdf.puma560 > urdf/puma560.urdf`` writes its URDF anew.
+``python -m tools.urdf.puma560 > urdf/puma560.urdf`` writes its URDF.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = "puma560"
 TOOL = (0.0, 0.0, 0.05625)
 """Middle of the flange in the last frame of the table [m]."""
 SUPPLY = 40.0
-"""Voltage of the amplifiers [V]."""
+"""Supply voltage of the amplifiers [V]."""
 
 COMMENT = """
   puma560: Unimation Puma 560 with its motors, rigid bodies as published.
@@ -44,14 +44,14 @@ COMMENT = """
         (other reports: 125.4 to 150.1 mm), shoulder 26.45 inches above the floor, joint limits
         (Wang and Chen, IEEE Trans. RA 7(4), 1991; joint 2 with that table's sign).
 
-  Two published tensors belong to no possible body. They are changed by what no motion of the
-  arm can show, so that M(q), C(q, v) and g(q) are exactly the published ones:
+  Two published tensors are physically impossible. They are changed without an effect on any
+  motion of the arm, so that M(q), C(q, v) and g(q) are exactly the published ones:
   J1: no mass, and 0.35 kg m^2 about its axis alone [AKB]: here 1 kg on the axis and a flat body.
   J3: 0.066, 0.0125, 0.086 kg m^2 break the triangle inequality: 0.00375 kg m^2 about every axis
-      normal to joint 3 are taken from link 2 and given to link 3, which share that rotation.
+      normal to joint 3 are moved from link 2 to link 3, which have the same rotation about it.
 
-  The centre of link 4 is the toolbox's: 19 mm beyond the wrist. [AKB] has it 19 mm before it, and
-  only so do the gravity coefficients printed there come out (0.3 N m less at the elbow).
+  The center of mass of link 4 is that of the toolbox: 19 mm beyond the wrist. In [AKB] it is 19 mm
+  before the wrist, which reproduces the printed gravity coefficients (0.3 N m less at the elbow).
 
   Motors are brushed DC motors behind gears. Published ratios carry the sign of the motor's
   direction (joints 1 and 3: negative); here a positive joint velocity is a positive motor
@@ -115,12 +115,12 @@ INITIAL = (0.0, pi / 4, -pi, 0.0, pi / 4, 0.0)
 
 
 def link_table() -> tuple[DhLink, ...]:
-    """Rows of the arm with joints, motors and bodies."""
+    """Return the links with joints, motors and bodies."""
     return tuple(DhLink(ROWS[i], _joint(i)) for i in range(len(ROWS)))
 
 
 def urdf_text() -> str:
-    """URDF of the arm."""
+    """Return the URDF of the arm."""
     return chain_urdf_text(
         NAME,
         link_table(),

@@ -1,6 +1,6 @@
-"""What is drawn of the Puma 560: weightless cylinders and boxes, sizes read off its outline.
+"""Visuals of the Puma 560: cylinders and boxes without mass, with sizes of its outline.
 
-Lengths [m]; each link's shapes are in its frame of the standard Denavit-Hartenberg table.
+Lengths [m]. Shapes are in the link frames of the standard Denavit-Hartenberg table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A seven-joint arm of CAN motors, after the OpenArm, as a table.
+"""Table of a seven-joint arm with CAN motors, based on the OpenArm.
 
-``python -m tools.urdf.seven_dof_can > urdf/seven_dof_can.urdf`` writes its URDF anew.
+``python -m tools.urdf.seven_dof_can > urdf/seven_dof_can.urdf`` writes its URDF.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tools.urdf.five_dof import MATERIALS, TOPICS
 
 NAME = "seven_dof_can"
 TOOL = 0.1145
-"""From joint 7 to the flange [m]."""
+"""Distance from joint 7 to the flange [m]."""
 WIRES = {"driver": "mit_can", "interface": "socketcan", "channel": "can0", "bitrate": "1000000"}
 
 COMMENT = """
-  seven_dof_can: seven joints of Damiao motors on one CAN line, after the OpenArm v1.0 (Enactic).
+  seven_dof_can: seven joints with Damiao motors on a CAN bus, based on OpenArm v1.0 (Enactic).
   Written by `python -m tools.urdf.seven_dof_can`: edit the table there, not this file.
 
   Sources
@@ -33,21 +33,21 @@ COMMENT = """
         constant at the output, speed without load, gear ratio, rotor inertia.
   [FR]  openarm_teleop, follower arm: identified friction of each joint.
 
-  At zero the arm stands upright; all joints' origins then differ by shifts only. Each joint's
-  axis is z of its own frame. Bodies are boxes of the published masses about the published
-  centres, not the published tensors; hubs, pedestal and flange are drawn only and weigh nothing.
-  Motors: kt is the output's torque constant over the gear ratio; ke is such that the speed
-  without load comes out. Friction is the joint's [FR], without its offset and its slope at rest.
-  Limits: effort and velocity [OA], but for joints 5 to 7: their 20.94 rad/s are the motor's speed
-  without load, where it gives no effort; 12 rad/s leave it 43 % of its effort. End stops are not
-  published: they follow from the inertia.
-  Wiring: ids 1 to 7; motors turn as the joints do and read 0 where the joint does.
+  At zero the arm is upright, and the joint frames differ only by translations. Each joint axis is z
+  of its frame. Bodies are boxes with the published masses and centers of mass, not the published
+  tensors. Hubs, pedestal and flange are visuals without mass.
+  Motors: kt is the torque constant at the output divided by the gear ratio; ke reproduces the
+  no-load speed. Friction is that of the joint [FR], without its offset and its slope at rest.
+  Limits: effort and velocity [OA], except joints 5 to 7: their 20.94 rad/s are the no-load speed of
+  the motor, where it has no torque. At 12 rad/s it has 43 % of its effort. End stops are not
+  published; they follow from the inertia.
+  Wiring: ids 1 to 7; motor and joint have the same direction and the same zero.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MotorSheet:
-    """A motor model: Ω, N·m/A at the output, rad/s without load, gear ratio, rotor kg·m².
+    """Motor model: Ω, N·m/A at the output, no-load speed rad/s, gear ratio, rotor kg·m².
 
     ``effort`` [N·m] and ``velocity`` [rad/s] are the joint's limits with it.
     """
@@ -107,7 +107,7 @@ ROWS = (
 
 
 def urdf_text() -> str:
-    """URDF of the arm."""
+    """Return the URDF of the arm."""
     turns = [np.eye(3), *(_turn(row.axis) for row in ROWS)]
     arm = ArmDescription(
         NAME,

@@ -1,7 +1,7 @@
-"""The SO-101: five joints and a gripper on STS3215 bus servos, as a table.
+"""Table of the SO-101: five joints and a gripper with STS3215 bus servos.
 
-``python -m tools.urdf.so101 > urdf/so101.urdf`` writes its URDF anew; with the argument
-7.4 that of an arm whose servos are made for 7.4 V.
+``python -m tools.urdf.so101 > urdf/so101.urdf`` writes its URDF; the argument 7.4 selects servos
+for 7.4 V.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.urdf.five_dof import MATERIALS, TOPICS
 
 NAME = "so101"
 TOOL = (-0.0079, -0.0002, -0.0981)
-"""Between the tips of the jaws, in the link of wrist_roll [m]."""
+"""Point between the tips of the jaws in the link of wrist_roll [m]."""
 WIRES = {"driver": "feetech", "port": "/dev/ttyACM0", "baud": "1000000"}
 
 COMMENT = """
@@ -29,55 +29,56 @@ COMMENT = """
 
   Sources
   [CAD] SO-ARM100 repository, Simulation/SO101 (calibration "new"): joint frames to 0.1 mm, joint
-        limits, masses, centres of mass and places of the servos. Zero is the middle of each
-        joint's range but the gripper's, whose zero is nearly closed.
+        limits, masses, centers of mass and positions of the servos. Zero is the middle of each
+        joint's range, except for the gripper, which is nearly closed at zero.
   [S12] ST-3215-C018 data sheet: 12 V, 30 kg cm and 2.7 A at stall, 45 rpm and 0.18 A without
-        load, 0.03 A of it for the electronics, 11 kg cm/A, 1:345, 55 g, 45.2 x 24.7 x 35 mm.
+        load (0.03 A of it for the electronics), 11 kg cm/A, 1:345, 55 g, 45.2 x 24.7 x 35 mm.
   [S7]  ST-3215-C001 data sheet: 7.4 V, 19.5 kg cm, 52 rpm and 0.15 A without load.
   [ODM] Open Duck Mini, identified STS3215: 0.028 kg m^2 of rotor, 0.052 N m of dry friction and
         0.6 N m s/rad of damping with its back-EMF, all at the shaft.
 
-  Bodies: each link is its servo, a box of 55 g, and a printed part, a box of the rest whose
-  centre puts that of the whole where [CAD] has it. Their tensors are those of the boxes.
-  Motors: kt, ke, resistance and friction follow from [S12] as DataSheet has them, with a gear
-  that passes on 46 % of the torque, as stall current and idle speed together say; that loss is
-  in kt here, so that an effort is one of the shaft: kt is 11 kg cm/A and ke 2.2 times as much.
-  70 % of the idle current's friction is viscous, which leaves the dry friction of [ODM]; back-EMF
-  and friction together damp by 0.62 N m s/rad. Rotor [ODM].
-  Limits: effort is the torque at stall, velocity the idle speed. End stops are not published.
-  Wiring: motors turn as the joints do, and a motor homed to the middle of its joint's range
-  (2048 steps, as LeRobot's calibration does) reads 0 there; the gripper's middle is 0.785 rad.
+  Bodies: each link is a servo, a box of 55 g, and a printed part, a box of the remaining mass. The
+  center of mass of both is that of [CAD]. The tensors are those of the boxes.
+  Motors: kt, ke, resistance and friction follow from [S12] by the equations of DataSheet. The gear
+  efficiency of 46 % follows from stall current and no-load speed. It is contained in kt, so that an
+  effort is that of the output shaft: kt is 11 kg cm/A and ke is 2.2 times as large. 70 % of the
+  friction at no load is viscous; the rest is the dry friction of [ODM]. Back-EMF and friction
+  together have a damping of 0.62 N m s/rad. Rotor [ODM].
+  Limits: effort is the stall torque, velocity the no-load speed. End stops are not published.
+  Wiring: motors and joints have the same direction. A motor homed to the middle of its joint's
+  range (2048 steps, as by the calibration of LeRobot) reads 0 there; the gripper's middle is
+  0.785 rad.
 """
 
 MOTORS = {
     "12": {"kt": 0.003207, "ke": 0.006972, "resistance": 4.438, "supply_voltage": 12.0},
     "7.4": {"kt": 0.001744, "ke": 0.003792, "resistance": 2.303, "supply_voltage": 7.4},
 }
-"""By the volts that a servo is made for; torque constant with the gear's loss, at the rotor."""
+"""Constants by rated voltage; the torque constant at the rotor includes the gear loss."""
 FRICTION = {
     "12": {"viscous_friction": 2.071e-7, "coulomb_friction": 1.443e-4},
     "7.4": {"viscous_friction": 7.799e-8, "coulomb_friction": 6.279e-5},
 }
-"""At the rotor."""
+"""Friction at the rotor by rated voltage."""
 GEAR = 345.0
 ROTOR = 2.35e-7
 """Inertia at the rotor [kg·m²]: 0.028 kg·m² at the shaft."""
 STALL = {"12": 2.94, "7.4": 1.91}
-"""Torque at stall [N·m]."""
+"""Stall torque [N·m]."""
 IDLE = {"12": 4.71, "7.4": 5.45}
-"""Speed without load [rad/s]."""
+"""No-load speed [rad/s]."""
 SERVO = 0.055
 """Mass of a servo [kg]."""
 
 
 @dataclass(frozen=True, slots=True)
 class JointRow:
-    """One joint: its frame in the link before, its limits [rad] and its link.
+    """One joint: its frame in the parent link, its limits [rad] and its link.
 
-    ``axes`` says where the frame's x, y, z point: "-x y -z". ``mass`` [kg] and ``centre`` [m] are
-    the link's; its servo, if it carries one, is a box ``servo`` [m] at ``servo_at``; the rest
-    of the mass is the printed part, a box ``part``. ``offset`` [rad] is the joint's position
-    where the motor reads 0.
+    ``axes`` contains the directions of x, y, z of the frame: "-x y -z". ``mass`` [kg] and
+    ``centre`` [m] are those of the link. Its servo, if any, is a box ``servo`` [m] at ``servo_at``;
+    the printed part is a box ``part`` with the remaining mass. ``offset`` [rad] is the joint
+    position at motor position 0.
     """
 
     name: str
@@ -126,7 +127,7 @@ ROWS = (
 
 
 def urdf_text(volts: str = "12") -> str:
-    """URDF of the arm with servos made for ``volts``; raises UnknownName for others."""
+    """Return the URDF with servos for ``volts``; raise UnknownName for others."""
     if volts not in MOTORS:
         raise UnknownName("voltage of an STS3215", volts, tuple(MOTORS))
     arm = ArmDescription(
@@ -160,7 +161,7 @@ def _joint(i: int, row: JointRow, volts: str) -> JointSpec:
 
 
 def _solids(row: JointRow) -> tuple[Solid, ...]:
-    """The servo and the printed part, (m c - m_s c_s) / (m - m_s) from the link's frame."""
+    """Return the servo and the printed part, the latter at (m c - m_s c_s) / (m - m_s)."""
     if row.servo is None:
         return (box(row.part, row.mass, row.centre).with_material("orange"),)
     rest = row.mass - SERVO
@@ -170,7 +171,7 @@ def _solids(row: JointRow) -> tuple[Solid, ...]:
 
 
 def _base() -> tuple[Solid, ...]:
-    """Seen only: the foot and the first servo."""
+    """Return the visuals of the foot and the first servo."""
     return (
         box((0.09, 0.1, 0.03), 0.0, (0, 0, 0.015)).with_material("orange"),
         box((0.0452, 0.0247, 0.035), 0.0, (0.0263, 0, 0.0437)).with_material("graphite"),
@@ -185,7 +186,7 @@ def _placement(row: JointRow) -> Vector:
 
 
 def _rotation(axes: str) -> Vector:
-    """Columns: where x, y and z of a frame point; "-x y -z" is half a turn about y."""
+    """Return the rotation matrix of axis directions; "-x y -z" is a rotation of π about y."""
     columns = np.zeros((3, 3))
     for i, axis in enumerate(axes.split()):
         columns["xyz".index(axis[-1]), i] = -1.0 if axis[0] == "-" else 1.0

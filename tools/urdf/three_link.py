@@ -1,6 +1,6 @@
-"""The 3R arm in free fall (ME5250), as a table: 1 m links, masses 2, 1, 1 kg on their ends.
+"""Table of the 3R arm in free fall (ME5250): links of 1 m, masses 2, 1, 1 kg at their ends.
 
-``python -m tools.urdf.three_link > urdf/three_link.urdf`` writes its URDF anew.
+``python -m tools.urdf.three_link > urdf/three_link.urdf`` writes its URDF.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tools.urdf import ideal_arm
 
 NAME = "three_link"
 LENGTH = 1.0
-"""Length of every link [m]."""
+"""Length of each link [m]."""
 MASSES = (2.0, 1.0, 1.0)
 """Published masses at the ends of the links [kg]."""
 AXIS_MASS = 0.1
-"""Mass on a joint's axis that belongs to the link behind the joint [kg]."""
+"""Mass on a joint axis that belongs to the child link [kg]."""
 EFFORT = (300.0, 150.0, 75.0)
-"""Effort limits [N·m]: more than four times what gravity asks of the stretched arm."""
+"""Effort limits [N·m]: more than four times the gravity torque of the stretched arm."""
 VELOCITY = 100.0
 """Velocity limit [rad/s]: several times the fastest free fall."""
 
@@ -34,18 +34,17 @@ COMMENT = """
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d) and its axis is z. SI units, radians, z up.
   The arm moves in the plane x, z of the base: J1 from +x towards +z, J2 and J3 relative to the
-  link before; at zero it lies stretched along +x. No friction, no stops.
-  The masses are published as points, which have no inertia of their own. Here every link has
-  0.1 kg of the mass on its joint axis and the rest on its end: a hinge belongs to both of its
-  links. The 0.1 kg on the axis of J1, which does not move, is added. This changes no motion: M(q),
-  C(q, v) and g(q) are exactly the published ones. The tensors are the same about all axes; only
-  their part about the joint axes shows in a motion. Bars and hubs weigh nothing.
+  parent link. At zero it is stretched along +x. No friction, no end stops.
+  The masses are published as points without inertia. Here 0.1 kg of each mass is on the joint axis
+  of the child link, and the rest at the end of the link. 0.1 kg are added on the fixed axis of J1.
+  This changes no motion: M(q), C(q, v) and g(q) are exactly the published ones. The tensors are
+  isotropic; only their component about the joint axis affects a motion. Bars and hubs have no mass.
   Actuators are ideal: the commanded effort up to the limit. Limits are generous, not published.
 """
 
 
 def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
-    """Rows of the arm, with ``damping`` [N·m·s/rad] in every joint (published: 0, and 1)."""
+    """Return the links with ``damping`` [N·m·s/rad] in every joint (published: 0 and 1)."""
     rows = (MdhRow(alpha=pi / 2), MdhRow(a=LENGTH), MdhRow(a=LENGTH))
     solids = (
         _link(0, 0.09, -0.07, "orange"),
@@ -59,7 +58,7 @@ def link_table(damping: float = 0.0) -> tuple[MdhLink, ...]:
 
 
 def urdf_text(damping: float = 0.0) -> str:
-    """URDF of the arm."""
+    """Return the URDF of the arm."""
     mount = ideal_arm.wall_mount(0.07)
     return ideal_arm.urdf_text(NAME, link_table(damping), mount, (LENGTH, 0.0, 0.0), COMMENT)
 
@@ -75,7 +74,7 @@ def _link(i: int, radius: float, level: float, material: str) -> tuple[Solid, ..
 
 
 def _weights(end: float) -> Solid:
-    """SHARE on the joint's axis and ``end`` [kg] at the end of a link, as one body."""
+    """Return one body of AXIS_MASS on the joint axis and ``end`` [kg] at the end of the link."""
     mass = AXIS_MASS + end
     centre, inertia = LENGTH * end / mass, LENGTH**2 * AXIS_MASS * end / mass
     return Solid(

@@ -1,6 +1,6 @@
-"""The planar RR arm of MCEN90028, as a table: two uniform rods, in two published sizes.
+"""Table of the planar RR arm of MCEN90028: two uniform rods in two published sizes.
 
-``python -m tools.urdf.two_link > urdf/two_link.urdf`` writes the URDF of ``UNIT`` anew,
+``python -m tools.urdf.two_link > urdf/two_link.urdf`` writes the URDF of ``UNIT``,
 ``python -m tools.urdf.two_link pb > urdf/two_link_pb.urdf`` that of ``PB``.
 """
 
@@ -16,18 +16,18 @@ from arm_dynamics.model.solids import Solid, rod
 from tools.urdf import ideal_arm
 
 DAMPING = 0.1
-"""Viscous friction of every joint [N·m·s/rad]."""
+"""Viscous friction of each joint [N·m·s/rad]."""
 EFFORT = (200.0, 100.0)
-"""Effort limits [N·m]: more than ten times what gravity asks of the stretched arm."""
+"""Effort limits [N·m]: more than ten times the gravity torque of the stretched arm."""
 RADIUS = 0.02
-"""Radius of the rods [m]: inertia about their own axes, which shows in no motion of the arm."""
+"""Radius of the rods [m]: gives inertia about their axes, which affects no motion of the arm."""
 VELOCITY = 100.0
-"""Velocity limit [rad/s]: several times the fastest free swing."""
+"""Velocity limit [rad/s]: several times the maximum velocity in free fall."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Name of the arm; lengths [m] and masses [kg] of its rods: lc = l/2, Izz = m l²/12."""
+    """Name of the arm, lengths [m] and masses [kg] of its rods: lc = l/2, Izz = m l²/12."""
 
     name: str
     lengths: tuple[float, float]
@@ -45,9 +45,9 @@ COMMENT = """
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d) and its axis is z. SI units, radians, z up.
   The arm moves in the plane x, z of the base: J1 from +x towards +z, J2 relative to the first
-  link; at zero it lies stretched along +x. Viscous joint friction 0.1 N m s/rad, no stops.
-  The links are round rods of radius {radius:g} m with m l^2 / 12 about the joint axes through their
-  centres, as thin rods have; hubs weigh nothing.
+  link. At zero it is stretched along +x. Viscous joint friction 0.1 N m s/rad, no end stops.
+  The links are round rods of radius {radius:g} m. Their inertia about the joint axis through the
+  center of mass is m l^2 / 12, as of thin rods. Hubs have no mass.
   Actuators are ideal: the commanded effort up to the limit. Limits are generous, not published.
 """
 
@@ -66,7 +66,7 @@ def link_table(variant: Variant = UNIT, damping: float = DAMPING) -> tuple[MdhLi
 
 
 def urdf_text(variant: Variant = UNIT, damping: float = DAMPING) -> str:
-    """URDF of the arm."""
+    """Return the URDF of the arm."""
     comment = COMMENT.format(
         name=variant.name,
         lengths=" and ".join(f"{length:g}" for length in variant.lengths),
@@ -81,7 +81,7 @@ def urdf_text(variant: Variant = UNIT, damping: float = DAMPING) -> str:
 
 
 def find_variant(name: str) -> Variant:
-    """The variant ``unit`` or ``pb``; raises UnknownName."""
+    """Return the variant ``unit`` or ``pb``; raise UnknownName for others."""
     if name not in VARIANTS:
         raise UnknownName("variant of two_link", name, tuple(VARIANTS))
     return VARIANTS[name]

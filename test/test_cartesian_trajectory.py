@@ -235,7 +235,7 @@ REST = CartesianTrajectory.from_configuration(ARM, HOME)
     [
         (lambda: REST.line([0, 0], cubic(1.0)), r"to: shape \(2,\)"),
         (lambda: REST.line([0, 0, np.nan], cubic(1.0)), r"to\[2\] = nan"),
-        (lambda: REST.line(P0, 2.0), "timing = 2.0: a Profile is expected; cubic"),
+        (lambda: REST.line(P0, 2.0), "timing = 2.0; expected a Profile; cubic"),
         (lambda: REST.line(P0, cubic(1.0), 2 * np.eye(3)), "rotation: no rotation matrix"),
         (lambda: REST.arc(P0 + 0.1, P0 + 0.2, cubic(1.0)), "not collinear"),
         (lambda: REST.arc(P0, P0 + 0.2, cubic(1.0)), "not collinear"),

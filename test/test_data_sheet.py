@@ -119,14 +119,14 @@ def test_the_motor_has_the_sheets_two_points(share):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"nominal_voltage": 0.0}, r"nominal_voltage \[V\] = 0.0: must be above 0"),
+        ({"nominal_voltage": 0.0}, r"nominal_voltage \[V\] = 0.0; expected above 0"),
         ({"no_load_speed": -1.0}, r"no_load_speed \[rad/s\] = -1.0"),
         ({"stall_torque": float("nan")}, r"stall_torque \[N·m\] = nan: a finite number"),
-        ({"no_load_current": -0.1}, r"no_load_current \[A\] = -0.1: must be at least 0"),
+        ({"no_load_current": -0.1}, r"no_load_current \[A\] = -0.1; expected at least 0"),
         ({"stall_current": 0.0}, r"stall_current \[A\] = 0.0"),
-        ({"stall_current": "a"}, "stall_current .* a number is expected"),
+        ({"stall_current": "a"}, "stall_current .* expected a number"),
         ({"gear_ratio": 0.0}, "gear_ratio = 0.0"),
-        ({"efficiency": 1.2}, "efficiency = 1.2: must be at most 1"),
+        ({"efficiency": 1.2}, "efficiency = 1.2; expected at most 1"),
         ({"viscous_fraction": 2.0}, "viscous_fraction = 2.0"),
         ({"tolerance": -1.0}, "tolerance = -1.0"),
         ({"no_load_current": 42.4, "stall_current": 42.4},

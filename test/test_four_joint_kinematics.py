@@ -31,7 +31,9 @@ def test_published_pairs_of_both_elbows():
     [*zip(TRUTH["unreachable"], [0.01, hypot(0.5, 0.75) - 0.75, 0.15], strict=True)],
 )
 def test_unreachable_targets_are_refused_with_the_distance_missed(target, missed):
-    with pytest.raises(Unreachable, match=r"position \(.*out of reach: missed by") as refusal:
+    with pytest.raises(
+        Unreachable, match=r"position \(.*out of reach: position error = "
+    ) as refusal:
         elbow_postures(target)
     assert refusal.value.position_error == pytest.approx(missed, abs=1e-12)
     np.testing.assert_allclose(

@@ -230,7 +230,7 @@ def test_a_refusal_names_target_distance_and_nearest_point():
         inverse_kinematics(arm_of("two_link"), (3, 0, 0))
     said = str(refusal.value)
     assert "arm 'two_link', frame 'tool': position (3, 0, 0) m is out of reach" in said
-    assert "missed by 1 m; the nearest point found is (2, 0, 0) m" in said
+    assert "position error = 1 m; the nearest point found is (2, 0, 0) m" in said
     assert isinstance(refusal.value, ArmDynamicsError)
     np.testing.assert_allclose(refusal.value.nearest, (2, 0, 0), atol=1e-12)
     sent = pickle.loads(pickle.dumps(refusal.value))

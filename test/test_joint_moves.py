@@ -127,7 +127,10 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
             "points = None; expected a list of rows",
         ),
         (lambda: joint_splines.cubic_trajectory([1.0, 2.0], T), r"points\[0\]: 1.0 is not a list"),
-        (lambda: joint_splines.cubic_trajectory(P, None), "times: None is not a list of 2 numbers"),
+        (
+            lambda: joint_splines.cubic_trajectory(P, None),
+            "times = None; expected a list of 2 numbers",
+        ),
         (
             lambda: joint_splines.quintic_trajectory(P, T, None, 5),
             "accelerations = 5; expected a list of rows",

@@ -255,7 +255,7 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
             "controller_failed",
             "command = array([0., 0., 0., 0., 0.]): a Command",
         ),
-        (lambda: None, "controller_failed", "command = None: a Command is expected"),
+        (lambda: None, "controller_failed", "command = None; expected a Command"),
         (
             lambda: np.linalg.inv(np.zeros((5, 5))),
             "controller_failed",
@@ -265,8 +265,12 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         (lambda: HOME.no, "controller_failed", "AttributeError: "),
         (lambda: Reference.hold([np.nan]), "controller_failed", "q[0] = nan: a finite number"),
         (lambda: Command("effort", np.full(5, np.nan)), "command_rejected", "[0] = nan: a finite"),
-        (lambda: Command("effort", np.zeros(4)), "command_rejected", "shape (4,) given, (5,)"),
-        (lambda: Command("effort", None), "command_rejected", "None is not a list of 5 numbers"),
+        (lambda: Command("effort", np.zeros(4)), "command_rejected", "shape = (4,); expected (5,)"),
+        (
+            lambda: Command("effort", None),
+            "command_rejected",
+            "= None; expected a list of 5 numbers",
+        ),
         (lambda: Command("torque", np.zeros(5)), "command_rejected", "interface 'torque'; known: "),
     ],
 )

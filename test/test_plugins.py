@@ -119,10 +119,10 @@ made = Ideal("J", 1.0, {})
         ("made", "expected a subclass of Actuator"),
         ("Plain", "is class Plain; expected a subclass of Actuator"),
         ("Pid", "is class Pid; expected a subclass of Actuator"),
-        ("Actuator", "class Actuator lacks "),
-        ("Lacking", "class Lacking lacks "),
+        ("Actuator", "class Actuator; expected the methods "),
+        ("Lacking", "class Lacking; expected the methods "),
         ("Odd", "parameters = .*; expected a tuple of Parameter"),
-        ("Mute", "class Mute has no interfaces"),
+        ("Mute", "interfaces = (); expected a tuple of names in class Mute"),
     ],
 )
 def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch, what, said):

@@ -65,12 +65,12 @@ BOTH = [
     ({"states": starts().astype(str)}, "states = .*real numbers"),
     ({"dt": []}, r"dt \[s\]: shape = \(0,\)"),
     ({"dt": True}, r"dt \[s\] = True"),
-    ({"record_every": "x"}, "record_every = 'x': a whole number"),
-    ({"record_every": np.nan}, "record_every = nan: a whole number"),
+    ({"record_every": "x"}, "record_every = 'x'; expected an integer"),
+    ({"record_every": np.nan}, "record_every = nan; expected an integer"),
     ({"record_every": 10**30, "outputs": ("q",)}, "expected at most"),
     ({"outputs": None}, "outputs = None: a list of names"),
     ({"outputs": "q"}, "outputs = 'q': a list of names"),
-    ({"threads": 0}, "threads = 0: a whole number of at least 1"),
+    ({"threads": 0}, "threads = 0; expected an integer of at least 1"),
     ({"threads": np.nan}, "threads = nan"),
     ({"executor": 3}, "executor = 3: an Executor"),
     ({"progress": 3}, "progress = 3; expected a callable"),
@@ -96,7 +96,7 @@ def test_bad_input_is_refused_by_name(call, changes, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"steps_per_command": np.inf}, "steps_per_command = inf: a whole number"),
+        ({"steps_per_command": np.inf}, "steps_per_command = inf; expected an integer"),
         ({"steps_per_command": 10**30, "outputs": ()}, "time steps = .*; expected at most"),
         ({"commands": [[0.0] * 5, [0.0] * 4]}, "voltage commands = .*real numbers"),
         ({"commands": [True] * 5}, "voltage commands = .*real numbers"),
@@ -112,7 +112,7 @@ def test_bad_commands_are_refused_by_name(changes, words):
     ("changes", "words"),
     [
         ({"steps": 1.5}, "steps = 1.5"),
-        ({"state": starts()}, "a State is expected"),
+        ({"state": starts()}, "expected a State"),
         ({"dt": [DT, DT]}, r"dt \[s\] = .*a number"),
         ({"command": np.zeros((2, 1, 5)), "interface": "voltage"}, "voltage command: shape"),
         ({"interface": "effort"}, "expected 'voltage' or None"),

@@ -376,7 +376,7 @@ def test_an_arm_of_one_joint_has_a_tool_too():
         ("rotation", np.zeros((3, 4)), "rotation: shape"),
         ("twist", np.zeros(3), r"twist: shape \(3,\) given"),
         ("wrench", [0.0] * 6, "not of arrays"),
-        ("q", np.zeros(1), r"q: shape \(1,\) given, \(5,\)"),
+        ("q", np.zeros(1), r"q: shape = \(1,\); expected \(5,\)"),
     ],
 )
 def test_a_bad_reference_is_refused_and_forgotten(kind, part, value, said):

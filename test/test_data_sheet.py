@@ -121,7 +121,7 @@ def test_the_motor_has_the_sheets_two_points(share):
     [
         ({"nominal_voltage": 0.0}, r"nominal_voltage \[V\] = 0.0; expected above 0"),
         ({"no_load_speed": -1.0}, r"no_load_speed \[rad/s\] = -1.0"),
-        ({"stall_torque": float("nan")}, r"stall_torque \[N·m\] = nan: a finite number"),
+        ({"stall_torque": float("nan")}, r"stall_torque \[N·m\] = nan; expected a finite number"),
         ({"no_load_current": -0.1}, r"no_load_current \[A\] = -0.1; expected at least 0"),
         ({"stall_current": 0.0}, r"stall_current \[A\] = 0.0"),
         ({"stall_current": "a"}, "stall_current .* expected a number"),

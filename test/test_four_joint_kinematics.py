@@ -73,7 +73,7 @@ def test_the_shoulder_itself_is_in_the_hole():
 def test_what_is_no_point_is_refused():
     with pytest.raises(InvalidValue, match=r"position\[2\] = nan"):
         elbow_postures((0, 0.3, np.nan))
-    with pytest.raises(InvalidValue, match=r"position: shape \(2,\)"):
+    with pytest.raises(InvalidValue, match=r"position: shape = \(2,\)"):
         elbow_postures((0, 0.3))
     with pytest.raises(InvalidValue, match="at most"):
         elbow_postures((1e300, 0, 0))

@@ -208,7 +208,7 @@ def test_a_misspelt_constant_is_warned_of():
     ("broken", "said"),
     [
         ("<foo:bar/>", "XML: not well-formed XML: unbound prefix"),
-        ('<link xmlns="http://ros.org"/>', "is a namespace of its own"),
+        ('<link xmlns="http://ros.org"/>', "is a default namespace, which URDF"),
     ],
 )
 def test_namespaces_are_rejected_or_harmless(broken, said):
@@ -461,8 +461,8 @@ def test_every_declared_encoding_is_decoded(declared, encoding, tmp_path):
         (ENCODED.format("utf-8").encode("latin-1"), "has bytes that are not UTF-8"),
         (ENCODED.format("klingon").encode(), "encoding = 'klingon'; expected one of utf-8"),
         (ENCODED.format("rot13").encode(), "encoding = 'rot13'"),
-        (ENCODED.format("ascii").encode(), "not ascii"),
-        (b"\xff\xfe<\x00r", "not well-formed|not utf-16"),
+        (ENCODED.format("ascii").encode(), "expected text in ascii"),
+        (b"\xff\xfe<\x00r", "not well-formed|expected text in utf-16"),
         (b"\x00\x01\x02", "not well-formed"),
     ],
 )

@@ -263,8 +263,16 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         ),
         (lambda: 1 / 0, "controller_failed", "ZeroDivisionError: division by zero"),
         (lambda: HOME.no, "controller_failed", "AttributeError: "),
-        (lambda: Reference.hold([np.nan]), "controller_failed", "q[0] = nan: a finite number"),
-        (lambda: Command("effort", np.full(5, np.nan)), "command_rejected", "[0] = nan: a finite"),
+        (
+            lambda: Reference.hold([np.nan]),
+            "controller_failed",
+            "q[0] = nan; expected a finite number",
+        ),
+        (
+            lambda: Command("effort", np.full(5, np.nan)),
+            "command_rejected",
+            "[0] = nan; expected a finite",
+        ),
         (lambda: Command("effort", np.zeros(4)), "command_rejected", "shape = (4,); expected (5,)"),
         (
             lambda: Command("effort", None),

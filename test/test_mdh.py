@@ -174,7 +174,7 @@ def test_an_unknown_kind_lists_the_known():
 
 
 def test_a_comment_that_breaks_xml_is_refused():
-    with pytest.raises(InvalidValue, match="comment of one: '--' given"):
+    with pytest.raises(InvalidValue, match="one: comment contains '--'"):
         ArmDescription("one", (), comment="a -- b")
 
 

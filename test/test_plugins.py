@@ -112,17 +112,17 @@ made = Ideal("J", 1.0, {})
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("number", "is 3; expected a subclass of Actuator"),
+        ("number", "object = 3; expected a subclass of Actuator"),
         ("text", "expected a subclass of Actuator"),
-        ("nothing", "is None; expected a subclass of Actuator"),
-        ("function", "is <function .*; expected a subclass of Actuator"),
+        ("nothing", "object = None; expected a subclass of Actuator"),
+        ("function", "object = <function .*; expected a subclass of Actuator"),
         ("made", "expected a subclass of Actuator"),
-        ("Plain", "is class Plain; expected a subclass of Actuator"),
-        ("Pid", "is class Pid; expected a subclass of Actuator"),
-        ("Actuator", "class Actuator; expected the methods "),
-        ("Lacking", "class Lacking; expected the methods "),
+        ("Plain", "class = Plain; expected a subclass of Actuator"),
+        ("Pid", "class = Pid; expected a subclass of Actuator"),
+        ("Actuator", "class = Actuator; expected the methods "),
+        ("Lacking", "class = Lacking; expected the methods "),
         ("Odd", "parameters = .*; expected a tuple of Parameter"),
-        ("Mute", "interfaces = (); expected a tuple of names in class Mute"),
+        ("Mute", r"interfaces = \(\); expected a tuple of names in class Mute"),
     ],
 )
 def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch, what, said):

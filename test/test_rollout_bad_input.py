@@ -68,8 +68,8 @@ BOTH = [
     ({"record_every": "x"}, "record_every = 'x'; expected an integer"),
     ({"record_every": np.nan}, "record_every = nan; expected an integer"),
     ({"record_every": 10**30, "outputs": ("q",)}, "expected at most"),
-    ({"outputs": None}, "outputs = None: a list of names"),
-    ({"outputs": "q"}, "outputs = 'q': a list of names"),
+    ({"outputs": None}, "outputs = None; expected a list of names"),
+    ({"outputs": "q"}, "outputs = 'q'; expected a list of names"),
     ({"threads": 0}, "threads = 0; expected an integer of at least 1"),
     ({"threads": np.nan}, "threads = nan"),
     ({"executor": 3}, "executor = 3: an Executor"),
@@ -169,8 +169,8 @@ def test_a_seed_is_a_whole_number(seed):
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ("x", "'x': real numbers"),
-        (None, "None: real numbers"),
+        ("x", "'x'; expected real numbers"),
+        (None, "None; expected real numbers"),
         (np.zeros((3, 5), complex), "real numbers"),
         ([[0.0] * 5, [0.0] * 4, [0.0] * 5], "real numbers"),
         (np.full((3, 5), [0, 0, np.inf, 0, 0]), r"commands\[0, 2\] = inf"),

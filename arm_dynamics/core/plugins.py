@@ -86,7 +86,8 @@ def load_class(kind: str, name: str) -> Any:
         plugin = entry.load()
         problem = _problem(kind, plugin)
     if problem:
-        raise PluginError(f"{kind} plugin '{name}' ({entry.value}) {problem}")
+        where = f"{kind} plugin '{name}' ({entry.value})"
+        raise PluginError(f"{where}: {problem}")
     return plugin
 
 
@@ -130,12 +131,12 @@ def _problem(kind: str, plugin: Any) -> str:
     bases = tuple(_import_attribute(base) for base in BASES[kind])
     expected = " or ".join(base.__name__ for base in bases)
     if not isinstance(plugin, type):
-        return f"= {short(plugin)}; expected a subclass of {expected}"
+        return f"object = {short(plugin)}; expected a subclass of {expected}"
     if not issubclass(plugin, bases):
-        return f"= class {plugin.__name__}; expected a subclass of {expected}"
+        return f"class = {plugin.__name__}; expected a subclass of {expected}"
     missing = sorted(getattr(plugin, "__abstractmethods__", ()))
     if missing:
-        return f"= class {plugin.__name__}; expected the methods {', '.join(missing)}"
+        return f"class = {plugin.__name__}; expected the methods {', '.join(missing)}"
     parameters = getattr(plugin, "parameters", ())
     if not isinstance(parameters, tuple) or not all(isinstance(p, Parameter) for p in parameters):
         return f"parameters = {short(parameters)}; expected a tuple of Parameter"

@@ -30,8 +30,8 @@ def _resource_parents() -> Iterator[Path]:
     if (package.parent / "resource" / "arm_dynamics").is_file():
         yield package.parent  # the source tree
     for above in package.parents:  # <prefix>/lib/python3.x/site-packages/arm_dynamics
-        yield above / "share" / "arm_dynamics"
+        yield above / "share/arm_dynamics"
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if prefix:
-            yield Path(prefix) / "share" / "arm_dynamics"
-    yield Path(sys.prefix) / "share" / "arm_dynamics"
+            yield Path(prefix) / "share/arm_dynamics"
+    yield Path(sys.prefix) / "share/arm_dynamics"

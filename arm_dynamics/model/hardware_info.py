@@ -126,9 +126,10 @@ def _read_motor(joint: str, block: Node | None) -> JointMotor:
     try:
         numbers = with_defaults(f"motor of joint '{joint}'", NUMBERS, given)  # type: ignore[arg-type]
         if abs(numbers["sign"]) != 1 or numbers["id"] % 1:
+            sign, number = numbers["sign"], numbers["id"]
             raise InvalidValue(
-                f"joint '{joint}': sign = {numbers['sign']:g}, id = {numbers['id']:g}; expected"
-                " sign 1 or -1 and an integer id"
+                f"motor of joint '{joint}': sign = {sign:g}, id = {number:g}; expected sign 1 or -1"
+                " and an integer id"
             )
     except InvalidValue as error:
         raise ConfigError(f"<ros2_control>: {error}") from error

@@ -85,7 +85,7 @@ def _installed() -> Iterator[Path]:
     """Yield the folders in which ROS packages are installed."""
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if prefix:
-            yield Path(os.path.abspath(prefix), "share")
+            yield Path(os.path.abspath(prefix), "share/")
     for place in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if place:
             yield Path(os.path.abspath(place))

@@ -59,9 +59,9 @@ class OscillationMonitor:
             self._turns[:] = 0.0
         if count_effort_reversals(effort, self._end, self._side, self._turns) < self.most:
             return []
-        said = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
+        detail = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
         return [
-            Trip("oscillation", self.arm.joint_names[i], turns, self.most, "turns", time, said)
+            Trip("oscillation", self.arm.joint_names[i], turns, self.most, "turns", time, detail)
             for i, turns in enumerate(self._turns.tolist())
             if turns >= self.most
         ]
@@ -70,13 +70,13 @@ class OscillationMonitor:
 SPEED = 0.4
 """Speed [rad/s or m/s] between which, in both directions, a reversal counts."""
 GRACE = 0.25
-"""Time [s] that each stage of a stop has to brake the arm before reversals count."""
+"""Time [s] for each stage of a stop to brake the arm before reversals count."""
 REVERSALS = 2
 """Reversals of one joint, in one stage of a stop, that are an oscillation."""
 MIN_PEAK_RATIO = 0.8
-"""Share of a swing's peak speed that the next one has at least, or the swing decays quickly."""
+"""Smallest ratio of successive peak speeds of an oscillation; with less it decays quickly."""
 PAUSE = 0.5
-"""Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
+"""Time [s] without a reversal after which the count restarts: a push, not an oscillation."""
 SOFTER = (1.0, 5.0)
 """Factor on the control period that each stage of a stop assumes; after the last: torque off."""
 
@@ -85,11 +85,11 @@ SOFTER = (1.0, 5.0)
 def count_reversals(
     v: Vector, fast: float, side: Vector, count: Vector, peak: Vector, before: Vector
 ) -> float:
-    """Count joints faster than ``fast``, the other way round than before; 1 where any is new.
+    """Count joints faster than ``fast`` in the reversed direction; return 1 if any is new.
 
-    ``peak`` and ``before`` are the largest speeds since a joint's last reversal and up to it: of a
-    swing that kept less than KEPT of the one before, the end does not count. A velocity that is NaN
-    counts as none.
+    ``peak`` and ``before`` are the largest speeds since a joint's last reversal and up to it. A
+    reversal does not count if ``peak`` is below MIN_PEAK_RATIO of ``before``. A velocity that is
+    NaN counts as none.
     """
     new = 0.0
     for i in range(v.size):
@@ -106,9 +106,9 @@ def count_reversals(
 
 
 class Settling:
-    """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER is then the next one.
+    """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER then increases by one.
 
-    Measured by velocities alone: it does not matter which effort or which trip came first.
+    Only velocities are evaluated: the effort and the first trip do not matter.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -118,12 +118,12 @@ class Settling:
 
     @property
     def softer(self) -> float:
-        """Factor on the control period that the stop in force assumes."""
+        """Factor on the control period that the active stop assumes."""
         return SOFTER[min(self.stage, len(SOFTER) - 1)]
 
     @property
     def exhausted(self) -> bool:
-        """Whether no softer stop is left."""
+        """Whether no softer stop exists."""
         return self.stage >= len(SOFTER)
 
     def restart(self, time: float) -> None:

@@ -267,7 +267,7 @@ def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
         ({"position": (1, -1e7, 0)}, r"position\[1\] = -1e\+07 m; expected at most 1e\+06 m"),
         ({"rotation": np.eye(2)}, r"rotation: shape = \(2, 2\)"),
         ({"rotation": np.ones((3, 3))}, "rotation: .* expected a rotation"),
-        ({"rotation": -np.eye(3)}, "determinant -1"),
+        ({"rotation": -np.eye(3)}, "det R = -1"),
         ({"rotation": np.full((3, 3), np.inf)}, r"rotation\[0\] = inf"),
         ({"rotation": [[1, np.nan, 0], [0, 1, 0], [0, 0, 1]]}, r"rotation\[1\] = nan"),
         ({"weights": [1] * 5}, r"weights: shape = \(5,\)"),

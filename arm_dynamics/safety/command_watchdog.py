@@ -102,7 +102,7 @@ class CommandWatchdog:
         extra_interfaces: Collection[str] = (),
         stop: Callable[[State], StopMotion] | None = None,
     ) -> None:
-        """``extra_interfaces`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
+        """``extra_interfaces`` as in Guard; ``stop`` starts a stop, by default a ControlledStop."""
         self.arm = arm
         self.timeout = check_float("command timeout [s]", timeout, above=0)
         self.events = events or Events()
@@ -115,7 +115,7 @@ class CommandWatchdog:
 
     @property
     def stopping(self) -> bool:
-        """Whether the arm is under the safe stop instead of a command."""
+        """Whether the arm follows the controlled stop instead of a command."""
         return self._stop is not None
 
     @property

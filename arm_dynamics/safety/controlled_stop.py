@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.state import MIXED, Command, State
 from arm_dynamics.core.timing import UNTIMED, LoopTiming
@@ -36,8 +36,8 @@ class ControlledStop:
     effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
     short of its limit. A joint with prescribed motion is held at q0.
-    K = w² M_ii, or GRIP of the effort limit where that is more and not
-    faster than FASTEST, and no faster than ``max_loop_bandwidth``; D = 1.6 sqrt(K M_ii).
+    K = w² M_ii with w = BANDWIDTH, or STIFFNESS_PER_EFFORT_LIMIT times the effort limit if that is
+    more; w is at most MAX_BANDWIDTH and ``max_loop_bandwidth``. D = 1.6 sqrt(K M_ii).
     Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
     """
 
@@ -49,9 +49,21 @@ class ControlledStop:
         bounds: tuple[Vector, Vector] | None = None,
         timing: LoopTiming = UNTIMED,
     ) -> None:
-        """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits.
+        """Start the stop.
 
-        ``timing`` of the loop: a slow or late one gets no more stiffness than is stable.
+        Parameters
+        ----------
+        arm : ArmModel
+            Arm with nv joints.
+        state : State
+            Measured state at the start.
+        last_effort : Vector
+            Last applied effort (nv,) [N·m]; NaN counts as 0.
+        bounds : tuple of Vector, optional
+            Lower and upper bounds (nv,) of the path; by default the position limits.
+        timing : LoopTiming
+            Period and delay of the loop: the stiffness stays below the stability limit.
+
         """
         self.arm = arm
         self._start = state
@@ -96,26 +108,39 @@ class ControlledStop:
 
 
 def reaction_time(timing: LoopTiming) -> float:
-    """(1 + LATE d) T [s]: the period that a loop without delay may have, to be as slow."""
+    """Return (1 + LATE d) T [s], the period of a loop without delay and with equal margin."""
     return (1 + LATE * timing.delay) * timing.period
 
 
-def max_loop_bandwidth(M: Vector, timing: LoopTiming) -> float:
-    """w = REACTION / (λ (1 + LATE d) T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
+def max_loop_bandwidth(M: Matrix, timing: LoopTiming) -> float:
+    """Return w = REACTION / (λ (1 + LATE d) T),  λ the largest eigenvalue of M⁻¹ diag(M).
 
     Gains K = w² M_ii, D = 1.6 w M_ii are stable in a loop of period T [s] whose commands come d
-    periods after their measurement, with a gain margin of 1.5: of x'' = -λ (w² x + 1.6 w x'), its
-    effort constant over T, the fastest of the coupled joints of the mass matrix M (nv, nv),
-    Jury's criterion requires 1.6 w λ T < 2 for d = 0, some 1 for d = 1. Infinite for T = 0.
+    periods after their measurement, with a gain margin of 1.5. The fastest mode of the coupled
+    joints is x'' = -λ (w² x + 1.6 w x'), its effort constant over T. Jury's criterion requires
+    1.6 w λ T < 2 for d = 0 and about 1 for d = 1.
+
+    Parameters
+    ----------
+    M : Matrix
+        Mass matrix (nv, nv) [kg·m²].
+    timing : LoopTiming
+        Period T [s] and delay d [periods].
+
+    Returns
+    -------
+    float
+        Bandwidth w [rad/s]; infinite for T = 0.
+
     """
     if timing.period <= 0:
         return float("inf")
-    fastest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
-    return REACTION / (float(fastest) * reaction_time(timing))
+    largest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
+    return REACTION / (float(largest) * reaction_time(timing))
 
 
 RAMP_ENDS = 0.5
-"""Time [s] after which a ramped stop has ended: e^-5 of the speed is left."""
+"""Time [s] after which a ramped stop has ended: e^-5 of the speed remains."""
 
 SAG = 0.1
 """Following error [rad] of a position servo under its load."""

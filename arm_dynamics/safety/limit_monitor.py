@@ -15,13 +15,13 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR)
-def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -> bool:
+def within(q: Vector, v: Vector, temperature: Vector, table: Vector, margins: Vector) -> bool:
     """Return whether position, velocity and temperature of every joint are within limits."""
     bad = 0
     for i in range(q.size):
         bad += q[i] < table[LOWER, i] - margins[0] or q[i] > table[UPPER, i] + margins[0]
         bad += abs(v[i]) > margins[1] * table[SPEED, i]
-        bad += warm[i] >= margins[2]
+        bad += temperature[i] >= margins[2]
     return bad == 0
 
 
@@ -94,10 +94,10 @@ class LimitMonitor:
         for i in _where((q < lower) | (q > upper)):
             limit = lower[i] if q[i] < lower[i] else upper[i]
             yield self._trip("position_limit", i, q[i], limit, self.arm.joints[i].unit, time)
-        fastest = factor * self.table[SPEED]
-        for i in _where(np.abs(v) > fastest):
+        max_speed = factor * self.table[SPEED]
+        for i in _where(np.abs(v) > max_speed):
             unit = f"{self.arm.joints[i].unit}/s"
-            yield self._trip("velocity_limit", i, v[i], fastest[i], unit, time)
+            yield self._trip("velocity_limit", i, v[i], max_speed[i], unit, time)
         for i in _where(temperature >= max_temperature):
             value = temperature[i]
             yield self._trip("over_temperature", i, value, max_temperature, "°C", time)

@@ -23,15 +23,15 @@ WINDOW = 1.0
 
 @compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
 def count_effort_reversals(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
-    """Count joints whose effort is at the other ``end`` (nv,) than before; the largest count."""
-    most = 0.0
+    """Count joints whose effort reversed to the other ``end`` (nv,); return the largest count."""
+    largest = 0.0
     for i in range(effort.size):
         at = 1.0 * (effort[i] >= end[i]) - 1.0 * (effort[i] <= -end[i])
         if at != 0.0:
             turns[i] += at == -side[i]
             side[i] = at
-        most = maximum(most, turns[i])
-    return most
+        largest = maximum(largest, turns[i])
+    return largest
 
 
 class OscillationMonitor:
@@ -42,28 +42,28 @@ class OscillationMonitor:
     """
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
-        self.arm, self.most = arm, settings.max_effort_reversals
+        self.arm, self.limit = arm, settings.max_effort_reversals
         self._end = as_readonly(END * settings.effort_limit_scale * arm.effort_limit)
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
-        """Count from ``time`` [s] on."""
+        """Restart the count at ``time`` [s]."""
         self._since = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._turns: Vector = np.zeros(self.arm.nv)
 
     def update(self, time: float, effort: Vector) -> list[Trip]:
-        """Joints whose efforts (nv,) [N·m] turned ``max_effort_reversals`` times within WINDOW."""
+        """Return trips of joints with ``max_effort_reversals`` of effort (nv,) within WINDOW."""
         if time - self._since > WINDOW:
             self._since = time
             self._turns[:] = 0.0
-        if count_effort_reversals(effort, self._end, self._side, self._turns) < self.most:
+        if count_effort_reversals(effort, self._end, self._side, self._turns) < self.limit:
             return []
         detail = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
         return [
-            Trip("oscillation", self.arm.joint_names[i], turns, self.most, "turns", time, detail)
+            Trip("oscillation", self.arm.joint_names[i], turns, self.limit, "turns", time, detail)
             for i, turns in enumerate(self._turns.tolist())
-            if turns >= self.most
+            if turns >= self.limit
         ]
 
 
@@ -127,12 +127,12 @@ class Settling:
         return self.stage >= len(SOFTER)
 
     def restart(self, time: float) -> None:
-        """Torque on, or a command: the stiffest stop is the next one."""
+        """Restart with the stiffest stop, after torque is enabled or a command arrives."""
         self.stage = 0
         self.begin(time)
 
     def begin(self, time: float) -> None:
-        """Count from ``time`` [s] on."""
+        """Restart the count at ``time`` [s]."""
         self._begun = self._last = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._count: Vector = np.zeros(self.arm.nv)
@@ -140,7 +140,7 @@ class Settling:
         self._before: Vector = np.zeros(self.arm.nv)
 
     def look(self, time: float, v: Vector) -> list[Trip]:
-        """Joints (nv,) that reversed REVERSALS times, none of them PAUSE after the one before."""
+        """Return trips of joints with REVERSALS of velocity (nv,), each within PAUSE of another."""
         if time - self._begun < GRACE:
             return []
         if time - self._last > PAUSE:
@@ -152,9 +152,9 @@ class Settling:
         if found:
             self.stage += 1
             self.begin(time)
-        said = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
+        detail = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
         name = self.arm.joint_names
         return [
-            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, said)
+            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, detail)
             for i in found
         ]

@@ -276,7 +276,7 @@ def test_a_message_left_out_is_found(recording, tmp_path, topic, said):
 @pytest.mark.parametrize(
     ("topic", "said"),
     [
-        ("/recording", r"/joint_commands .*messages on /recording = none"),
+        ("/recording", r"/joint_commands, .*messages on /recording = none"),
         ("/joint_commands", "commands before the state = none"),
         ("/joint_states", "messages on /joint_states = none; expected a recording of an arm"),
     ],

@@ -213,7 +213,7 @@ def bad(index, value):
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
-        ({"state": np.zeros(27)}, InvalidValue, r"shape = \(27,\); expected \(28,\) .*5 posit"),
+        ({"state": np.zeros(27)}, InvalidValue, r"shape \(27,\) given, \(28,\) expected .*5 posit"),
         ({"state": "five"}, InvalidValue, "28 numbers are expected"),
         ({"state": bad(2, np.nan)}, InvalidValue, r"q\[R3\] = nan"),
         ({"state": bad(5, np.inf)}, InvalidValue, r"v\[R1\] = inf"),

@@ -253,7 +253,7 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         (
             lambda: np.zeros(5),
             "controller_failed",
-            "command = array([0., 0., 0., 0., 0.]): a Command",
+            "command = array([0., 0., 0., 0., 0.]); expected a Command",
         ),
         (lambda: None, "controller_failed", "command = None; expected a Command"),
         (

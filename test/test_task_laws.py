@@ -375,7 +375,7 @@ def test_an_arm_of_one_joint_has_a_tool_too():
         ("position", np.zeros(1), r"position: shape = \(1,\); expected"),
         ("rotation", np.zeros((3, 4)), "rotation: shape"),
         ("twist", np.zeros(3), r"twist: shape = \(3,\); expected"),
-        ("wrench", [0.0] * 6, "not of arrays"),
+        ("wrench", [0.0] * 6, "expected arrays"),
         ("q", np.zeros(1), r"q: shape = \(1,\); expected \(5,\)"),
     ],
 )

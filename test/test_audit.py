@@ -137,7 +137,7 @@ ERRORS = {
         '<link name="tool"/>',
         '<link name="tool"/><link name="stray"/>',
         18,
-        "link 'stray': 'stray' is a second root beside 'base'",
+        "link 'stray': 'stray' is a second root in addition to 'base'",
     ),
     "xacro element": (
         '<link name="tool"/>',
@@ -149,7 +149,7 @@ ERRORS = {
         'name="good"',
         'name="good" xmlns="http://ros.org"',
         2,
-        "<robot xmlns>: 'http://ros.org' is a namespace of its own",
+        "<robot xmlns>: 'http://ros.org' is a default namespace, which URDF elements do not have",
     ),
     # inertia
     "no inertial": (
@@ -293,7 +293,7 @@ ERRORS = {
 }
 
 WARNINGS = {
-    "long axis": ('"0 0 1"', '"0 0 2"', 23, "'0 0 2' has length 2 and is normalised"),
+    "long axis": ('"0 0 1"', '"0 0 2"', 23, "'0 0 2' has length 2 and is normalized"),
     "weak joint": ('effort="50"', 'effort="0"', 24, "<limit effort>: 0 is zero"),
     "stuck joint": (
         '"-1.2" upper="0.7"',
@@ -337,7 +337,7 @@ WARNINGS = {
         '<axis xyz="0 0 1"/>',
         "",
         19,
-        "joint 'shoulder' <axis>: the axis is missing: 1 0 0 is taken",
+        "joint 'shoulder' <axis>: the axis is missing: 1 0 0 is assumed",
     ),
     "transmission": (
         "</robot>",
@@ -356,15 +356,15 @@ WARNINGS = {
         '"0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"',
         '"0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"',
         8,
-        "link 'upper' <inertia>: the tensor is zero: the link is taken as a point mass",
+        "link 'upper' <inertia>: the tensor is zero: the link counts as a point mass",
     ),
     "thin rod": (
         '"0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"',
         '"0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0"',
         8,
         "link 'upper' <inertia>: '0 0.03 0.03' [kg·m²] are its principal moments: the smallest is"
-        " zero, which others reject; give the body a thickness: a rod of mass m and radius r has"
-        " m r²/2 about its axis",
+        " zero, which other programs reject; give the body a thickness: a rod of mass m and radius"
+        " r has m r²/2 about its axis",
     ),
     "heavy base": (
         '<link name="base"/>',
@@ -381,7 +381,7 @@ WARNINGS = {
         '      <command_interface name="velocity"/>\n    </joint>\n',
         "",
         27,
-        "joint 'elbow': <ros2_control> leaves it out: it gets an ideal actuator",
+        "joint 'elbow': it is not in <ros2_control>: it gets an ideal actuator",
     ),
     "fixed and driven": (
         '<joint name="elbow">\n      <command',
@@ -565,7 +565,7 @@ def test_a_point_mass_on_the_last_axis_is_warned_of(centre, turn, warned, tmp_pa
     text = text.replace('type="fixed">', f'type="fixed"><origin rpy="{turn}"/>')
     faults = audit_urdf(text, tmp_path)
     assert [fault.severity for fault in faults] == ["warning"] * warned
-    assert all("joint 'elbow': 'fore' and what is fixed to it have no" in str(f) for f in faults)
+    assert all("joint 'elbow': 'fore' and the links fixed to it have no" in str(f) for f in faults)
 
 
 def test_placements_turn_as_urdf_says(tmp_path):

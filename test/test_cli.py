@@ -164,7 +164,7 @@ def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
         (["--controller", "pidd"], "unknown controller 'pidd'; known: computed_"),
         (
             ["--configuration", "home"],
-            "unknown pose of arm 'five_dof' 'home'; known: initial, zero",
+            "unknown configuration of arm 'five_dof' 'home'; known: initial, zero",
         ),
         (["--configuration=0,x,0,0,0"], "--configuration = 0,x,0,0,0: could not convert"),
         (["--lock", "R9"], "'R9' is to be locked"),

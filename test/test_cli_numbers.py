@@ -99,8 +99,8 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
         ("gain-table five_dof --grid R2=nan:1:3", "--grid end = nan rad or m; expected"),
         ("gain-table five_dof --grid R2=0:1:-3", "--grid count = -3; expected"),
         ("stability five_dof --dt 1e-9", "1e-09"),
-        ("demo puma560 --port 99999", "--port = 99999; expected a whole number from 0 to 65535"),
-        ("sim --port 99999", "--port = 99999; expected a whole number from 0 to 65535"),
+        ("demo puma560 --port 99999", "--port = 99999; expected an integer from 0 to 65535"),
+        ("sim --port 99999", "--port = 99999; expected an integer from 0 to 65535"),
     ],
 )
 def test_absurd_runs_are_rejected_at_once(arguments, said, capsys, tmp_path, monkeypatch):

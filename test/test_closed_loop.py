@@ -185,7 +185,7 @@ def test_noise_is_the_same_for_a_seed_and_a_lane():
             CommandRejected,
             r"policy, tick 0: commands: shape = \(1, 5\); expected .* \(6, 5\)",
         ),
-        ({"residual_fraction": 2.0}, InvalidValue, "residual_fraction = 2.0: must be at most 1"),
+        ({"residual_fraction": 2.0}, InvalidValue, "residual_fraction = 2.0; expected at most 1"),
         ({"reference": np.zeros(4)}, InvalidValue, r"reference: shape = \(4,\); expected"),
         ({"interface": "speed"}, UnknownName, "'R1' 'speed'"),
         (

@@ -80,7 +80,7 @@ def test_so_is_one_below_a_folder_that_others_can_write(tmp_path, mode):
 def test_so_is_what_belongs_to_another_user_even_for_root(tmp_path, monkeypatch):
     folder, another = made_private(tmp_path / "code"), os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: another)
-    with pytest.raises(UntrustedFolder, match=rf"expected owner {code_cache._name(another)}"):
+    with pytest.raises(UntrustedFolder, match=rf"expected owner {code_cache._user_name(another)}"):
         require_private(folder)
 
 

@@ -225,8 +225,8 @@ class TestContract:
     @pytest.mark.parametrize(
         ("q", "goal", "said"),
         [
-            (np.zeros(3), np.zeros(5), r"state: q: shape \(3,\) given, \(5,\) expected"),
-            (np.zeros(5), np.zeros(6), r"reference: q: shape \(6,\) given, \(5,\) expected"),
+            (np.zeros(3), np.zeros(5), r"state: q: shape = \(3,\); expected \(5,\)"),
+            (np.zeros(5), np.zeros(6), r"reference: q: shape = \(6,\); expected \(5,\)"),
         ],
     )
     def test_wrong_sizes_are_refused_by_name(self, kind, q, goal, said):

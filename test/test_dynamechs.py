@@ -261,7 +261,7 @@ def test_constants_behind_a_gear_count_at_the_joint():
 @pytest.mark.parametrize(
     ("gains", "more", "said"),
     [
-        (P[:2], {}, r"p: shape \(2,\) given, \(3,\) expected"),
+        (P[:2], {}, r"p: shape = \(2,\); expected \(3,\)"),
         ((1, np.nan, 1), {}, r"p\[1\] = nan"),
         (P, {"i": [1.0]}, "i: shape"),
         (P, {"dt": -1e-4}, "dt .*above 0"),

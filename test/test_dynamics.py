@@ -177,10 +177,10 @@ def test_errors_name_the_culprit(function, arguments):
     assert np.isfinite(function(five_dof(), *good.values())).all()
     for name in arguments:
         for bad, said in (
-            ([0.1] * 4, rf"^{name}: shape \(4,\) given, \(5,\) expected"),
+            ([0.1] * 4, rf"^{name}: shape = \(4,\); expected \(5,\)"),
             ([0.1, 0.2, np.nan, 0, 0], rf"^{name}\[2\] = nan"),
             ([0.1, 0.2, 0, 0, np.inf], rf"^{name}\[4\] = inf"),
-            (["a"] * 5, rf"^{name}: "),
+            (["a"] * 5, rf"^{name} = "),
         ):
             with pytest.raises(InvalidValue, match=said):
                 function(five_dof(), *(good | {name: bad}).values())

@@ -492,10 +492,10 @@ def test_a_late_answer_is_not_counted_twice_when_a_servo_is_identified(late):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"baud": "fast"}, "baud = 'fast' bit/s: a number is expected"),
-        ({"baud": "-1"}, "baud = -1 bit/s: above 0"),
-        ({"latency": "-1"}, "latency = -1 s: at least 0"),
-        ({"kt": "0"}, "kt = 0 N·m/A: above 0"),
+        ({"baud": "fast"}, "baud = 'fast' bit/s; expected a number"),
+        ({"baud": "-1"}, "baud = -1 bit/s; expected above 0"),
+        ({"latency": "-1"}, "latency = -1 s; expected at least 0"),
+        ({"kt": "0"}, "kt = 0 N·m/A; expected above 0"),
         ({}, "port is missing; expected"),
     ],
 )

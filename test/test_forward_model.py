@@ -222,7 +222,7 @@ def bad(index, value):
         ({"dt": -1e-4}, InvalidValue, "dt .*-0.0001.*above 0"),
         ({"dt": 0.0}, InvalidValue, "dt .*above 0"),
         ({"dt": np.nan}, InvalidValue, "dt .*finite"),
-        ({"voltages": np.zeros(4)}, CommandRejected, r"voltage command: shape \(4,\)"),
+        ({"voltages": np.zeros(4)}, CommandRejected, r"voltage command: shape = \(4,\)"),
         ({"voltages": [0, 0, np.nan, 0, 0]}, CommandRejected, r"voltage command\[2\] = nan"),
         ({"integrator": "leapfrog"}, UnknownName, "integrator 'leapfrog'; known: .*semi_implicit"),
         ({"interface": "warp"}, UnknownName, "interface 'warp'"),

@@ -126,13 +126,19 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
             lambda: joint_splines.cubic_trajectory(None, [0.0]),
             "points = None; expected a list of rows",
         ),
-        (lambda: joint_splines.cubic_trajectory([1.0, 2.0], T), r"points\[0\]: 1.0 is not a list"),
-        (lambda: joint_splines.cubic_trajectory(P, None), "times: None is not a list of 2 numbers"),
+        (
+            lambda: joint_splines.cubic_trajectory([1.0, 2.0], T),
+            r"points\[0\] = 1.0; expected a list",
+        ),
+        (
+            lambda: joint_splines.cubic_trajectory(P, None),
+            "times = None; expected a list of 2 numbers",
+        ),
         (
             lambda: joint_splines.quintic_trajectory(P, T, None, 5),
             "accelerations = 5; expected a list of rows",
         ),
-        (lambda: joint_splines.cubic_trajectory(P, [0.0]), r"times: shape \(1,\) given"),
+        (lambda: joint_splines.cubic_trajectory(P, [0.0]), r"times: shape = \(1,\); expected"),
         (lambda: joint_splines.cubic_trajectory(P, [1.0, 1.0]), r"times\[1\] = 1.0 s after 1.0 s"),
         (lambda: joint_splines.spline_trajectory([[0, 0], [1]], T), r"points\[1\]: shape"),
         (
@@ -148,7 +154,10 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
             lambda: joint_splines.quintic_trajectory(P, T, None, [[0, 0], [0]]),
             r"accelerations\[1\]: shape",
         ),
-        (lambda: joint_splines.trapezoidal_trajectory(P, [1.0], [1, 1]), r"velocity: shape \(1,\)"),
+        (
+            lambda: joint_splines.trapezoidal_trajectory(P, [1.0], [1, 1]),
+            r"velocity: shape = \(1,\)",
+        ),
         (lambda: joint_splines.trapezoidal_trajectory(P, [1.0, -1], [1, 1]), r"velocity\[1\] = -1"),
         (
             lambda: joint_splines.trapezoidal_trajectory(P, [1, 1], [1, np.nan]),

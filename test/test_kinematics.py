@@ -70,7 +70,7 @@ def test_the_tool_may_have_the_name_of_its_joint():
 
 
 def test_wrong_positions_are_named():
-    with pytest.raises(InvalidValue, match=r"q: shape \(3,\) given"):
+    with pytest.raises(InvalidValue, match=r"q: shape = \(3,\); expected"):
         tool_pose(five_dof(), [0, 0, 0])
     with pytest.raises(InvalidValue, match=r"q\[1\] = nan"):
         tool_pose(five_dof(), [0, np.nan, 0, 0, 0])

@@ -75,7 +75,9 @@ def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
     for method in ("read_bytes", "is_file"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, method, refuse)
-            with pytest.raises(ConfigError, match=r"closed.urdf cannot be read: .*denied"):
+            with pytest.raises(
+                ConfigError, match=r"closed.urdf: .*denied.*; expected a readable file"
+            ):
                 load_arm(path)
     with pytest.raises(ArmDynamicsError, match=str(tmp_path)):
         load_arm(tmp_path)
@@ -206,7 +208,7 @@ def test_a_misspelt_constant_is_warned_of():
     ("broken", "said"),
     [
         ("<foo:bar/>", "XML: not well-formed XML: unbound prefix"),
-        ('<link xmlns="http://ros.org"/>', "is a namespace of its own"),
+        ('<link xmlns="http://ros.org"/>', "is a default namespace, which URDF"),
     ],
 )
 def test_namespaces_are_rejected_or_harmless(broken, said):
@@ -223,14 +225,14 @@ def test_broken_urdfs_are_rejected_with_all_faults():
 
 
 def test_positions_outside_the_limits_are_named():
-    with pytest.raises(InvalidValue, match=r"start: joint 'R2' = 1 rad is outside \[-1.2, 0.7\]"):
+    with pytest.raises(InvalidValue, match=r"start: joint 'R2' = 1 rad; expected -1.2 to 0.7"):
         five_dof().check_position("start", [0, 1.0, 0, 0, 0])
 
 
 def test_a_prismatic_joint_is_in_metres():
     arm = chain({"kind": "prismatic"}, {}, {"kind": "continuous"})
     assert [joint.unit for joint in arm.joints] == ["m", "rad", "rad"]
-    with pytest.raises(InvalidValue, match=r"joint 'J1' = 4 m is outside \[-3, 3\]"):
+    with pytest.raises(InvalidValue, match=r"joint 'J1' = 4 m; expected -3 to 3"):
         arm.check_position("start", [4, 0, 0])
 
 
@@ -417,7 +419,7 @@ def test_a_blank_behind_a_number_is_no_part_of_it():
 
 @pytest.mark.parametrize("axis", ["0 0 1e300", "0 0 5e-324", "0 0 -1e300", "1e300 0 1e300"])
 def test_axes_of_any_length_have_a_direction(axis):
-    with pytest.warns(RuntimeWarning, match="is normalised"):
+    with pytest.warns(RuntimeWarning, match="is normalized"):
         arm = chain({"axis": axis, "centre": "0.1 0.2 0.3"})
     assert 0 < rigid_body.mass_matrix(arm, [0.3])[0, 0] < 1
 
@@ -459,8 +461,8 @@ def test_every_declared_encoding_is_decoded(declared, encoding, tmp_path):
         (ENCODED.format("utf-8").encode("latin-1"), "has bytes that are not UTF-8"),
         (ENCODED.format("klingon").encode(), "encoding = 'klingon'; expected one of utf-8"),
         (ENCODED.format("rot13").encode(), "encoding = 'rot13'"),
-        (ENCODED.format("ascii").encode(), "not ascii"),
-        (b"\xff\xfe<\x00r", "not well-formed|not utf-16"),
+        (ENCODED.format("ascii").encode(), "expected text in ascii"),
+        (b"\xff\xfe<\x00r", "not well-formed|expected text in utf-16"),
         (b"\x00\x01\x02", "not well-formed"),
     ],
 )

@@ -253,9 +253,9 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         (
             lambda: np.zeros(5),
             "controller_failed",
-            "command = array([0., 0., 0., 0., 0.]): a Command",
+            "command = array([0., 0., 0., 0., 0.]); expected a Command",
         ),
-        (lambda: None, "controller_failed", "command = None: a Command is expected"),
+        (lambda: None, "controller_failed", "command = None; expected a Command"),
         (
             lambda: np.linalg.inv(np.zeros((5, 5))),
             "controller_failed",
@@ -263,10 +263,22 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         ),
         (lambda: 1 / 0, "controller_failed", "ZeroDivisionError: division by zero"),
         (lambda: HOME.no, "controller_failed", "AttributeError: "),
-        (lambda: Reference.hold([np.nan]), "controller_failed", "q[0] = nan: a finite number"),
-        (lambda: Command("effort", np.full(5, np.nan)), "command_rejected", "[0] = nan: a finite"),
-        (lambda: Command("effort", np.zeros(4)), "command_rejected", "shape (4,) given, (5,)"),
-        (lambda: Command("effort", None), "command_rejected", "None is not a list of 5 numbers"),
+        (
+            lambda: Reference.hold([np.nan]),
+            "controller_failed",
+            "q[0] = nan; expected a finite number",
+        ),
+        (
+            lambda: Command("effort", np.full(5, np.nan)),
+            "command_rejected",
+            "[0] = nan; expected a finite",
+        ),
+        (lambda: Command("effort", np.zeros(4)), "command_rejected", "shape = (4,); expected (5,)"),
+        (
+            lambda: Command("effort", None),
+            "command_rejected",
+            "= None; expected a list of 5 numbers",
+        ),
         (lambda: Command("torque", np.zeros(5)), "command_rejected", "interface 'torque'; known: "),
     ],
 )

@@ -393,7 +393,7 @@ def test_processes_solve_the_same_table_and_tell_how_far(gains):
     [
         ({}, InvalidValue, "at least one joint"),
         ({"J9": (0.0, 1.0, 3)}, UnknownName, "J9"),
-        ({"J2": (1.0, 1.0, 3)}, InvalidValue, "'J2': upper = 1.0: must be above 1.0"),
+        ({"J2": (1.0, 1.0, 3)}, InvalidValue, "'J2': upper = 1.0; expected above 1.0"),
         ({"J2": (0.0, 1.0, 1)}, InvalidValue, "'J2': count = 1"),
         ({"J2": (0.0, 1.0)}, InvalidValue, "'J2'.*lower, upper, count"),
         (

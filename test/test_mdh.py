@@ -157,9 +157,9 @@ def test_base_and_tool_weigh_nothing():
     ("kind", "more", "message"),
     [
         ("revolute", {"lower": 1.0, "upper": -1.0}, r"joint j \(revolute\): lower = 1.0, upper"),
-        ("revolute", {}, "lower below upper is expected"),
+        ("revolute", {}, "expected lower < upper"),
         ("prismatic", {"lower": 0.0}, "upper = None"),
-        ("continuous", {"lower": 0.0, "upper": 1.0}, "it turns freely and has none"),
+        ("continuous", {"lower": 0.0, "upper": 1.0}, "expected None for each"),
         ("continuous", {"stop": (50.0, 5.0)}, r"stop = \(50.0, 5.0\)"),
     ],
 )
@@ -174,7 +174,7 @@ def test_an_unknown_kind_lists_the_known():
 
 
 def test_a_comment_that_breaks_xml_is_refused():
-    with pytest.raises(InvalidValue, match="comment of one: '--' given"):
+    with pytest.raises(InvalidValue, match="one: comment contains '--'"):
         ArmDescription("one", (), comment="a -- b")
 
 

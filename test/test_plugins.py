@@ -112,17 +112,17 @@ made = Ideal("J", 1.0, {})
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("number", "is 3; expected a subclass of Actuator"),
+        ("number", "object = 3; expected a subclass of Actuator"),
         ("text", "expected a subclass of Actuator"),
-        ("nothing", "is None; expected a subclass of Actuator"),
-        ("function", "is <function .*; expected a subclass of Actuator"),
+        ("nothing", "object = None; expected a subclass of Actuator"),
+        ("function", "object = <function .*; expected a subclass of Actuator"),
         ("made", "expected a subclass of Actuator"),
-        ("Plain", "is class Plain; expected a subclass of Actuator"),
-        ("Pid", "is class Pid; expected a subclass of Actuator"),
-        ("Actuator", "class Actuator lacks "),
-        ("Lacking", "class Lacking lacks "),
+        ("Plain", "class = Plain; expected a subclass of Actuator"),
+        ("Pid", "class = Pid; expected a subclass of Actuator"),
+        ("Actuator", "class = Actuator; expected the methods "),
+        ("Lacking", "class = Lacking; expected the methods "),
         ("Odd", "parameters = .*; expected a tuple of Parameter"),
-        ("Mute", "class Mute has no interfaces"),
+        ("Mute", r"interfaces = \(\); expected a tuple of names in class Mute"),
     ],
 )
 def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch, what, said):
@@ -139,7 +139,7 @@ def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch
 @pytest.mark.parametrize("kind", ["controllers", "drivers"])
 def test_a_class_of_another_kind_is_rejected(installed, kind):
     installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
-    with pytest.raises(plugins.PluginError, match="is class Ideal; expected a subclass of"):
+    with pytest.raises(plugins.PluginError, match="class = Ideal; expected a subclass of"):
         plugins.load_class(kind, "mine")
 
 
@@ -182,7 +182,9 @@ def test_a_built_in_without_its_library_says_so(monkeypatch):
 
 def test_a_taken_name_is_ignored_and_said(installed):
     installed(ideal="no_such_module:Thing")
-    with pytest.warns(RuntimeWarning, match=r"'ideal' \(no_such_module:Thing\) ignored: .* taken"):
+    with pytest.warns(
+        RuntimeWarning, match=r"'ideal' \(no_such_module:Thing\) ignored: registered twice"
+    ):
         assert plugins.registered_names("actuators").count("ideal") == 1
     assert plugins.load_class("actuators", "ideal") is Ideal
 

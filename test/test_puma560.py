@@ -73,7 +73,7 @@ def test_the_published_tensors_are_those_of_no_body():
         ('ixx="0.06975" ixy="0" ixz="0" iyy="0.01625"', 'ixx="0.066" ixy="0" ixz="0" iyy="0.0125"',
          "triangle"),
         ('ixx="0.175" ixy="0" ixz="0" iyy="0.175"', 'ixx="0" ixy="0" ixz="0" iyy="0"', "triangle"),
-        ('<mass value="1" />', '<mass value="0" />', "zero beside"),
+        ('<mass value="1" />', '<mass value="0" />', "zero, but"),
     ):  # fmt: skip
         assert now in text
         (found,) = audit_urdf(text.replace(now, printed))

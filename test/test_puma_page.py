@@ -202,7 +202,7 @@ def test_a_browser_edits_parameters(servos, page):
         assert "J1: velocity [rad/s] = 25" in str(client.until_quiet(0.5))
         client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2500"})
         heard = str(client.until_quiet(0.5))
-        assert "max_velocity = 2500 rad/s: at least 0 and at most 100" in heard
+        assert "max_velocity = 2500 rad/s; expected at least 0 and at most 100" in heard
         assert "'updates': {'value': '25'}" in heard
     assert servos.parameters["J1"]["max_velocity"] == 25.0
 
@@ -212,12 +212,16 @@ def test_a_browser_edits_parameters(servos, page):
     ("label", "text", "said"),
     [
         ("min [rad]", "3", "min_position = 3 rad; expected at most max_position = 2 rad"),
-        ("min [rad]", "-1", "min_position = -1 rad: at least 0 and at most 6.28319"),
-        ("max [rad]", "7", "max_position = 7 rad: at least 0 and at most 6.28319"),
-        ("velocity [rad/s]", "101", "max_velocity = 101 rad/s: at least 0 and at most 100"),
-        ("velocity [rad/s]", "fast", "a number is expected"),
-        ("velocity [rad/s]", "", "a number is expected"),
-        ("max [rad]", "nan", "a finite number is expected"),
+        ("min [rad]", "-1", "min_position = -1 rad; expected at least 0 and at most 6.28319"),
+        ("max [rad]", "7", "max_position = 7 rad; expected at least 0 and at most 6.28319"),
+        (
+            "velocity [rad/s]",
+            "101",
+            "max_velocity = 101 rad/s; expected at least 0 and at most 100",
+        ),
+        ("velocity [rad/s]", "fast", "expected a number"),
+        ("velocity [rad/s]", "", "expected a number"),
+        ("max [rad]", "nan", "expected a finite number"),
         ("max [rad]", "<b>", "&lt;b&gt;"),
     ],
 )

@@ -262,7 +262,7 @@ def test_a_changed_start_or_arm_is_found(recording, tmp_path):
     ("topic", "said"),
     [
         ("/joint_states", r"period = 0\.008000 s to .*expected the one that ends at 0\.008000 s"),
-        ("/joint_commands", r"/joint_states at 0\.008000 s: commands before the state = none"),
+        ("/joint_commands", r"/joint_states, t = 0\.008000 s: commands before the state = none"),
     ],
 )
 def test_a_message_left_out_is_found(recording, tmp_path, topic, said):
@@ -276,7 +276,7 @@ def test_a_message_left_out_is_found(recording, tmp_path, topic, said):
 @pytest.mark.parametrize(
     ("topic", "said"),
     [
-        ("/recording", r"/joint_commands .*messages on /recording = none"),
+        ("/recording", r"/joint_commands, .*messages on /recording = none"),
         ("/joint_commands", "commands before the state = none"),
         ("/joint_states", "messages on /joint_states = none; expected a recording of an arm"),
     ],
@@ -295,7 +295,7 @@ def test_contents_of_another_arm_are_refused(recording, tmp_path):
             message.name[0] = "J9"
         return message
 
-    with pytest.raises(RecordingError, match=r"/joint_states at 0\.001000 s: .*'J9'"):
+    with pytest.raises(RecordingError, match=r"/joint_states, t = 0\.001000 s: .*'J9'"):
         replay(changed(recording[0], tmp_path / "renamed", rename))
 
     def garble(name, count, message):

@@ -209,7 +209,7 @@ def test_memory_is_asked_for_first():
     ("changes", "error", "words"),
     [
         ({"record_every": 50}, InvalidValue, "record_every = 50; expected at most 40 time steps"),
-        ({"steps_per_command": 0}, InvalidValue, "steps_per_command = 0: a whole number"),
+        ({"steps_per_command": 0}, InvalidValue, "steps_per_command = 0; expected an integer"),
         ({"outputs": ("x",)}, UnknownName, "output of a rollout 'x'; known: act"),
         ({"backend": "fast"}, UnknownName, "backend 'fast'; known: auto"),
         ({"precision": "float16"}, UnknownName, "precision 'float16'"),

@@ -18,7 +18,7 @@ from arm_dynamics.simulation.simulation import Simulation
 BAD = [
     (Command("effort", np.array([0, np.nan, 0, 0, 0])), r"effort command\[1\] = nan"),
     (Command("effort", np.array([0, 0, -np.inf, 0, 0])), r"effort command\[2\] = -inf"),
-    (Command("effort", np.zeros(4)), r"\(4,\) given, \(5,\) expected"),
+    (Command("effort", np.zeros(4)), r"\(4,\); expected \(5,\)"),
     (Command("voltage", np.array([np.nan] * 5)), r"voltage command\[0\] = nan"),
     (Command("position", np.zeros(5)), "'R1' 'position'; known: effort, voltage"),
     (Command("steam", np.zeros(5)), "'steam'"),

@@ -550,11 +550,11 @@ def test_every_number_is_declared_with_its_default():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"motor_watchdog_timeout": 0}, "motor_watchdog_timeout = 0 s: at least 0.001"),
+        ({"motor_watchdog_timeout": 0}, "motor_watchdog_timeout = 0 s; expected at least 0.001"),
         ({"max_missed_cycles": 2.5}, "max_missed_cycles = 2.5; expected an integer"),
         ({"max_effort_rate": float("nan")}, "max_effort_rate = nan"),
         ({"max_temperature": 50}, "derating_temperature = 60 °C; expected below"),
-        ({"soft_limit_zone": True}, "a number is expected"),
+        ({"soft_limit_zone": True}, "expected a number"),
     ],
 )
 def test_settings_out_of_their_range_are_refused(given, said):

@@ -209,8 +209,8 @@ def test_a_point_is_drawn_only_when_asked():
         (lambda: sphere(0.1, float("nan")), "mass = nan"),
         (lambda: box((1, 0, 1), 1.0), "size = 0.0"),
         (lambda: point_mass(1.0, (0, float("inf"), 0)), r"centre\[1\] = inf"),
-        (lambda: compose([]), "mass of 0 solids together = 0.0 kg"),
-        (lambda: compose([sphere(1.0, 0.0)]), "must be above 0"),
+        (lambda: compose([]), "total mass of 0 solids = 0.0 kg"),
+        (lambda: compose([sphere(1.0, 0.0)]), "expected above 0"),
     ],
 )
 def test_refusals_name_the_culprit(make, message):

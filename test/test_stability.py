@@ -461,18 +461,18 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
     [
         (["nope"], "unknown arm or URDF file 'nope'"),
         (["five_dof", "--integrator", "rk9"], "unknown integrator 'rk9'; known: adaptive"),
-        (["five_dof", "--gains", "/no/file.yaml"], "/no/file.yaml: not a readable YAML file"),
-        (["five_dof", "--configuration", "up"], "unknown pose of arm 'five_dof' 'up'"),
+        (["five_dof", "--gains", "/no/file.yaml"], "expected a readable YAML file"),
+        (["five_dof", "--configuration", "up"], "unknown configuration of arm 'five_dof' 'up'"),
         (
             ["five_dof", "--configuration", "0,x,0,0,0"],
             "--configuration = 0,x,0,0,0: could not convert",
         ),
-        (["five_dof", "--configuration", "0,9,0,0,0"], "joint 'R2' = 9 rad is outside"),
+        (["five_dof", "--configuration", "0,9,0,0,0"], "joint 'R2' = 9 rad; expected"),
         (["five_dof", "--controller", "lqg"], "unknown controller"),
         (["five_dof", "--dt", "-1"], "expected a number from 1e-09 to 1e+06 s"),
         (["five_dof", "--dt", "1e-300"], "expected a number from 1e-09 to 1e+06 s"),
         (["five_dof", "--period", "1e9"], "expected a number from 1e-09 to 1e+06 s"),
-        (["five_dof", "--dt", "0.9"], "must be at most 0.5"),
+        (["five_dof", "--dt", "0.9"], "expected at most 0.5"),
         (["five_dof", "--dt", "3e-4"], "whole multiple of dt"),
         (["two_link", "--gains", "published"], "arm = 'two_link'; expected 'five_dof'"),
         (

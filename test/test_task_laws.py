@@ -372,11 +372,11 @@ def test_an_arm_of_one_joint_has_a_tool_too():
     ("part", "value", "said"),
     [
         ("position", np.array([0.1, np.nan, 0.2]), r"position\[1\] = nan"),
-        ("position", np.zeros(1), r"position: shape \(1,\) given"),
+        ("position", np.zeros(1), r"position: shape = \(1,\); expected"),
         ("rotation", np.zeros((3, 4)), "rotation: shape"),
-        ("twist", np.zeros(3), r"twist: shape \(3,\) given"),
-        ("wrench", [0.0] * 6, "not of arrays"),
-        ("q", np.zeros(1), r"q: shape \(1,\) given, \(5,\)"),
+        ("twist", np.zeros(3), r"twist: shape = \(3,\); expected"),
+        ("wrench", [0.0] * 6, "expected arrays"),
+        ("q", np.zeros(1), r"q: shape = \(1,\); expected \(5,\)"),
     ],
 )
 def test_a_bad_reference_is_refused_and_forgotten(kind, part, value, said):

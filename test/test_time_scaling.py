@@ -138,7 +138,7 @@ def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
         ([A, B], {"effort": [1, -1]}, r"effort\[1\] = -1"),
         ([A, B], {"acceleration": [1]}, r"acceleration: shape"),
         ([A, B], {"acceleration": [1, np.nan]}, r"acceleration\[1\] = nan"),
-        ([A, B], {"grid": 2}, "grid = 2: a whole number of at least 4"),
+        ([A, B], {"grid": 2}, "grid = 2; expected an integer of at least 4"),
         ([A, B + 3], {}, r"joint 'J1': position = 3.* rad at .* s; expected within \[-3, 3\]"),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
     ],
 )
 def test_the_slowest_limits_give_finite_motions_and_slower_ones_are_refused(name):
-    with pytest.raises(InvalidValue, match=f"{name} = 1e-300: must be at least"):
+    with pytest.raises(InvalidValue, match=f"{name} = 1e-300; expected at least"):
         ToolLimits(**{name: 1e-300})
     goal = moved(np.full(6, 0.1), ToolLimits(**{name: MIN_LIMIT}))
     glide = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())

@@ -461,7 +461,7 @@ def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch
         raise OSError(ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(ConfigError, match=r"state\.json cannot be written: No space left"):
+    with pytest.raises(ConfigError, match=r"state\.json: No space left"):
         known.save(file, {"seed": 0})
     assert file.read_text() == before
     assert [one.name for one in tmp_path.iterdir()] == ["state.json"]

@@ -164,7 +164,7 @@ def test_an_arm_is_shown_from_plain_python(capsys):
         page.set_target([0.1] * 5)
         assert eventually(lambda: targets)
         page.show(arm.configuration("zero"), time=1.0)
-    with pytest.raises(InvalidValue, match=r"q: shape \(2,\) given"):
+    with pytest.raises(InvalidValue, match=r"q: shape = \(2,\); expected"):
         show(arm, [0.0, 1.0], port=0)
 
 

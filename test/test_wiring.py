@@ -101,13 +101,13 @@ def test_motors_come_in_the_arms_order_with_defaults_and_settings():
 
 
 def test_an_arm_without_motors_says_which_joint_has_none():
-    with pytest.raises(ConfigError, match=r"motor of joint 'R1': id .* is missing"):
+    with pytest.raises(ConfigError, match=r"motor of joint 'R1': id is missing; expected a number"):
         read_hardware_info(load_arm("five_dof"))
 
 
 def test_a_motor_without_a_name_is_named():
     plain = parse_arm(chain_urdf({}, more=_block('<param name="id">3</param>')))
-    with pytest.raises(ConfigError, match=r"joint 'J1': <param name=\"motor\"> is missing"):
+    with pytest.raises(ConfigError, match=r"joint 'J1': expected <param name=\"motor\">"):
         read_hardware_info(plain)
 
 
@@ -116,7 +116,7 @@ def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
     block += '<param name="motor">sts3215</param></joint></ros2_control>'
     text = chain_urdf({}, {}, more=block.format("J1") + block.format("J2"))
     assert not [fault for fault in audit_urdf(text) if fault.severity == "error"]
-    with pytest.raises(ConfigError, match="joints 'J1' and 'J2' both have motor id 1"):
+    with pytest.raises(ConfigError, match="joint 'J2': motor id = 1, as joint 'J1'; expected"):
         read_hardware_info(parse_arm(text))
 
 
@@ -127,7 +127,9 @@ def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
 def test_numbers_that_are_no_id_or_sign_are_refused_without_the_audit_too(params):
     """A block that names neither driver nor motor is not ours to audit."""
     plain = parse_arm(chain_urdf({}, more=_block(params)))
-    with pytest.raises(ConfigError, match="joint 'J1': sign 1 or -1 and a whole id are expected"):
+    with pytest.raises(
+        ConfigError, match=r"joint 'J1': sign = .*; expected sign 1 or -1 and an integer id"
+    ):
         read_hardware_info(plain)
 
 

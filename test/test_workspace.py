@@ -87,12 +87,12 @@ def test_a_slice_of_five_dof_misses_no_more_than_many_restarts_do():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"across": 1.0}, "across: 1.0 is not a list"),
+        ({"across": 1.0}, "across = 1.0; expected a list"),
         ({"up": [np.nan]}, r"up\[0\] = nan"),
-        ({"u": (0, 0, 0)}, "a direction is expected"),
+        ({"u": (0, 0, 0)}, "expected a direction other than 0"),
         ({"starts": 0}, "starts = 0"),
         ({"seed": -1}, "seed = -1"),
-        ({"origin": (0, 0)}, r"origin: shape \(2,\)"),
+        ({"origin": (0, 0)}, r"origin: shape = \(2,\)"),
     ],
 )
 def test_bad_input_is_named(changes, message):

@@ -1,7 +1,7 @@
-"""Compiled code on disk: stored and loaded only where no other user can write.
+"""Compiled code on disk: stored and loaded only in folders in which no other user can write.
 
 Loaded code is executed. Numba and Python load any file in their folders, regardless of its
-author; here a folder or a file that another user could have written, or a damaged one, counts as
+author. Here a folder or file that another user could have written, or a damaged file, counts as
 absent.
 """
 
@@ -33,21 +33,26 @@ except ImportError:  # pragma: no cover - exercised in a separate process
     numba, IndexDataCacheFile = None, object
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
-"""Permissions to write for anyone but the owner."""
+"""Permissions to write for all users but the owner."""
 
 
 @cache
 def cache_folder() -> Path | None:
     """Return the user's cache, else a private temporary folder; None without a trusted one.
 
-    The folder is keyed by the sources of all compiled functions. Where someone else can write to
-    it, or to a folder above, a warning says so, and code is compiled in memory.
+    The folder is keyed by the sources of all compiled functions. If another user can write to it,
+    or to a folder above, a warning is issued, and code is compiled in memory.
     """
-    key = _sources_key()
+    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    for name in ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch"):
+        for source in sorted((package / name).rglob("*.py")):
+            digest.update(source.read_bytes())
     for root in (_user_cache, _private_temporary):
         try:
-            folder = root() / key
-            _make_private(folder)
+            folder = root() / digest.hexdigest()[:16]
+            for place in reversed((folder, *folder.parents)):
+                if not place.exists():
+                    place.mkdir(mode=0o700, exist_ok=True)
             require_private(folder)
             tempfile.TemporaryFile(dir=folder).close()
         except UntrustedFolder as error:
@@ -64,34 +69,34 @@ class UntrustedFolder(PermissionError):
 
 
 def require_private(folder: Path) -> None:
-    """Raise UntrustedFolder unless this user alone can change what lies in ``folder``.
+    """Raise UntrustedFolder unless only this user can change the content of ``folder``.
 
     The folder must be this user's and closed to all others. Every folder and link on the path to
-    it must belong to this user or to root, and be closed to others' writing or sticky, as sshd's
-    StrictModes has it.
+    it must belong to this user or to root. Others must not be able to write to it unless it is
+    sticky: the rule of sshd's StrictModes.
     """
     user = os.getuid()
-    for place in _passed_on_the_way(folder):
-        found = place.lstat()
+    for place in _folders_and_links(folder):
+        status = place.lstat()
         last = place == folder.resolve()
-        mode = 0 if stat.S_ISLNK(found.st_mode) else stat.S_IMODE(found.st_mode)
+        mode = 0 if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
         open_to = mode & 0o077 if last else mode & OTHERS
-        trusted = found.st_uid == user or (found.st_uid == 0 and not last)
+        trusted = status.st_uid == user or (status.st_uid == 0 and not last)
         if trusted and (not open_to or (mode & stat.S_ISVTX and not last)):
             continue
-        owner, me = _name(found.st_uid), _name(user)
+        owner, me = _user_name(status.st_uid), _user_name(user)
         others = me if me == "root" else f"{me} or root"
         expected = f"owner {me}, mode 0700" if last else f"owner {others}, no others' writing"
         remedy = f"chown {me}" if not trusted else "chmod go-rwx" if last else "chmod go-w"
         raise UntrustedFolder(
             f"compiled code cache {folder}: folder {place} has owner = {owner}, mode = {mode:04o};"
-            f" expected {expected}; run `{remedy} {place}` after a look at what lies there, or set"
+            f" expected {expected}; inspect its files and run `{remedy} {place}`, or set"
             " XDG_CACHE_HOME to another folder (until then code is compiled in memory)"
         )
 
 
-def _passed_on_the_way(path: Path) -> Iterator[Path]:
-    """Yield every folder and link of ``path``, itself included; links are followed."""
+def _folders_and_links(path: Path) -> Iterator[Path]:
+    """Yield every folder and link of ``path``, ``path`` included; links are followed."""
     path.resolve(strict=True)  # raises for links that lead in a circle
     at, left = Path("/"), list(reversed(path.absolute().parts[1:]))
     yield at
@@ -105,27 +110,11 @@ def _passed_on_the_way(path: Path) -> Iterator[Path]:
             left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
 
 
-def _name(uid: int) -> str:
+def _user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except (AttributeError, KeyError):  # a system or a container without names
         return str(uid)
-
-
-def _make_private(folder: Path) -> None:
-    """Make a folder and those above it, as far as they are missing, with mode 0700."""
-    for place in reversed((folder, *folder.parents)):
-        if not place.exists():
-            place.mkdir(mode=0o700, exist_ok=True)
-
-
-def _sources_key() -> str:
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for folder in ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch"):
-        for source in sorted((package / folder).rglob("*.py")):
-            digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _user_cache() -> Path:
@@ -142,7 +131,7 @@ def _private_temporary() -> Path:
 
 @contextmanager
 def numba_keeps_in(folder: Path | None) -> Iterator[None]:
-    """Have functions that are decorated here, with ``cache=True``, kept in ``folder``."""
+    """Store functions that are decorated in the block, with ``cache=True``, in ``folder``."""
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder or "")
     try:
         yield
@@ -151,22 +140,22 @@ def numba_keeps_in(folder: Path | None) -> Iterator[None]:
 
 
 def guard(jitted: Any, lock: Path) -> None:
-    """Have numba load what ``CheckedFile`` accepts alone, and one process at a time write.
+    """Let numba load only what ``CheckedFile`` accepts, and one process at a time write.
 
-    Of two that write at once, numba's index could name the other's code. What cannot be written
-    is compiled again in the next process.
+    If two processes write at the same time, numba's index could name the other's code. Code that
+    cannot be written is compiled again in the next process.
     """
-    kept, save = jitted._cache, jitted._cache.save_overload
-    kept._cache_file.__class__ = CheckedFile
+    function_cache, save = jitted._cache, jitted._cache.save_overload
+    function_cache._cache_file.__class__ = CheckedFile
 
-    def alone(*compiled_code: Any) -> None:
+    def save_locked(*compiled_code: Any) -> None:
         try:
             with file_lock(lock):
                 save(*compiled_code)
         except OSError as error:
             _warn_once(f"compiled code is not kept in {lock.parent}: {error}; free space there")
 
-    kept.save_overload = alone
+    function_cache.save_overload = save_locked
 
 
 class CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -180,7 +169,7 @@ class CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         try:
             return super().load(key)
         except Exception as error:  # what a pickle of another version may raise
-            _say_absent(self._index_path, error)
+            _warn_not_loaded(self._index_path, error)
             return None
 
     def _load_index(self) -> Any:
@@ -190,7 +179,7 @@ class CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         except FileNotFoundError:
             return {}
         except Exception as error:
-            _say_absent(self._index_path, error)
+            _warn_not_loaded(self._index_path, error)
             return {}
 
     def _load_data(self, name: str) -> Any:
@@ -219,16 +208,16 @@ def require_sound(path: Path) -> None:
 
 def require_owned(path: Path) -> None:
     """Raise PermissionError for a file that this user does not own or that others can write."""
-    found = path.lstat()
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & OTHERS:
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & OTHERS:
         raise PermissionError(
-            f"owner = {_name(found.st_uid)}, mode = {stat.S_IMODE(found.st_mode):04o}; expected a"
-            f" file of {_name(os.getuid())} that nobody else can write"
+            f"owner = {_user_name(status.st_uid)}, mode = {stat.S_IMODE(status.st_mode):04o};"
+            f" expected a file of {_user_name(os.getuid())} that no other user can write"
         )
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600, whole or not at all: another process may write it too."""
+    """Write a complete file with mode 0600, or none: another process may also write it."""
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
     try:
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -239,9 +228,9 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def _say_absent(path: str, error: Exception) -> None:
-    said = f"{type(error).__name__}: {error}"
-    _warn_once(f"compiled code {path} is not loaded ({said}); it is compiled again")
+def _warn_not_loaded(path: str, error: Exception) -> None:
+    cause = f"{type(error).__name__}: {error}"
+    _warn_once(f"compiled code {path} is not loaded ({cause}); it is compiled again")
 
 
 @cache

@@ -42,7 +42,7 @@ def compiled(function: F) -> F:
     motors have torque is declared with ``compiled_for`` instead.
     """
     if numba is None:
-        _say_slow_once()
+        _warn_slow_once()
         return function
     # A function typed into an interpreter has no file, and numba stores none without.
     folder = cache_folder() if Path(function.__code__.co_filename).is_file() else None
@@ -58,7 +58,7 @@ def compiled(function: F) -> F:
 
 
 class Kind(NamedTuple):
-    """Type of one argument: numpy's name of its numbers, dimensions, whether it is written to."""
+    """Type of one argument: numpy dtype, number of dimensions, whether it is written to."""
 
     dtype: str
     dimensions: int = 0
@@ -72,7 +72,7 @@ COUNTS_OUT, FLAGS_OUT = Kind("int64", 1, written=True), Kind("bool", 1, written=
 
 
 class _Declared:
-    """A function with one version: that of its declared kinds."""
+    """A function compiled for one signature: its declared kinds."""
 
     def __init__(self, jitted: Any, kinds: tuple[Kind, ...]) -> None:
         self._jitted, self._kinds = jitted, kinds
@@ -83,20 +83,26 @@ class _Declared:
         jitted.get_call_template = self._called_by_compiled
 
     def prepare(self) -> None:
-        """Compile the version or load it from disk; no other one is ever compiled."""
+        """Compile the signature or load it from disk; no other one is ever compiled."""
         with global_compiler_lock:
-            if not self.warm:
-                self._jitted.compile(tuple(_numba_type(kind) for kind in self._kinds))
-                self._jitted.disable_compile()
-                self.warm = True
+            if self.warm:
+                return
+            signature = []
+            for kind in self._kinds:
+                number = numba.from_dtype(np.dtype(kind.dtype))
+                array = (kind.dimensions, "A", not kind.written)
+                signature.append(numba.types.Array(number, *array) if kind.dimensions else number)
+            self._jitted.compile(tuple(signature))
+            self._jitted.disable_compile()
+            self.warm = True
 
     def _first_call(self, *_: Any) -> Any:
-        """Return what numba calls with the arguments: the function, which now converts them."""
+        """Return the function that numba calls with the arguments; it converts them."""
         self.prepare()
         return self._jitted
 
     def _called_by_compiled(self, *types: Any) -> Any:
-        """Let compiled callers convert, too: of two versions that fit, numba would take neither."""
+        """Let compiled callers also convert: if two versions fit, numba uses neither."""
         self.prepare()
         return self._template(*types)
 
@@ -106,13 +112,13 @@ _ON_DEMAND: dict[Callable[..., object], _Declared] = {}
 
 
 def compiled_for(*kinds: Kind, on_demand: bool = False) -> Callable[[F], F]:
-    """Declare a function's argument types: ``warm_up`` then compiles all that it ever needs.
+    """Declare a function's argument types, for which ``warm_up`` compiles it.
 
     A function ``on_demand`` is not part of ``warm_up`` and ``cold`` until ``demand`` names it: for
     functions that take long to compile and that few classes call.
 
-    Arrays of any layout, read-only or not, and strided views are taken as they are, without a
-    copy; what a later call passes cannot start the compiler. Other types raise TypeError.
+    Arrays of any layout, read-only or not, and strided views are passed without a copy. No later
+    call starts the compiler. Other types raise TypeError.
     """
 
     def declare(function: F) -> F:
@@ -147,13 +153,13 @@ def cold() -> list[str]:
 
 
 NOTICE = 2.0
-"""Time [s] of compilation after which it is logged why a first call takes so long."""
+"""Time [s] of compilation after which a log line explains the delay of the first call."""
 
 
 if numba is not None:
 
     class _LongCompilation(event.Listener):  # type: ignore[misc]
-        """Logs one line, once in a process, where compiling this package takes long."""
+        """Logs one line, once in a process, if compiling this package takes long."""
 
         def __init__(self) -> None:
             self._depth, self._began, self._spent, self._logged = 0, 0.0, 0.0, False
@@ -176,23 +182,16 @@ if numba is not None:
             spent = self._spent + (time.monotonic() - self._began if self._depth else 0.0)
             if spent > NOTICE and not self._logged:
                 self._logged, folder = True, cache_folder()
-                kept = f"kept in {folder}" if folder else "not kept: no folder is trusted"
+                stored = f"stored in {folder}" if folder else "not stored: no folder is trusted"
                 logging.getLogger("arm_dynamics").warning(
-                    "arm_dynamics compiles for this machine: some seconds to a minute, %s", kept
+                    "arm_dynamics compiles for this machine: some seconds to a minute, %s", stored
                 )
 
     event.register("numba:compile", _LongCompilation())
 
 
-def _numba_type(kind: Kind) -> Any:
-    number = numba.from_dtype(np.dtype(kind.dtype))
-    if not kind.dimensions:
-        return number
-    return numba.types.Array(number, kind.dimensions, "A", readonly=not kind.written)
-
-
 @cache
-def _say_slow_once() -> None:
+def _warn_slow_once() -> None:
     warnings.warn(
         f"numba is not installed: same results, slower ({sys.executable} -m pip install numba)",
         RuntimeWarning,
@@ -202,43 +201,43 @@ def _say_slow_once() -> None:
 
 @compiled
 def where(condition: bool, first: float, second: float) -> float:
-    """``first`` if ``condition`` else ``second``."""
+    """Return ``first`` if ``condition`` else ``second``."""
     return first if condition else second
 
 
 @compiled
 def minimum(x: float, y: float) -> float:
-    """The smaller of two numbers."""
+    """Return the smaller of two numbers."""
     return x if x < y else y
 
 
 @compiled
 def maximum(x: float, y: float) -> float:
-    """The larger of two numbers."""
+    """Return the larger of two numbers."""
     return x if x > y else y
 
 
 @compiled
 def clip(x: float, lower: float, upper: float) -> float:
-    """``x`` held within [lower, upper]."""
+    """Return ``x`` limited to [lower, upper]."""
     return lower if x < lower else (upper if x > upper else x)
 
 
 @compiled
 def sign(x: float) -> float:
-    """-1, 0 or 1."""
+    """Return the sign of ``x``: -1, 0 or 1."""
     return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
 
 
 @compiled
 def exp(x: float) -> float:
-    """e to the power ``x``."""
+    """Return e to the power ``x``."""
     return math.exp(x)
 
 
 @compiled_for(VECTOR)
 def is_finite(x: Vector) -> bool:
-    """Whether every entry (n,) is a finite number."""
+    """Return whether every entry (n,) is a finite number."""
     bad = 0
     for i in range(x.size):
         bad += not math.isfinite(x[i])
@@ -247,5 +246,5 @@ def is_finite(x: Vector) -> bool:
 
 @compiled_for(VECTOR, VECTOR, VECTOR)
 def all_finite(q: Vector, v: Vector, z: Vector) -> bool:
-    """Whether every entry of three vectors is a finite number."""
+    """Return whether every entry of three vectors is a finite number."""
     return is_finite(q) and is_finite(v) and is_finite(z)

@@ -26,11 +26,11 @@ class UnknownName(ArmDynamicsError, LookupError):
 
 
 class CommandRejected(InvalidValue):
-    """A command that is not passed to the motors: wrong size, wrong joints or not finite."""
+    """A command that is not sent to the motors: wrong size, wrong joints or not finite."""
 
 
 class ControllerFault(ArmDynamicsError):
-    """A controller that raised or did not return a Command; with its class and line."""
+    """A controller raised or did not return a Command; the message has its class and line."""
 
 
 class TrajectoryRejected(InvalidValue):
@@ -52,28 +52,19 @@ class Unreachable(ArmDynamicsError):
         nearest: Sequence[float],
         q: Sequence[float],
     ) -> None:
-        angle = f" and {orientation_error:.6g} rad" if orientation_error else ""
+        angle = f", orientation error = {orientation_error:.6g} rad" if orientation_error else ""
         point = ", ".join(f"{x:.6g}" for x in nearest)
         super().__init__(
-            f"{target} is out of reach: missed by {position_error:.6g} m{angle};"
+            f"{target} is out of reach: position error = {position_error:.6g} m{angle};"
             f" the nearest point found is ({point}) m"
         )
-        self.target, self.position_error, self.orientation_error = (
-            target,
-            position_error,
-            orientation_error,
-        )
-        self.nearest, self.q = tuple(nearest), tuple(q)
+        self.target, self.nearest, self.q = target, tuple(nearest), tuple(q)
+        self.position_error, self.orientation_error = position_error, orientation_error
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the arguments of the constructor."""
-        return type(self), (
-            self.target,
-            self.position_error,
-            self.orientation_error,
-            self.nearest,
-            self.q,
-        )
+        errors = self.position_error, self.orientation_error
+        return type(self), (self.target, *errors, self.nearest, self.q)
 
 
 class GoalRejected(TrajectoryRejected):
@@ -93,4 +84,4 @@ class RecordingError(ArmDynamicsError):
 
 
 class DriverFault(ArmDynamicsError):
-    """A driver that cannot read or write its arm now."""
+    """A driver that cannot read or write its arm at present."""

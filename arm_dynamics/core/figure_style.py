@@ -1,6 +1,6 @@
-"""The look of every figure: one size, one palette, units on the axes. No window is ever opened.
+"""Style of all figures: one size, one palette, units on the axes. No window is opened.
 
-Figures are made without pyplot, and its settings hold within ``@styled`` functions alone.
+Figures do not use pyplot, and the style applies only within ``@styled`` functions.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Colours that differ for colour-blind readers too. Source: M. Okabe, K. Ito (2008)."""
+"""Colors that also differ for color-blind readers. Source: M. Okabe, K. Ito (2008)."""
 INK, FAINT = "#222222", "#9A9A9A"
 WIDTH = 8.0
 """Width of a figure [inch]."""
@@ -54,7 +54,7 @@ styled = rc_context(STYLE)
 def figure(
     title: str, rows: int, columns: int, height: float, **options: Any
 ) -> tuple[Figure, Any]:
-    """A figure of ``rows`` by ``columns`` axes, ``height`` [inch], and the array of its axes."""
+    """Return a figure of ``rows`` by ``columns`` axes, ``height`` [inch], and their array."""
     drawn = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(drawn)
     drawn.suptitle(title)
@@ -62,27 +62,27 @@ def figure(
 
 
 @styled
-def curves(axes: Axes, x: Vector, ys: Vector, labels: Sequence[str], **options: Any) -> None:
-    """Columns of ``ys`` (n, m) over ``x`` (n,), each in its own colour, with a legend."""
-    for y, name, colour in zip(ys.T, labels, PALETTE, strict=False):
-        axes.plot(x, y, label=name, **{"color": colour, **options})
+def curves(axes: Axes, x: Vector, ys: Matrix, labels: Sequence[str], **options: Any) -> None:
+    """Draw the columns of ``ys`` (n, m) over ``x`` (n,), each in another color, with a legend."""
+    for y, name, color in zip(ys.T, labels, PALETTE, strict=False):
+        axes.plot(x, y, label=name, **{"color": color, **options})
     legend(axes)
 
 
 @styled
 def legend(axes: Axes) -> None:
-    """The names of the curves in one line above the axes, at the right, clear of all curves."""
+    """Draw the names of the curves in one line above the axes, at the right, clear of curves."""
     handles, names = axes.get_legend_handles_labels()
     place: Any = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
     axes.legend(handles, names, ncols=len(names), frameon=False, columnspacing=1.0, **place)
 
 
 def heading(axes: Axes, title: str) -> None:
-    """What a column of axes shows, above the legend of its first axes."""
+    """Draw the title of a column of axes, above the legend of its first axes."""
     axes.set_title(title, fontweight="bold", pad=24)
 
 
 def label(axes: Axes, x: str, y: str) -> None:
-    """What the axes measure, units included."""
+    """Draw the quantities of both axes, with units."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)

@@ -31,9 +31,9 @@ def file_lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def try_locked(path: Path, holder: str) -> Iterator[str]:
-    """Lock the file ``path`` as ``holder`` until the block ends; yield "" or the present holder.
+    """Lock the file ``path`` as ``holder`` until the block ends; yield "" or the other holder.
 
-    As ``file_lock``, without the wait.
+    As ``file_lock``, without waiting.
     """
     with path.open("a+", encoding="utf-8") as file:
         try:
@@ -57,17 +57,22 @@ def output_file(file: str | Path) -> Iterator[Path]:
     try:
         yield Path(file)
     except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from error
+        cause = error.strerror or error
+        raise ConfigError(f"{file}: {cause}; expected a path that can be written") from error
 
 
 def prepare_folder(folder: Path) -> Path:
-    """``folder``, made where it was missing; raises ConfigError when nothing can be written."""
+    """Return ``folder``, created if missing; raises ConfigError if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"folder {folder} cannot be made: {error.strerror}; name another one with --output"
+            f"folder {folder}: {error.strerror}; expected a folder that can be created; name"
+            " another one with --output"
         ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ConfigError(f"folder {folder} is not writable; name another one with --output")
+        raise ConfigError(
+            f"folder {folder}: not writable; expected a writable folder; name another one with"
+            " --output"
+        )
     return folder

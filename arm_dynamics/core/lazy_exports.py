@@ -1,7 +1,7 @@
-"""Package faces whose names are imported at their first use.
+"""Exports of packages that are imported at their first use.
 
-Importing a face costs nothing: numpy, Pinocchio and ROS 2 are loaded with the first name that
-needs them, and Ctrl-C ends a program at any moment before.
+Importing a package loads nothing else: numpy, Pinocchio and ROS 2 are loaded with the first name
+that requires them, and Ctrl-C ends a program at any moment before.
 """
 
 from __future__ import annotations

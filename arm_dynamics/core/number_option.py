@@ -32,7 +32,7 @@ class Number:
         except ValueError:
             number = float("nan")
         if isnan(number) or not self.lower <= number <= self.upper:
-            kind = "a whole number" if self.whole else "a number"
+            kind = "an integer" if self.whole else "a number"
             unit = f" {self.unit}" if self.unit else ""
             shown = text if len(text) < 40 else f"{text[:40]}…"
             raise ConfigError(
@@ -43,17 +43,17 @@ class Number:
 
 
 def seconds(option: str) -> Number:
-    """A duration, time step or period [s]."""
+    """Return the option of a duration, time step or period [s]."""
     return Number(option, MIN_TIME, MAX_TIME, "s")
 
 
 def port(option: str) -> Number:
-    """A TCP port; 0 is any free one."""
+    """Return the option of a TCP port; 0 is any free one."""
     return Number(option, 0, 65535, whole=True)
 
 
 def seed(option: str) -> Number:
-    """A seed of random numbers."""
+    """Return the option of a seed of random numbers."""
     return Number(option, 0, 2**63 - 1, whole=True)
 
 
@@ -61,6 +61,6 @@ def check_steps(what: str, steps: float) -> None:
     """Raise ConfigError for more than MAX_STEPS time steps."""
     if not steps <= MAX_STEPS:
         raise ConfigError(
-            f"{what} = {steps:.3g} time steps; expected at most {MAX_STEPS:g}:"
-            " a larger --dt or a shorter --duration"
+            f"{what} = {steps:.3g} time steps; expected at most {MAX_STEPS:g}; increase --dt or"
+            " reduce --duration"
         )

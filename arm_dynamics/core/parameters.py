@@ -1,7 +1,7 @@
-"""A number that a user may set: its name, default, unit, range and meaning.
+"""Parameters: numbers that users set, with name, default, unit, range and description.
 
-Actuators and controllers list theirs; the audit, the parameter files and the ROS nodes
-read the same list, so that a range is written once.
+Actuators and controllers list theirs. The audit, the parameter files and the ROS nodes read the
+same list, so that a range is written once.
 """
 
 from __future__ import annotations
@@ -28,16 +28,20 @@ class Parameter:
     """Power of a controller's bandwidth that its default is proportional to."""
 
     def check(self, owner: str, value: float) -> float:
-        """Return ``value`` when it lies within the range; raise InvalidValue if not."""
+        """Return ``value`` if it is within the range; raise InvalidValue if not."""
         try:
             number = float("" if isinstance(value, bool) else value)  # True is not 1 here
         except (TypeError, ValueError, OverflowError):
-            said = f"{owner}: {self.name} = {value!r} {self.unit}: a number is expected"
-            raise InvalidValue(said) from None
+            message = f"{owner}: {self.name} = {value!r} {self.unit}; expected a number"
+            raise InvalidValue(message) from None
+        expected = ""
         if isinf(number) and number != self.default:
-            raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: finite expected")
-        if isnan(number) or not self.lower <= number <= self.upper or number <= self.above:
-            raise InvalidValue(f"{owner}: {self.name} = {number:g} {self.unit}: {self.range_text}")
+            expected = "a finite number"
+        elif isnan(number) or not self.lower <= number <= self.upper or number <= self.above:
+            expected = self.range_text
+        if expected:
+            quantity = f"{owner}: {self.name} = {number:g} {self.unit}"
+            raise InvalidValue(f"{quantity}; expected {expected}")
         return number
 
     @property
@@ -50,10 +54,10 @@ class Parameter:
 def with_defaults(
     owner: str, parameters: Iterable[Parameter], given: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return every parameter's checked value: the ``given`` ones, else the defaults.
+    """Return every parameter's checked value: the ``given`` one, else the default.
 
-    Raises UnknownName for a name that ``owner`` does not have, InvalidValue for a missing
-    or out-of-range one.
+    Raises UnknownName for a name that ``owner`` does not have, InvalidValue for a value that is
+    missing or out of range.
     """
     table = {parameter.name: parameter for parameter in parameters}
     for name in given:
@@ -63,6 +67,7 @@ def with_defaults(
     for name, parameter in table.items():
         value = given.get(name, parameter.default)
         if value is None:
-            raise InvalidValue(f"{owner}: {name} [{parameter.unit}] is missing")
+            unit = parameter.unit
+            raise InvalidValue(f"{owner}: {name} is missing; expected a number [{unit}]")
         values[name] = parameter.check(owner, value)
     return values

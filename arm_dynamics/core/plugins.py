@@ -1,8 +1,8 @@
 """Actuators, controllers and drivers by name: built-ins, then installed entry points.
 
-Only the chosen one is imported. A plugin that fails to import, that ends the program there, or
-that is of another type raises for its own name and leaves the others alone; a plugin that takes
-a built-in's name is ignored with a warning.
+Only the chosen one is imported. A plugin that fails to import, ends the program or has another
+type raises for its name and does not affect the others. A plugin with a built-in's name is ignored
+with a warning.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ BASES = {
     "controllers": ("arm_dynamics.control.controllers.controller:Controller",),
     "drivers": ("arm_dynamics.hardware.motor_bus:MotorBus", "arm_dynamics.hardware.driver:Driver"),
 }
-"""What a plugin of each kind is a subclass of."""
+"""Base classes of the plugins of each kind."""
 
 
 class PluginError(ArmDynamicsError):
@@ -63,50 +63,51 @@ class PluginError(ArmDynamicsError):
 
 
 def registered_names(kind: str) -> tuple[str, ...]:
-    """Registered names of ``kind`` ("actuators", "controllers", "drivers"), built-ins first."""
+    """Return the names of ``kind`` ("actuators", "controllers", "drivers"), built-ins first."""
     return (*BUILT_IN[kind], *_installed(kind))
 
 
 def load_class(kind: str, name: str) -> Any:
     """Return the class registered as ``name``; import nothing else.
 
-    Raises UnknownName listing the registered names, PluginError when its import fails or
-    it is not a complete class of this kind.
+    Raises UnknownName with the registered names, PluginError if its import fails or it is not a
+    complete class of this kind.
     """
     target = BUILT_IN[kind].get(check_type(str, kind.removesuffix("s"), name))
     if target is not None:
         try:
-            return _attribute(target)
+            return _import_attribute(target)
         except Exception as error:
             raise _failed(kind, name, target, error) from error
     entry = _installed(kind).get(name)
     if entry is None:
         raise UnknownName(kind.removesuffix("s"), name, registered_names(kind))
     with guarded(kind, name):
-        found = entry.load()
-        problem = _problem(kind, found)
+        plugin = entry.load()
+        problem = _problem(kind, plugin)
     if problem:
-        raise PluginError(f"{kind} plugin '{name}' ({entry.value}): {problem}")
-    return found
+        where = f"{kind} plugin '{name}' ({entry.value})"
+        raise PluginError(f"{where}: {problem}")
+    return plugin
 
 
 def sound(kind: str) -> dict[str, Any]:
     """Return every class of ``kind`` that can be loaded, by name; warn of the others."""
-    found = {}
+    classes = {}
     for name in registered_names(kind):
         try:
-            found[name] = load_class(kind, name)
+            classes[name] = load_class(kind, name)
         except PluginError as error:
             warnings.warn(str(error), RuntimeWarning, stacklevel=2)
-    return found
+    return classes
 
 
 @contextmanager
 def guarded(kind: str, name: str) -> Iterator[None]:
-    """Run code of the plugin ``name``: whatever it raises becomes a PluginError.
+    """Run code of the plugin ``name``: every exception becomes a PluginError.
 
-    SystemExit and KeyboardInterrupt too: a plugin does not end the program. Errors of this package
-    pass, and so does all that built-ins raise.
+    Also SystemExit and KeyboardInterrupt: a plugin does not end the program. Errors of this package
+    and exceptions of built-ins pass unchanged.
     """
     try:
         yield
@@ -120,45 +121,45 @@ def guarded(kind: str, name: str) -> Iterator[None]:
 
 
 def _failed(kind: str, name: str, target: str, error: BaseException) -> PluginError:
-    said = " ".join(str(error).split())
-    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return PluginError(f"{kind} plugin '{name}' ({target}) failed: {what}")
+    message = " ".join(str(error).split())
+    cause = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return PluginError(f"{kind} plugin '{name}' ({target}) failed: {cause}")
 
 
-def _problem(kind: str, found: Any) -> str:
-    """Return why this is not a plugin of ``kind``; "" if it is one."""
-    bases = tuple(_attribute(base) for base in BASES[kind])
+def _problem(kind: str, plugin: Any) -> str:
+    """Return the constraint of ``kind`` that the plugin violates; "" if none."""
+    bases = tuple(_import_attribute(base) for base in BASES[kind])
     expected = " or ".join(base.__name__ for base in bases)
-    if not isinstance(found, type):
-        return f"is {short(found)}; expected a subclass of {expected}"
-    if not issubclass(found, bases):
-        return f"is class {found.__name__}; expected a subclass of {expected}"
-    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if not isinstance(plugin, type):
+        return f"object = {short(plugin)}; expected a subclass of {expected}"
+    if not issubclass(plugin, bases):
+        return f"class = {plugin.__name__}; expected a subclass of {expected}"
+    missing = sorted(getattr(plugin, "__abstractmethods__", ()))
     if missing:
-        return f"class {found.__name__} lacks {', '.join(missing)}"
-    parameters = getattr(found, "parameters", ())
+        return f"class = {plugin.__name__}; expected the methods {', '.join(missing)}"
+    parameters = getattr(plugin, "parameters", ())
     if not isinstance(parameters, tuple) or not all(isinstance(p, Parameter) for p in parameters):
         return f"parameters = {short(parameters)}; expected a tuple of Parameter"
-    if kind == "actuators" and not getattr(found, "interfaces", ()):
-        return f"class {found.__name__} has no interfaces; expected a tuple of names"
+    if kind == "actuators" and not getattr(plugin, "interfaces", ()):
+        return f"interfaces = (); expected a tuple of names in class {plugin.__name__}"
     return ""
 
 
-def _attribute(target: str) -> Any:
+def _import_attribute(target: str) -> Any:
     module, attribute = target.split(":")
     return getattr(import_module(module), attribute)
 
 
 @cache
 def _installed(kind: str) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in entry_points(group=f"arm_dynamics.{kind}"):
-        if entry.name in BUILT_IN[kind] or entry.name in found:
+        if entry.name in BUILT_IN[kind] or entry.name in entries:
             warnings.warn(
-                f"{kind} plugin '{entry.name}' ({entry.value}) ignored: the name is taken",
+                f"{kind} plugin '{entry.name}' ({entry.value}) ignored: registered twice",
                 RuntimeWarning,
                 stacklevel=3,
             )
         else:
-            found[entry.name] = entry
-    return found
+            entries[entry.name] = entry
+    return entries

@@ -12,10 +12,10 @@ from arm_dynamics.core.errors import UnknownName
 
 def resource_folder(kind: str) -> Path:
     """Return the folder of ``kind`` ("urdf", "config", "launch"); UnknownName if missing."""
-    for share in _shares():
-        if (share / kind).is_dir():
-            return share / kind
-    raise UnknownName("resource folder", kind, tuple(str(share) for share in _shares()))
+    for parent in _resource_parents():
+        if (parent / kind).is_dir():
+            return parent / kind
+    raise UnknownName("resource folder", kind, tuple(str(p) for p in _resource_parents()))
 
 
 def resource_names(kind: str, suffix: str) -> tuple[str, ...]:
@@ -25,13 +25,13 @@ def resource_names(kind: str, suffix: str) -> tuple[str, ...]:
     )
 
 
-def _shares() -> Iterator[Path]:
+def _resource_parents() -> Iterator[Path]:
     package = Path(__file__).resolve().parents[1]
     if (package.parent / "resource" / "arm_dynamics").is_file():
         yield package.parent  # the source tree
     for above in package.parents:  # <prefix>/lib/python3.x/site-packages/arm_dynamics
-        yield above / "share" / "arm_dynamics"
+        yield above / "share/arm_dynamics"
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if prefix:
-            yield Path(prefix) / "share" / "arm_dynamics"
-    yield Path(sys.prefix) / "share" / "arm_dynamics"
+            yield Path(prefix) / "share/arm_dynamics"
+    yield Path(sys.prefix) / "share/arm_dynamics"

@@ -1,7 +1,4 @@
-"""Rotations as vectors: axis times angle.
-
-Rotations as the quaternions of messages: (x, y, z, w), the scalar last.
-"""
+"""Rotation vectors (axis times angle), and quaternions (x, y, z, w) with the scalar last."""
 
 from __future__ import annotations
 
@@ -11,17 +8,31 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.compiled_math import MATRIX, compiled_for
 from arm_dynamics.core.errors import InvalidValue
 
 
 @compiled_for(MATRIX, MATRIX)
-def rotation_vector(start: Vector, end: Vector) -> Vector:
-    """log(R_end R_startᵀ) (3,) [rad], in the axes both are given in; at most π long.
+def rotation_vector(start: Matrix, end: Matrix) -> Vector:
+    """Return log(R_end R_startᵀ), computed by the quaternion with the largest component as pivot.
 
-    By the quaternion of the larger of its four forms, so that half a turn is as exact as a small
-    one. Source: S. Shepperd, J. Guidance and Control 1 (1978), 223.
+    Half a turn is therefore as exact as a small rotation.
+
+    Parameters
+    ----------
+    start, end : Matrix
+        Rotations (3, 3) in the same axes.
+
+    Returns
+    -------
+    Vector
+        Axis times angle (3,) [rad] in these axes, of length at most π.
+
+    References
+    ----------
+    S. Shepperd, J. Guidance and Control 1 (1978), 223.
+
     """
     R, best = np.zeros((3, 3)), 0
     for i in range(3):
@@ -48,26 +59,42 @@ def rotation_vector(start: Vector, end: Vector) -> Vector:
 
 
 UNIT = 1e-3
-"""Difference of a quaternion's length from 1 that is taken for rounding."""
+"""Difference of a quaternion's length from 1 that counts as rounding."""
 
 
-def rotation_from_quaternion(name: str, xyzw: ArrayLike) -> Vector:
-    """R(x, y, z, w) (3, 3) of a quaternion of length 1, q and -q alike.
+def rotation_from_quaternion(name: str, xyzw: ArrayLike) -> Matrix:
+    """Return the rotation R(x, y, z, w) of a unit quaternion; q and -q give the same.
 
-    Raises InvalidValue naming ``name`` for a length outside 1 ± UNIT, for example 0.
+    Parameters
+    ----------
+    name : str
+        Name of the quaternion in messages.
+    xyzw : ArrayLike
+        Quaternion (4,), scalar last.
+
+    Returns
+    -------
+    Matrix
+        Rotation (3, 3).
+
+    Raises
+    ------
+    InvalidValue
+        For a length outside 1 ± UNIT, for example 0.
+
     """
     q = check_vector(name, xyzw, 4)
     with np.errstate(over="ignore"):
         length = float(np.linalg.norm(q))
     if not abs(length - 1.0) <= UNIT:
         raise InvalidValue(
-            f"{name} = {q.tolist()} (x, y, z, w): length {length:.6g}, a unit quaternion is"
-            f" expected; (0, 0, 0, 1) is no rotation"
+            f"{name} = {q.tolist()} (x, y, z, w): length = {length:.6g}; expected a unit"
+            f" quaternion; (0, 0, 0, 1) is the identity"
         )
     return as_readonly(pin.Quaternion(q / length).toRotationMatrix())
 
 
-def quaternion_from_rotation(rotation: Vector) -> Vector:
-    """(x, y, z, w) (4,) of R (3, 3), of length 1, with w >= 0."""
+def quaternion_from_rotation(rotation: Matrix) -> Vector:
+    """Return the unit quaternion (x, y, z, w) (4,) of R (3, 3), with w >= 0."""
     xyzw = np.array(pin.Quaternion(np.asarray(rotation)).coeffs())
     return as_readonly(-xyzw if xyzw[3] < 0 else xyzw)

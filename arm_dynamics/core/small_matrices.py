@@ -1,4 +1,4 @@
-"""Small symmetric positive matrices, solved in place of a library's calls: a tick takes several."""
+"""Compiled algebra of small matrices, without library calls: a control cycle solves several."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import MATRIX, compiled, compiled_for, is_finite
 
 
 @compiled_for(MATRIX)
-def symmetric_from_upper(upper: Vector) -> Vector:
-    """The matrix (n, n) whose upper triangle this is."""
+def symmetric_from_upper(upper: Matrix) -> Matrix:
+    """Return the symmetric matrix (n, n) with this upper triangle."""
     n = upper.shape[0]
     whole = np.empty((n, n))
     for i in range(n):
@@ -22,11 +22,11 @@ def symmetric_from_upper(upper: Vector) -> Vector:
 
 
 @compiled
-def solve_spd(A: Vector, B: Vector) -> Vector:
-    """A⁻¹ B (n, m) by A = L Lᵀ; NaN where A (n, n) is not positive. Neither is changed."""
+def solve_spd(A: Matrix, B: Matrix) -> Matrix:
+    """Return A⁻¹ B (n, m) by A = L Lᵀ; NaN if A (n, n) is not positive. A and B do not change."""
     n, m = B.shape
-    L: Vector = np.zeros((n, n))
-    X: Vector = B.copy()
+    L: Matrix = np.zeros((n, n))
+    X: Matrix = B.copy()
     for j in range(n):
         for i in range(j, n):
             rest = A[i, j]
@@ -46,11 +46,25 @@ def solve_spd(A: Vector, B: Vector) -> Vector:
 
 
 @compiled
-def damped_pseudoinverse(J: Vector, weak: float) -> tuple[Vector, float]:
-    """J# (nv, k) of J (k, nv), and 1 / √tr (J Jᵀ)⁻¹, at most its smallest singular value.
+def damped_pseudoinverse(J: Matrix, weak: float) -> tuple[Matrix, float]:
+    """Return J# with each singular value σ inverted as σ / (σ² + λ²), λ² = max(0, weak² - σ²).
 
-    Each singular value σ acts as σ / (σ² + λ²), λ² = max(0, weak² - σ²): directions weaker than
-    ``weak`` fade out. Source: A. Maciejewski and C. Klein, Int. J. Robotics Research 4 (1985), 109.
+    Parameters
+    ----------
+    J : Matrix
+        Jacobian (k, nv).
+    weak : float
+        Singular value below which directions are damped.
+
+    Returns
+    -------
+    tuple of Matrix and float
+        J# (nv, k), and 1 / √tr (J Jᵀ)⁻¹, a lower bound of the minimum singular value.
+
+    References
+    ----------
+    A. Maciejewski and C. Klein, Int. J. Robotics Research 4 (1985), 109.
+
     """
     k = J.shape[0]
     square = matmul_transposed(J, J)
@@ -58,23 +72,23 @@ def damped_pseudoinverse(J: Vector, weak: float) -> tuple[Vector, float]:
     total = 0.0
     for i in range(k):
         total += plain[i, i]
-    weakest = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-    if weakest >= weak or not is_finite(square.ravel()):
-        return matmul(J.T, plain), weakest
+    smallest = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+    if smallest >= weak or not is_finite(square.ravel()):
+        return matmul(J.T, plain), smallest
     squares, U = np.linalg.eigh(square)
     middle = np.zeros((k, k))
     for c in range(k):
-        share = max(squares[c], 0.0)
-        share = 1.0 / (share + max(weak * weak - share, 0.0))
+        factor = max(squares[c], 0.0)
+        factor = 1.0 / (factor + max(weak * weak - factor, 0.0))
         for i in range(k):
             for j in range(k):
-                middle[i, j] += share * U[i, c] * U[j, c]
-    return matmul(J.T, middle), weakest
+                middle[i, j] += factor * U[i, c] * U[j, c]
+    return matmul(J.T, middle), smallest
 
 
 @compiled
-def matmul(A: Vector, B: Vector) -> Vector:
-    """A B."""
+def matmul(A: Matrix, B: Matrix) -> Matrix:
+    """Return A B."""
     n, m = A.shape[0], B.shape[1]
     C = np.zeros((n, m))
     for i in range(n):
@@ -85,14 +99,14 @@ def matmul(A: Vector, B: Vector) -> Vector:
 
 
 @compiled
-def matmul_transposed(A: Vector, B: Vector) -> Vector:
-    """A Bᵀ."""
+def matmul_transposed(A: Matrix, B: Matrix) -> Matrix:
+    """Return A Bᵀ."""
     return matmul(A, B.T)
 
 
 @compiled
-def matvec(A: Vector, x: Vector) -> Vector:
-    """A x (n,)."""
+def matvec(A: Matrix, x: Vector) -> Vector:
+    """Return A x (n,)."""
     y = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):

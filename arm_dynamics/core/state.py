@@ -1,4 +1,4 @@
-"""State, Reference and Command: the values of plant, controller and driver."""
+"""State, Reference and Command: the values that plant, controller and driver exchange."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
 MIXED = "mixed"
@@ -36,7 +36,7 @@ class State:
     def __init__(
         self, time: float, q: Vector, v: Vector, tau: Vector, act: Vector = NO_STATES
     ) -> None:
-        # A plant makes one each step: half a microsecond less than by object.__setattr__.
+        # A plant creates one each step: 0.5 µs faster than object.__setattr__.
         _set_time(self, time)
         _set_q(self, q)
         _set_v(self, v)
@@ -101,13 +101,13 @@ class Reference:
 class TaskReference(Reference):
     """Task-space reference at one instant, in base axes at the tool center point.
 
-    position (3,) [m], rotation (3, 3), twist (6,) [m/s, rad/s], acceleration (6,) [m/s², rad/s²]
+    Position (3,) [m], rotation (3, 3), twist (6,) [m/s, rad/s], acceleration (6,) [m/s², rad/s²]
     and wrench (6,) [N, N·m], linear parts first (LOCAL_WORLD_ALIGNED). q, v, a are the
     null-space posture.
     """
 
     position: Vector
-    rotation: Vector
+    rotation: Matrix
     twist: Vector
     acceleration: Vector
     wrench: Vector
@@ -137,17 +137,17 @@ class Command:
 
 
 def require_state(state: object) -> State:
-    """Return ``state`` when it is a State of float arrays; raises InvalidValue if not."""
-    found = check_type(State, "state", state, "State.of(q, v) makes one")
+    """Return ``state`` if it is a State of float arrays; raises InvalidValue if not."""
+    checked = check_type(State, "state", state, "State.of(q, v) returns one")
     for name in ("q", "v", "act"):
-        check_type(np.ndarray, f"state.{name}", getattr(found, name), "State.of(q, v) makes one")
-        if getattr(found, name).dtype != np.float64:
-            raise InvalidValue(f"state.{name} = {getattr(found, name)}: float64 is expected")
-    return found
+        array = getattr(checked, name)
+        check_type(np.ndarray, f"state.{name}", array, "State.of(q, v) returns one")
+        if array.dtype != np.float64:
+            raise InvalidValue(f"state.{name}: dtype = {array.dtype}; expected float64")
+    return checked
 
 
 def require_command(command: object) -> Command:
-    """Return ``command`` when it is a Command; raises InvalidValue if not."""
-    return check_type(
-        Command, "command", command, "Command.checked(interface, value, size) makes one"
-    )
+    """Return ``command`` if it is a Command; raises InvalidValue if not."""
+    remedy = "Command.checked(interface, value, size) returns one"
+    return check_type(Command, "command", command, remedy)

@@ -12,9 +12,9 @@ from arm_dynamics.core.arrays import Vector, check_float
 
 
 class StepClock:
-    """t = start + n dt, accurate to one ulp for any number n of steps; a sum would drift.
+    """Time t = start + n dt, accurate to one ulp for any number n of steps; a sum would drift.
 
-    The count restarts when dt [s] changes and when time is not the last returned value.
+    The count restarts if dt [s] changes or if time is not the last returned value.
     """
 
     def __init__(self, time: float = 0.0) -> None:
@@ -56,13 +56,13 @@ class LoopTiming:
         return f"period = {self.period:.4g} s, delay = {self.delay:.3g} periods"
 
     def resembles(self, other: LoopTiming) -> bool:
-        """Whether period and delay are those of ``other``, within SIMILAR of its period."""
+        """Return whether period and delay equal those of ``other`` within SIMILAR of its period."""
         allowed = SIMILAR * other.period
         lag, theirs = self.delay * self.period, other.delay * other.period
         return abs(self.period - other.period) <= allowed and abs(lag - theirs) <= allowed
 
     def longer(self, factor: float) -> LoopTiming:
-        """The same delay in periods that are ``factor`` times as long."""
+        """Return the same delay in periods that are ``factor`` times as long."""
         return LoopTiming(factor * self.period, self.delay)
 
 
@@ -134,7 +134,7 @@ STAMP_TOLERANCE = 1e-6
 
 
 class RoundTrip:
-    """Counts states sent and answered; keeps the latencies [s] of those answered."""
+    """Counter of states sent and answered, and the latencies [s] of those answered."""
 
     def __init__(self) -> None:
         self.sent = 0
@@ -143,12 +143,12 @@ class RoundTrip:
         self._open: tuple[float, float] | None = None
 
     def send(self, stamp: float, now: float) -> None:
-        """The state of time ``stamp`` [s] went out at wall time ``now`` [s]."""
+        """Record that the state of time ``stamp`` [s] was sent at wall time ``now`` [s]."""
         self.sent += 1
         self._open = (stamp, now)
 
     def receive(self, stamp: float, now: float) -> bool:
-        """A command came; whether it answers the newest state, and not an older one."""
+        """Record a command of wall time ``now`` [s]; return whether it answers the newest state."""
         if self._open is None or abs(self._open[0] - stamp) > STAMP_TOLERANCE:
             return False
         self.answered += 1
@@ -157,13 +157,13 @@ class RoundTrip:
         return True
 
     def read(self) -> Vector:
-        """Latencies [s] since the last reading."""
+        """Return the latencies [s] since the last reading."""
         latencies = np.array(self._latencies)
         self._latencies.clear()
         return latencies
 
     def summary(self) -> str:
-        """Median and 99th percentile [ms] since the last reading, as text."""
+        """Return the median and 99th percentile [ms] since the last reading, as text."""
         latencies = self.read()
         if latencies.size == 0:
             return "none"

@@ -1,9 +1,9 @@
-"""YAML files read strictly: what another reader would take otherwise is an error with its line.
+"""YAML files read strictly: ambiguous content is an error with its line.
 
-Keys are text as it is written, each once. Unquoted decimal numbers are numbers, ``1e3`` too, as ROS
-reads them. Aliases are rejected, which ROS does not read and which can unfold without bound, and
-so are tags of other programs, several documents, and tables nested deeper than any parameter.
-launch_ros writes lists with the tag of a Python tuple: that one is read.
+Keys are text as it is written, each once. Unquoted decimal numbers are numbers, also ``1e3``, as
+ROS reads them. Aliases are rejected: ROS does not read them, and they can expand without bound.
+Tags of other programs, several documents, and tables nested deeper than any parameter are also
+rejected. The tag of a Python tuple is accepted: launch_ros writes lists with it.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def read_yaml(file: str | Path) -> Any:
         return yaml.load(text, _Loader)
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{file}: line {line}: not UTF-8; save the file as UTF-8") from error
+        raise ConfigError(f"{file}: line {line}: expected UTF-8; save the file as UTF-8") from error
     except OSError as error:
-        raise ConfigError(f"{file}: not a readable YAML file: {error}") from error
+        raise ConfigError(f"{file}: {error}; expected a readable YAML file") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
-        said = " ".join(f"{error.context or ''} {error.problem or ''}".split())
-        raise ConfigError(f"{file}: {where}not a readable YAML file: {said}") from error
+        problem = " ".join(f"{error.context or ''} {error.problem or ''}".split())
+        raise ConfigError(f"{file}: {where}{problem}; expected a readable YAML file") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        said = " ".join(str(error).split())
-        raise ConfigError(f"{file}: not a readable YAML file: {said}") from error
+        problem = " ".join(str(error).split())
+        raise ConfigError(f"{file}: {problem}; expected a readable YAML file") from error
 
 
 def _check_events(text: str) -> None:
-    """Reject what must not be composed: the parser keeps a list, the composer calls itself."""
+    """Reject events before the document is composed: the composer is recursive."""
     depth = documents = 0
     for event in yaml.parse(text, yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
@@ -72,14 +72,14 @@ class _Loader(yaml.SafeLoader):
     """Keys as text, each once; numbers decimal."""
 
     def table(self, node: yaml.MappingNode) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 _reject(key, "a table or list is a key; expected a name")
-            if key.value in found:
+            if key.value in entries:
                 _reject(key, f"'{key.value}' is given twice; remove one of them")
-            found[key.value] = self.construct_object(value, deep=True)
-        return found
+            entries[key.value] = self.construct_object(value, deep=True)
+        return entries
 
     def decimal(self, node: yaml.ScalarNode) -> float | int:
         text = node.value

@@ -1,4 +1,4 @@
-"""An arm's rigid bodies as a table in which every joint moves along or about its own z."""
+"""Table of an arm's rigid bodies, in which every joint moves along or about its z axis."""
 
 from __future__ import annotations
 
@@ -8,42 +8,54 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.model.arm_model import ArmModel
 
 ROUNDING = 1e-15
-"""Entries of rotations and translations this close to -1, 0 or 1 are these."""
+"""Distance from an integer below which entries of rotations and translations are that integer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
     """A moving body: ``parent`` (-1: the base), its joint's frame in the parent's, its inertia.
 
-    rotation (3, 3), translation (3,) [m]; mass [kg], centre (3,) [m] and inertia (3, 3) [kg·m²]
-    about that centre, in the joint's frame; armature [kg·m²]. Masses may be symbols. ``turn``
-    takes this frame to the one that Pinocchio has for the joint.
+    rotation (3, 3), translation (3,) [m]; mass [kg], center (3,) [m] and inertia (3, 3) [kg·m²]
+    about that center, in the joint's frame; armature [kg·m²]. Masses may be symbols. ``turn``
+    (3, 3) rotates this frame into Pinocchio's frame of the joint.
     """
 
     parent: int
     prismatic: bool
-    rotation: Vector
+    rotation: Matrix
     translation: Vector
     mass: Any
     centre: Any
     inertia: Any
     armature: Any
-    turn: Vector
+    turn: Matrix
 
 
 def bodies(arm: ArmModel) -> tuple[Body, ...]:
-    """The table of ``arm``: Pinocchio's placements and inertias, turned so that axes are z."""
+    """Return the bodies of an arm: Pinocchio's placements and inertias, with joint axes along z.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with nv joints.
+
+    Returns
+    -------
+    tuple of Body
+        nv bodies in joint order.
+
+    """
     model, data = arm.model, arm.model.createData()
     turns, table = [np.eye(3)], []
     for i in range(1, model.njoints):
         jacobian = pin.computeJointJacobian(model, data, pin.neutral(model), i)
         subspace = jacobian.reshape(6, -1)[:, i - 1]  # of one joint it is flat
         prismatic = bool(np.abs(subspace[3:]).max() < 0.5)
-        turn = _to_z(subspace[:3] if prismatic else subspace[3:])
+        turn = _frame_about(subspace[:3] if prismatic else subspace[3:])
         parent, placement, inertia = model.parents[i], model.jointPlacements[i], model.inertias[i]
         before = turns[parent].T
         turns.append(turn)
@@ -63,8 +75,8 @@ def bodies(arm: ArmModel) -> tuple[Body, ...]:
     return tuple(table)
 
 
-def _to_z(axis: Vector) -> Vector:
-    """Rotation whose third column is ``axis``; a permutation where that is possible."""
+def _frame_about(axis: Vector) -> Matrix:
+    """Return the rotation (3, 3) whose third column is ``axis``; if possible a permutation."""
     unit = axis / np.linalg.norm(axis)
     helper = np.eye(3)[(int(np.argmax(np.abs(unit))) + 1) % 3]
     first = helper - (helper @ unit) * unit
@@ -72,6 +84,6 @@ def _to_z(axis: Vector) -> Vector:
     return _clean(np.stack([first, np.cross(unit, first), unit], axis=1))
 
 
-def _clean(matrix: Vector) -> Vector:
+def _clean(matrix: FloatArray) -> FloatArray:
     nearest = np.round(matrix)
     return np.where(np.abs(matrix - nearest) < ROUNDING, nearest, matrix)

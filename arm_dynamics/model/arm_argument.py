@@ -14,10 +14,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def check_arm(arm: object, name: str = "arm") -> ArmModel:
-    """Return ``arm`` if it is an ArmModel; else raise InvalidValue, with a hint for a name."""
-    return check_type(
-        ArmModel, name, arm, f"load_arm({arm!r}) gives one" if isinstance(arm, str) else ""
-    )
+    """Return ``arm`` if it is an ArmModel; else raise InvalidValue, with a remedy for a name."""
+    remedy = f"load_arm({arm!r}) returns one" if isinstance(arm, str) else ""
+    return check_type(ArmModel, name, arm, remedy)
 
 
 def requires_arm(function: F) -> F:
@@ -34,9 +33,10 @@ def requires_arm(function: F) -> F:
 
 def require_same_joints(name: str, arm: object, than: ArmModel) -> ArmModel:
     """Return ``arm`` if its joints are those of ``than``; else raise InvalidValue."""
-    found = check_arm(arm, name)
-    if found.joint_names != than.joint_names:
+    checked = check_arm(arm, name)
+    if checked.joint_names != than.joint_names:
         raise InvalidValue(
-            f"{name} = '{found.name}' with joints {found.joint_names}: {than.joint_names} expected"
+            f"{name} = '{checked.name}' with joints {checked.joint_names};"
+            f" expected {than.joint_names}"
         )
-    return found
+    return checked

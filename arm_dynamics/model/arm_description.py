@@ -1,11 +1,11 @@
-"""Content of a URDF as values: joints with their motors and solids, base, tool."""
+"""Content of a URDF as values: joints with motors and solids, base, and tool."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.model.solids import Solid
 
@@ -28,9 +28,9 @@ class JointSpec:
     """One joint about (along) z and the solids it moves; SI units, radians.
 
     ``stop`` is the stiffness and damping of its end stops. ``solids`` are in the axes of the
-    link frame. ``wiring`` has what a hardware driver reads: id, motor, sign ... Raises
-    UnknownName for a kind not in KINDS, InvalidValue for limits that a kind needs and lacks, or
-    has and must not.
+    link frame. ``wiring`` has the params of a hardware driver: id, motor, sign ... Raises
+    UnknownName for a kind not in KINDS, InvalidValue for limits that a kind requires and lacks, or
+    has and must not have.
     """
 
     name: str
@@ -53,9 +53,9 @@ class JointSpec:
         limits = f"joint {self.name} ({self.kind}): lower = {self.lower}, upper = {self.upper}"
         if self.kind == "continuous":
             if (self.lower, self.upper, self.stop) != (None, None, None):
-                raise InvalidValue(f"{limits}, stop = {self.stop}: it turns freely and has none")
+                raise InvalidValue(f"{limits}, stop = {self.stop}; expected None for each")
         elif self.lower is None or self.upper is None or self.lower >= self.upper:
-            raise InvalidValue(f"{limits}: lower below upper is expected")
+            raise InvalidValue(f"{limits}; expected lower < upper")
 
     @property
     def link(self) -> str:
@@ -65,9 +65,9 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainSegment:
-    """A joint and where its frame stands in its parent link's frame, (4, 4), at zero."""
+    """A joint and the placement (4, 4) of its frame in its parent link's frame, at zero."""
 
-    placement: Vector
+    placement: Matrix
     joint: JointSpec
 
 
@@ -76,15 +76,15 @@ class ArmDescription:
     """Content of a URDF: chain, base and tool (m, in the last link), colors (r, g, b, a).
 
     ``tool_rotation`` (3, 3) turns the tool's axes into the last link's; None for the same axes.
-    ``tool_link`` names the link that carries the tool where fingers come after it, "" for the
-    last. Raises InvalidValue for a comment that XML cannot hold.
+    ``tool_link`` names the link that carries the tool if fingers come after it, "" for the
+    last. Raises InvalidValue for a comment that XML does not allow.
     """
 
     name: str
     segments: tuple[ChainSegment, ...]
     base: tuple[Solid, ...] = ()
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    tool_rotation: Vector | None = None
+    tool_rotation: Matrix | None = None
     tool_link: str = ""
     tool_shapes: tuple[Solid, ...] = ()
     materials: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -94,4 +94,6 @@ class ArmDescription:
 
     def __post_init__(self) -> None:
         if "--" in self.comment:
-            raise InvalidValue(f"comment of {self.name}: '--' given, which XML does not allow")
+            raise InvalidValue(
+                f"{self.name}: comment contains '--'; expected a comment without it (XML)"
+            )

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.argument_checks import check_names, check_type
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import BoolArray, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.model.audit.actuator import REFLECTED
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
@@ -46,7 +46,7 @@ class Joint:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constants as a dict: mapping proxies cannot be pickled."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _unpickle_joint, ({**values, "constants": dict(self.constants)},)
+        return _joint_of_values, ({**values, "constants": dict(self.constants)},)
 
     @property
     def unit(self) -> str:
@@ -54,7 +54,8 @@ class Joint:
         return "m" if self.kind == "prismatic" else "rad"
 
 
-def _unpickle_joint(values: dict[str, Any]) -> Joint:
+def _joint_of_values(values: dict[str, Any]) -> Joint:
+    """Return a joint whose constants are read-only again: the second part of its pickle."""
     return Joint(**{**values, "constants": MappingProxyType(values["constants"])})
 
 
@@ -93,9 +94,7 @@ class ArmModel:
 
     def __post_init__(self) -> None:
         """Build the actuators, then the Pinocchio model that includes them."""
-        actuators = tuple(_actuator(joint) for joint in self.joints)
-        for actuator in actuators:
-            _require_finite(actuator)
+        actuators = tuple(_make_actuator(joint) for joint in self.joints)
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity
         model.armature = np.array([actuator.armature for actuator in actuators])
@@ -107,7 +106,7 @@ class ArmModel:
         object.__setattr__(self, "model", model)
 
     def __repr__(self) -> str:
-        """Name, joints, actuators, mass of the links and what was changed, in a line."""
+        """Name, joints, actuators, mass of the links and payload, in a line."""
         joints = " … ".join(dict.fromkeys((self.joint_names[0][:20], self.joint_names[-1][:20])))
         kinds = ", ".join(dict.fromkeys(joint.actuator for joint in self.joints))
         mass = sum(inertia.mass for inertia in self.links.inertias)
@@ -119,7 +118,7 @@ class ArmModel:
         """Pickle the init fields only; derived values are computed when unpickled."""
         load = (self.payload.mass, self.payload.centre)
         own = (self.name, self.urdf, self.source, self.links, self.joints, self.tool_frame)
-        return _unpickle_arm, (own, self.gravity, load)
+        return _arm_of_values, (own, self.gravity, load)
 
     @property
     def nv(self) -> int:
@@ -157,10 +156,11 @@ class ArmModel:
 
     def resent_act(self, command: Vector, act: Vector) -> Vector:
         """Return ``act`` (na,) after ``command`` (nv,) is sent; itself if nothing changes."""
-        own, sent = act.tolist(), list[float]()
+        before, sent = act.tolist(), list[float]()
         for actuator, value in zip(self.actuators, command.tolist(), strict=True):
-            sent.extend(actuator.resent(value, own[len(sent) : len(sent) + len(actuator.states)]))
-        return act if sent == own else as_readonly(sent)
+            own = before[len(sent) : len(sent) + len(actuator.states)]
+            sent.extend(actuator.resent(value, own))
+        return act if sent == before else as_readonly(sent)
 
     @property
     def lower(self) -> Vector:
@@ -173,11 +173,11 @@ class ArmModel:
         return as_readonly([joint.upper for joint in self.joints])
 
     @cached_property
-    def is_continuous(self) -> NDArray[np.bool_]:
+    def is_continuous(self) -> BoolArray:
         """Mask (nv,) of the continuous joints, which count their turns."""
-        found = np.array([joint.kind == "continuous" for joint in self.joints], dtype=bool)
-        found.flags.writeable = False
-        return found
+        mask = np.array([joint.kind == "continuous" for joint in self.joints], dtype=bool)
+        mask.flags.writeable = False
+        return mask
 
     @property
     def velocity_limit(self) -> Vector:
@@ -231,10 +231,28 @@ class ArmModel:
         return replace(self, gravity=check_vector("gravity", gravity, 3))
 
     def with_joint(self, name: str, **changes: Any) -> ArmModel:
-        """Return the arm with changed numbers of a joint: damping, friction, stop_stiffness ...
+        """Return the arm with changed constants of one joint.
 
-        Raises UnknownName for a joint or field that does not exist, InvalidValue for a
-        negative or non-finite one.
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        **changes : float
+            ``damping`` [N·m·s/rad], ``friction`` [N·m], ``stop_stiffness`` [N·m/rad],
+            ``stop_damping`` [N·m·s/rad]; of a prismatic joint in N and m.
+
+        Returns
+        -------
+        ArmModel
+            The changed arm.
+
+        Raises
+        ------
+        UnknownName
+            For a joint or constant that does not exist.
+        InvalidValue
+            For a value that is negative or not finite.
+
         """
         known = ("damping", "friction", "stop_stiffness", "stop_damping")
         for field_name, value in changes.items():
@@ -244,10 +262,28 @@ class ArmModel:
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 
     def with_motor(self, name: str, **constants: float) -> ArmModel:
-        """This arm with constants of one joint's actuator changed (kt, supply_voltage ...).
+        """Return the arm with changed constants of one joint's actuator.
 
-        Raises UnknownName for a joint or constant that does not exist, InvalidValue for a joint
-        whose actuator has none: ``with_actuator`` gives it a motor.
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        **constants : float
+            Constants of its actuator, for example ``kt`` [N·m/A], ``supply_voltage`` [V].
+
+        Returns
+        -------
+        ArmModel
+            The changed arm.
+
+        Raises
+        ------
+        UnknownName
+            For a joint or constant that does not exist.
+        InvalidValue
+            For a constant out of its range, and for an actuator without constants:
+            ``with_actuator`` gives the joint a motor.
+
         """
         joint = self.joints[self.index(name)]
         if constants and not self.actuators[self.index(name)].parameters:
@@ -261,7 +297,7 @@ class ArmModel:
         return self._replaced(name, replace(joint, constants=merged))
 
     def with_motors(self, **constants: float) -> ArmModel:
-        """This arm with the same constants given to every joint's actuator."""
+        """Return the arm with the same constants in every joint's actuator; as ``with_motor``."""
         arm = self
         for name in self.joint_names:
             arm = arm.with_motor(name, **constants)
@@ -270,17 +306,34 @@ class ArmModel:
     def with_actuator(
         self, actuator: str, joints: Sequence[str] | None = None, **constants: float
     ) -> ArmModel:
-        """This arm with ``joints`` (default: all) moved by ``actuator`` with these ``constants``.
+        """Return the arm with another actuator in some joints.
 
-        Raises UnknownName for an actuator, joint or constant that does not exist, InvalidValue for
-        a constant that is missing or out of its range.
+        Parameters
+        ----------
+        actuator : str
+            Registered name: "ideal", "dc_motor", "rate_limited" or that of a plugin.
+        joints : sequence of str, optional
+            Names of the joints; all by default.
+        **constants : float
+            Constants of the actuator (SI).
+
+        Returns
+        -------
+        ArmModel
+            The changed arm.
+
+        Raises
+        ------
+        UnknownName
+            For an actuator, joint or constant that does not exist.
+        InvalidValue
+            For a constant that is missing or out of its range.
+
         """
-        chosen = (
-            range(self.nv) if joints is None else [*map(self.index, check_names("joints", joints))]
-        )
-        changed, given = list(self.joints), MappingProxyType(dict(constants))
-        for i in chosen:
-            changed[i] = replace(self.joints[i], actuator=actuator, constants=given)
+        names = self.joint_names if joints is None else check_names("joints", joints)
+        changed, values = list(self.joints), MappingProxyType(dict(constants))
+        for i in map(self.index, names):
+            changed[i] = replace(self.joints[i], actuator=actuator, constants=values)
         return replace(self, joints=tuple(changed))
 
     def _replaced(self, name: str, joint: Joint) -> ArmModel:
@@ -288,37 +341,37 @@ class ArmModel:
         return replace(self, joints=(*self.joints[:index], joint, *self.joints[index + 1 :]))
 
     def configuration(self, name: str) -> Vector:
-        """A named pose; raises UnknownName listing those that exist."""
+        """Return a named configuration (nv,) [rad or m]; raises UnknownName."""
         if check_type(str, "configuration", name) not in self.configurations:
-            raise UnknownName(f"pose of arm '{self.name}'", name, tuple(self.configurations))
+            kind = f"configuration of arm '{self.name}'"
+            raise UnknownName(kind, name, tuple(self.configurations))
         return self.configurations[name]
 
     def check_position(self, name: str, q: ArrayLike) -> Vector:
-        """``q`` as a vector within the joint limits; raises InvalidValue naming the joint."""
+        """Return ``q`` (nv,) within the joint limits; raises InvalidValue naming the joint."""
         position = check_vector(name, q, self.nv)
         for joint, value in zip(self.joints, position, strict=True):
             if not joint.lower <= value <= joint.upper:
                 raise InvalidValue(
-                    f"{name}: joint '{joint.name}' = {value:.6g} {joint.unit} is outside"
-                    f" [{joint.lower:.6g}, {joint.upper:.6g}]"
+                    f"{name}: joint '{joint.name}' = {value:.6g} {joint.unit}; expected"
+                    f" {joint.lower:.6g} to {joint.upper:.6g}"
                 )
         return position
 
 
-def _actuator(joint: Joint) -> Any:
+def _make_actuator(joint: Joint) -> Any:
+    """Return the actuator of a joint; raise InvalidValue if its constants overflow at the joint."""
     kind = plugins.load_class("actuators", joint.actuator)
     with plugins.guarded("actuators", joint.actuator):
-        return kind(joint.name, joint.effort, joint.constants)
-
-
-def _require_finite(actuator: Any) -> None:
-    """Raise InvalidValue if the constants of an actuator give a non-finite number."""
+        actuator = kind(joint.name, joint.effort, joint.constants)
     for name in REFLECTED:
-        what = f"actuator of joint '{actuator.joint}': {name} at the joint, from its constants,"
-        check_float(what, getattr(actuator, name))
+        where = f"actuator of joint '{joint.name}': {name} at the joint, from its constants,"
+        check_float(where, getattr(actuator, name))
+    return actuator
 
 
-def _unpickle_arm(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
+def _arm_of_values(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
+    """Return the arm of its pickled values."""
     name, urdf, source, links, joints, tool = own
     payload = Payload(load[0], as_readonly(load[1]))
     return ArmModel(name, urdf, source, links, joints, tool, as_readonly(gravity), payload)

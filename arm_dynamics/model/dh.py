@@ -1,12 +1,13 @@
 """Standard (distal) Denavit-Hartenberg tables as chains of URDF joints.
 
-Frame i stands at the end of link i and joint i turns about z of frame i-1, whereas URDF places a
-link's frame at its joint. Tz(d) commutes with the joint's motion about (along) z, so
+Frame i is at the end of link i, and joint i turns about z of frame i-1. URDF places a link's frame
+at its joint. Tz(d) commutes with the joint's motion about (along) z:
 
-Rz(theta + q) Tz(d) Tx(a) Rx(alpha) = [Rz(theta) Tz(d)] Rz(q) [Tx(a) Rx(alpha)],
+Rz(theta + q) Tz(d) Tx(a) Rx(alpha) = [Rz(theta) Tz(d)] Rz(q) [Tx(a) Rx(alpha)].
 
-and the URDF frame of link i is frame i without its last two motions: the modified table's frame.
-Those two carry over to the next joint, to the solids given in frame i, and to the tool.
+The URDF frame of link i is therefore frame i without its last two motions: the frame of the
+modified table. Those two carry over to the next joint, to the solids given in frame i, and to the
+tool.
 Source: Siciliano et al., Robotics (2009), section 2.8.2, eq. 2.52.
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import Matrix, as_readonly, check_float, check_vector
 from arm_dynamics.model import mdh
 from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec
 from arm_dynamics.model.mdh import MdhLink, MdhRow
@@ -45,16 +46,17 @@ class DhRow:
             check_float(name, getattr(self, name))
 
     @property
-    def end(self) -> Vector:
+    def end(self) -> Matrix:
         """Tx(a) Rx(alpha), (4, 4): frame i in the URDF frame of its link."""
-        c, s = _exact(cos(self.alpha)), _exact(sin(self.alpha))
+        # Rounding of a zero sine or cosine is removed: the URDF keeps the table's numbers.
+        c, s = (0.0 if abs(x) < 1e-15 else x for x in (cos(self.alpha), sin(self.alpha)))
         rows = [[1.0, 0.0, 0.0, self.a], [0.0, c, -s, 0.0], [0.0, s, c, 0.0], [0.0, 0.0, 0.0, 1.0]]
         return as_readonly(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class DhLink:
-    """A row of the table and the joint of its link; the joint's solids are in frame i.
+    """A row of the table and the joint of its link; the joint's solids are given in frame i.
 
     The joint turns about (slides along) z of frame i-1: it adds to theta (to d).
     """
@@ -65,19 +67,42 @@ class DhLink:
 
 def chain_segments(links: Sequence[DhLink]) -> tuple[ChainSegment, ...]:
     """Return the chain with the joint frames of URDF and the solids in these frames."""
-    before = (DhRow(), *(link.row for link in links))
-    return mdh.chain_segments(
-        _proximal(last, link) for last, link in zip(before, links, strict=False)
-    )
+    last, modified = DhRow(), []
+    for link in links:  # a row of the modified table begins with the end of the link before it
+        row, end = link.row, link.row.end
+        solids = tuple(solid.transformed(end[:3, :3], end[:3, 3]) for solid in link.joint.solids)
+        placed = MdhRow(a=last.a, alpha=last.alpha, d=row.d, theta=row.theta)
+        modified.append(MdhLink(placed, replace(link.joint, solids=solids)))
+        last = row
+    return mdh.chain_segments(modified)
 
 
 def urdf_text(
     name: str, links: Sequence[DhLink], tool: ArrayLike = ORIGIN, **described: Any
 ) -> str:
-    """Return the URDF text of the arm ``name``; ``described``: the other fields of Arm.
+    """Return the URDF text of an arm given by a standard DH table.
 
-    ``tool`` (3,) [m] is a point in the last frame of the table, whose axes the tool has too.
-    Raises InvalidValue.
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+    links : sequence of DhLink
+        Rows of the table with their joints, from the base to the tool.
+    tool : ArrayLike
+        Tool center point (3,) [m] in the last frame of the table, whose axes are those of the tool.
+    **described : Any
+        Other fields of ``ArmDescription``.
+
+    Returns
+    -------
+    str
+        Text of the URDF.
+
+    Raises
+    ------
+    InvalidValue
+        For a number that is not finite.
+
     """
     end = links[-1].row.end if links else np.eye(4)
     x, y, z = end[:3, :3] @ check_vector("tool", tool, 3) + end[:3, 3]
@@ -91,16 +116,3 @@ def urdf_text(
             **described,
         )
     )
-
-
-def _proximal(last: DhRow, link: DhLink) -> MdhLink:
-    """The link in the modified table: its row begins with how the link before it ends."""
-    row, end = link.row, link.row.end
-    solids = tuple(solid.transformed(end[:3, :3], end[:3, 3]) for solid in link.joint.solids)
-    placed = MdhRow(a=last.a, alpha=last.alpha, d=row.d, theta=row.theta)
-    return MdhLink(placed, replace(link.joint, solids=solids))
-
-
-def _exact(value: float) -> float:
-    """What a sine or cosine leaves of a zero is a zero: the URDF keeps the table's numbers."""
-    return 0.0 if abs(value) < 1e-15 else value

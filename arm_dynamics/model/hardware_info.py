@@ -1,7 +1,7 @@
-"""How an arm's joints are wired to motors: read from the URDF's <ros2_control> block.
+"""Wiring of an arm's joints to motors, read from the <ros2_control> block of the URDF.
 
 In ``<hardware>``: params ``driver``, ``port``, ``baud`` ... ; in each ``<joint>``: ``id``,
-``motor`` (the maker's model name), ``sign``, ``offset``, ``mechanical_reduction``.
+``motor`` (the manufacturer's model name), ``sign``, ``offset``, ``mechanical_reduction``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 NUMBERS = (
     Parameter("id", None, "1", "number of the motor on its bus", lower=0, upper=2047),
-    Parameter("sign", 1.0, "1", "1 where motor and joint turn alike, else -1", lower=-1, upper=1),
+    Parameter(
+        "sign",
+        1.0,
+        "1",
+        "1 if motor and joint turn in the same direction, else -1",
+        lower=-1,
+        upper=1,
+    ),
     Parameter("offset", 0.0, "rad", "joint position where the motor reads 0", -1e3, 1e3),
     Parameter("mechanical_reduction", 1.0, "1", "motor shaft turns per joint turn", above=0),
 )
@@ -65,27 +72,44 @@ class JointMotor:
 
 @dataclass(frozen=True, slots=True)
 class HardwareInfo:
-    """Every joint's motor, in the arm's order, and the hardware's own settings as text."""
+    """Motors in the joint order of the arm, and the params of ``<hardware>`` as text."""
 
     motors: tuple[JointMotor, ...]
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def read_hardware_info(arm: ArmModel) -> HardwareInfo:
-    """The wiring that the arm's URDF describes.
+    """Return the wiring that the arm's URDF describes.
 
-    Raises ConfigError naming the joint that has no ``id`` or ``motor`` or a number out of its
-    range, and two joints that share an id.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm, whose ``urdf`` is read.
+
+    Returns
+    -------
+    HardwareInfo
+        One motor for each joint, and the params of the first ``<hardware>``.
+
+    Raises
+    ------
+    ConfigError
+        For a joint without ``id`` or ``motor``, a number out of its range, and two joints with
+        one id.
+
     """
     controls = parse_xml(arm.urdf).find_all("ros2_control")
     blocks = {joint.get("name"): joint for block in controls for joint in block.find_all("joint")}
-    hardware = [found for block in controls for found in block.find_all("hardware")]
-    motors = tuple(_motor(name, blocks.get(name)) for name in arm.joint_names)
+    hardware = [node for block in controls for node in block.find_all("hardware")]
+    motors = tuple(_read_motor(name, blocks.get(name)) for name in arm.joint_names)
     owners: dict[int, str] = {}
     for motor in motors:
         other = owners.setdefault(motor.id, motor.joint)
         if other != motor.joint:
-            raise ConfigError(f"joints '{other}' and '{motor.joint}' both have motor id {motor.id}")
+            raise ConfigError(
+                f"joint '{motor.joint}': motor id = {motor.id}, as joint '{other}'; expected one"
+                " motor for each id"
+            )
     return HardwareInfo(motors, MappingProxyType(_params(hardware[0] if hardware else None)))
 
 
@@ -95,16 +119,21 @@ def _params(node: Node | None) -> dict[str, str]:
     }
 
 
-def _motor(joint: str, block: Node | None) -> JointMotor:
+def _read_motor(joint: str, block: Node | None) -> JointMotor:
+    """Return the motor in a joint's block; raise ConfigError if it is incomplete."""
     given = {name: text for name, text in _params(block).items() if name in NAMES}
     motor = given.pop("motor", "")
     try:
         numbers = with_defaults(f"motor of joint '{joint}'", NUMBERS, given)  # type: ignore[arg-type]
         if abs(numbers["sign"]) != 1 or numbers["id"] % 1:
-            raise InvalidValue(f"joint '{joint}': sign 1 or -1 and a whole id are expected")
+            sign, number = numbers["sign"], numbers["id"]
+            raise InvalidValue(
+                f"motor of joint '{joint}': sign = {sign:g}, id = {number:g}; expected sign 1 or -1"
+                " and an integer id"
+            )
     except InvalidValue as error:
         raise ConfigError(f"<ros2_control>: {error}") from error
     if not motor:
-        raise ConfigError(f"<ros2_control> joint '{joint}': <param name=\"motor\"> is missing")
+        raise ConfigError(f"<ros2_control> joint '{joint}': expected <param name=\"motor\">")
     sign, offset, reduction = (numbers[n] for n in ("sign", "offset", "mechanical_reduction"))
     return JointMotor(joint, int(numbers["id"]), motor, sign, offset, reduction)

@@ -1,14 +1,13 @@
-"""The links and joints of a URDF as a Pinocchio model, with the very numbers of the file.
+"""Links and joints of a URDF as a Pinocchio model, with the exact numbers of the file.
 
-Pinocchio's own URDF parser is not used: it reads ``"1 "`` as 0, recurses once for each link, so
-that a chain of 5 000 ends the process, and its time grows with the square of their number. Frames
-and their order are those that it makes of a sound file; masses, centres and tensors are not
-rounded.
+Pinocchio's URDF parser is not used. It reads ``"1 "`` as 0 and recurses once for each link, so
+that a chain of 5 000 ends the process. Its time grows with the square of their number. Frames and
+their order are as from that parser; masses, centers and tensors are not rounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, frexp, ldexp, sin, sqrt
 from typing import Any
@@ -22,7 +21,7 @@ from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
 UNBOUNDED = 1e9
-"""Stands for the infinite limits of a continuous joint, which Pinocchio does not draw from."""
+"""Infinite limits of a continuous joint in Pinocchio, which cannot sample from infinite ones."""
 Rotation = Sequence[Sequence[float]]
 _X_AXIS = (1.0, 0.0, 0.0)  # the default axis of URDF
 _ALIGNED = {
@@ -34,7 +33,7 @@ _ALIGNED = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Place:
-    """Where a link is: its joint, its placement in that joint's frame, and its body frame."""
+    """A link's joint, its placement in that joint's frame, and the index of its body frame."""
 
     joint: int
     placement: Any
@@ -45,8 +44,23 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
     """Return the Pinocchio model of an audited robot.
 
     Joints have one coordinate each, continuous ones included: Pinocchio would store (cos, sin)
-    of those and lose the turns that a motor counts. ``joints`` has those that move; ``locked``
-    ones are fixed at the position given. Children come in the order of their joints' names.
+    of those and lose the turns that a motor counts. Children come in the order of their joints'
+    names.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : Mapping[str, Joint]
+        Moving joints by name.
+    locked : Mapping[str, float]
+        Positions [rad or m] of the joints to fix.
+
+    Returns
+    -------
+    pinocchio.Model
+        nq = nv = number of joints that move.
+
     """
     model, frames = pin.Model(), list[Any]()
     model.name = robot.root.get("name") or ""
@@ -60,12 +74,12 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
     world = _Place(0, pin.SE3.Identity(), 0)
     model.inertias[0] = _inertia(robot.links[root])
     placed = {root: body(robot.links[root], world, _inertia(robot.links[root]))}
-    for edge in _downward(robot, root):
-        name, link, above = (
-            edge.joint.get("name") or "",
-            robot.links[edge.child],
-            placed[edge.parent],
-        )
+    waiting = _below(robot, root)
+    while waiting:
+        edge = waiting.pop()
+        waiting += _below(robot, edge.child)
+        name, link = edge.joint.get("name") or "", robot.links[edge.child]
+        above = placed[edge.parent]
         placement, inertia = above.placement * _origin(edge.joint), _inertia(link)
         if name in joints and name not in locked:
             index = model.addJoint(above.joint, _joint_model(edge.joint), placement, name)
@@ -74,37 +88,23 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
             at = _Place(index, pin.SE3.Identity(), above.frame)
             frames.append(_frame(edge.joint, at, pin.FrameType.JOINT))
         else:
-            placement = placement * _moved(edge.joint, locked.get(name, 0.0))
+            placement = placement * _joint_motion(edge.joint, locked.get(name, 0.0))
             at = _Place(above.joint, placement, above.frame)
             if inertia != pin.Inertia.Zero():  # which would round those before
                 model.inertias[at.joint] += placement.act(inertia)
             frames.append(_frame(edge.joint, at, pin.FrameType.FIXED_JOINT, inertia))
         placed[edge.child] = body(link, _Place(at.joint, at.placement, len(frames)))
-    _add_frames(model, frames)
-    _limit(model, [joints[name] for name in list(model.names)[1:]])
+    for frame in frames:  # addFrame counts them, and in linear time if it searches no others
+        model.addFrame(frame, False)
+        del model.frames[-1]
+    model.frames.extend(frames)
+    _set_limits(model, [joints[name] for name in list(model.names)[1:]])
     return model
 
 
 def _frame(node: Node, at: _Place, kind: Any, inertia: Any = None) -> Any:
     own = () if inertia is None else (inertia,)
     return pin.Frame(node.get("name") or "", at.joint, at.frame, at.placement, kind, *own)
-
-
-def _add_frames(model: Any, frames: Sequence[Any]) -> None:
-    """Add frames in linear time: ``addFrame`` alone counts them, and looks through all others."""
-    for frame in frames:
-        model.addFrame(frame, False)
-        del model.frames[-1]
-    model.frames.extend(frames)
-
-
-def _downward(robot: Robot, root: str) -> Iterator[Edge]:
-    """Every joint behind the one above it."""
-    waiting = _below(robot, root)
-    while waiting:
-        edge = waiting.pop()
-        yield edge
-        waiting.extend(_below(robot, edge.child))
 
 
 def _below(robot: Robot, link: str) -> list[Edge]:
@@ -115,8 +115,8 @@ def _below(robot: Robot, link: str) -> list[Edge]:
     )
 
 
-def _limit(model: Any, joints: Sequence[Joint]) -> None:
-    """Limits and friction for Pinocchio's own functions; the arm's are those of its joints."""
+def _set_limits(model: Any, joints: Sequence[Joint]) -> None:
+    """Set limits and friction for Pinocchio's functions; the arm's are those of its joints."""
     free = np.array([joint.kind == "continuous" for joint in joints])
     velocity = np.where(free, UNBOUNDED, [joint.velocity for joint in joints])
     effort = np.where(free, UNBOUNDED, [joint.effort for joint in joints])
@@ -131,6 +131,7 @@ def _limit(model: Any, joints: Sequence[Joint]) -> None:
 
 
 def _joint_model(joint: Node) -> Any:
+    """Return the Pinocchio joint of an axis: the aligned one if it is x, y or z."""
     axis, sliding = unit_axis(joint), joint.get("type") == "prismatic"
     if axis in _ALIGNED:
         return _ALIGNED[axis][sliding]()
@@ -139,7 +140,7 @@ def _joint_model(joint: Node) -> Any:
 
 
 def unit_axis(joint: Node) -> tuple[float, ...]:
-    """The unit vector of an axis of any length that is finite and not 0."""
+    """Return the unit vector of a joint's axis, of any length that is finite and not 0."""
     node = joint.find("axis")
     x, y, z = vector_attribute(node, "xyz") or _X_AXIS
     exponent = 1 - max(frexp(entry)[1] for entry in (x, y, z) if entry)
@@ -148,8 +149,8 @@ def unit_axis(joint: Node) -> tuple[float, ...]:
     return x / length, y / length, z / length
 
 
-def _moved(joint: Node, position: float) -> Any:
-    """The placement that a locked joint adds at ``position`` [rad or m]."""
+def _joint_motion(joint: Node, position: float) -> Any:
+    """Return the placement that a locked joint adds at ``position`` [rad or m]."""
     if position == 0.0:
         return pin.SE3.Identity()
     axis = np.array(unit_axis(joint))
@@ -177,13 +178,13 @@ def _inertia(link: Node) -> Any:
 
 
 def _product(a: Rotation, b: Rotation) -> list[list[float]]:
-    """A B, with sums in Eigen's order."""
+    """Return A B, with sums in Eigen's order."""
     columns = list(zip(*b, strict=True))
     return [[x * u + (y * v + z * w) for u, v, w in columns] for x, y, z in a]
 
 
 def _origin(owner: Node) -> Any:
-    """The placement in an ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll), by way of a quaternion."""
+    """Return the placement of an ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll), by a quaternion."""
     origin = owner.find("origin")
     roll, pitch, yaw = (angle / 2 for angle in vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0))
     (a, b, c), (x, y, z) = map(cos, (roll, pitch, yaw)), map(sin, (roll, pitch, yaw))

@@ -1,4 +1,4 @@
-"""From a URDF to an ArmModel: audit first, then one coordinate for every joint."""
+"""From a URDF to an ArmModel: first the audit, then one coordinate for every joint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -28,17 +27,13 @@ def tool_frame(robot: Robot) -> str:
     """Return the link of ``<param name="tool_frame">``, else the last one of the longest chain.
 
     Joints of every type count; of chains of one length, the link written later in the file.
-    The audit has seen that the named link exists and that the links form a tree.
+    The robot has passed the audit: the named link exists, and the links form a tree.
     """
     for block in robot.root.find_all("ros2_control"):
         for hardware in block.find_all("hardware"):
             for param in hardware.find_all("param"):
                 if param.get("name") == "tool_frame":
                     return param.text
-    return _deepest(robot)
-
-
-def _deepest(robot: Robot) -> str:
     waiting = [(name, 0) for name in robot.links if name not in robot.parent_joint]
     depths = dict(waiting)
     for name, depth in waiting:
@@ -49,7 +44,7 @@ def _deepest(robot: Robot) -> str:
 
 
 STOP_RATE = 100.0
-"""Natural frequency [rad/s] of an end stop that the URDF does not describe."""
+"""Natural frequency [rad/s] of an end stop without values in the URDF."""
 
 
 def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
@@ -88,7 +83,7 @@ def find_urdf(arm: str | Path) -> Path:
     for another type.
     """
     if not isinstance(arm, str | Path):
-        raise InvalidValue(f"arm = {arm!r}: a bundled arm's name or a URDF's path is expected")
+        raise InvalidValue(f"arm = {arm!r}; expected the name of a bundled arm or a path (URDF)")
     path = Path(arm)
     try:
         if path.is_file():
@@ -97,12 +92,33 @@ def find_urdf(arm: str | Path) -> Path:
         if path.suffix != ".urdf" and bundled.is_file():
             return bundled
     except OSError as error:
-        raise ConfigError(f"{arm} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{arm}: {error.strerror}; expected a readable file") from error
     raise UnknownName("arm or URDF file", str(arm), resources.resource_names("urdf", ".urdf"))
 
 
 def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -> ArmModel:
-    """Return the arm of a URDF text; ``source`` is the file to which mesh paths are relative."""
+    """Return the arm of a URDF text.
+
+    Parameters
+    ----------
+    text : str
+        Text of the URDF.
+    source : Path, optional
+        File to which mesh paths are relative.
+    lock : sequence of str
+        Joints to fix at their initial position, or at zero.
+
+    Returns
+    -------
+    ArmModel
+        The arm; questionable values of the URDF give a RuntimeWarning.
+
+    Raises
+    ------
+    UrdfRejected
+        With all faults of the text and of ``lock``.
+
+    """
     check_type(str, "URDF", text)
     lock = check_names("lock", lock)
     faults = audit_urdf(text, source.parent if source else None, lock=lock)
@@ -117,7 +133,7 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
         for joint in block.find_all("joint")
     }
     all_joints = {
-        name: _joint(joint, motors.get(name))
+        name: _read_joint(joint, motors.get(name))
         for name, joint in robot.joints.items()
         if joint.get("type") in ONE_COORDINATE
     }
@@ -125,60 +141,8 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     links = build_links(robot, all_joints, dict.fromkeys(lock, 0.0) | locked)
     joints = tuple(all_joints[name] for name in list(links.names)[1:])
     name = robot.root.get("name") or "arm"
-    return _with_default_stops(ArmModel(name, text, source, links, joints, tool_frame(robot)))
-
-
-def _joint(node: Node, motor: Node | None) -> Joint:
-    limit, friction = node.find("limit"), node.find("dynamics")
-    kind = node.get("type") or ""
-    bounded = kind != "continuous"
-    lower = _number(limit, "lower", 0.0) if bounded else -inf
-    upper = _number(limit, "upper", 0.0) if bounded else inf
-    return Joint(
-        name=node.get("name") or "",
-        kind=kind,
-        lower=lower,
-        upper=upper,
-        initial=_initial(motor, min(max(0.0, lower), upper)),
-        velocity=_number(limit, "velocity", inf),
-        effort=_number(limit, "effort", inf),
-        damping=_number(friction, "damping", 0.0),
-        friction=_number(friction, "friction", 0.0),
-        **_motor(motor),
-    )
-
-
-def _motor(motor: Node | None) -> dict[str, Any]:
-    """Return the fields of Joint in the <ros2_control> block."""
-    if motor is None:
-        return {"stop_stiffness": -1.0}
-    given = {param.get("name") or "": param.text for param in motor.find_all("param")}
-    actuator = given.get("actuator", "ideal")
-    accepted = {p.name for p in plugins.load_class("actuators", actuator).parameters}
-    return {
-        "actuator": actuator,
-        "constants": MappingProxyType({k: float(v) for k, v in given.items() if k in accepted}),
-        "stop_stiffness": float(given.get("stop_stiffness", -1)),
-        "stop_damping": float(given.get("stop_damping", 0)),
-    }
-
-
-def _initial(motor: Node | None, default: float) -> float:
-    for state in motor.find_all("state_interface") if motor else ():
-        for param in state.find_all("param") if state.get("name") == "position" else ():
-            if param.get("name") == "initial_value":
-                return parse_number(param.text) or 0.0
-    return default
-
-
-def _number(node: Node | None, attribute: str, default: float) -> float:
-    """Return the number of an attribute, which the audit has read; ``default`` if absent."""
-    value = number_attribute(node, attribute)
-    return default if value is None else value
-
-
-def _with_default_stops(arm: ArmModel) -> ArmModel:
-    """Set k = M_ii w², b = 2 M_ii w, critically damped, for joints without an end stop."""
+    arm = ArmModel(name, text, source, links, joints, tool_frame(robot))
+    # End stops without values: k = M_ii w², b = 2 M_ii w, critically damped.
     inertia = pin.crba(
         arm.model, arm.model.createData(), np.array(arm.configuration("initial"))
     ).diagonal()
@@ -186,6 +150,45 @@ def _with_default_stops(arm: ArmModel) -> ArmModel:
         j
         if j.stop_stiffness >= 0
         else replace(j, stop_stiffness=m * STOP_RATE**2, stop_damping=2 * m * STOP_RATE)
-        for j, m in zip(arm.joints, inertia.tolist(), strict=True)
+        for j, m in zip(joints, inertia.tolist(), strict=True)
     )
     return replace(arm, joints=joints)
+
+
+def _read_joint(node: Node, motor: Node | None) -> Joint:
+    """Return the joint of its element and of its ``<ros2_control>`` element, if it has one."""
+    limit, friction = node.find("limit"), node.find("dynamics")
+    kind = node.get("type") or ""
+    bounded = kind != "continuous"
+    lower = _number(limit, "lower", 0.0) if bounded else -inf
+    upper = _number(limit, "upper", 0.0) if bounded else inf
+    params = {p.get("name") or "": p.text for p in motor.find_all("param")} if motor else {}
+    actuator = params.get("actuator", "ideal")
+    accepted = {p.name for p in plugins.load_class("actuators", actuator).parameters}
+    initial = (
+        parse_number(param.text) or 0.0
+        for state in (motor.find_all("state_interface") if motor else ())
+        for param in (state.find_all("param") if state.get("name") == "position" else ())
+        if param.get("name") == "initial_value"
+    )
+    return Joint(
+        name=node.get("name") or "",
+        kind=kind,
+        lower=lower,
+        upper=upper,
+        initial=next(initial, min(max(0.0, lower), upper)),
+        velocity=_number(limit, "velocity", inf),
+        effort=_number(limit, "effort", inf),
+        damping=_number(friction, "damping", 0.0),
+        friction=_number(friction, "friction", 0.0),
+        actuator=actuator,
+        constants=MappingProxyType({k: float(v) for k, v in params.items() if k in accepted}),
+        stop_stiffness=float(params.get("stop_stiffness", -1)),
+        stop_damping=float(params.get("stop_damping", 0)),
+    )
+
+
+def _number(node: Node | None, attribute: str, default: float) -> float:
+    """Return the number of an attribute, which the audit has read; ``default`` if absent."""
+    value = number_attribute(node, attribute)
+    return default if value is None else value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import cos, sin
 from typing import Any
 
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float
+from arm_dynamics.core.arrays import Matrix, as_readonly, check_float
 from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec
 from arm_dynamics.model.urdf_writer import format_urdf
 
@@ -29,7 +29,7 @@ class MdhRow:
             check_float(name, getattr(self, name))
 
     @property
-    def placement(self) -> Vector:
+    def placement(self) -> Matrix:
         """Tx(a) Rx(alpha) Tz(d) Rz(theta), (4, 4): frame i in frame i-1 at zero.
 
         Multiplied out; source: Craig, Introduction to Robotics (3rd ed.), eq. 3.6.
@@ -48,7 +48,7 @@ class MdhRow:
 
 @dataclass(frozen=True, slots=True)
 class MdhLink:
-    """A row of the table and the joint, with its motor and solids, that stands on it.
+    """A row of the table and its joint, with motor and solids.
 
     The joint turns about (slides along) z of frame i: it adds to theta (to d).
     """
@@ -63,5 +63,21 @@ def chain_segments(links: Iterable[MdhLink]) -> tuple[ChainSegment, ...]:
 
 
 def urdf_text(name: str, links: Iterable[MdhLink], **described: Any) -> str:
-    """Return the URDF text of the arm ``name``; ``described``: the other fields of Arm."""
+    """Return the URDF text of an arm given by a modified DH table.
+
+    Parameters
+    ----------
+    name : str
+        Name of the robot.
+    links : iterable of MdhLink
+        Rows of the table with their joints, from the base to the tool.
+    **described : Any
+        Other fields of ``ArmDescription``.
+
+    Returns
+    -------
+    str
+        Text of the URDF.
+
+    """
     return format_urdf(ArmDescription(name, chain_segments(links), **described))

@@ -1,10 +1,10 @@
-"""Where a description's meshes and textures may be: in its own folders and in ROS packages.
+"""Folders in which a description's meshes and textures may be opened: its folders and packages.
 
-A description from somewhere else must not choose which files of this machine are opened. Its own
-folders are the folder of the file, its parent where that folder is called "urdf" or "robots", and
-the ROS package around it: the nearest folder above that has a package.xml. Other packages have a
-package.xml too, and lie beside one of these folders or are installed: in ``<prefix>/share`` of
-AMENT_PREFIX_PATH or in a folder of ROS_PACKAGE_PATH.
+A foreign description must not choose which files of this machine are opened. Its folders are the
+folder of the file, its parent if that folder is called "urdf" or "robots", and the ROS package
+around it: the nearest folder above that has a package.xml. Other packages also have a package.xml.
+They are next to one of these folders or installed: in ``<prefix>/share`` of AMENT_PREFIX_PATH or in
+a folder of ROS_PACKAGE_PATH.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-BESIDE = ("urdf", "robots")
-"""Folders of descriptions that have their meshes in a folder beside them."""
+URDF_FOLDERS = ("urdf", "robots")
+"""Names of folders whose descriptions have their meshes in a folder next to them."""
 MANIFEST = "package.xml"
 
 
 def candidates(uri: str, folder: Path | None) -> list[Path] | None:
-    """Where a mesh's file may be; None when its package or scheme is not known here.
+    """Return the possible paths of a mesh; None if its package or scheme is not known.
 
-    ``package://name/path`` is looked for in folders ``name`` at and above ``folder``, then in
+    ``package://name/path`` is searched in folders ``name`` at and above ``folder``, then in
     the installed packages; ``file://`` is absolute; any other path is relative to ``folder``.
     """
     scheme, separator, rest = uri.partition("://")
@@ -38,15 +38,25 @@ def candidates(uri: str, folder: Path | None) -> list[Path] | None:
 
 
 def may_open(path: Path, uri: str, folder: Path | None) -> bool:
-    """Whether ``path``, a candidate for ``uri``, is in the description's folders or in a package.
+    """Return whether a candidate for ``uri`` is in the description's folders or in a package.
 
-    Symbolic links may not lead out of these folders. Those of installed packages may: a workspace
+    Symbolic links may not point out of these folders. Those of installed packages may: a workspace
     is installed as links.
     """
     plain, real = Path(os.path.abspath(path)), Path(os.path.realpath(path))
     if any(plain.is_relative_to(place) for place in _installed()):
         return True
-    return any(real.is_relative_to(os.path.realpath(place)) for place in _own(uri, folder))
+    allowed: list[Path] = []
+    scheme, _, rest = uri.partition("://")
+    if scheme == "package":
+        packages = _packages(rest.partition("/")[0], folder)
+        allowed += [place for place in packages if (place / MANIFEST).is_file()]
+    if folder is not None:
+        here = Path(os.path.abspath(folder))
+        allowed += [here, here.parent] if here.name in URDF_FOLDERS else [here]
+        above = (place for place in (here, *here.parents) if (place / MANIFEST).is_file())
+        allowed += [next(above, here)]
+    return any(real.is_relative_to(os.path.realpath(place)) for place in allowed)
 
 
 def find_mesh(uri: str, folder: Path | None) -> Path | None:
@@ -56,7 +66,7 @@ def find_mesh(uri: str, folder: Path | None) -> Path | None:
 
 
 def _packages(name: str, folder: Path | None) -> list[Path]:
-    """Folders of the package ``name``, the nearest first."""
+    """Return the folders of the package ``name``, the nearest first."""
     if name in ("", ".", ".."):
         return []
     places: list[Path] = []
@@ -71,28 +81,11 @@ def _packages(name: str, folder: Path | None) -> list[Path]:
     return [place for place in places if os.path.isdir(place)]
 
 
-def _own(uri: str, folder: Path | None) -> Iterator[Path]:
-    """The folders of a description in ``folder``, and the package that ``uri`` names."""
-    scheme, _, rest = uri.partition("://")
-    if scheme == "package":
-        packages = _packages(rest.partition("/")[0], folder)
-        yield from (place for place in packages if (place / MANIFEST).is_file())
-    if folder is None:
-        return
-    here = Path(os.path.abspath(folder))
-    yield here
-    if here.name in BESIDE:
-        yield here.parent
-    for above in (here, *here.parents):
-        if (above / MANIFEST).is_file():
-            yield above
-            return
-
-
 def _installed() -> Iterator[Path]:
+    """Yield the folders in which ROS packages are installed."""
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if prefix:
-            yield Path(os.path.abspath(prefix), "share")
+            yield Path(os.path.abspath(prefix), "share/")
     for place in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if place:
             yield Path(os.path.abspath(place))

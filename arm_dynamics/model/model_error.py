@@ -1,8 +1,7 @@
-"""Errors of a controller model: masses, lengths, inertias and friction."""
+"""Errors of a controller model in masses, lengths, inertias and friction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,12 +12,10 @@ import pinocchio as pin
 from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_argument import requires_arm
-from arm_dynamics.model.arm_model import ArmModel, Joint
+from arm_dynamics.model.arm_model import ArmModel
 
 MOTOR_FRICTION = ("viscous_friction", "coulomb_friction", "stiction")
 """Constants of an actuator that are friction."""
-Draw = Callable[[float, int], Vector]
-"""Error [%] and number of bodies or joints → a factor for each."""
 
 
 @requires_arm
@@ -64,19 +61,37 @@ def with_model_error(
         an integer; and as ``require_holdable`` if ``arm`` is holdable.
 
     """
-    draw = _uniform if seed is None else _random(check_int("seed", seed))
-    masses, lengths, inertias, frictions = (
-        draw(_percent(name, error, seed is not None), count)
-        for name, error, count in (
-            ("mass", mass, arm.nv + 2),
-            ("length", length, arm.nv + 1),
-            ("inertia", inertia, arm.nv + 1),
-            ("friction", friction, arm.nv),
+    random = None if seed is None else np.random.default_rng(check_int("seed", seed))
+    factors: list[Vector] = []
+    for name, error, count in (
+        ("mass", mass, arm.nv + 2),
+        ("length", length, arm.nv + 1),
+        ("inertia", inertia, arm.nv + 1),
+        ("friction", friction, arm.nv),
+    ):
+        percent = check_float(f"{name} error [%]", error, above=-100)
+        if random is None:
+            factors.append(np.full(count, 1 + percent / 100))
+        else:
+            check_float(f"{name} error [%] with a seed", percent, upper=99.9)
+            factors.append(1 + percent / 100 * random.uniform(-1, 1, count))
+    masses, lengths, inertias, frictions = factors
+    joints = tuple(
+        replace(
+            joint,
+            damping=joint.damping * factor,
+            friction=joint.friction * factor,
+            constants=MappingProxyType(
+                {
+                    name: value * factor if name in MOTOR_FRICTION else value
+                    for name, value in joint.constants.items()
+                }
+            ),
         )
+        for joint, factor in zip(arm.joints, frictions.tolist(), strict=True)
     )
-    joints = tuple(_with_friction(j, float(f)) for j, f in zip(arm.joints, frictions, strict=True))
     payload = replace(arm.payload, mass=arm.payload.mass * float(masses[-1]))
-    links = _links(arm.links, masses, lengths, inertias)
+    links = _scaled_links(arm.links, masses, lengths, inertias)
     perturbed = replace(arm, links=links, joints=joints, payload=payload)
     return require_holdable(perturbed) if _overloaded_joint(arm) is None else perturbed
 
@@ -87,61 +102,34 @@ def require_holdable(model: ArmModel) -> ArmModel:
     With any other model a controller saturates even there. Raises InvalidValue with the joint, its
     gravity torque and its limit.
     """
-    found = _overloaded_joint(model)
-    if found is None:
+    overloaded = _overloaded_joint(model)
+    if overloaded is None:
         return model
-    joint, weight = model.joints[found[0]], found[1]
+    joint, torque = model.joints[overloaded[0]], overloaded[1]
     unit = "N·m" if joint.unit == "rad" else "N"
     raise InvalidValue(
         f"model of arm '{model.name}' with a payload of {model.payload.mass:g} kg: joint"
-        f" '{joint.name}' would carry {weight:.4g} {unit} at the initial pose, beyond its limit"
-        f" {joint.effort:.4g} {unit}; payload and errors of a model that weighs"
-        f" {joint.effort / weight:.2g} times as much there are allowed"
+        f" '{joint.name}': gravity torque = {torque:.4g} {unit} in the initial configuration;"
+        f" expected at most {joint.effort:.4g} {unit}, {joint.effort / torque:.2g} times as much;"
+        " reduce the payload or the model error"
     )
 
 
 def _overloaded_joint(arm: ArmModel) -> tuple[int, float] | None:
     """Return the joint whose gravity torque exceeds its limit most, and the torque; or None."""
-    held = pin.computeGeneralizedGravity(
+    gravity = pin.computeGeneralizedGravity(
         arm.model, arm.model.createData(), arm.configuration("initial")
     )
-    weight, limit = np.abs(held), arm.effort_limit
-    over = ~(weight <= limit)
+    torque, limit = np.abs(gravity), arm.effort_limit
+    over = ~(torque <= limit)
     if not over.any():
         return None
-    worst = int(np.argmax(np.where(over, weight - limit, -np.inf)))
-    return worst, float(weight[worst])
+    worst = int(np.argmax(np.where(over, torque - limit, -np.inf)))
+    return worst, float(torque[worst])
 
 
-def _percent(name: str, error: float, either_way: bool) -> float:
-    value = check_float(f"{name} error [%]", error, above=-100)
-    return check_float(f"{name} error [%], either way,", value, upper=99.9) if either_way else value
-
-
-def _uniform(error: float, count: int) -> Vector:
-    return np.full(count, 1 + error / 100)
-
-
-def _random(seed: int) -> Draw:
-    source = np.random.default_rng(seed)
-    return lambda error, count: 1 + error / 100 * source.uniform(-1, 1, count)
-
-
-def _with_friction(joint: Joint, factor: float) -> Joint:
-    constants = {
-        name: value * factor if name in MOTOR_FRICTION else value
-        for name, value in joint.constants.items()
-    }
-    return replace(
-        joint,
-        damping=joint.damping * factor,
-        friction=joint.friction * factor,
-        constants=MappingProxyType(constants),
-    )
-
-
-def _links(links: Any, masses: Vector, lengths: Vector, inertias: Vector) -> Any:
-    """Bodies, joints and frames; entry i of the factors belongs to body i, 0 to the base."""
+def _scaled_links(links: Any, masses: Vector, lengths: Vector, inertias: Vector) -> Any:
+    """Return the links times factors; entry i of the factors belongs to body i, 0 to the base."""
     changed = pin.Model(links)
     for i, parent in enumerate(links.parents):
         own = links.inertias[i]

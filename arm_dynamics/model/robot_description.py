@@ -1,9 +1,8 @@
-"""Locked joints as fixed joints of a URDF: programs that read it expect no states of them.
+"""URDF of an arm for other programs: locked joints fixed, and every mesh URI resolvable.
 
-The description as other programs read it: every mesh under a URI that they resolve.
-
-``load_arm`` finds meshes in the folders of ``mesh_files``. RViz and MoveIt read ``package://`` of
-packages that ament knows, and ``file://``, and nothing else.
+Programs that read it expect no states of fixed joints. ``load_arm`` finds meshes in the folders of
+``mesh_files``; RViz and MoveIt read only ``package://`` of packages in ament's index, and
+``file://``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from arm_dynamics.model.mesh_files import find_mesh
 from arm_dynamics.model.urdf_writer import format_numbers, rpy
 
 FIXED_JOINT_ELEMENTS = {"parent", "child"}
-"""Elements of a joint that a fixed one has too, besides its origin."""
+"""Elements of a joint that a fixed one also has, in addition to its origin."""
 
 
 def with_fixed_joints(arm: ArmModel) -> str:
@@ -42,7 +41,7 @@ def with_fixed_joints(arm: ArmModel) -> str:
     robot = ElementTree.fromstring(arm.urdf)
     for joint in robot.findall("joint"):
         if joint.get("name") in arm.locked:
-            _fix(arm, joint)
+            _set_fixed(arm, joint)
     for block in robot.iter("ros2_control"):
         for joint in block.findall("joint"):
             if joint.get("name") in arm.locked:
@@ -50,7 +49,7 @@ def with_fixed_joints(arm: ArmModel) -> str:
     return ElementTree.tostring(robot, encoding="unicode")
 
 
-def _fix(arm: ArmModel, joint: ElementTree.Element) -> None:
+def _set_fixed(arm: ArmModel, joint: ElementTree.Element) -> None:
     """Make the joint fixed; its origin becomes the placement of its child link in its parent."""
     parent, child = (
         arm.links.frames[arm.links.getFrameId(node.get("link"), pin.BODY)].placement
@@ -75,8 +74,8 @@ REGISTERED = "share/ament_index/resource_index/packages"
 def robot_description(arm: ArmModel) -> str:
     """Return the URDF of ``arm`` as robot_state_publisher and RViz read it.
 
-    Mesh and texture URIs are such as RViz resolves. Locked joints are fixed: no node publishes
-    states of them, so that their links would have no transform.
+    RViz resolves its mesh and texture URIs. Locked joints are fixed: no node publishes their
+    states, so that their links would have no transform.
     """
     return with_resolvable_uris(with_fixed_joints(arm), arm.source.parent if arm.source else None)
 
@@ -114,17 +113,17 @@ def resolvable(uri: str, folder: Path | None) -> str:
     """
     if _ament_resolves(uri):
         return uri
-    found = find_mesh(uri, folder)
-    return uri if found is None else Path(os.path.abspath(found)).as_uri()
+    file = find_mesh(uri, folder)
+    return uri if file is None else Path(os.path.abspath(file)).as_uri()
 
 
 def _ament_resolves(uri: str) -> bool:
-    """Whether the first prefix of ament that has the package has the file."""
+    """Return whether the first prefix of ament that has the package also has the file."""
     scheme, _, rest = uri.partition("://")
     name, _, path = rest.partition("/")
     if scheme != "package" or name in ("", ".", ".."):
         return False
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         if Path(prefix, REGISTERED, name).is_file():
-            return Path(prefix, "share", name, path).is_file()
+            return Path(prefix, "share/", name, path).is_file()
     return False

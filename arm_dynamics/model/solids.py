@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
 ORIGIN = (0.0, 0.0, 0.0)
 SHAPES = {"cylinder": ("radius", "length"), "box": ("x", "y", "z"), "sphere": ("radius",)}
-"""Shapes to draw, named as in URDF, with what their size lists [m]; a cylinder lies along z."""
+"""Shapes to draw, named as in URDF, and the names of their sizes [m]; a cylinder lies along z."""
 FLATNESS = 1e-12
-"""Relative margin of a flat body's triangle inequality: large for rounding, small for motion."""
+"""Relative margin in the triangle inequality of a flat body: above rounding, without effect."""
 
 _Z_TO = {
     "x": as_readonly([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
@@ -29,7 +29,7 @@ _Z_TO = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What to draw: a key of SHAPES and its sizes [m]."""
+    """Shape to draw: a key of SHAPES and its sizes [m]."""
 
     kind: str
     size: tuple[float, ...]
@@ -37,25 +37,25 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solid:
-    """Mass [kg], centre of mass (3,), inertia (3, 3) about that centre in link axes.
+    """Mass [kg], center of mass (3,) [m], inertia (3, 3) [kg·m²] about it in link axes.
 
-    ``rotation`` (3, 3) turns the axes of ``shape`` into the link's; ``shape`` is None for
-    what cannot be drawn. ``material`` is the name of its colour.
+    ``rotation`` (3, 3) turns the axes of ``shape`` into the link's; ``shape=None`` is
+    not drawn. ``material`` is the name of its color.
     """
 
     mass: float
     centre: Vector
-    inertia: Vector
-    rotation: Vector
+    inertia: Matrix
+    rotation: Matrix
     shape: Shape | None = None
     material: str = ""
 
     def with_material(self, material: str) -> Solid:
-        """The same solid in another colour."""
+        """Return the same solid in another color."""
         return replace(self, material=material)
 
     def transformed(self, rotation: ArrayLike, translation: ArrayLike) -> Solid:
-        """Moved by x -> R x + p: centre R c + p, inertia R I R^T."""
+        """Return the solid moved by x -> R x + p: center R c + p, inertia R I R^T."""
         R = np.asarray(rotation, dtype=np.float64)
         return replace(
             self,
@@ -67,17 +67,17 @@ class Solid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inertial:
-    """Mass [kg], centre of mass (3,) and inertia (3, 3) about it, in link axes."""
+    """Mass [kg], center of mass (3,) [m] and inertia (3, 3) [kg·m²] about it, in link axes."""
 
     mass: float
     centre: Vector
-    inertia: Vector
+    inertia: Matrix
 
 
 def cylinder(
     axis: str, height: float, radius: float, mass: float, centre: ArrayLike = ORIGIN
 ) -> Solid:
-    """Solid cylinder along ``axis``: I_axial = m r²/2, I_transverse = m (3 r² + h²)/12.
+    """Return a solid cylinder along ``axis``: I_axial = m r²/2, I_transverse = m (3 r² + h²)/12.
 
     Source: Goldstein, Classical Mechanics (3rd ed.), ch. 5. Raises InvalidValue, and
     UnknownName for an axis other than x, y, z.
@@ -97,11 +97,11 @@ def rod(
     drawn: float = 0.01,
     radius: float = 0.0,
 ) -> Solid:
-    """Rod along ``axis``: I_axial = m r²/2, I_transverse = m l²/12; drawn with radius ``drawn``.
+    """Return a rod along ``axis``: I_axial = m r²/2, I_transverse = m l²/12.
 
-    The transverse inertia is that of the thin rod whatever the ``radius`` r, as a cylinder of
-    length sqrt(l² - 3 r²) has it. With r = 0 the axial inertia is zero.
-    Raises InvalidValue, and UnknownName for an axis other than x, y, z.
+    The transverse inertia is that of the thin rod for any ``radius`` r, equal to that of a
+    cylinder of length sqrt(l² - 3 r²). With r = 0 the axial inertia is zero. Drawn with radius
+    ``drawn``. Raises InvalidValue, and UnknownName for an axis other than x, y, z.
     """
     length = check_float("length", length, above=0)
     radius = check_float("radius", radius, lower=0, upper=length / 3**0.5)
@@ -112,7 +112,9 @@ def rod(
 def flat_bar(
     length: float, width: float, mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.01
 ) -> Solid:
-    """Bar along x, ``width`` along z, flat in y: I_zz = m l²/12, I_xx = m w²/12, I_yy their sum.
+    """Return a bar along x, ``width`` along z, flat in y.
+
+    I_zz = m l²/12, I_xx = m w²/12, I_yy their sum.
 
     About z it is the thin rod, exactly; about the axis at an angle t from x in the plane x, y it
     has m l²/12 sin² t + m w²/12: the thin rod's and a constant. I_yy is smaller by 1e-12 of
@@ -127,7 +129,7 @@ def flat_bar(
 
 
 def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
-    """Cuboid with edges ``size`` (3,) along x, y, z: I_xx = m (b² + c²)/12 and so on.
+    """Return a cuboid with edges ``size`` (3,) along x, y, z: I_xx = m (b² + c²)/12 and so on.
 
     Raises InvalidValue.
     """
@@ -142,13 +144,13 @@ def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
 
 
 def sphere(radius: float, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
-    """Solid sphere: I = 2 m r²/5 about every axis. Raises InvalidValue."""
+    """Return a solid sphere: I = 2 m r²/5 about every axis. Raises InvalidValue."""
     r = check_float("radius", radius, above=0)
     return _solid(mass, centre, (2 * mass * r * r / 5,) * 3, Shape("sphere", (r,)))
 
 
 def point_mass(mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.0) -> Solid:
-    """Mass at a point: I = 0; drawn as a sphere of radius ``drawn`` when that is above 0.
+    """Return a mass at a point: I = 0; drawn as a sphere if its radius ``drawn`` is above 0.
 
     Raises InvalidValue.
     """
@@ -157,7 +159,7 @@ def point_mass(mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.0) -> S
 
 
 def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
-    """Mass properties of rigidly joined solids, by the parallel-axis theorem.
+    """Return the mass properties of rigidly joined solids, by the parallel-axis theorem.
 
     m = Σ m_i, c = Σ m_i c_i / m, I = Σ (I_i + m_i (|d_i|² 1 - d_i d_i^T)), d_i = c_i - c.
     Source: Goldstein, Classical Mechanics (3rd ed.), section 5.3 (Steiner).
@@ -165,17 +167,15 @@ def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
     """
     mass = float(sum(solid.mass for solid in solids))
     if not mass > 0:
-        raise InvalidValue(f"mass of {len(solids)} solids together = {mass} kg: must be above 0")
+        raise InvalidValue(f"total mass of {len(solids)} solids = {mass} kg; expected above 0")
     centre = sum((s.mass * s.centre for s in solids), np.zeros(3)) / mass
-    inertia = sum((_about(s, centre) for s in solids), np.zeros((3, 3)))
+    inertia = np.zeros((3, 3))
+    for solid in solids:
+        d = solid.centre - centre
+        # (d * d).sum(), not d @ d: BLAS may fuse the sum, which changes a URDF's last digit.
+        shift = solid.mass * ((d * d).sum() * np.eye(3) - np.outer(d, d))
+        inertia = inertia + (solid.inertia + shift)
     return Inertial(mass, as_readonly(centre), as_readonly(inertia))
-
-
-def _about(solid: Solid | Inertial, point: Vector) -> Vector:
-    d = solid.centre - point
-    # (d * d).sum(), not d @ d: BLAS may fuse the sum, and a URDF's last digit with it.
-    shift: Vector = solid.mass * ((d * d).sum() * np.eye(3) - np.outer(d, d))
-    return solid.inertia + shift
 
 
 def _solid(
@@ -188,7 +188,7 @@ def _solid(
     if axis not in _Z_TO:
         raise UnknownName("axis", axis, tuple(_Z_TO))
     R = _Z_TO[axis]
-    # A massless solid is allowed: it is drawn and weighs nothing.
+    # A massless solid is allowed: it is drawn and has no inertia.
     checked = check_float("mass", mass, lower=0)
     inertia = as_readonly(R @ np.diag(moments) @ R.T)
     return Solid(checked, check_vector("centre", centre, 3), inertia, R, shape)

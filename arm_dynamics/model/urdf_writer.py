@@ -1,7 +1,7 @@
 """Text of a URDF with its ros2_control block, from a chain of joints and solids.
 
-Every description of an arm (modified DH, standard DH ...) becomes ``ChainSegment``s; only this
-module writes XML. Numbers are the shortest text that reads back as the same double.
+All descriptions of an arm (modified DH, standard DH ...) become ``ChainSegment``s; only this
+module writes XML. Numbers are the shortest text that is read as the same double.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, as_readonly
 from arm_dynamics.model.arm_description import (
     BASE,
     TOOL,
@@ -35,26 +35,43 @@ def format_urdf(arm: ArmDescription) -> str:
         _joint(robot, segment, parent)
         _link(robot, segment.joint.link, segment.joint.solids)
         parent = segment.joint.link
-    _tool(robot, arm, arm.tool_link or parent)
-    _ros2_control(robot, arm)
-    return _text(robot, arm.comment)
+    joint = SubElement(robot, "joint", name=f"{TOOL}_joint", type="fixed")
+    _origin(joint, arm.tool, arm.tool_rotation)
+    SubElement(joint, "parent", link=arm.tool_link or parent)
+    SubElement(joint, "child", link=TOOL)
+    tool = SubElement(robot, "link", name=TOOL)
+    for solid in arm.tool_shapes:
+        _shape(tool, "visual", solid)
+    control = SubElement(robot, "ros2_control", name=arm.name, type="system")
+    hardware = SubElement(control, "hardware")
+    SubElement(hardware, "plugin").text = arm.plugin
+    for name, value in {**arm.hardware, "tool_frame": TOOL}.items():
+        SubElement(hardware, "param", name=name).text = value
+    for segment in arm.segments:
+        _control_joint(control, segment.joint)
+    indent(robot)
+    for child in robot[:-1]:
+        if child.tag != "material":
+            child.tail = "\n\n  "  # a blank line between links and joints
+    head = f"<!--\n{arm.comment}\n-->\n" if arm.comment else ""
+    return f'<?xml version="1.0"?>\n{head}{tostring(robot, encoding="unicode")}\n'
 
 
 def format_number(value: float) -> str:
-    """Shortest text that reads back as ``value``; what cosines leave of a zero is a zero."""
+    """Return the shortest text that is read as ``value``; 0 below 1e-15, rounding of cosines."""
     value = float(value)
     return "0" if abs(value) < 1e-15 else repr(value).removesuffix(".0")
 
 
 def format_numbers(values: ArrayLike) -> str:
-    """``format_number`` of each entry, separated by blanks."""
+    """Return ``format_number`` of each entry, separated by blanks."""
     return " ".join(format_number(value) for value in as_readonly(values))
 
 
-def rpy(rotation: Vector) -> tuple[float, float, float]:
+def rpy(rotation: Matrix) -> tuple[float, float, float]:
     """Return the angles (r, p, y) [rad] of R = Rz(y) Ry(p) Rx(r), the rpy of a URDF origin.
 
-    r is measured after Rz(-y) has been taken off, which keeps it exact at p = ±pi/2 too.
+    r is computed after a rotation by Rz(-y), which keeps it exact also at p = ±pi/2.
     """
     R = rotation
     yaw = atan2(R[1, 0], R[0, 0])
@@ -63,7 +80,7 @@ def rpy(rotation: Vector) -> tuple[float, float, float]:
     return atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
 
 
-def _origin(parent: Element, position: ArrayLike, rotation: Vector | None = None) -> None:
+def _origin(parent: Element, position: ArrayLike, rotation: Matrix | None = None) -> None:
     angles = (0.0, 0.0, 0.0) if rotation is None else rpy(rotation)
     SubElement(parent, "origin", xyz=format_numbers(position), rpy=format_numbers(angles))
 
@@ -71,23 +88,19 @@ def _origin(parent: Element, position: ArrayLike, rotation: Vector | None = None
 def _link(robot: Element, name: str, solids: Sequence[Solid], weighed: bool = True) -> None:
     link = SubElement(robot, "link", name=name)
     if weighed:
-        _inertial(link, solids)
+        whole = compose(solids)
+        inertial = SubElement(link, "inertial")
+        _origin(inertial, whole.centre)
+        SubElement(inertial, "mass", value=format_number(whole.mass))
+        entries = {
+            "i" + "xyz"[i] + "xyz"[j]: format_number(whole.inertia[i, j])
+            for i in range(3)
+            for j in range(i, 3)
+        }
+        SubElement(inertial, "inertia", entries)
     for tag in ("visual", "collision"):
         for solid in solids:
             _shape(link, tag, solid)
-
-
-def _inertial(link: Element, solids: Sequence[Solid]) -> None:
-    whole = compose(solids)
-    inertial = SubElement(link, "inertial")
-    _origin(inertial, whole.centre)
-    SubElement(inertial, "mass", value=format_number(whole.mass))
-    entries = {
-        "i" + "xyz"[i] + "xyz"[j]: format_number(whole.inertia[i, j])
-        for i in range(3)
-        for j in range(i, 3)
-    }
-    SubElement(inertial, "inertia", entries)
 
 
 def _shape(link: Element, tag: str, solid: Solid) -> None:
@@ -105,6 +118,7 @@ def _shape(link: Element, tag: str, solid: Solid) -> None:
 
 
 def _joint(robot: Element, segment: ChainSegment, parent: str) -> None:
+    """Append the joint of a segment, with limits, damping and friction."""
     joint, placement = segment.joint, segment.placement
     element = SubElement(robot, "joint", name=joint.name, type=joint.kind)
     _origin(element, placement[:3, 3], placement[:3, :3])
@@ -123,27 +137,8 @@ def _joint(robot: Element, segment: ChainSegment, parent: str) -> None:
     )
 
 
-def _tool(robot: Element, arm: ArmDescription, parent: str) -> None:
-    element = SubElement(robot, "joint", name=f"{TOOL}_joint", type="fixed")
-    _origin(element, arm.tool, arm.tool_rotation)
-    SubElement(element, "parent", link=parent)
-    SubElement(element, "child", link=TOOL)
-    link = SubElement(robot, "link", name=TOOL)
-    for solid in arm.tool_shapes:
-        _shape(link, "visual", solid)
-
-
-def _ros2_control(robot: Element, arm: ArmDescription) -> None:
-    control = SubElement(robot, "ros2_control", name=arm.name, type="system")
-    hardware = SubElement(control, "hardware")
-    SubElement(hardware, "plugin").text = arm.plugin
-    for name, value in {**arm.hardware, "tool_frame": TOOL}.items():
-        SubElement(hardware, "param", name=name).text = value
-    for segment in arm.segments:
-        _control_joint(control, segment.joint)
-
-
 def _control_joint(control: Element, joint: JointSpec) -> None:
+    """Append a joint of the ros2_control block, with interfaces, actuator and wiring."""
     element = SubElement(control, "joint", name=joint.name)
     motor = joint.motor or MotorSpec("ideal")
     for name in motor.commands:
@@ -159,12 +154,3 @@ def _control_joint(control: Element, joint: JointSpec) -> None:
     texts = {name: format_number(value) for name, value in constants.items()}
     for name, text in {**texts, **joint.wiring}.items():
         SubElement(element, "param", name=name).text = text
-
-
-def _text(robot: Element, comment: str) -> str:
-    indent(robot)
-    for child in robot[:-1]:
-        if child.tag != "material":
-            child.tail = "\n\n  "  # a blank line between links and joints
-    head = f"<!--\n{comment}\n-->\n" if comment else ""
-    return f'<?xml version="1.0"?>\n{head}{tostring(robot, encoding="unicode")}\n'

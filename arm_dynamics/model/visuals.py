@@ -1,4 +1,4 @@
-"""What a URDF draws of an arm: boxes, cylinders, spheres and meshes in the frames of its links."""
+"""Visual shapes of a URDF: boxes, cylinders, spheres and meshes in the frames of the links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Robot
@@ -33,23 +33,23 @@ class Visual:
     """box, cylinder, sphere or mesh."""
     position: Vector
     """(3,) [m] in the link's frame."""
-    rotation: Vector
+    rotation: Matrix
     """(3, 3)"""
     scale: Vector
     """(3,)"""
     uri: str = ""
-    """Of a mesh, as RViz resolves it."""
+    """URI of a mesh, as RViz resolves it."""
     color: Color | None = None
-    """Red, green, blue, alpha, 0 to 1; None for a mesh's own or an unknown one."""
+    """Red, green, blue, alpha, 0 to 1; None if unknown or given by the mesh."""
 
-    def placed(self, position: Vector, rotation: Vector) -> tuple[Vector, Vector]:
-        """Its pose where its link has ``position`` (3,) [m] and ``rotation`` (3, 3)."""
+    def placed(self, position: Vector, rotation: Matrix) -> tuple[Vector, Matrix]:
+        """Return its pose for a link at ``position`` (3,) [m] with ``rotation`` (3, 3)."""
         return position + rotation @ self.position, rotation @ self.rotation
 
-    def corners(self, folder: Path | None = None) -> Vector:
-        """Corners (8, 3) [m] of its bounding box in the link's frame.
+    def corners(self, folder: Path | None = None) -> Matrix:
+        """Return the corners (8, 3) [m] of its bounding box in the link's frame.
 
-        ``folder`` is that of the URDF. The box of a mesh that cannot be read is its origin.
+        ``folder`` is that of the URDF. A mesh that cannot be read has the origin as box.
         """
         low, high = (-0.5, 0.5) if self.kind != "mesh" else _mesh_box(self.uri, folder)
         ends = np.transpose([np.broadcast_to(low, 3), np.broadcast_to(high, 3)])
@@ -62,16 +62,18 @@ def visuals(arm: ArmModel) -> tuple[Visual, ...]:
     root = parse_xml(arm.urdf)
     colors = {m.get("name"): _color(m) for m in root.find_all("material")}
     folder = arm.source.parent if arm.source else None
-    found: list[Visual] = []
-    for name, link in Robot(root).links.items():
-        for visual in link.find_all("visual"):
-            found.extend(_visual(name, visual, colors, folder))
-    return tuple(found)
+    return tuple(
+        shape
+        for name, link in Robot(root).links.items()
+        for visual in link.find_all("visual")
+        for shape in _read_visual(name, visual, colors, folder)
+    )
 
 
-def _visual(
+def _read_visual(
     link: str, node: Node, colors: dict[str | None, Color | None], folder: Path | None
 ) -> Iterator[Visual]:
+    """Yield the shapes of one ``<visual>``."""
     geometry, origin, material = (node.find(tag) for tag in ("geometry", "origin", "material"))
     position = vector_attribute(origin, "xyz") or (0.0, 0.0, 0.0)
     rotation = pin.rpy.rpyToMatrix(*(vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0)))
@@ -79,7 +81,7 @@ def _visual(
     if material is not None:
         color = _color(material) or colors.get(material.get("name"))
     for shape in geometry.children if geometry else ():
-        scale = _scale(shape)
+        scale = _shape_scale(shape)
         if scale is not None:
             uri = resolvable(shape.get("filename") or "", folder) if shape.tag == "mesh" else ""
             yield Visual(
@@ -93,8 +95,8 @@ def _visual(
             )
 
 
-def _scale(shape: Node) -> tuple[float, ...] | None:
-    """Edges [m], or the factors of a mesh; None for a shape that URDF does not have."""
+def _shape_scale(shape: Node) -> tuple[float, ...] | None:
+    """Return edges [m], or the factors of a mesh; None for a shape that URDF does not have."""
     if shape.tag == "mesh":
         return vector_attribute(shape, "scale") or (1.0, 1.0, 1.0)
     if shape.tag == "box":
@@ -111,7 +113,7 @@ def _color(material: Node) -> Color | None:
 
 
 def _mesh_box(uri: str, folder: Path | None) -> tuple[Vector, Vector]:
-    """Ends (3,) [m] of a mesh's bounding box; twice the origin where it cannot be read."""
+    """Return both ends (3,) [m] of a mesh's bounding box; the origin if it cannot be read."""
     path = find_mesh(uri, folder)
     try:
         from coal import NODE_TYPE, MeshLoader  # noqa: PLC0415 - not in every Pinocchio

@@ -11,7 +11,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 TURN = 2 * pi
 EVEN = 1e-9
-"""Distance [rad] from half a turn that counts as half a turn, which is taken as it is given."""
+"""Distance [rad] from half a turn that counts as half a turn, which is not changed."""
 MAX_POSITION = 1e6
 """Position [rad] beyond which rounding makes a turn inexact: such a position stays as it is."""
 

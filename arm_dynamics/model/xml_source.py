@@ -1,8 +1,8 @@
 """XML read with the line of every element, so that a fault can point into the file.
 
-Document type declarations are rejected: a URDF needs none, and entities in them can expand
-without bound. So are elements nested deeper than any URDF's, and bytes that are no text outside
-of comments.
+Document type declarations are rejected: a URDF requires none, and entities in them can expand
+without bound. Elements nested deeper than any URDF's, and bytes that are not text outside of
+comments, are also rejected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xml.parsers import expat
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 
 MAX_NESTING = 100
-"""Elements in elements; a URDF has some 6."""
+"""Depth of nested elements; a URDF has about 6."""
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -30,7 +30,7 @@ _ENCODINGS = ("utf-8", "utf-16", "ascii", "iso8859-1", "iso8859-15", "cp1252")
 
 
 class XmlSyntaxError(ArmDynamicsError):
-    """Text that is not well-formed XML, or that carries a document type declaration."""
+    """Text that is not well-formed XML, or that has a document type declaration."""
 
     def __init__(self, line: int, problem: str, remedy: str) -> None:
         super().__init__(f"line {line}: {problem}; {remedy}")
@@ -39,7 +39,7 @@ class XmlSyntaxError(ArmDynamicsError):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Node:
-    """One element: tag, attributes, own text, children, and the line of its start tag."""
+    """One element: tag, attributes, text, children, and the line of its start tag."""
 
     tag: str
     line: int
@@ -48,19 +48,19 @@ class Node:
     children: tuple[Node, ...]
 
     def get(self, attribute: str) -> str | None:
-        """The attribute's text, or None."""
+        """Return the attribute's text, or None."""
         return self.attributes.get(attribute)
 
     def find(self, tag: str) -> Node | None:
-        """The first child with this tag, or None."""
+        """Return the first child with this tag, or None."""
         return next((child for child in self.children if child.tag == tag), None)
 
     def find_all(self, tag: str) -> tuple[Node, ...]:
-        """All children with this tag."""
+        """Return all children with this tag."""
         return tuple(child for child in self.children if child.tag == tag)
 
     def walk(self) -> Iterator[Node]:
-        """The node and all below it, in document order."""
+        """Yield the node and all below it, in document order."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -73,36 +73,36 @@ def read_text(path: Path) -> str:
 
     UTF-8 without either. Bytes that are not UTF-8 become U+FFFD, which ``parse_xml`` rejects
     outside of comments. The declaration in the text becomes UTF-8. Raises ConfigError
-    for a file that cannot be read, and for an encoding that is unknown or does not fit.
+    for a file that cannot be read, and for an encoding that is unknown or does not apply.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError(f"{path}: {error}; expected a readable file") from error
     mark = next((name for start, name in _MARKS.items() if data.startswith(start)), "")
-    declared = "" if mark else _declared(data[:200].decode("latin-1"))
+    match = None if mark else _DECLARED.match(data[:200].decode("latin-1"))
+    declared = (match[2] or match[3] or "") if match else ""
     try:
         encoding = codecs.lookup(mark or declared or "utf-8").name
     except (LookupError, ValueError):
         encoding = ""
     if not mark and encoding not in _ENCODINGS:
-        said = f"{path}: encoding = '{declared}'; expected one of {', '.join(_ENCODINGS)}"
-        raise ConfigError(f"{said}; save the file as UTF-8")
+        known = ", ".join(_ENCODINGS)
+        raise ConfigError(
+            f"{path}: encoding = '{declared}'; expected one of {known}; save the file as UTF-8"
+        )
     try:
         text = data.decode(encoding, "replace" if encoding.startswith("utf-8") else "strict")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not {encoding}: {error}; save the file as UTF-8") from error
+        raise ConfigError(
+            f"{path}: {error}; expected text in {encoding}; save the file as UTF-8"
+        ) from error
     return text if encoding == "utf-8" else _DECLARED.sub(r'\1"UTF-8"', text, count=1)
 
 
-def _declared(start: str) -> str:
-    found = _DECLARED.match(start)
-    return (found[2] or found[3] or "") if found else ""
-
-
-@lru_cache(maxsize=2)  # the audit, the model and the wiring are of the same text
+@lru_cache(maxsize=2)  # the audit, the model and the wiring read the same text
 def parse_xml(text: str) -> Node:
-    """Return the root element of ``text``; raise BadXml with the line of what stops it."""
+    """Return the root element of ``text``; raise XmlSyntaxError with the line of the error."""
     builder = _Builder()
     parser = builder.parser
     try:
@@ -112,18 +112,14 @@ def parse_xml(text: str) -> Node:
         raise XmlSyntaxError(
             error.lineno, problem, "close and quote every tag and attribute"
         ) from error
-    _check_namespaces(text)
-    return builder.done[0]
-
-
-def _check_namespaces(text: str) -> None:
-    """Reject prefixes that are not declared, which expat accepts where names stay as written."""
+    # Prefixes that are not declared: expat accepts them unless it resolves namespaces.
     try:
         expat.ParserCreate("utf-8", " ").Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'
         raise XmlSyntaxError(error.lineno, problem, remedy) from error
+    return builder.done[0]
 
 
 @dataclass(slots=True)
@@ -143,7 +139,7 @@ class _Builder:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._characters
-        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.parser.StartDoctypeDeclHandler = self._doctype
         self.open: list[_Open] = []
         self.done: list[Node] = []
 
@@ -172,7 +168,7 @@ class _Builder:
             line, problem, 'save the file as UTF-8, or declare encoding="ISO-8859-1"'
         )
 
-    def _refuse(self, *_declaration: object) -> None:
+    def _doctype(self, *_declaration: object) -> None:
         line = self.parser.CurrentLineNumber
         raise XmlSyntaxError(
             line, "<!DOCTYPE> is rejected: entities can expand without bound", "remove it"

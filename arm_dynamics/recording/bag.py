@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import RecordingError
@@ -97,15 +96,29 @@ class BagWriter:
         """Add one message to memory."""
         kind = TYPES[message.topic]
         if isinstance(message.values, str):
-            made = self._type(kind)(message.values)
+            content = self._type(kind)(message.values)
         elif isinstance(message.values, Mapping):
-            made = self._joints(message.time, message.names, message.values)
+            fields, given = ("position", "velocity", "effort"), message.values
+            stamp = self._type("builtin_interfaces/msg/Time")(*divmod(message.time, 1_000_000_000))
+            header = self._type("std_msgs/msg/Header")(stamp, "base_link")
+            arrays = (np.asarray(given.get(f, ()), float) for f in fields)
+            content = self._type(kind)(header, list(message.names), *arrays)
         else:
             dimension = self._type("std_msgs/msg/MultiArrayDimension")
             layout = self._type("std_msgs/msg/MultiArrayLayout")
             dim = [dimension(label, 1, 1) for label in message.names]
-            made = self._type(kind)(layout(dim, 0), np.asarray(message.values, dtype=float))
-        self._write(message.topic, message.time, made)
+            content = self._type(kind)(layout(dim, 0), np.asarray(message.values, dtype=float))
+        self._write(message.topic, message.time, content)
+
+    def _write(self, topic: str, time: int, content: Any) -> None:
+        """Add a ROS message to the current chunk; connect its topic if it is the first one."""
+        kind = TYPES[topic]
+        if topic not in self._topics:
+            self._topics[topic] = self._bag.add_connection(
+                topic, kind, typestore=self._types, offered_qos_profiles=[_qos(topic)]
+            )
+        self._bag.write(self._topics[topic], time, self._types.serialize_cdr(content, kind))
+        self._pending += 1
 
     def flush(self) -> None:
         """Write the messages in memory; raises OSError, and keeps them, if that fails."""
@@ -133,20 +146,6 @@ class BagWriter:
             raise
         finally:
             self._file.abandon()
-
-    def _joints(self, time: int, names: Sequence[str], given: Mapping[str, ArrayLike]) -> Any:
-        stamp = self._type("builtin_interfaces/msg/Time")(*divmod(time, 1_000_000_000))
-        header = self._type("std_msgs/msg/Header")(stamp, "base_link")
-        values = (np.asarray(given.get(f, []), float) for f in ("position", "velocity", "effort"))
-        return self._type("sensor_msgs/msg/JointState")(header, list(names), *values)
-
-    def _write(self, topic: str, time: int, message: Any) -> None:
-        if topic not in self._topics:
-            self._topics[topic] = self._bag.add_connection(
-                topic, TYPES[topic], typestore=self._types, offered_qos_profiles=[_qos(topic)]
-            )
-        self._bag.write(self._topics[topic], time, self._types.serialize_cdr(message, TYPES[topic]))
-        self._pending += 1
 
     def _type(self, name: str) -> Any:
         return self._types.types[name]
@@ -179,11 +178,13 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
             ) from error
         except Exception as error:  # any error that a damaged file causes
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordingError(f"recording {folder} is damaged: {reason}") from error
+            raise RecordingError(
+                f"recording {folder} is damaged: {reason}; expected a complete recording"
+            ) from error
 
 
 def _library() -> tuple[Any, Any]:
-    """rosbags.rosbag2 and the message types of ROS 2; raises RecordingError if missing."""
+    """Return rosbags.rosbag2 and the message types of ROS 2; raises RecordingError if missing."""
     try:
         bags, types = import_module("rosbags.rosbag2"), import_module("rosbags.typesys")
     except ImportError as error:
@@ -192,7 +193,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _qos(topic: str) -> Any:
-    """QoS as of the nodes: reliable; the segment header is transient-local for late subscribers."""
+    """Return the QoS of the nodes: reliable; transient local for the segment header."""
     i = import_module("rosbags.interfaces")
     lasting = topic == DESCRIPTION
     durability = i.QosDurability.TRANSIENT_LOCAL if lasting else i.QosDurability.VOLATILE

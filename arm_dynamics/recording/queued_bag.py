@@ -41,7 +41,7 @@ class QueuedBag:
         self.dropped = 0
         """Calls of ``put`` whose messages were dropped."""
         self.fault = ""
-        """Why the recording has failed; "" if it has not."""
+        """Cause of the failure of the recording; "" if it has not failed."""
         self._bag, self._name, self._events, self._patience = bag, name, events, patience
         self._queue: deque[tuple[int, Sequence[Message]]] = deque()
         self._size = 0
@@ -71,7 +71,14 @@ class QueuedBag:
 
     def put(self, time: int, content: Content) -> bool:
         """Queue ``content`` of ``time`` [ns]; return False if it is dropped."""
-        if not self._has_space():
+        with self._changed:
+            if self.fault or self._closing:
+                space = False
+            elif self._gap:
+                space = self._size <= QUEUE_CAPACITY / 2
+            else:
+                space = self._changed.wait_for(lambda: self._size < QUEUE_CAPACITY, self._patience)
+        if not space:
             self._drop(time)
             return False
         messages = list(content())
@@ -93,15 +100,8 @@ class QueuedBag:
         if self._thread.is_alive():
             self._end(f"the disk does not respond within {CLOSE_TIMEOUT:g} s")
 
-    def _has_space(self) -> bool:
-        with self._changed:
-            if self.fault or self._closing:
-                return False
-            if self._gap:
-                return self._size <= QUEUE_CAPACITY / 2
-            return self._changed.wait_for(lambda: self._size < QUEUE_CAPACITY, self._patience)
-
     def _drop(self, at: int) -> None:
+        """Count a dropped call of ``put``; report it at the start of a gap and every 10 s."""
         first, _, count = self._gap or (at, at, 0)
         self._gap = first, at, count + 1
         self.dropped += 1
@@ -114,7 +114,7 @@ class QueuedBag:
             )
 
     def _end_gap(self, at: int) -> Message:
-        """Message that marks a gap."""
+        """End the gap; return the message that marks it."""
         assert self._gap is not None
         first, last, count = self._gap
         self._gap = None
@@ -129,9 +129,14 @@ class QueuedBag:
     # --- writing thread
 
     def _serve(self) -> None:
+        """Write queued messages until ``close`` or a failure."""
         try:
-            while (entry := self._next()) is not None:
-                size, messages = entry
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: bool(self._queue or self._closing or self.fault))
+                    if not self._queue or self.fault:
+                        break
+                    size, messages = self._queue.popleft()
                 for message in messages:
                     self._bag.add(message)
                 if self._bag.due:
@@ -144,11 +149,6 @@ class QueuedBag:
             self._bag.close(dropped=str(self.dropped))
         except Exception as error:  # any error of disk or library: the arm continues
             self._end(str(error))
-
-    def _next(self) -> tuple[int, Sequence[Message]] | None:
-        with self._changed:
-            self._changed.wait_for(lambda: bool(self._queue) or self._closing or bool(self.fault))
-            return self._queue.popleft() if self._queue and not self.fault else None
 
     def _flush(self) -> None:
         """Write to the disk; retry on failure until ``close`` is called."""

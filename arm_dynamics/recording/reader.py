@@ -1,4 +1,4 @@
-"""The messages of a recording as segments, periods and gaps."""
+"""Messages of a recording as segments, periods and gaps."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
 from arm_dynamics.core.state import NO_STATES, Command, State
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.segment_header import RecordingSegment, load_segment
 
@@ -47,18 +48,19 @@ def read_items(folder: Path) -> Iterator[RecordingSegment | Period | Gap]:
         If the folder is not a recording, is damaged, or lacks a topic.
 
     """
-    found: set[str] = set()
+    topics: set[str] = set()
     reader = _Reader()
     for topic, time, message in bag.messages(folder):
-        found.add(topic)
+        topics.add(topic)
         try:
             item = reader.take(topic, time, message)
         except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
-            raise RecordingError(f"{folder}: {topic} at {time * 1e-9:.6f} s: {error}") from error
+            seconds = time * 1e-9
+            raise RecordingError(f"{folder}: {topic}, t = {seconds:.6f} s: {error}") from error
         if item is not None:
             yield item
     for needed in ({bag.DESCRIPTION}, {bag.COMMANDS, *bag.ARRAYS.values()}, {bag.STATES}):
-        if not found & needed:
+        if not topics & needed:
             raise RecordingError(
                 f"{folder}: messages on {' or '.join(sorted(needed))} = none;"
                 " expected a recording of an arm"
@@ -81,22 +83,20 @@ class _Reader:
         if topic == bag.DESCRIPTION:
             self._segment = load_segment(message.data)
             return self._segment
-        arm = self._need_segment().arm
+        if self._segment is None:
+            raise RecordingError(f"messages on {bag.DESCRIPTION} = none; expected one first")
+        arm = self._segment.arm
         if topic == bag.ACTUATORS:
             self._act = self._checked(message.data, arm.na, _labels(message), arm.act_names)
         elif topic == bag.STATES:
-            return self._period(time, message)
+            return self._end_period(arm, time, message)
         else:
-            self._command = time, self._read_command(topic, message)
+            self._command = time, self._read_command(arm, topic, message)
         return None
 
-    def _need_segment(self) -> RecordingSegment:
-        if self._segment is None:
-            raise RecordingError(f"messages on {bag.DESCRIPTION} = none; expected one first")
-        return self._segment
-
-    def _read_command(self, topic: str, message: Any) -> Command:
-        names = self._need_segment().arm.joint_names
+    def _read_command(self, arm: ArmModel, topic: str, message: Any) -> Command:
+        """Return the command in a message."""
+        names = arm.joint_names
         for interface, array in bag.ARRAYS.items():
             if topic == array:
                 value = self._checked(message.data, len(names), _labels(message), names)
@@ -107,8 +107,8 @@ class _Reader:
         value = self._checked(getattr(message, given[0]), len(names), message.name, names)
         return Command.checked(given[0], value, len(names))
 
-    def _period(self, time: int, message: Any) -> Period:
-        arm = self._need_segment().arm
+    def _end_period(self, arm: ArmModel, time: int, message: Any) -> Period:
+        """Return the period that the state in ``message`` ends."""
         if self._command is None:
             raise RecordingError("commands before the state = none; expected one")
         q, v, tau = (

@@ -94,18 +94,28 @@ class Recorder:
     def _on_period(self, before: State, command: Command, after: State) -> None:
         try:
             time = nanoseconds(before.time)
-            taken = self._bag.put(time, lambda: self._period(before, command, after))
+            recorded = self._bag.put(time, lambda: self._period(before, command, after))
         except (ArmDynamicsError, OSError) as error:
-            self._end(str(error))
+            self.fault = f"recording {self.folder} failed: {error}"
+            self._simulation.watch.events.report("recording_failed", self.fault)
+            self.close()
             return
-        self._latest = after if taken else None
+        self._latest = after if recorded else None
         self.periods += 1
         if self._bag.fault:
             self.fault, self._simulation.on_period = self._bag.fault, None
 
     def _period(self, before: State, command: Command, after: State) -> list[bag.Message]:
-        """Messages of one period, after a segment header if the model cannot continue."""
-        continues = self._simulation.arm is self._segment.arm and _same(before, self._latest)
+        """Return the messages of one period, after a segment header if the model cannot continue.
+
+        It continues if the arm is the same and time, q, v and act are those of the last period.
+        """
+        continues = self._simulation.arm is self._segment.arm and self._latest is not None
+        if continues and before is not self._latest:
+            continues = all(
+                np.array_equal(getattr(before, name), getattr(self._latest, name))
+                for name in ("time", "q", "v", "act")
+            )
         messages = [] if continues else [self._begin(before)]
         arm, begin, end = self._segment.arm, nanoseconds(before.time), nanoseconds(after.time)
         topic, value = bag.ARRAYS.get(command.interface), command.value
@@ -117,7 +127,7 @@ class Recorder:
         return [*messages, bag.Message(bag.STATES, end, arm.joint_names, values)]
 
     def _begin(self, start: State) -> bag.Message:
-        """Segment header of the present arm and ``start``."""
+        """Return the segment header of the present arm and ``start``."""
         arm = self._simulation.arm
         if arm.links is not self._links:
             require_recordable(arm)
@@ -125,19 +135,6 @@ class Recorder:
         return bag.Message(
             bag.DESCRIPTION, nanoseconds(start.time), (), dump_segment(self._segment)
         )
-
-    def _end(self, why: str) -> None:
-        self.fault = f"recording {self.folder} failed: {why}"
-        self._simulation.watch.events.report("recording_failed", self.fault)
-        self.close()
-
-
-def _same(one: State, other: State | None) -> bool:
-    """Whether the plant continues from both identically."""
-    if one is other or other is None:
-        return other is not None
-    names = ("time", "q", "v", "act")
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def nanoseconds(time: float) -> int:

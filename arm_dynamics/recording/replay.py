@@ -116,9 +116,6 @@ class _Run:
         self.time = end
         report.periods += 1
         report.seconds += segment.steps * segment.dt
-        self._compare(period, report)
-
-    def _compare(self, period: Period, report: ReplayReport) -> None:
         arm, computed = self._segment.arm, split_state_vector(self._segment.arm, self._vector)
         for what in PARTS:
             recorded, model = getattr(period.after, what), getattr(computed, what)

@@ -122,6 +122,7 @@ def _read_arm(given: Mapping[str, Any]) -> ArmModel:
 
 
 def _read_joint(given: Mapping[str, Any]) -> Joint:
+    """Return a joint of its JSON fields: texts, numbers (inf is a text) and constants."""
     texts = ("name", "kind", "actuator")
     values: dict[str, Any] = {
         k: x if k in texts else float(x) for k, x in given.items() if k != "constants"
@@ -131,7 +132,7 @@ def _read_joint(given: Mapping[str, Any]) -> Joint:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` in JSON types."""
+    """Return ``value`` in JSON types."""
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, str):

@@ -73,7 +73,7 @@ FOOTER = b"\x02" + (20).to_bytes(8, "little") + bytes(20)
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a recording was closed: its metadata is written last."""
+    """Return whether a recording was closed: its metadata is written last."""
     return (folder / "metadata.yaml").exists()
 
 

@@ -106,7 +106,14 @@ class Recording:
         columns = self.columns()
         with output_file(path) as place:
             if path.suffix == ".parquet":
-                _parquet(columns, place)
+                try:
+                    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+                except ImportError as error:
+                    raise ConfigError(
+                        "Parquet: pyarrow = missing; expected the extra 'table';"
+                        f" {to_install('table')}; or write .csv"
+                    ) from error
+                parquet.write_table(arrow.table(columns), place)
             else:
                 rows = zip(*(values.tolist() for values in columns.values()), strict=True)
                 lines = (",".join(map(repr, row)) for row in rows)
@@ -114,19 +121,8 @@ class Recording:
         return path
 
 
-def _parquet(columns: Mapping[str, Vector], place: Path) -> None:
-    try:
-        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ConfigError(
-            "Parquet: pyarrow = missing; expected the extra 'table';"
-            f" {to_install('table')}; or write .csv"
-        ) from error
-    parquet.write_table(pyarrow.table(dict(columns)), place)
-
-
 def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
-    """Time [s] and named values of each state; those of the last command and actuators before."""
+    """Yield time [s] and named values of each state, with the last command and actuator states."""
     command: dict[str, float] = {}
     acts: dict[str, float] = {}
     started = False
@@ -134,7 +130,7 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
         try:
             if topic == bag.DESCRIPTION and not started:
                 started = True
-                yield _start(load_segment(message.data))
+                yield _initial_row(load_segment(message.data))
             elif topic == bag.STATES:
                 yield nanoseconds / 1e9, {**_joint_values(message), **command, **acts}
             elif topic == bag.ACTUATORS:
@@ -147,17 +143,17 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
             raise RecordingError(f"{folder}: {topic}: {error}") from error
 
 
-def _start(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
-    """The initial state of a simulation, without a command before it."""
+def _initial_row(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
+    """Return the initial state of a simulation, without a command before it."""
     arm, state = segment.arm, segment.start
     named = {"position": state.q, "velocity": state.v, "effort": state.tau}
-    found = {
+    values = {
         f"{part}.{name}": float(x)
-        for part, values in named.items()
-        for name, x in zip(arm.joint_names, values, strict=True)
+        for part, vector in named.items()
+        for name, x in zip(arm.joint_names, vector, strict=True)
     }
     acts = zip(arm.act_names, state.act.tolist(), strict=True)
-    return state.time, found | {f"actuator.{name}": x for name, x in acts}
+    return state.time, values | {f"actuator.{name}": x for name, x in acts}
 
 
 def _joint_values(message: Any) -> dict[str, float]:

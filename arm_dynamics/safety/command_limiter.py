@@ -74,14 +74,14 @@ def soft_limit_damping(inertia: float, push: float, speed: float, zone: float, d
     """
     stiffness = push / maximum(zone, 1e-12)
     root = maximum(speed / maximum(zone, 1e-12), math.sqrt(stiffness / inertia))
-    wanted = inertia * root + stiffness / root
-    return where(zone > 0.0, minimum(wanted, MAX_STEP * inertia / maximum(dt, 1e-6)), 0.0)
+    desired = inertia * root + stiffness / root
+    return where(zone > 0.0, minimum(desired, MAX_STEP * inertia / maximum(dt, 1e-6)), 0.0)
 
 
 @compiled
 def soft_limited_effort(
-    wanted: float,
-    weight: float,
+    desired: float,
+    gravity_torque: float,
     v: float,
     below: float,
     above: float,
@@ -96,17 +96,17 @@ def soft_limited_effort(
     acts on a joint that moves toward a limit in its zone, B [N·m·s/rad] on v_over, its velocity
     beyond V. Efforts [N·m], speed limit V and v [rad/s].
     """
-    push = wanted - weight
+    push = desired - gravity_torque
     slack = clip((speed - abs(v)) / (FADE * speed), 0.0, 1.0)
-    room = where(push > 0.0, above, below)
-    share = where(push * v > 0.0, minimum(room, slack), room)
+    distance = where(push > 0.0, above, below)
+    scale = where(push * v > 0.0, minimum(distance, slack), distance)
     ahead = where(v > 0.0, above, below)
     over = v - clip(v, -speed, speed)
-    return weight + share * push - where(ahead < 1.0, damping, 0.0) * v - brake * over
+    return gravity_torque + scale * push - where(ahead < 1.0, damping, 0.0) * v - brake * over
 
 
 MAX_VELOCITY = 100.0
-"""Speed [rad/s or m/s] taken where a joint has no velocity limit."""
+"""Velocity limit [rad/s or m/s] of joints without one."""
 MAX_PERIOD = 0.05
 """Longest time [s] for the change of a command, after an interruption of the host."""
 LOWER, UPPER, SPEED, EFFORT = 0, 1, 2, 3
@@ -124,52 +124,52 @@ def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
 
 @compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, NUMBER, NUMBER, VECTOR_OUT)
 def soft_limit_efforts(
-    wanted: Vector, q: Vector, v: Vector, weight: Vector, M: Vector, table: Vector,
+    desired: Vector, q: Vector, v: Vector, gravity_torque: Vector, M: Vector, table: Vector,
     zone: float, dt: float, out: Vector,
 ) -> None:  # fmt: skip
-    """``soft_limited_effort`` of every joint, into ``out`` (nv,).
+    """Write ``soft_limited_effort`` of every joint into ``out`` (nv,).
 
     D <= m / dt and B <= MAX_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
-    is above 1.5 then, however the joints are coupled (column sums); dampers are unstable from 2.
+    then exceeds 1.5, for any coupling of the joints (column sums); dampers are unstable from 2.
     """
     inverse = solve_spd(M, np.eye(q.size))
     for i in range(q.size):
         coupled = 0.0
         for j in range(q.size):
             coupled += abs(inverse[i, j])
-        push, most = table[EFFORT, i] + abs(weight[i]), 1.0 / (coupled * maximum(dt, 1e-6))
-        damping = minimum(soft_limit_damping(M[i, i], push, table[SPEED, i], zone, dt), most)
+        push, limit = table[EFFORT, i] + abs(gravity_torque[i]), 1.0 / (coupled * maximum(dt, 1e-6))
+        damping = minimum(soft_limit_damping(M[i, i], push, table[SPEED, i], zone, dt), limit)
         below = distance_scale(q[i] - table[LOWER, i], zone)
         above = distance_scale(table[UPPER, i] - q[i], zone)
-        speed, brake = table[SPEED, i], minimum(overspeed_damping(M[i, i], dt), MAX_STEP * most)
+        speed, brake = table[SPEED, i], minimum(overspeed_damping(M[i, i], dt), MAX_STEP * limit)
         out[i] = soft_limited_effort(
-            wanted[i], weight[i], v[i], below, above, speed, damping, brake
+            desired[i], gravity_torque[i], v[i], below, above, speed, damping, brake
         )
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, NUMBER, VECTOR_OUT)
 def clamp_efforts(
-    wanted: Vector, last: Vector, temperature: Vector, table: Vector, hot: Vector, step: float,
+    desired: Vector, last: Vector, temperature: Vector, table: Vector, hot: Vector, step: float,
     out: Vector,
 ) -> None:  # fmt: skip
-    """τ = clip(clip(τ*, ±s(T) τmax), last ± step τmax) of every joint, into ``out`` (nv,)."""
-    for i in range(wanted.size):
+    """Write τ = clip(clip(τ*, ±s(T) τmax), last ± step τmax) of every joint into ``out`` (nv,)."""
+    for i in range(desired.size):
         limit = table[EFFORT, i]
-        share = derating_scale(temperature[i], hot[0], hot[1], hot[2])
-        held = clip(wanted[i], -share * limit, share * limit)
-        out[i] = clip(held, last[i] - step * limit, last[i] + step * limit)
+        scale = derating_scale(temperature[i], hot[0], hot[1], hot[2])
+        limited = clip(desired[i], -scale * limit, scale * limit)
+        out[i] = clip(limited, last[i] - step * limit, last[i] + step * limit)
 
 
 class CommandLimiter:
-    """Keeps commands within an arm's limits; remembers what was sent last.
+    """Limits commands of an arm; stores the last command.
 
-    Efforts change by no more than ``max_effort_rate`` limits a second, after
-    derating and soft limits. A position goal moves no faster than the velocity
-    limit, and from beyond a position limit inward alone; a velocity fades toward a position limit.
+    Efforts change by at most ``max_effort_rate`` limits per second, after derating and soft
+    limits. A position command moves at most at the velocity limit, and from beyond a position
+    limit only inward. A velocity fades toward a position limit.
     """
 
     def __init__(self, arm: ArmModel, settings: SafetySettings, delay: float = 0.0) -> None:
-        """``delay`` [periods] from a measurement to its command: dampers are weaker for it."""
+        """``delay`` [periods] from a measurement to its command: it reduces the damping."""
         self.arm = arm
         self.settings = s = settings
         self._late = reaction_time(LoopTiming(1.0, delay))
@@ -186,56 +186,64 @@ class CommandLimiter:
         self.last = np.array(value, float)
 
     def apply(
-        self, interface: str, wanted: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
+        self, interface: str, desired: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
     ) -> Vector:
-        """Return the limited command for ``wanted`` (nv,), dt [s] after the last one."""
+        """Return the limited command for ``desired`` (nv,), dt [s] after the last one."""
         dt = min(max(dt, 0.0), MAX_PERIOD)
-        self.last = self._apply[interface](wanted, q, v, temperature, dt)
+        self.last = self._apply[interface](desired, q, v, temperature, dt)
         return self.last
 
     def effort_bound(self, temperature: Vector) -> Vector:
-        """s(T) τmax (nv,) [N·m]."""
-        shares = [derating_scale(t, *self._hot.tolist()) for t in temperature.tolist()]
-        bound: Vector = np.array(shares) * self.table[EFFORT]
+        """Return s(T) τmax (nv,) [N·m]."""
+        scales = [derating_scale(t, *self._hot.tolist()) for t in temperature.tolist()]
+        bound: Vector = np.array(scales) * self.table[EFFORT]
         return bound
 
     def gravity_effort(self, q: Vector, temperature: Vector) -> Vector:
-        """clip(g(q), ±s(T) τmax) (nv,) [N·m]."""
+        """Return clip(g(q), ±s(T) τmax) (nv,) [N·m]."""
         bound = self.effort_bound(temperature)
-        held: Vector = np.minimum(np.maximum(gravity(self.arm, q), -bound), bound)
-        return held
+        limited: Vector = np.minimum(np.maximum(gravity(self.arm, q), -bound), bound)
+        return limited
 
-    def _effort(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
+    def _effort(
+        self, desired: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
+    ) -> Vector:
         out, zone = np.empty(q.size), self.settings.soft_limit_zone
         if near_limits(q, v, self.table, zone):
-            weight, M = gravity(self.arm, q), mass_matrix(self.arm, q)
-            soft_limit_efforts(wanted, q, v, weight, M, self.table, zone, self._late * dt, out)
-            wanted = out
+            gravity_torque, M = gravity(self.arm, q), mass_matrix(self.arm, q)
+            soft_limit_efforts(
+                desired, q, v, gravity_torque, M, self.table, zone, self._late * dt, out
+            )
+            desired = out
         step = self.settings.max_effort_rate * dt
-        clamp_efforts(wanted, self.last, warm, self.table, self._hot, step, out)
+        clamp_efforts(desired, self.last, temperature, self.table, self._hot, step, out)
         return out
 
-    def _position(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
+    def _position(
+        self, desired: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
+    ) -> Vector:
         lower, upper, speed, _ = self.table
         step = speed * dt
-        near = np.minimum(np.maximum(wanted, self.last - step), self.last + step)
+        near = np.minimum(np.maximum(desired, self.last - step), self.last + step)
         outer = np.minimum(lower, self.last), np.maximum(upper, self.last)  # may move back
-        held: Vector = np.minimum(np.maximum(near, outer[0]), outer[1])
-        return held
+        limited: Vector = np.minimum(np.maximum(near, outer[0]), outer[1])
+        return limited
 
-    def _speed(self, wanted: Vector, q: Vector, v: Vector, warm: Vector, dt: float) -> Vector:
+    def _speed(
+        self, desired: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
+    ) -> Vector:
         out = np.empty(q.size)
-        soft_limit_velocities(wanted, q, self.table, self.settings.soft_limit_zone, out)
+        soft_limit_velocities(desired, q, self.table, self.settings.soft_limit_zone, out)
         return out
 
 
 @compiled_for(VECTOR, VECTOR, MATRIX, NUMBER, VECTOR_OUT)
 def soft_limit_velocities(
-    wanted: Vector, q: Vector, table: Vector, zone: float, out: Vector
+    desired: Vector, q: Vector, table: Vector, zone: float, out: Vector
 ) -> None:
     """Write v = clip(v*, -s_below V, s_above V), s = ``distance_scale``, into ``out`` (nv,)."""
     for i in range(q.size):
         below = distance_scale(q[i] - table[LOWER, i], zone)
         above = distance_scale(table[UPPER, i] - q[i], zone)
         speed = table[SPEED, i]
-        out[i] = minimum(maximum(wanted[i], -below * speed), above * speed)
+        out[i] = minimum(maximum(desired[i], -below * speed), above * speed)

@@ -38,7 +38,7 @@ class Guard:
         }
 
     def check_state(self, state: State) -> bool:
-        """Whether a measured state has a finite number for every joint; an event if not."""
+        """Return whether a measured state has finite values for every joint; an event if not."""
         if not state.q.size == state.v.size == self.arm.nv:
             sizes = f"{state.q.size} positions and {state.v.size} velocities"
             self.events.report("state_rejected", f"{sizes} measured for {self.arm.nv} joints")
@@ -50,42 +50,40 @@ class Guard:
         return not bad.any()
 
     def check_command(self, command: Command, source: Callable[[], str] | None = None) -> Command:
-        """The command within the motors' limits, never to change again.
+        """Return a read-only copy of the command, clamped to the motors' limits.
 
-        Raises CommandRefused, after counting it, for a wrong size, a non-finite entry or an
-        interface that a joint does not take; the message begins with ``source()``.
+        Raises CommandRejected, after counting it, for a wrong size, a non-finite entry or an
+        interface that a joint does not have; the message begins with ``source()``.
         """
         try:
             command = require_command(command)
             checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
-            self._require_taken(command.interface)
+            self._require_interface(command.interface)
         except (InvalidValue, UnknownName) as error:
             text = str(error) if source is None else f"{source()}: {error}"
             self.events.report("command_rejected", text)
             raise CommandRejected(text) from error
-        return self._within_limits(checked)
+        limit = self._limits[checked.interface]
+        if not (np.abs(checked.value) > limit).any():
+            return checked
+        joint = int(np.argmax(np.abs(checked.value) - limit))
+        interface = self.arm.actuators[joint].resolve_interface(checked.interface)
+        self.events.report(
+            f"{interface}_clamped",
+            f"joint '{self.arm.joint_names[joint]}': {interface} {checked.value[joint]:.4g}"
+            f" {UNITS[interface]} clamped to the limit {limit[joint]:.4g}",
+        )
+        value = np.minimum(np.maximum(checked.value, -limit), limit)
+        return Command.checked(checked.interface, value, self.arm.nv, checked.stamp)
 
-    def _require_taken(self, interface: str) -> None:
+    def _require_interface(self, interface: str) -> None:
+        """Raise UnknownName for an interface that a joint does not have."""
         if interface in self._limits:
             return
         for actuator in self.arm.actuators:
             if interface not in actuator.interfaces:
                 kind = f"interface of joint '{actuator.joint}'"
                 raise UnknownName(kind, interface, actuator.interfaces)
-
-    def _within_limits(self, command: Command) -> Command:
-        limit = self._limits[command.interface]
-        if not (np.abs(command.value) > limit).any():
-            return command
-        joint = int(np.argmax(np.abs(command.value) - limit))
-        interface = self.arm.actuators[joint].resolve_interface(command.interface)
-        self.events.report(
-            f"{interface}_clamped",
-            f"joint '{self.arm.joint_names[joint]}': {interface} {command.value[joint]:.4g}"
-            f" {UNITS[interface]} clamped to the limit {limit[joint]:.4g}",
-        )
-        value = np.minimum(np.maximum(command.value, -limit), limit)
-        return Command.checked(command.interface, value, self.arm.nv, command.stamp)
 
 
 class CommandWatchdog:
@@ -104,7 +102,7 @@ class CommandWatchdog:
         extra_interfaces: Collection[str] = (),
         stop: Callable[[State], StopMotion] | None = None,
     ) -> None:
-        """``extra_interfaces`` as in Guard; ``stop`` begins a stop, by default a SafeStop."""
+        """``extra_interfaces`` as in Guard; ``stop`` starts a stop, by default a ControlledStop."""
         self.arm = arm
         self.timeout = check_float("command timeout [s]", timeout, above=0)
         self.events = events or Events()
@@ -117,7 +115,7 @@ class CommandWatchdog:
 
     @property
     def stopping(self) -> bool:
-        """Whether the arm is under the safe stop instead of a command."""
+        """Whether the arm follows the controlled stop instead of a command."""
         return self._stop is not None
 
     @property
@@ -140,28 +138,23 @@ class CommandWatchdog:
         return True
 
     def reject(self, message: str) -> None:
-        """Count a command that could not even be read."""
+        """Count a command that could not be read."""
         self.events.report("command_rejected", message)
 
     def command(self, state: State) -> Command:
-        """What the motors get at this state."""
+        """Return the command to the motors at ``state``."""
         if self._accepted is not None and state.time - self._since <= self.timeout:
             return self._accepted
         if self._stop is None:
-            self._begin_stop(state)
-        assert self._stop is not None
+            if self._accepted is not None:
+                age = state.time - self._since
+                self.events.report(
+                    "command_timeout",
+                    f"no command for {age:.3f} s (limit {self.timeout:g} s): stopping",
+                )
+            self._stop, self._accepted = self._begin(state), None
         return self._stop.command(state)
 
     def restart(self) -> None:
-        """Forget commands and stop, as after a reset of the arm's state."""
+        """Discard command and stop, after a reset of the arm's state."""
         self._accepted = self._stop = None
-
-    def _begin_stop(self, state: State) -> None:
-        if self._accepted is not None:
-            age = state.time - self._since
-            self.events.report(
-                "command_timeout",
-                f"no command for {age:.3f} s (limit {self.timeout:g} s): stopping",
-            )
-        self._stop = self._begin(state)
-        self._accepted = None

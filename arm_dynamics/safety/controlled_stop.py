@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.state import MIXED, Command, State
 from arm_dynamics.core.timing import UNTIMED, LoopTiming
@@ -36,8 +36,8 @@ class ControlledStop:
     effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
     short of its limit. A joint with prescribed motion is held at q0.
-    K = w² M_ii, or GRIP of the effort limit where that is more and not
-    faster than FASTEST, and no faster than ``max_loop_bandwidth``; D = 1.6 sqrt(K M_ii).
+    K = w² M_ii with w = BANDWIDTH, or STIFFNESS_PER_EFFORT_LIMIT times the effort limit if that is
+    more; w is at most MAX_BANDWIDTH and ``max_loop_bandwidth``. D = 1.6 sqrt(K M_ii).
     Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
     """
 
@@ -49,9 +49,21 @@ class ControlledStop:
         bounds: tuple[Vector, Vector] | None = None,
         timing: LoopTiming = UNTIMED,
     ) -> None:
-        """``bounds``: positions (nv,), (nv,) that the path stays between, by default the limits.
+        """Start the stop.
 
-        ``timing`` of the loop: a slow or late one gets no more stiffness than is stable.
+        Parameters
+        ----------
+        arm : ArmModel
+            Arm with nv joints.
+        state : State
+            Measured state at the start.
+        last_effort : Vector
+            Last applied effort (nv,) [N·m]; NaN counts as 0.
+        bounds : tuple of Vector, optional
+            Lower and upper bounds (nv,) of the path; by default the position limits.
+        timing : LoopTiming
+            Period and delay of the loop: the stiffness stays below the stability limit.
+
         """
         self.arm = arm
         self._start = state
@@ -67,72 +79,85 @@ class ControlledStop:
         )
         self._K = np.minimum(stiff, max_loop_bandwidth(M, timing) ** 2 * m)
         self._D = 1.6 * np.sqrt(self._K * m)
-        self._told = np.array([actuator.prescribes_motion for actuator in arm.actuators])
-        forced = MIXED if self._told.any() else "effort"
-        self._interface = "position" if self._told.all() else forced
+        self._prescribed = np.array([actuator.prescribes_motion for actuator in arm.actuators])
+        forced = MIXED if self._prescribed.any() else "effort"
+        self._interface = "position" if self._prescribed.all() else forced
 
     def command(self, state: State) -> Command:
-        """Command (nv,): efforts [N·m] within the limits, positions where these are taken."""
+        """Return efforts [N·m] within the limits, positions of prescribed joints (nv,)."""
         q_d, v_d = self.path(state.time)
         hold = rnea(self.arm, state.q, state.v, -v_d / self._times)
         hold = hold + self._K * (q_d - state.q) + self._D * (v_d - state.v)
-        share = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
-        tau = (1 - share) * self._last + share * hold
+        blend = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
+        tau = (1 - blend) * self._last + blend * hold
         limit = self.arm.effort_limit
-        value = np.where(self._told, self._start.q, np.clip(tau, -limit, limit))
+        value = np.where(self._prescribed, self._start.q, np.clip(tau, -limit, limit))
         return Command.checked(self._interface, value, self.arm.nv, state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """Where the stop means the arm to be at ``time`` [s]: q_d and v_d, each (nv,)."""
+        """Return the reference of the stop at ``time`` [s]: q_d and v_d, each (nv,)."""
         decay = np.exp(-(time - self._start.time) / self._times)
-        way = self._start.v * self._times * (1 - decay)
-        return np.clip(self._rest + way, self._lower, self._upper), self._start.v * decay
+        distance = self._start.v * self._times * (1 - decay)
+        return np.clip(self._rest + distance, self._lower, self._upper), self._start.v * decay
 
     def _stop_times(self, state: State) -> Vector:
-        """T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
+        """Return T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
         ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
         speed = np.maximum(np.abs(state.v), 1e-6)
         return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
 
 
 def reaction_time(timing: LoopTiming) -> float:
-    """(1 + LATE d) T [s]: the period that a loop without delay may have, to be as slow."""
+    """Return (1 + LATE d) T [s], the period of a loop without delay and with equal margin."""
     return (1 + LATE * timing.delay) * timing.period
 
 
-def max_loop_bandwidth(M: Vector, timing: LoopTiming) -> float:
-    """w = REACTION / (λ (1 + LATE d) T) [rad/s],  λ the largest eigenvalue of M⁻¹ diag(M).
+def max_loop_bandwidth(M: Matrix, timing: LoopTiming) -> float:
+    """Return w = REACTION / (λ (1 + LATE d) T),  λ the largest eigenvalue of M⁻¹ diag(M).
 
     Gains K = w² M_ii, D = 1.6 w M_ii are stable in a loop of period T [s] whose commands come d
-    periods after their measurement, with a gain margin of 1.5: of x'' = -λ (w² x + 1.6 w x'), its
-    effort constant over T, the fastest of the coupled joints of the mass matrix M (nv, nv),
-    Jury's criterion requires 1.6 w λ T < 2 for d = 0, some 1 for d = 1. Infinite for T = 0.
+    periods after their measurement, with a gain margin of 1.5. The fastest mode of the coupled
+    joints is x'' = -λ (w² x + 1.6 w x'), its effort constant over T. Jury's criterion requires
+    1.6 w λ T < 2 for d = 0 and about 1 for d = 1.
+
+    Parameters
+    ----------
+    M : Matrix
+        Mass matrix (nv, nv) [kg·m²].
+    timing : LoopTiming
+        Period T [s] and delay d [periods].
+
+    Returns
+    -------
+    float
+        Bandwidth w [rad/s]; infinite for T = 0.
+
     """
     if timing.period <= 0:
         return float("inf")
-    fastest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
-    return REACTION / (float(fastest) * reaction_time(timing))
+    largest = np.linalg.eigvals(np.linalg.solve(M, np.diag(np.diag(M)))).real.max()
+    return REACTION / (float(largest) * reaction_time(timing))
 
 
 RAMP_ENDS = 0.5
-"""Time [s] after which a ramped stop has ended: e^-5 of the speed is left."""
+"""Time [s] after which a ramped stop has ended: e^-5 of the speed remains."""
 
 SAG = 0.1
 """Following error [rad] of a position servo under its load."""
 
 
 class StopMotion(Protocol):
-    """One stop, from the state that it began at."""
+    """One stop, from the state at its start."""
 
     def command(self, state: State) -> Command:
-        """What the motors get at this state."""
+        """Return the command to the motors at ``state``."""
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """Where the stop means the arm to be at ``time`` [s]: q and v, each (nv,)."""
+        """Return the reference of the stop at ``time`` [s]: q and v, each (nv,)."""
 
 
 class DampedStop:
-    """τ = -D v,  D = ``stop_damping`` at the start: the arm sinks slowly under its weight."""
+    """Effort τ = -D v,  D = ``stop_damping`` at the start: the arm sinks slowly under gravity."""
 
     def __init__(self, arm: ArmModel, state: State, timing: LoopTiming = UNTIMED) -> None:
         self.arm = arm
@@ -140,11 +165,11 @@ class DampedStop:
         self._D = stop_damping(arm, state, timing)
 
     def command(self, state: State) -> Command:
-        """Efforts (nv,) [N·m]."""
+        """Return efforts (nv,) [N·m]."""
         return Command("effort", -self._D * state.v, state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """Where it began, at rest: a joint that is not seen gets no effort."""
+        """Return the first configuration, at rest: a joint without feedback gets no effort."""
         return self._start.q, np.zeros(self.arm.nv)
 
 
@@ -158,20 +183,20 @@ class RampedStop:
         self._D = stop_damping(arm, state, timing)
 
     def command(self, state: State) -> Command:
-        """Efforts (nv,) [N·m]."""
+        """Return efforts (nv,) [N·m]."""
         if state.time - self._start.time < RAMP_ENDS:
             return self._stop.command(state)
         return Command("effort", gravity(self.arm, state.q) - self._D * state.v, state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """The path of the ramp, at rest after its end."""
+        """Return the path of the ramp, at rest after its end."""
         return self._stop.path(time)
 
 
 class PositionHold:
-    """Goals stay where they were sent last, no further than SAG from where the arm is.
+    """Hold the last position command, at most SAG from the measured position.
 
-    A servo that carries a weight stands a little behind its goal; one that is blocked, far.
+    A servo under load has a small following error; a blocked one has a large one.
     """
 
     def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
@@ -180,26 +205,26 @@ class PositionHold:
         self._rest = np.zeros(arm.nv)
 
     def command(self, state: State) -> Command:
-        """Positions (nv,) [rad]."""
+        """Return positions (nv,) [rad]."""
         return Command("position", self._goal, state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """Where it began, at rest."""
+        """Return the first configuration, at rest."""
         return self._start.q, self._rest
 
 
 class VelocityRampDown:
-    """v = v0 e^(-s / STOP_TIME): the last velocity goals decay."""
+    """Velocity v = v0 e^(-s / STOP_TIME): the last velocity command decays."""
 
     def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
         self._start, self._goal = state, goal.copy()
 
     def command(self, state: State) -> Command:
-        """Velocities (nv,) [rad/s]."""
+        """Return velocities (nv,) [rad/s]."""
         return Command("velocity", self.path(state.time)[1], state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """q = q0 + v0 T (1 - e^(-s / T)) and v."""
+        """Return q = q0 + v0 T (1 - e^(-s / T)) and v."""
         decay = float(np.exp(-max(0.0, time - self._start.time) / STOP_TIME))
         return self._start.q + self._goal * STOP_TIME * (1 - decay), self._goal * decay
 
@@ -212,9 +237,28 @@ def make_stop(
     last: Vector,
     timing: LoopTiming = UNTIMED,
 ) -> StopMotion:
-    """The stop of ``policy`` on ``interface``, from ``state`` after the ``last`` command (nv,).
+    """Return the stop of a policy, from the measured state and the last command.
 
-    ``timing`` is that of the loop: gains are no higher than is stable.
+    Parameters
+    ----------
+    policy : str
+        "hold", "damp", "ramp" or "disable"; without effect on position and velocity interfaces.
+    interface : str
+        Command interface of the motors.
+    arm : ArmModel
+        Arm with nv joints.
+    state : State
+        Measured state at the start of the stop.
+    last : Vector
+        Last command (nv,) on ``interface``.
+    timing : LoopTiming
+        Period and delay of the loop: gains stay below the stability limit.
+
+    Returns
+    -------
+    StopMotion
+        The stop.
+
     """
     if interface == "position":
         return PositionHold(arm, state, last)
@@ -222,33 +266,31 @@ def make_stop(
         return VelocityRampDown(arm, state, last)
     if policy == "damp":
         return DampedStop(arm, state, timing)
-    return (
-        RampedStop(arm, state, timing)
-        if policy == "ramp"
-        else bounded_controlled_stop(arm, state, last, timing)
-    )
+    if policy == "ramp":
+        return RampedStop(arm, state, timing)
+    return bounded_controlled_stop(arm, state, last, timing)
 
 
 def stop_damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
     """Return D = M_ii min(1 / STOP_TIME, w) (nv,) [N·m·s/rad], w = ``max_loop_bandwidth``."""
     M = mass_matrix(arm, state.q)
-    found: Vector = np.diag(M) * min(1 / STOP_TIME, max_loop_bandwidth(M, timing))
-    return found
+    damping: Vector = np.diag(M) * min(1 / STOP_TIME, max_loop_bandwidth(M, timing))
+    return damping
 
 
 def bounded_controlled_stop(
     arm: ArmModel, state: State, last: Vector, timing: LoopTiming
 ) -> ControlledStop:
-    """One that leads no joint back that begins beyond its limit: a hand may be in between."""
+    """Return a stop that does not return joints from beyond their limits: a hand may be there."""
     bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
     return ControlledStop(arm, state, last, bounds, timing)
 
 
 def require_policy(policy: str, interface: str) -> None:
-    """Raises ConfigError for a stop that motors on ``interface`` cannot make."""
+    """Raise ConfigError for a stop policy that ``interface`` does not support."""
     allowed = ("hold", "disable")
     if interface in ("position", "velocity") and policy not in allowed:
         raise ConfigError(
-            f"stop policy '{policy}' sets efforts, which motors on interface '{interface}' do not"
-            f" take; allowed: {', '.join(allowed)}"
+            f"stop policy = '{policy}' on interface '{interface}', which has no efforts; expected"
+            f" {' or '.join(allowed)}"
         )

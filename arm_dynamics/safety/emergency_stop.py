@@ -1,11 +1,11 @@
-"""Torque off, asked again every cycle until each motor has confirmed it; latched on demand."""
+"""Torque off, requested in every cycle until each motor confirms it; latched if requested."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
 Disable = Callable[[Collection[int]], Collection[int]]
-"""Asks motors by id for torque off; those that confirm it."""
+"""Function that requests torque off from motors by id; returns those that confirm it."""
 
 
 class TorqueOffRequest:
@@ -15,11 +15,11 @@ class TorqueOffRequest:
         self.pending: frozenset[int] = frozenset()
 
     def request(self, ids: Collection[int]) -> None:
-        """Have these confirm, once more if they did before."""
+        """Request torque off from these, again if they confirmed it before."""
         self.pending |= frozenset(ids)
 
     def send(self, disable: Disable) -> None:
-        """Ask once, through a bus's ``disable``; those that confirm are done."""
+        """Send the request once through a bus's ``disable``; motors that confirm are removed."""
         if self.pending:
             done = frozenset(disable(sorted(self.pending)))
             self.pending -= done  # read again: other threads may have added requests
@@ -33,13 +33,13 @@ class TorqueOffRequest:
 
 
 class EmergencyStopLatch:
-    """Latched from any thread; released by ``release`` alone."""
+    """Emergency stop, latched from any thread; only ``release`` releases it."""
 
     def __init__(self) -> None:
         self.source = ""
         """Source of the first press; "" while it is not engaged."""
         self.seen = False
-        """Whether the loop has acted on it."""
+        """Whether the loop has reacted to it."""
         self.press = object()
         """The newest press: another object each time."""
 
@@ -56,7 +56,7 @@ class EmergencyStopLatch:
             self.source = source or "unnamed"
 
     def release(self, press: object) -> bool:
-        """Let go, unless it was pressed again after ``press`` was the newest; whether it did.
+        """Release it unless pressed again after ``press`` was the newest; return if released.
 
         It releases first and then compares: a press in between latches it again.
         """

@@ -61,26 +61,26 @@ class Events:
         self.listener = listener or Throttle(logging.getLogger("arm_dynamics")).warn
 
     def report(self, kind: str, message: str) -> None:
-        """Count one event of ``kind`` and pass it on."""
+        """Count one event of ``kind`` and pass it to the listener."""
         if len(message) > MAX_MESSAGE_LENGTH:
             message = f"{message[:MAX_MESSAGE_LENGTH]}... ({len(message)} characters)"
         self.counts[kind] += 1
         self.latest[kind] = message
         try:
             self.listener(kind, message)
-        except Exception:  # a listener must not stop what it listens to
+        except Exception:  # an error of a listener must not stop the control cycle
             self.counts["listener_failed"] += 1
 
 
 LINK = ("feedback_missing", "feedback_stale", "command_timeout", "connection_lost")
-"""Trips that pass by themselves once the link is good again."""
+"""Trips that clear automatically when communication recovers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trip:
     """``kind`` at ``time`` [s]: ``value`` of ``joint`` against ``limit``, both in ``unit``.
 
-    ``joint`` is "" for what concerns the whole arm; ``detail`` is a motor's or port's own word.
+    ``joint`` is "" for a trip of the whole arm; ``detail`` is the text of a motor or port.
     """
 
     kind: str
@@ -92,27 +92,27 @@ class Trip:
     detail: str = ""
 
     def __str__(self) -> str:
-        """One line: joint, what, value, limit, time."""
+        """Joint, kind, value, limit and time in a line."""
         owner = f"joint '{self.joint}': " if self.joint else ""
-        said = f" ({self.detail})" if self.detail else ""
+        detail = f" ({self.detail})" if self.detail else ""
         numbers = f" {self.value:.4g} {self.unit}, limit {self.limit:.4g}" if self.unit else ""
-        return f"{owner}{self.kind}{numbers}{said} at {self.time:.3f} s"
+        return f"{owner}{self.kind}{numbers}{detail} at {self.time:.3f} s"
 
     @property
     def self_clearing(self) -> bool:
-        """Whether it goes by itself with its cause; the others latch until a reset."""
+        """Whether it clears with its cause; the others latch until a reset."""
         return self.kind in LINK
 
 
 class Trips:
-    """What has tripped and still holds, newest last: one entry and one event a kind and joint."""
+    """Active trips, newest last: one entry and one event for each kind and joint."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._held: dict[tuple[str, str], Trip] = {}
 
     def add(self, trip: Trip) -> None:
-        """Hold and report it, unless its kind holds for the joint already."""
+        """Add and report a trip, unless its kind is active for the joint already."""
         if (trip.kind, trip.joint) not in self._held:
             self._held[trip.kind, trip.joint] = trip
             self._events.report(trip.kind, str(trip))
@@ -121,12 +121,12 @@ class Trips:
         return iter(tuple(self._held.values()))
 
     def is_active(self, kind: str) -> bool:
-        """Whether a trip of ``kind`` holds."""
+        """Return whether a trip of ``kind`` is active."""
         return any(held == kind for held, _ in self._held)
 
     @property
     def latched(self) -> tuple[Trip, ...]:
-        """Those that wait for a reset."""
+        """Trips that require a reset."""
         return tuple(trip for trip in self if not trip.self_clearing)
 
     def clear_self_clearing(self) -> None:

@@ -15,18 +15,18 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR, MATRIX, VECTOR)
-def within(q: Vector, v: Vector, warm: Vector, table: Vector, margins: Vector) -> bool:
+def within(q: Vector, v: Vector, temperature: Vector, table: Vector, margins: Vector) -> bool:
     """Return whether position, velocity and temperature of every joint are within limits."""
     bad = 0
     for i in range(q.size):
         bad += q[i] < table[LOWER, i] - margins[0] or q[i] > table[UPPER, i] + margins[0]
         bad += abs(v[i]) > margins[1] * table[SPEED, i]
-        bad += warm[i] >= margins[2]
+        bad += temperature[i] >= margins[2]
     return bad == 0
 
 
 class LimitMonitor:
-    """Finds trips in the feedback of the joints; NaN, for no measurement, never trips."""
+    """Detects trips in the feedback of the joints; NaN, for no measurement, never trips."""
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
         self.arm = arm
@@ -34,7 +34,7 @@ class LimitMonitor:
         self.table = CommandLimiter(arm, settings).table
         self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.max_temperature])
         self._behind: Vector = np.full(arm.nv, np.inf)
-        self._outside = False  # whether a joint is being led back
+        self._outside = False  # whether a joint returns from beyond its limit
 
     def check_faults(
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
@@ -53,15 +53,18 @@ class LimitMonitor:
         return found
 
     def check_limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
-        """Joints (nv,) beyond a limit of position, speed or temperature."""
-        if self._outside:
-            self._narrow(q)
+        """Return trips of joints (nv,) beyond a limit of position, speed or temperature."""
+        if self._outside:  # the recovered limits follow joints that return
+            lower, upper = self.table[LOWER], self.table[UPPER]
+            self.table[LOWER] = np.minimum(np.fmax(lower, q), self.arm.lower)
+            self.table[UPPER] = np.maximum(np.fmin(upper, q), self.arm.upper)
+            self._outside = bool((lower < self.arm.lower).any() or (upper > self.arm.upper).any())
         if within(q, v, temperature, self.table, self._margins):
             return []
-        return list(self._beyond(time, q, v, temperature))
+        return list(self._trips_beyond_limits(time, q, v, temperature))
 
     def check_following_error(self, time: float, q: Vector, goal: Vector) -> list[Trip]:
-        """Joints that were too far from their goal (nv,) [rad] for too long."""
+        """Return trips of joints too far from their command (nv,) [rad] for too long."""
         s, error = self.settings, np.abs(goal - q)
         self._behind = np.where(
             error > s.max_following_error, np.minimum(self._behind, time), np.inf
@@ -71,41 +74,38 @@ class LimitMonitor:
         return [self._trip("following_error", i, error[i], limit, "rad", time) for i in late]
 
     def restart(self, q: Vector) -> None:
-        """Begin at q (nv,): joints beyond a limit, by ``take_up`` at most, may be led back.
+        """Start at q (nv,): joints at most ``limit_recovery_margin`` beyond a limit may return.
 
-        lower = clip(q, q_min - take_up, q_min), and the same above: what is gained is not lost
-        again, and further out trips.
+        lower = clip(q, q_min - margin, q_min), and the same above. The bound follows a joint that
+        returns and does not recede; a joint further out trips.
         """
-        arm, way = self.arm, self.settings.limit_recovery_margin
+        arm, margin = self.arm, self.settings.limit_recovery_margin
         self._behind = np.full(arm.nv, np.inf)
-        self.table[LOWER] = np.minimum(np.maximum(q, arm.lower - way), arm.lower)
-        self.table[UPPER] = np.maximum(np.minimum(q, arm.upper + way), arm.upper)
+        self.table[LOWER] = np.minimum(np.maximum(q, arm.lower - margin), arm.lower)
+        self.table[UPPER] = np.maximum(np.minimum(q, arm.upper + margin), arm.upper)
         self._outside = bool(((q < arm.lower) | (q > arm.upper)).any())
 
-    def _narrow(self, q: Vector) -> None:
-        """Follow joints that are led back."""
-        lower, upper = self.table[LOWER], self.table[UPPER]
-        self.table[LOWER] = np.minimum(np.fmax(lower, q), self.arm.lower)
-        self.table[UPPER] = np.maximum(np.fmin(upper, q), self.arm.upper)
-        self._outside = bool((lower < self.arm.lower).any() or (upper > self.arm.upper).any())
-
-    def _beyond(self, time: float, q: Vector, v: Vector, warm: Vector) -> Iterator[Trip]:
-        margin, factor, hottest = self._margins.tolist()
+    def _trips_beyond_limits(
+        self, time: float, q: Vector, v: Vector, temperature: Vector
+    ) -> Iterator[Trip]:
+        """Yield the trips of each joint, limit by limit."""
+        margin, factor, max_temperature = self._margins.tolist()
         lower, upper = self.table[LOWER] - margin, self.table[UPPER] + margin
         for i in _where((q < lower) | (q > upper)):
             limit = lower[i] if q[i] < lower[i] else upper[i]
             yield self._trip("position_limit", i, q[i], limit, self.arm.joints[i].unit, time)
-        fastest = factor * self.table[SPEED]
-        for i in _where(np.abs(v) > fastest):
+        max_speed = factor * self.table[SPEED]
+        for i in _where(np.abs(v) > max_speed):
             unit = f"{self.arm.joints[i].unit}/s"
-            yield self._trip("velocity_limit", i, v[i], fastest[i], unit, time)
-        for i in _where(warm >= hottest):
-            yield self._trip("over_temperature", i, warm[i], hottest, "°C", time)
+            yield self._trip("velocity_limit", i, v[i], max_speed[i], unit, time)
+        for i in _where(temperature >= max_temperature):
+            value = temperature[i]
+            yield self._trip("over_temperature", i, value, max_temperature, "°C", time)
 
     def _trip(self, kind: str, i: int, value: float, limit: float, unit: str, time: float) -> Trip:
         return Trip(kind, self.arm.joint_names[i], float(value), float(limit), unit, time)
 
 
 def _where(flags: BoolArray) -> list[int]:
-    found: list[int] = np.flatnonzero(flags).tolist()
-    return found
+    indices: list[int] = np.flatnonzero(flags).tolist()
+    return indices

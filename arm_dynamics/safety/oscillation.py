@@ -23,15 +23,15 @@ WINDOW = 1.0
 
 @compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
 def count_effort_reversals(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
-    """Count joints whose effort is at the other ``end`` (nv,) than before; the largest count."""
-    most = 0.0
+    """Count joints whose effort reversed to the other ``end`` (nv,); return the largest count."""
+    largest = 0.0
     for i in range(effort.size):
         at = 1.0 * (effort[i] >= end[i]) - 1.0 * (effort[i] <= -end[i])
         if at != 0.0:
             turns[i] += at == -side[i]
             side[i] = at
-        most = maximum(most, turns[i])
-    return most
+        largest = maximum(largest, turns[i])
+    return largest
 
 
 class OscillationMonitor:
@@ -42,41 +42,41 @@ class OscillationMonitor:
     """
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
-        self.arm, self.most = arm, settings.max_effort_reversals
+        self.arm, self.limit = arm, settings.max_effort_reversals
         self._end = as_readonly(END * settings.effort_limit_scale * arm.effort_limit)
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
-        """Count from ``time`` [s] on."""
+        """Restart the count at ``time`` [s]."""
         self._since = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._turns: Vector = np.zeros(self.arm.nv)
 
     def update(self, time: float, effort: Vector) -> list[Trip]:
-        """Joints whose efforts (nv,) [N·m] turned ``max_effort_reversals`` times within WINDOW."""
+        """Return trips of joints with ``max_effort_reversals`` of effort (nv,) within WINDOW."""
         if time - self._since > WINDOW:
             self._since = time
             self._turns[:] = 0.0
-        if count_effort_reversals(effort, self._end, self._side, self._turns) < self.most:
+        if count_effort_reversals(effort, self._end, self._side, self._turns) < self.limit:
             return []
-        said = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
+        detail = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
         return [
-            Trip("oscillation", self.arm.joint_names[i], turns, self.most, "turns", time, said)
+            Trip("oscillation", self.arm.joint_names[i], turns, self.limit, "turns", time, detail)
             for i, turns in enumerate(self._turns.tolist())
-            if turns >= self.most
+            if turns >= self.limit
         ]
 
 
 SPEED = 0.4
 """Speed [rad/s or m/s] between which, in both directions, a reversal counts."""
 GRACE = 0.25
-"""Time [s] that each stage of a stop has to brake the arm before reversals count."""
+"""Time [s] for each stage of a stop to brake the arm before reversals count."""
 REVERSALS = 2
 """Reversals of one joint, in one stage of a stop, that are an oscillation."""
 MIN_PEAK_RATIO = 0.8
-"""Share of a swing's peak speed that the next one has at least, or the swing decays quickly."""
+"""Smallest ratio of successive peak speeds of an oscillation; with less it decays quickly."""
 PAUSE = 0.5
-"""Time [s] without a reversal after which the count starts again: a push, not an oscillation."""
+"""Time [s] without a reversal after which the count restarts: a push, not an oscillation."""
 SOFTER = (1.0, 5.0)
 """Factor on the control period that each stage of a stop assumes; after the last: torque off."""
 
@@ -85,11 +85,11 @@ SOFTER = (1.0, 5.0)
 def count_reversals(
     v: Vector, fast: float, side: Vector, count: Vector, peak: Vector, before: Vector
 ) -> float:
-    """Count joints faster than ``fast``, the other way round than before; 1 where any is new.
+    """Count joints faster than ``fast`` in the reversed direction; return 1 if any is new.
 
-    ``peak`` and ``before`` are the largest speeds since a joint's last reversal and up to it: of a
-    swing that kept less than KEPT of the one before, the end does not count. A velocity that is NaN
-    counts as none.
+    ``peak`` and ``before`` are the largest speeds since a joint's last reversal and up to it. A
+    reversal does not count if ``peak`` is below MIN_PEAK_RATIO of ``before``. A velocity that is
+    NaN counts as none.
     """
     new = 0.0
     for i in range(v.size):
@@ -106,9 +106,9 @@ def count_reversals(
 
 
 class Settling:
-    """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER is then the next one.
+    """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER then increases by one.
 
-    Measured by velocities alone: it does not matter which effort or which trip came first.
+    Only velocities are evaluated: the effort and the first trip do not matter.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -118,21 +118,21 @@ class Settling:
 
     @property
     def softer(self) -> float:
-        """Factor on the control period that the stop in force assumes."""
+        """Factor on the control period that the active stop assumes."""
         return SOFTER[min(self.stage, len(SOFTER) - 1)]
 
     @property
     def exhausted(self) -> bool:
-        """Whether no softer stop is left."""
+        """Whether no softer stop exists."""
         return self.stage >= len(SOFTER)
 
     def restart(self, time: float) -> None:
-        """Torque on, or a command: the stiffest stop is the next one."""
+        """Restart with the stiffest stop, after torque is enabled or a command arrives."""
         self.stage = 0
         self.begin(time)
 
     def begin(self, time: float) -> None:
-        """Count from ``time`` [s] on."""
+        """Restart the count at ``time`` [s]."""
         self._begun = self._last = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._count: Vector = np.zeros(self.arm.nv)
@@ -140,7 +140,7 @@ class Settling:
         self._before: Vector = np.zeros(self.arm.nv)
 
     def look(self, time: float, v: Vector) -> list[Trip]:
-        """Joints (nv,) that reversed REVERSALS times, none of them PAUSE after the one before."""
+        """Return trips of joints with REVERSALS of velocity (nv,), each within PAUSE of another."""
         if time - self._begun < GRACE:
             return []
         if time - self._last > PAUSE:
@@ -152,9 +152,9 @@ class Settling:
         if found:
             self.stage += 1
             self.begin(time)
-        said = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
+        detail = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
         name = self.arm.joint_names
         return [
-            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, said)
+            Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, detail)
             for i in found
         ]

@@ -1,7 +1,4 @@
-"""The joints between an arm's base and one of its frames, as arrays that compiled code reads.
-
-How far the end of a chain of joints is from a pose, and how that changes with the joints.
-"""
+"""Chain of joints from the base to a frame as arrays for compiled code; its pose error and J."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import compiled
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.dynamics.bodies import bodies
@@ -25,18 +22,18 @@ from arm_dynamics.model.arm_model import ArmModel
 class Chain:
     """A serial chain of n joints, each about or along the z axis of its frame.
 
-    ``placements`` (n + 1, 12): columns of the rotation, then the origin [m], of each joint's frame
-    in the one before it, the base's for the first, and of the frame at the end in the last
-    joint's. ``slides`` (n,): 1 for a prismatic joint, 0 for a revolute one. ``lower`` and
-    ``upper`` (n,) [rad or m], infinite for continuous joints. ``joints`` (n,): their indices in
-    the arm. ``number``: Pinocchio's number of the frame. ``strides`` (n,): steps of an additive
-    recurrence that fills the unit cube evenly.
+    ``placements`` (n + 1, 12): rotation column by column, then the origin [m]. Row i places joint
+    i in the frame of joint i - 1, row 0 in the base, and row n the end in the last joint.
+    ``slides`` (n,): 1 for a prismatic joint, 0 for a revolute one. ``lower`` and ``upper`` (n,)
+    [rad or m], infinite for continuous joints. ``joints`` (n,): their indices in the arm.
+    ``number``: Pinocchio's index of the frame. ``strides`` (n,): steps of an additive recurrence
+    that fills the unit cube evenly.
     Source of the strides: M. Roberts, The Unreasonable Effectiveness of Quasirandom Sequences
     (2018): 1/φ, 1/φ² ..., φ the root above 1 of φ^(n + 1) = φ + 1.
     """
 
     number: int
-    placements: Vector
+    placements: Matrix
     slides: Vector
     joints: NDArray[np.intp]
     lower: Vector
@@ -49,7 +46,7 @@ _lock = threading.Lock()
 
 
 def chain_of(arm: ArmModel, frame: str | None) -> Chain:
-    """Return the chain to a frame, the tool's by default, made once for each arm.
+    """Return the chain to a frame, by default the tool frame; computed once for each arm.
 
     Raises UnknownName for an unknown frame.
     """
@@ -58,10 +55,11 @@ def chain_of(arm: ArmModel, frame: str | None) -> Chain:
     except (KeyError, TypeError):
         number = frame_id(arm, frame)  # raises for an unknown name
     with _lock:
-        return _chains.setdefault(arm, {}).setdefault(frame, _chain(arm, number))
+        return _chains.setdefault(arm, {}).setdefault(frame, _make_chain(arm, number))
 
 
-def _chain(arm: ArmModel, number: int) -> Chain:
+def _make_chain(arm: ArmModel, number: int) -> Chain:
+    """Return the chain to Pinocchio's frame ``number``."""
     table, end = bodies(arm), arm.model.frames[number]
     joints: list[int] = []
     joint = end.parentJoint - 1
@@ -92,7 +90,7 @@ SMALL = 1e-2
 
 @compiled
 def place_chain(
-    placements: Vector, slides: Vector, q: Vector, axes: Vector, origins: Vector, R: Vector
+    placements: Matrix, slides: Vector, q: Vector, axes: Matrix, origins: Matrix, R: Matrix
 ) -> None:
     """Write the joints' axes (n, 3) in the base frame, and the rotation R (3, 3) of the end.
 
@@ -122,24 +120,24 @@ def place_chain(
 
 @compiled
 def pose_error(
-    origins: Vector,
-    R: Vector,
+    origins: Matrix,
+    R: Matrix,
     position: Vector,
-    rotation: Vector,
-    rows: Vector,
+    rotation: Matrix,
+    rows: Matrix,
     turns: bool,
     e: Vector,
     turn: Vector,
 ) -> None:
     """Write e = (W_p (p* - p), W_r φ) (6,) and φ = log(R* Rᵀ) (3,) [rad].
 
-    ``rows`` (6, 3) are W_p and W_r: weights times the axes along which they count. φ is not
-    alone unless ``turns``: where no rotation counts.
+    ``rows`` (6, 3) are W_p and W_r: weights times the axes to which they apply. φ is computed only
+    with ``turns``: if a rotation has a weight.
     """
     if turns:
-        found = rotation_vector(R, rotation)
+        phi = rotation_vector(R, rotation)
         for a in range(3):
-            turn[a] = found[a]
+            turn[a] = phi[a]
     end = origins.shape[0] - 1
     for k in range(3):
         e[k], e[3 + k] = 0.0, 0.0
@@ -150,7 +148,7 @@ def pose_error(
 
 @compiled
 def error_jacobian(
-    axes: Vector, origins: Vector, slides: Vector, rows: Vector, turn: Vector, J: Vector
+    axes: Matrix, origins: Matrix, slides: Vector, rows: Matrix, turn: Vector, J: Matrix
 ) -> None:
     """Write J = -∂e/∂q (6, n), from the geometric Jacobian of the end.
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.core.arrays import Vector, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, check_vector
 from arm_dynamics.core.compiled_math import (
     INDICES,
     MATRIX,
@@ -39,7 +39,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 
 def has_valid_shapes(task: TaskReference, nv: int) -> bool:
-    """Return whether all parts have the shapes of TaskReference; cheap enough for every cycle."""
+    """Return whether all parts have the shapes of TaskReference; fast enough for every cycle."""
     try:
         return (
             task.q.shape == task.v.shape == task.a.shape == (nv,)
@@ -52,22 +52,22 @@ def has_valid_shapes(task: TaskReference, nv: int) -> bool:
 
 
 def invalid_reference_error(task: TaskReference, nv: int, dt: float) -> InvalidValue:
-    """Return an error with the first part of a wrong shape or that is not finite."""
+    """Return an error with the first part that has a wrong shape or is not finite."""
     sizes = dict.fromkeys("qva", nv) | {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}
     try:
         for name, size in sizes.items():
             check_vector(name, getattr(task, name), size)
         check_vector("rotation", np.ravel(task.rotation), 9)
     except InvalidValue as error:
-        return InvalidValue(f"reference of the tool: {error}")
-    return InvalidValue(f"task-space reference: not finite, or not of arrays, within dt = {dt} s")
+        return InvalidValue(f"task-space reference: {error}")
+    return InvalidValue(f"task-space reference: dt = {dt} s; expected arrays and a finite result")
 
 
 MAX_VELOCITY = 100.0
 """Speed [rad/s or m/s] of joints without a velocity limit."""
 MAX_ERROR_FRACTION = 0.1
-"""Saturation of the task-space error, as a fraction of the reach. Without it a target far out
-of reach moves a stretched arm back and forth."""
+"""Saturation of the task-space error as a fraction of the reach. Without it a target far out of
+reach moves a stretched arm back and forth."""
 NEGLIGIBLE = 1e-4
 """Error in singular directions, as a fraction of the reach, that causes no motion out of them."""
 Axes = NDArray[np.intp]
@@ -76,10 +76,11 @@ Axes = NDArray[np.intp]
 class ClosedLoopIk:
     """q̇ = J# (ẋ_ref + rate e) + (1 - J# J) posture_rate (q_ref - q), within the arm's limits.
 
-    Its tool is where the real one can go: beyond the workspace it comes to rest where J's remaining
-    directions no longer lead nearer. Its acceleration is limited too, and what it catches up with
-    is slow enough to be braked. It leaves a singular configuration along the null space of J if
-    the second-order motion of its tool then approaches the target (``singular_escape``).
+    Its tool stays within the workspace. For a target beyond, it comes to rest when the remaining
+    directions of J no longer reduce the error. Joint accelerations are limited, and the error is
+    reduced at a velocity that can be braked. It leaves a singular configuration along the null
+    space of J if the second-order tool motion then approaches the target
+    (``singular_escape``).
     Source: B. Siciliano et al., Robotics (2009), section 3.7 (closed-loop inverse kinematics);
     ``damped_pseudoinverse`` for J#.
     """
@@ -93,13 +94,13 @@ class ClosedLoopIk:
         self.reach = float(self.scale[3])
         self.q = self.v = self.a = self.leaving = np.zeros(arm.nv)
         self.min_singular_value = np.inf
-        """At most the smallest singular value of J [m], rotations times reach."""
+        """Lower bound of the minimum singular value of J [m], rotations times reach."""
         self.reachability_error = 0.0
-        """How far its tool is from what it follows [m]; rotations times reach."""
+        """Distance of its tool from the reference [m]; rotations times reach."""
         self.time = 0.0
-        """Sum of the periods [s] that it followed."""
+        """Sum of the control periods [s]."""
         self.task: TaskReference | None = None
-        """The last reference that it followed."""
+        """Last reference."""
 
     def reset(self, q: Vector, v: Vector | None = None) -> None:
         """Restart at ``q`` with velocity ``v`` (nv,) [rad/s] within the limits (default: 0)."""
@@ -109,16 +110,34 @@ class ClosedLoopIk:
         self.leaving, self.reachability_error = still, 0.0
 
     def update(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> TaskReference:
-        """Advance by dt [s]; return joints and tool as a reference within reach.
+        """Advance by one control period; return joints and tool as a reachable reference.
 
-        ``gains`` has the ``controller_parameters`` of ``TaskSpaceController``. Raises InvalidValue
-        for a reference of wrong shapes and for a non-finite result; the state is then unchanged.
+        Parameters
+        ----------
+        task : TaskReference
+            Task-space reference.
+        dt : float
+            Control period [s].
+        gains : Mapping[str, float]
+            ``controller_parameters`` of ``TaskSpaceController``.
+
+        Returns
+        -------
+        TaskReference
+            q, v, a (nv,) and the tool's pose, twist and acceleration; the wrench of ``task``.
+
+        Raises
+        ------
+        InvalidValue
+            For a reference of wrong shapes and for a non-finite result. The state is then
+            unchanged.
+
         """
         if not has_valid_shapes(task, self.q.size):
             raise invalid_reference_error(task, self.q.size, dt)
         q = integrate_within_limits(self.q, self.v, self.a, dt, self._lower, self._upper)
         at = self._tool.motion(q, self.v)
-        v, a, twist, acceleration, distance, weakest, leaving = clik_step(
+        v, a, twist, acceleration, distance, singular_value, leaving = clik_step(
             at.jacobian, at.drift, at.position, at.rotation,
             task.position, task.rotation, task.twist, task.acceleration, task.q - q,
             q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
@@ -129,7 +148,7 @@ class ClosedLoopIk:
         if not all_finite(q, v, a):
             raise invalid_reference_error(task, q.size, dt)
         self.q, self.v, self.a, self.leaving = q, v, a, leaving
-        self.reachability_error, self.min_singular_value = distance, weakest
+        self.reachability_error, self.min_singular_value = distance, singular_value
         self.task, self.time = task, self.time + dt
         return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
 
@@ -138,12 +157,12 @@ class ClosedLoopIk:
 def integrate_within_limits(
     q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector
 ) -> Vector:
-    """q + v dt + a dt²/2 (nv,) within the limits; from beyond them no further."""
-    found = np.empty(q.size)
+    """Return q + v dt + a dt²/2 (nv,) within the limits; beyond a limit, no further."""
+    result = np.empty(q.size)
     for i in range(q.size):
-        found[i] = q[i] + dt * v[i] + 0.5 * dt * dt * a[i]
-        found[i] = clip(found[i], minimum(lower[i], q[i]), maximum(upper[i], q[i]))
-    return found
+        result[i] = q[i] + dt * v[i] + 0.5 * dt * dt * a[i]
+        result[i] = clip(result[i], minimum(lower[i], q[i]), maximum(upper[i], q[i]))
+    return result
 
 
 @compiled_for(
@@ -151,12 +170,12 @@ def integrate_within_limits(
     *[NUMBER] * 5, on_demand=True,
 )  # fmt: skip
 def clik_step(
-    J: Vector,
+    J: Matrix,
     drift: Vector,
     position: Vector,
-    rotation: Vector,
+    rotation: Matrix,
     position_ref: Vector,
-    rotation_ref: Vector,
+    rotation_ref: Matrix,
     twist: Vector,
     acceleration: Vector,
     posture: Vector,
@@ -167,98 +186,99 @@ def clik_step(
     fastest: Vector,
     scale: Vector,
     axes: Axes,
-    axis_weights: Vector,
+    axis_weights: Matrix,
     leaving: Vector,
     dt: float,
     rate: float,
     posture_rate: float,
     weak: float,
-    most: float,
+    limit: float,
 ) -> tuple[Vector, Vector, Vector, Vector, float, float, Vector]:
-    """Return q̇, q̈ (nv,), twist and acceleration of the tool (6,), distance [m], ``weakest``, d.
+    """Return q̇, q̈ (nv,), twist and acceleration of the tool (6,), distance [m], σ_min [m], d.
 
-    d (nv,) is the direction along which it leaves a singular configuration, or 0.
+    d (nv,) is the direction along which it leaves a singular configuration, or 0. ``limit`` is the
+    largest joint acceleration [rad/s² or m/s²].
     """
     error = pose_error(position, rotation, position_ref, rotation_ref)
-    if rate * dt > 1.0:  # nothing is caught up with more than once in a period
+    if rate * dt > 1.0:  # no error is corrected more than once in a period
         rate = 1.0 / dt
     if posture_rate * dt > 1.0:
         posture_rate = 1.0 / dt
-    caught, asked = np.empty(axes.size), np.empty(axes.size)
+    correction, feedforward = np.empty(axes.size), np.empty(axes.size)
     bent, square = np.empty(axes.size), 0.0
     for k in range(axes.size):
         i = axes[k]
-        caught[k], asked[k] = scale[i] * rate * error[i], scale[i] * twist[i]
+        correction[k], feedforward[k] = scale[i] * rate * error[i], scale[i] * twist[i]
         bent[k] = scale[i] * (acceleration[i] - drift[i])
         square += (scale[i] * error[i]) ** 2
-    caught *= min(1.0, MAX_ERROR_FRACTION * scale[3] / max(math.sqrt(square), 1e-300))
-    every, missed = scaled_rows(J, scale, axes), caught / rate
+    correction *= min(1.0, MAX_ERROR_FRACTION * scale[3] / max(math.sqrt(square), 1e-300))
+    every, missed = scaled_rows(J, scale, axes), correction / rate
     rows, inner, left = every, posture_rate * posture, np.zeros(q.size)
-    inverse, weakest = damped_pseudoinverse(every, weak)
-    wanted, stopped, late = inner, np.zeros(q.size), caught
-    near = weakest < weak or (q <= lower).any() or (q >= upper).any()
+    inverse, singular_value = damped_pseudoinverse(every, weak)
+    desired, stopped, late = inner, np.zeros(q.size), correction
+    near = singular_value < weak or (q <= lower).any() or (q >= upper).any()
     least = weak * math.sqrt(np.dot(missed, missed))
     pressing = pressed(matvec(every.T, missed), q, lower, upper, least)
     for _ in range(q.size + 1):  # a joint that is stopped may push another against its limit
         rows, inner, late = (
             every * (1.0 - stopped),
             (1.0 - stopped) * posture_rate * posture,
-            caught,
+            correction,
         )
         if near:
             still = np.maximum(pressing, stopped)
-            left, step, lost, share_lost = escape(
+            left, step, lost, lost_weight = escape(
                 rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
                 NEGLIGIBLE * scale[3], leaving.copy(), still,
             )  # fmt: skip
             slope, size = matvec(rows.T, lost), np.dot(lost, lost)
             if size > 0.0:  # there the posture does not move the tool away from the target
-                against = min(np.dot(inner, slope), 0.0) * share_lost
+                against = min(np.dot(inner, slope), 0.0) * lost_weight
                 inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
             if np.dot(left, slope) < 0.0:  # through the singularity
                 uphill = -np.dot(left, slope) / (MIN_ALIGNMENT * weak * math.sqrt(size))
-                late = caught - min(uphill, 1.0) * rate * lost
+                late = correction - min(uphill, 1.0) * rate * lost
             inner = inner + rate * step * left
-            if left.any():  # joints that the escape takes for stopped stay where they are
+            if left.any():  # joints that are stopped in the escape do not move
                 rows, inner = rows * (1.0 - still), inner * (1.0 - still)
             inverse, _ = damped_pseudoinverse(rows, weak)
         slow = inner + matvec(inverse, late - matvec(rows, inner))
-        slow = slow * limit_scale(slow, np.full(slow.size, most / rate))
-        wanted = matvec(inverse, asked) + slow
-        if not _stop(wanted, q, lower, upper, stopped):
+        slow = slow * limit_scale(slow, np.full(slow.size, limit / rate))
+        desired = matvec(inverse, feedforward) + slow
+        if not _stop_at_limits(desired, q, lower, upper, stopped):
             break
-    wanted = wanted * limit_scale(wanted, fastest)
-    v = np.empty(wanted.size)
+    desired = desired * limit_scale(desired, fastest)
+    v = np.empty(desired.size)
     for i in range(v.size):
-        v[i] = before[i] + clip(wanted[i] - before[i], -most * dt, most * dt)
-    _stop(v, q, lower, upper, stopped)
+        v[i] = before[i] + clip(desired[i] - before[i], -limit * dt, limit * dt)
+    _stop_at_limits(v, q, lower, upper, stopped)
     a = matvec(inverse, bent)
-    a = a * limit_scale(a, np.full(a.size, most))
-    return v, a, matvec(J, v), matvec(J, a) + drift, math.sqrt(square), weakest, left
+    a = a * limit_scale(a, np.full(a.size, limit))
+    return v, a, matvec(J, v), matvec(J, a) + drift, math.sqrt(square), singular_value, left
 
 
 @compiled
-def _stop(v: Vector, q: Vector, lower: Vector, upper: Vector, stopped: Vector) -> bool:
-    """Stop joints that stand at a limit and would pass it: v = 0, ``stopped`` = 1."""
-    found = False
+def _stop_at_limits(v: Vector, q: Vector, lower: Vector, upper: Vector, stopped: Vector) -> bool:
+    """Stop joints at a limit that would pass it: v = 0, ``stopped`` = 1; return if any did."""
+    any_stopped = False
     for i in range(v.size):
         if (q[i] <= lower[i] and v[i] < 0.0) or (q[i] >= upper[i] and v[i] > 0.0):
-            v[i], stopped[i], found = 0.0, 1.0, True
-    return found
+            v[i], stopped[i], any_stopped = 0.0, 1.0, True
+    return any_stopped
 
 
 @compiled
-def limit_scale(values: Vector, most: Vector) -> float:
-    """What is allowed of ``values`` when none may exceed its ``most``: at most 1."""
+def limit_scale(values: Vector, limits: Vector) -> float:
+    """Return the largest factor up to 1 with |factor values_i| <= limits_i, both (n,)."""
     excess = 1.0
     for i in range(values.size):
-        excess = max(excess, abs(values[i]) / most[i])
+        excess = max(excess, abs(values[i]) / limits[i])
     return 1.0 / excess
 
 
 @compiled
-def scaled_rows(J: Vector, scale: Vector, axes: Axes) -> Vector:
-    """Rows ``axes`` of J (6, nv), scaled."""
+def scaled_rows(J: Matrix, scale: Vector, axes: Axes) -> Matrix:
+    """Return rows ``axes`` of J (6, nv), scaled."""
     rows = np.empty((axes.size, J.shape[1]))
     for k in range(axes.size):
         for j in range(J.shape[1]):
@@ -268,9 +288,9 @@ def scaled_rows(J: Vector, scale: Vector, axes: Axes) -> Vector:
 
 @compiled
 def pose_error(
-    position: Vector, rotation: Vector, position_ref: Vector, rotation_ref: Vector
+    position: Vector, rotation: Matrix, position_ref: Vector, rotation_ref: Matrix
 ) -> Vector:
-    """(p_ref - p, log(R_ref Rᵀ)) (6,) [m, rad], in the base's axes."""
+    """Return (p_ref - p, log(R_ref Rᵀ)) (6,) [m, rad], in base axes."""
     error, turned = np.empty(6), rotation_vector(rotation, rotation_ref)
     for i in range(3):
         error[i], error[3 + i] = position_ref[i] - position[i], turned[i]

@@ -8,13 +8,13 @@ for a frame that the arm does not have.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.dynamics.rigid_body import pinocchio_data
 from arm_dynamics.model.arm_argument import requires_arm
@@ -26,8 +26,24 @@ AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
 @requires_arm
-def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector, Vector]:
-    """Position (3,) [m] and rotation matrix (3, 3) of a frame in the base frame: oMi(q) iMf."""
+def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector, Matrix]:
+    """Return the pose of a frame in the base frame, oMi(q) iMf.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with nv joints.
+    q : array_like
+        Configuration (nv,) [rad or m].
+    frame : str, optional
+        Name of a link; by default the tool frame.
+
+    Returns
+    -------
+    tuple of Vector and Matrix
+        Position (3,) [m] and rotation matrix (3, 3).
+
+    """
     scratch, number = pinocchio_data(arm), frame_id(arm, frame)
     pin.forwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
     placement = pin.updateFramePlacement(arm.model, scratch, number)
@@ -35,13 +51,13 @@ def pose(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> tuple[Vector,
 
 
 class LinkPlacement(NamedTuple):
-    """Where a link is in its parent link."""
+    """Placement of a link in its parent link."""
 
     parent: str
     child: str
     position: Vector
     """(3,) [m]."""
-    rotation: Vector
+    rotation: Matrix
     """Rotation matrix (3, 3)."""
 
 
@@ -64,7 +80,7 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
     """
     scratch, frames = pinocchio_data(arm), arm.model.frames
     pin.framesForwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
-    found = []
+    placements = []
     for child in frames:
         joint = frames[child.parentFrame]
         if child.type != pin.BODY or joint.type != pin.JOINT:
@@ -73,13 +89,13 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
         place = [scratch.oMf[arm.model.getFrameId(f.name, pin.BODY)] for f in (above, child)]
         relative = place[0].actInv(place[1])
         at = as_readonly(relative.translation), as_readonly(relative.rotation)
-        found.append(LinkPlacement(above.name, child.name, *at))
-    return tuple(found)
+        placements.append(LinkPlacement(above.name, child.name, *at))
+    return tuple(placements)
 
 
 @requires_arm
 def twist(arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None) -> Vector:
-    """J(q) v (6,) [m/s, rad/s]."""
+    """Return the twist J(q) v (6,) [m/s, rad/s] of a frame; q, v (nv,)."""
     q, v, number = check_vector("q", q, arm.nv), check_vector("v", v, arm.nv), frame_id(arm, frame)
     scratch = pinocchio_data(arm)
     pin.forwardKinematics(arm.model, scratch, q, v)
@@ -90,60 +106,76 @@ def twist(arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None) -
 def acceleration(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None
 ) -> Vector:
-    """J(q) a + J̇(q, v) v (6,) [m/s², rad/s²]: of the frame's origin, as a clock at rest sees it."""
+    """Return J(q) a + J̇(q, v) v (6,) [m/s², rad/s²], the classical acceleration of a frame."""
     q, v, a = (check_vector(name, x, arm.nv) for name, x in (("q", q), ("v", v), ("a", a)))
     scratch, number = pinocchio_data(arm), frame_id(arm, frame)
     pin.forwardKinematics(arm.model, scratch, q, v, a)
-    found = pin.getFrameClassicalAcceleration(arm.model, scratch, number, AXES)
-    return as_readonly(found.vector)
+    motion = pin.getFrameClassicalAcceleration(arm.model, scratch, number, AXES)
+    return as_readonly(motion.vector)
 
 
 @requires_arm
-def jacobian(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> Vector:
-    """J(q) (6, nv), with twist = J v."""
+def jacobian(arm: ArmModel, q: ArrayLike, frame: str | None = None) -> Matrix:
+    """Return the geometric Jacobian J(q) of a frame, twist = J v.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with nv joints.
+    q : array_like
+        Configuration (nv,) [rad or m].
+    frame : str, optional
+        Name of a link; by default the tool frame.
+
+    Returns
+    -------
+    Matrix
+        J (6, nv): rows x, y, z [m/rad], then rx, ry, rz [1], in base axes at the frame's origin.
+
+    """
     scratch, number = pinocchio_data(arm), frame_id(arm, frame)
     pin.computeJointJacobians(arm.model, scratch, check_vector("q", q, arm.nv))
     pin.updateFramePlacement(arm.model, scratch, number)
-    found = pin.getFrameJacobian(arm.model, scratch, number, AXES)
-    return as_readonly(found.reshape(6, arm.nv))  # Pinocchio's is flat for one joint
+    J = pin.getFrameJacobian(arm.model, scratch, number, AXES)
+    return as_readonly(J.reshape(6, arm.nv))  # Pinocchio's is flat for one joint
 
 
 @requires_arm
 def jacobian_derivative(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, frame: str | None = None
-) -> Vector:
-    """J̇(q, v) (6, nv) = Σ ∂J/∂q_i v_i."""
+) -> Matrix:
+    """Return J̇(q, v) = Σ ∂J/∂q_i v_i (6, nv) of a frame."""
     q, v, number = check_vector("q", q, arm.nv), check_vector("v", v, arm.nv), frame_id(arm, frame)
     scratch = pinocchio_data(arm)
     pin.computeJointJacobiansTimeVariation(arm.model, scratch, q, v)
     pin.updateFramePlacement(arm.model, scratch, number)
-    found = pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES)
-    return as_readonly(found.reshape(6, arm.nv))
+    derivative = pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES)
+    return as_readonly(derivative.reshape(6, arm.nv))
 
 
 @requires_arm
-def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Vector]:
-    """Position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame."""
+def tool_pose(arm: ArmModel, q: ArrayLike) -> tuple[Vector, Matrix]:
+    """Return position (3,) [m] and rotation matrix (3, 3) of the tool frame in the base frame."""
     return pose(arm, q)
 
 
 @requires_arm
 def tool_position(arm: ArmModel, q: ArrayLike) -> Vector:
-    """Position of the tool frame in the base frame (3,) [m]."""
+    """Return the position of the tool frame in the base frame (3,) [m]."""
     return pose(arm, q)[0]
 
 
 @requires_arm
-def joint_origins(arm: ArmModel, q: ArrayLike) -> Vector:
-    """Origins of the joints, in their order, and of the tool in the base frame (nv + 1, 3) [m]."""
+def joint_origins(arm: ArmModel, q: ArrayLike) -> Matrix:
+    """Return the origins of the joints, then of the tool, in the base frame (nv + 1, 3) [m]."""
     tool = tool_position(arm, q)
     placed = pinocchio_data(arm).oMi
     return as_readonly([*(placed[i + 1].translation for i in range(arm.nv)), tool])
 
 
 @requires_arm
-def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Vector]]:
-    """Position (3,) [m] and rotation (3, 3) of every link in the base frame, by name."""
+def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Matrix]]:
+    """Return position (3,) [m] and rotation (3, 3) of every link in the base frame, by name."""
     scratch = pinocchio_data(arm)
     pin.framesForwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
     bodies = [(i, frame.name) for i, frame in enumerate(arm.model.frames) if frame.type == pin.BODY]
@@ -153,17 +185,16 @@ def link_poses(arm: ArmModel, q: ArrayLike) -> dict[str, tuple[Vector, Vector]]:
     }
 
 
-def in_axes(rotation: Vector, motion_or_force: Vector) -> Vector:
-    """Both parts of a twist or wrench (6,) along the axes of ``rotation`` R (3, 3): Rᵀ each."""
+def in_axes(rotation: Matrix, motion_or_force: Vector) -> Vector:
+    """Return a twist or wrench (6,) in the axes of ``rotation`` R (3, 3): Rᵀ times each part."""
     return as_readonly((motion_or_force.reshape(2, 3) @ rotation).ravel())
 
 
 @requires_arm
 def frame_id(arm: ArmModel, frame: str | None = None) -> int:
-    """Pinocchio's number of a link's frame; raises UnknownName listing the links."""
+    """Return Pinocchio's index of a link's frame; raises UnknownName with the links."""
     name = arm.tool_frame if frame is None else check_type(str, "frame", frame)
     links = tuple(f.name for f in arm.model.frames if f.type == pin.BODY)
     if name not in links:
         raise UnknownName(f"frame of arm '{arm.name}'", name, links)
-    found: Any = arm.model.getFrameId(name, pin.BODY)  # a joint may have the same name
-    return int(found)
+    return int(arm.model.getFrameId(name, pin.BODY))  # a joint may have the same name

@@ -1,11 +1,8 @@
-"""Inverse kinematics of any frame: compiled damped least squares within the joints' limits."""
+"""Inverse kinematics of any frame: compiled damped least squares within the joint limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -29,11 +26,11 @@ from arm_dynamics.model.arm_model import ArmModel
 TOLERANCE = 1e-9
 """Distance [m] and angle [rad] from a target that count as reached."""
 RESTARTS = 100
-"""Of 1000 random whole poses of a Panda, a UR5 and a Puma 560 none needs more than 35."""
+"""Of 1000 random full poses of a Panda, a UR5 and a Puma 560 none requires more than 35."""
 STALLED = 1e-15
-"""Fraction of the cost by which a step must lower it for another one to follow."""
+"""Relative decrease of the cost below which a descent ends."""
 MAX_SEEDS = 2**32
-"""Restarts at most; seeds count modulo this."""
+"""Largest number of restarts; seeds are taken modulo this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,12 +84,12 @@ def inverse_kinematics(
 
     """
     target = PoseTarget.of(position, rotation, weights, weights_frame)
-    found = _search(arm, target, initial_guess, frame, tolerance, restarts, seed)
-    if found.position_error > tolerance or found.orientation_error > tolerance:
+    solution = _search(arm, target, initial_guess, frame, tolerance, restarts, seed)
+    if solution.position_error > tolerance or solution.orientation_error > tolerance:
         name = f"arm '{arm.name}', frame '{frame or arm.tool_frame}': {target}"
-        near, q = found.position.tolist(), found.q.tolist()
-        raise Unreachable(name, found.position_error, found.orientation_error, near, q)
-    return found
+        near, q = solution.position.tolist(), solution.q.tolist()
+        raise Unreachable(name, solution.position_error, solution.orientation_error, near, q)
+    return solution
 
 
 @requires_arm
@@ -201,9 +198,9 @@ def _search(
         else check_vector("initial_guess", start, arm.nv)
     )
     limit = check_float("tolerance", tolerance, above=0)
-    most, own = check_int("restarts", restarts), check_int("seed", seed)
-    most = min(most, MAX_SEEDS)
-    return _solve(arm, target, first, frame, limit, STALLED, most, own % MAX_SEEDS, False)
+    count, index = check_int("restarts", restarts), check_int("seed", seed)
+    count = min(count, MAX_SEEDS)
+    return _solve(arm, target, first, frame, limit, STALLED, count, index % MAX_SEEDS, False)
 
 
 def _solve(
@@ -217,17 +214,20 @@ def _solve(
     seed: int,
     once: bool,
 ) -> IkSolution:
+    # Programs without inverse kinematics neither import nor compile this module.
+    from arm_dynamics.dynamics.kinematics.pose_descent import search_pose  # noqa: PLC0415
+
     chain = chain_of(arm, frame)
     whole_arm = chain.joints.size == start.size
-    found, position_error, orientation_error, iterations, used = _compiled()(
+    angles, position_error, orientation_error, iterations, used = search_pose(
         chain.placements, chain.slides, chain.lower, chain.upper, chain.strides,
         target.position, target.rotation, target.weights, target.axes,
         start if whole_arm else start[chain.joints], tolerance, stalled, restarts, seed, once,
     )  # fmt: skip
-    q = found
+    q = angles
     if not whole_arm:
         q = np.clip(start, arm.lower, arm.upper)
-        q[chain.joints] = found
+        q[chain.joints] = angles
     scratch = pinocchio_data(arm)
     pin.forwardKinematics(arm.model, scratch, q)
     placed = pin.updateFramePlacement(arm.model, scratch, chain.number)
@@ -235,11 +235,3 @@ def _solve(
         as_readonly(q), as_readonly(placed.translation), as_readonly(placed.rotation),
         position_error, orientation_error, iterations, used,
     )  # fmt: skip
-
-
-@cache
-def _compiled() -> Callable[..., Any]:
-    """Return ``search_pose``; programs without inverse kinematics neither import nor compile it."""
-    from arm_dynamics.dynamics.kinematics.pose_descent import search_pose  # noqa: PLC0415
-
-    return search_pose

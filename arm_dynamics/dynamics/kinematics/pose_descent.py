@@ -1,9 +1,7 @@
-"""Compiled damped least squares that bring the end of a chain of joints to a pose.
+"""Compiled damped least squares for the pose of the end of a chain, with restarts.
 
-Compiled search for the joint positions of a pose: descents from a start, then from others.
-
-One compilation serves every arm: chains are data. This module is imported, and so compiled, where
-inverse kinematics is first used.
+One compilation serves every arm: chains are data. This module is imported, and so compiled, at the
+first use of inverse kinematics.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import (
     COUNT,
     MATRIX,
@@ -27,17 +25,17 @@ from arm_dynamics.core.small_matrices import solve_spd
 from arm_dynamics.dynamics.kinematics.chain import error_jacobian, place_chain, pose_error
 
 ITERATIONS = 100
-"""Most steps within the limits."""
+"""Largest number of steps within the limits."""
 FREE_ITERATIONS = 20
-"""Most steps regardless of the limits."""
+"""Largest number of steps regardless of the limits."""
 FREE_DAMPING = 0.03
-"""λ of the steps regardless of the limits: 0.01 to 0.1 do for arms of 6 and 7 joints."""
+"""λ of the steps regardless of the limits: 0.01 to 0.1 suit arms of 6 and 7 joints."""
 COARSE = 1e-7
-"""Cost, of the trace of JᵀJ, from which on the limits count."""
+"""Cost as a fraction of the trace of JᵀJ below which the limits apply."""
 FLOOR = 1e-12
-"""Least damping, of the trace of JᵀJ: below it a singular JᵀJ has no solution in floating point."""
+"""Smallest damping as a fraction of the trace of JᵀJ: with less, a singular JᵀJ is not solvable."""
 GIVE_UP = 1e12
-"""Damping at which no step is left that lowers the cost."""
+"""Damping above which no step lowers the cost."""
 HOPELESS = 1e-2
 """Fraction by which a step must approach the cost at which another descent ended."""
 TURN = 2.0 * math.pi
@@ -45,30 +43,30 @@ TURN = 2.0 * math.pi
 
 @compiled
 def descend(
-    placements: Vector,
+    placements: Matrix,
     slides: Vector,
     lower: Vector,
     upper: Vector,
     position: Vector,
-    rotation: Vector,
+    rotation: Matrix,
     weights: Vector,
-    rows: Vector,
+    rows: Matrix,
     free: bool,
     tolerance: float,
     stalled: float,
     least: float,
     x: Vector,
 ) -> tuple[float, float, float, int]:
-    """Lower |e(x)|² from x (n,), written to; return it, the error [m] and [rad], number of steps.
+    """Reduce |e(x)|² from x (n,), in place; return it, the errors [m] and [rad] and the steps.
 
     (JᵀJ + μ 1) δ = Jᵀ e over the joints that no limit stops, x ← clip(x + δ) where that lowers
     the cost, μ = κ |e|²: quadratic convergence where e reaches 0, also where J has less than full
     rank. κ follows the ratio of actual to predicted decrease. The descent ends within
     ``tolerance`` [m] and [rad], or when the predicted decrease of a whole step is at most the
     fraction ``stalled`` of the cost, or HOPELESS of its excess over ``least``.
-    ``free``: before that, steps regardless of the limits with μ = λ |e|², all of which are taken,
-    so that x passes local minima; then joints are turned by whole turns to the middle of their
-    limits.
+    ``free``: before that, steps regardless of the limits with μ = λ |e|², all of which are
+    accepted, so that x passes local minima; then joints are turned by whole turns to the middle of
+    their limits.
 
     The first four parameters are a ``Chain``, the next three a ``PoseTarget``, with the ``rows``
     of ``pose_error``.
@@ -82,19 +80,19 @@ def descend(
     e, there, turn, trial, down = np.empty(6), np.empty(6), np.zeros(3), np.empty(n), np.empty(n)
     for i in range(n):
         trial[i] = x[i] if free else clip(x[i], lower[i], upper[i])
-    share, growth, cost, foreseen, trace = 1.0, 2.0, math.inf, math.inf, 0.0
-    far, angle, steps, most = math.inf, math.inf, 0, ITERATIONS + FREE_ITERATIONS * free
+    kappa, growth, cost, predicted, trace = 1.0, 2.0, math.inf, math.inf, 0.0
+    far, angle, steps, limit = math.inf, math.inf, 0, ITERATIONS + FREE_ITERATIONS * free
     while True:
         place_chain(placements, slides, trial, axes, origins, R)
         pose_error(origins, R, position, rotation, rows, turns, there, turn)
         reached = 0.0
         for k in range(6):
             reached += there[k] * there[k]
-        if free or (reached < cost and foreseen > 0.0):
-            if foreseen < math.inf:
-                share *= max(1.0 / 3.0, 1.0 - (2.0 * (cost - reached) / foreseen - 1.0) ** 3)
+        if free or (reached < cost and predicted > 0.0):
+            if predicted < math.inf:
+                kappa *= max(1.0 / 3.0, 1.0 - (2.0 * (cost - reached) / predicted - 1.0) ** 3)
             growth, cost = 2.0, reached
-            far, angle = missed_by(there, weights)
+            far, angle = unweighted_errors(there, weights)
             error_jacobian(axes, origins, slides, rows, turn, J)
             trace = gradient(J, there, down)
             for k in range(6):
@@ -102,26 +100,26 @@ def descend(
             for i in range(n):
                 x[i] = trial[i]
         else:
-            share, growth = max(share, FLOOR / cost) * growth, 2.0 * growth
+            kappa, growth = max(kappa, FLOOR / cost) * growth, 2.0 * growth
         if free and (steps >= FREE_ITERATIONS or cost <= COARSE * trace):
             free, cost = False, math.inf
             into_limits(x, slides, lower, upper, trial)
             continue
-        damping = max((FREE_DAMPING if free else share) * cost, FLOOR * trace)
-        ends = max(far, angle) <= tolerance or steps >= most or damping > GIVE_UP
+        damping = max((FREE_DAMPING if free else kappa) * cost, FLOOR * trace)
+        ends = max(far, angle) <= tolerance or steps >= limit or damping > GIVE_UP
         if not free and (ends or not trace > 0.0):
             return cost, far, angle, steps
         clipped = damped_step(J, down, damping, x, lower, upper, free, trial)
         if not free:
-            foreseen = cost - linear_cost(J, e, x, trial)
-            if not clipped and foreseen <= max(stalled * cost, HOPELESS * (cost - least)):
+            predicted = cost - linear_cost(J, e, x, trial)
+            if not clipped and predicted <= max(stalled * cost, HOPELESS * (cost - least)):
                 return cost, far, angle, steps
         steps += 1
 
 
 @compiled
-def missed_by(e: Vector, weights: Vector) -> tuple[float, float]:
-    """Distance [m] and angle [rad] in a weighted error e (6,)."""
+def unweighted_errors(e: Vector, weights: Vector) -> tuple[float, float]:
+    """Return distance [m] and angle [rad] in a weighted error e (6,)."""
     far, angle = 0.0, 0.0
     for k in range(6):
         square = (e[k] / weights[k]) ** 2 if weights[k] > 0.0 else 0.0
@@ -131,7 +129,7 @@ def missed_by(e: Vector, weights: Vector) -> tuple[float, float]:
 
 
 @compiled
-def gradient(J: Vector, e: Vector, down: Vector) -> float:
+def gradient(J: Matrix, e: Vector, down: Vector) -> float:
     """Write Jᵀ e (n,), and return the trace of JᵀJ."""
     trace = 0.0
     for i in range(down.size):
@@ -143,8 +141,8 @@ def gradient(J: Vector, e: Vector, down: Vector) -> float:
 
 
 @compiled
-def linear_cost(J: Vector, e: Vector, x: Vector, trial: Vector) -> float:
-    """|e - J (trial - x)|²."""
+def linear_cost(J: Matrix, e: Vector, x: Vector, trial: Vector) -> float:
+    """Return |e - J (trial - x)|²."""
     cost = 0.0
     for k in range(6):
         left = e[k]
@@ -166,7 +164,7 @@ def into_limits(x: Vector, slides: Vector, lower: Vector, upper: Vector, trial: 
 
 @compiled
 def damped_step(
-    J: Vector,
+    J: Matrix,
     down: Vector,
     damping: float,
     x: Vector,
@@ -177,7 +175,8 @@ def damped_step(
 ) -> bool:
     """Write x + δ; unless ``free``, a joint at its limit stays, and none goes beyond.
 
-    Whether a limit cut the step short: it may then lead uphill, unless the damping is high.
+    Return whether a limit shortened the step: it may then increase the cost, unless the damping is
+    high.
     """
     n, clipped = x.size, False
     A, step = np.empty((n, n)), np.empty((n, 1))
@@ -198,7 +197,7 @@ def damped_step(
 
 
 EQUAL = 1e-10
-"""Difference of two residuals that counts as none."""
+"""Difference of two residuals that counts as zero."""
 
 
 @compiled_for(
@@ -206,15 +205,15 @@ EQUAL = 1e-10
     TRUTH,
 )  # fmt: skip
 def search_pose(
-    placements: Vector,
+    placements: Matrix,
     slides: Vector,
     lower: Vector,
     upper: Vector,
     strides: Vector,
     position: Vector,
-    rotation: Vector,
+    rotation: Matrix,
     weights: Vector,
-    along: Vector,
+    along: Matrix,
     start: Vector,
     tolerance: float,
     stalled: float,
@@ -222,13 +221,13 @@ def search_pose(
     seed: int,
     once: bool,
 ) -> tuple[Vector, float, float, int, int]:
-    """Return q (n,), the error that is left [m] and [rad], the number of steps, that of restarts.
+    """Return q (n,), the residual errors [m] and [rad], the numbers of steps and of restarts.
 
-    The first five parameters are a ``Chain``, the next four a ``PoseTarget``. First a descent
-    within the limits from ``start`` (n,); where that misses by more than ``tolerance``, and not
-    ``once``, a free one from there, then from ``restarts`` points spread over the joints' ranges.
-    Among equals the first one counts. Revolute joints end within half a turn of ``start`` where
-    their limits allow it.
+    The first five parameters are a ``Chain``, the next four a ``PoseTarget``. The first descent
+    starts within the limits at ``start`` (n,). If its error exceeds ``tolerance``, and unless
+    ``once``, a free one from there follows, then descents from ``restarts`` points spread over the
+    joint ranges. Among equal results the first one is returned. Revolute joints end within half a
+    turn of ``start`` if their limits allow it.
     """
     n, rows = start.size, np.empty((6, 3))
     x, best = np.empty(n), np.empty(n)
@@ -237,7 +236,7 @@ def search_pose(
             rows[k, a] = weights[k] * along[a, k % 3]
     for i in range(n):
         best[i] = clip(start[i], lower[i], upper[i])
-    least, missed, turned, done, used = math.inf, math.inf, math.inf, 0, 0
+    least, distance, rotation_error, done, used = math.inf, math.inf, math.inf, 0, 0
     for k in range(-1, 0 if once else restarts + 1):
         begin(x, start, lower, upper, strides, k, seed)
         cost, far, angle, steps = descend(
@@ -247,7 +246,7 @@ def search_pose(
         done, used = done + steps, max(k, 0)
         reached = max(far, angle) <= tolerance
         if reached or math.sqrt(cost) < math.sqrt(least) - EQUAL:
-            least, missed, turned = cost, far, angle
+            least, distance, rotation_error = cost, far, angle
             for i in range(n):
                 best[i] = x[i]
         if reached:
@@ -256,7 +255,7 @@ def search_pose(
         if slides[i] == 0.0:
             near = best[i] - TURN * np.rint((best[i] - start[i]) / TURN)
             best[i] = near if lower[i] <= near <= upper[i] else best[i]
-    return best, missed, turned, done, used
+    return best, distance, rotation_error, done, used
 
 
 @compiled
@@ -265,10 +264,10 @@ def begin(
 ) -> None:
     """Write ``start``, or for k > 0 the k-th point of a sequence that fills all ranges evenly.
 
-    A range is half a turn to each side of the start where there is no limit.
+    Without a limit, a range is half a turn to each side of the start.
     """
     for i in range(x.size):
         low = lower[i] if math.isfinite(lower[i]) else start[i] - math.pi
         high = upper[i] if math.isfinite(upper[i]) else start[i] + math.pi
-        share = 0.5 + k * strides[i] + seed * math.sqrt(2.5 + i)  # irrational for every i
-        x[i] = low + (share - math.floor(share)) * (high - low) if k > 0 else start[i]
+        place = 0.5 + k * strides[i] + seed * math.sqrt(2.5 + i)  # irrational for every i
+        x[i] = low + (place - math.floor(place)) * (high - low) if k > 0 else start[i]

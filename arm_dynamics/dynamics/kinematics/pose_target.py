@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
 ORTHONORMAL = 1e-6
-"""Largest entry of RᵀR - 1 that is taken for rounding."""
+"""Largest entry of RᵀR - 1 that counts as rounding."""
 MAX_COORDINATE = 1e6
-"""Largest coordinate [m] of a target: a posture's millimetres are lost in the digits of more."""
+"""Largest coordinate [m] of a target: beyond it, rounding exceeds the accuracy of a solution."""
 WEIGHTS_FRAMES = ("base", "target")
 UNTURNED = as_readonly(np.eye(3))
 WHOLE, PLACE = as_readonly([1.0] * 6), as_readonly([1.0] * 3 + [0.0] * 3)
-"""Weights of a whole pose and of its position only."""
+"""Weights of a full pose and of its position only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,9 +28,9 @@ class PoseTarget:
     """
 
     position: Vector
-    rotation: Vector
+    rotation: Matrix
     weights: Vector
-    axes: Vector
+    axes: Matrix
 
     @classmethod
     def of(
@@ -40,22 +40,53 @@ class PoseTarget:
         weights: ArrayLike | None = None,
         weights_frame: str = "base",
     ) -> PoseTarget:
-        """Return a checked target: the whole pose, or only the position without a rotation.
+        """Return a checked target: the full pose, or only the position without a rotation.
 
-        Raises InvalidValue for a wrong size, a non-finite entry, a matrix that is not a rotation
-        or a negative weight; UnknownName for a ``weights_frame`` other than "base" and "target".
+        Parameters
+        ----------
+        position : ArrayLike
+            p* (3,) [m] in the base frame.
+        rotation : ArrayLike, optional
+            R* (3, 3).
+        weights : ArrayLike, optional
+            w (6,) [1/m, 1/rad], at least 0; they are divided by the largest one.
+        weights_frame : str
+            Axes of the weights: "base" or "target".
+
+        Returns
+        -------
+        PoseTarget
+            The target.
+
+        Raises
+        ------
+        InvalidValue
+            For a wrong size, a non-finite entry, a matrix that is not a rotation, or a negative
+            weight.
+        UnknownName
+            For another ``weights_frame``.
+
         """
         if weights_frame not in WEIGHTS_FRAMES:
             raise UnknownName("axes of the weights", str(weights_frame), WEIGHTS_FRAMES)
         own = UNTURNED if rotation is None else rotation_matrix("rotation", rotation)
-        weight = (PLACE if rotation is None else WHOLE) if weights is None else _weights(weights)
-        if rotation is None and weight is not PLACE and weight[3:].any():
-            raise InvalidValue(f"weights {weight.tolist()} count rotation, but rotation is missing")
+        weight = PLACE if rotation is None else WHOLE
+        if weights is not None:
+            weight = check_vector("weights", weights, 6)
+            if (weight < 0).any() or not weight.any():
+                raise InvalidValue(
+                    f"weights = {weight.tolist()}; expected none below 0 and one above 0"
+                )
+            weight = as_readonly(weight / weight.max())  # the scale does not change the solution
+        if rotation is None and weight[3:].any():
+            raise InvalidValue(
+                f"weights = {weight.tolist()} without a rotation; expected 0 for rx, ry, rz"
+            )
         axes = own if weights_frame == "target" else UNTURNED
         return cls(check_coordinates("position", position, 3), own, weight, axes)
 
     def __str__(self) -> str:
-        """The target in words, with the axes that count where these are not whole."""
+        """Return the target in words, with the weights unless they are the default."""
         point = ", ".join(f"{x:.6g}" for x in self.position)
         turn = " and its rotation" if self.weights[3:].any() else ""
         kept = ", ".join(f"{w:g}" for w in self.weights)
@@ -64,19 +95,19 @@ class PoseTarget:
 
 
 def check_coordinates(name: str, value: ArrayLike, size: int | None = None) -> Vector:
-    """Return ``value`` as a vector of coordinates [m]; raises InvalidValue for one out of sight."""
-    found = check_vector(name, value, size)
-    for i, x in enumerate(found.tolist()):
+    """Return ``value`` as coordinates (n,) [m]; raises InvalidValue beyond MAX_COORDINATE."""
+    coordinates = check_vector(name, value, size)
+    for i, x in enumerate(coordinates.tolist()):
         if abs(x) > MAX_COORDINATE:
-            raise InvalidValue(f"{name}[{i}] = {x:.6g} m: at most {MAX_COORDINATE:g} m is expected")
-    return found
+            raise InvalidValue(f"{name}[{i}] = {x:.6g} m; expected at most {MAX_COORDINATE:g} m")
+    return coordinates
 
 
-def rotation_matrix(name: str, value: ArrayLike) -> Vector:
+def rotation_matrix(name: str, value: ArrayLike) -> Matrix:
     """Return ``value`` as a read-only rotation matrix (3, 3); else raise InvalidValue."""
     R = as_readonly(value)
     if R.shape != (3, 3):
-        raise InvalidValue(f"{name}: shape {R.shape} given, (3, 3) expected")
+        raise InvalidValue(f"{name}: shape = {R.shape}; expected (3, 3)")
     a, b, c = zip(*R.tolist(), strict=True)  # for nine numbers faster than numpy
     lengths = max(abs(_dot(a, a) - 1.0), abs(_dot(b, b) - 1.0), abs(_dot(c, c) - 1.0))
     off = max(lengths, abs(_dot(a, b)), abs(_dot(b, c)), abs(_dot(c, a)))
@@ -84,22 +115,13 @@ def rotation_matrix(name: str, value: ArrayLike) -> Vector:
         a, (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
     )
     if not (off <= ORTHONORMAL and determinant > 0):
-        check_vector(name, R.ravel())  # raises for what is not finite
+        check_vector(name, R.ravel())  # raises for entries that are not finite
         raise InvalidValue(
-            f"{name}: no rotation matrix (RᵀR is off by {off:.3g}, determinant {determinant:.3g});"
-            " orthonormal columns with determinant 1 are expected"
+            f"{name}: max |RᵀR - 1| = {off:.3g}, det R = {determinant:.3g}; expected a rotation"
+            " matrix: orthonormal columns and determinant 1"
         )
     return R
 
 
 def _dot(u: tuple[float, ...], v: tuple[float, ...]) -> float:
     return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
-
-
-def _weights(value: ArrayLike) -> Vector:
-    weights = check_vector("weights", value, 6)
-    if (weights < 0).any() or not weights.any():
-        raise InvalidValue(f"weights {weights.tolist()}: none below 0, one above it are expected")
-    return as_readonly(
-        weights / weights.max()
-    )  # the best posture is the same, whatever their scale

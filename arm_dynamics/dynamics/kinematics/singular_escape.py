@@ -6,20 +6,19 @@ import math
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import clip, compiled, is_finite, minimum
 from arm_dynamics.core.small_matrices import damped_pseudoinverse, matmul, matmul_transposed, matvec
 
 MAX_STEP = 0.1
 """Longest step [rad or m]."""
 FLAT = 0.01
-"""Negative curvature, as a fraction of the squared lost error, that is taken for none."""
+"""Negative curvature, as a fraction of the squared lost error, that counts as zero."""
 FADING = 0.01
 """Negative curvature, as a fraction of ``weak`` times the lost error, that halves the step: it is
 continuous where the curvature changes its sign."""
 DECISIVE = 1e-6
-"""Distance [rad or m] from the singularity from which on the first-order motion selects the side.
-"""
+"""Distance [rad or m] from the singularity beyond which the first-order motion selects the side."""
 BLOCKING = 1e-6
 """Component of a unit direction that counts as a motion of its joint."""
 TOUCHING = 1e-4
@@ -30,10 +29,10 @@ MIN_ALIGNMENT = 0.1
 
 @compiled
 def escape(
-    rows: Vector,
-    jacobian: Vector,
+    rows: Matrix,
+    jacobian: Matrix,
     error: Vector,
-    axis_weights: Vector,
+    axis_weights: Matrix,
     posture: Vector,
     q: Vector,
     lower: Vector,
@@ -53,12 +52,12 @@ def escape(
     has a negative eigenvalue μ; d is its eigenvector, and the quadratic model along d removes the
     error e = |e_lost| after s = 2 e² / (g + √(g² + 2 |μ| e²)), g = dᵀ Jᵀ e_lost. No negative
     eigenvalue: s = 0, and the configuration nearest to a target beyond the workspace is held.
-    Both signs of d approach the target at second order. The sign of g after J# (e - e_lost) is
-    taken, unless a position limit leaves less of s there than on the other side; without g the
-    sign toward the posture, else toward the middle of the position limits. A direction once
-    chosen is kept until g opposes it.
+    Both signs of d approach the target at second order. The sign is that of g after
+    J# (e - e_lost), unless a position limit permits less of s there than on the other side.
+    Without g it is the sign toward the posture, else toward the middle of the position limits. A
+    chosen direction is kept until g opposes it.
     The step falls to 0 as the lost error falls to ``least``, and with the curvature. The weight
-    does as the error along singular directions, whether lost or not, falls to ``least``.
+    falls to 0 as the error along singular directions, lost or not, falls to ``least``.
 
     Parameters: ``rows`` J (k, nv) of the controlled axes [m]; ``jacobian`` (6, nv) unscaled;
     ``error`` e (k,) [m]; ``axis_weights`` (k, 6), which scale the jacobian to the rows;
@@ -69,84 +68,84 @@ def escape(
     second-order motion; J. Moré and D. Sorensen, Mathematical Programming 16 (1979), 1, for
     directions of negative curvature at a saddle.
     """
-    nowhere, nothing = np.zeros(q.size), np.zeros(error.size)
+    no_direction, nothing = np.zeros(q.size), np.zeros(error.size)
     size = math.sqrt(np.dot(error, error))
     if not least < size < math.inf or not is_finite(rows.ravel()):
-        return nowhere, 0.0, nothing, 0.0
+        return no_direction, 0.0, nothing, 0.0
     J, still, last = rows.copy(), stopped.copy(), last * (1.0 - stopped)
     for i in range(q.size):
         if still[i] > 0.0:
             J[:, i] *= 0.0
-    kept, lost, along = _split(J, error, weak)
+    kept, lost, along = _lost_error(J, error, weak)
     if along <= least:
-        return nowhere, 0.0, nothing, 0.0
-    size, share = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
+        return no_direction, 0.0, nothing, 0.0
+    size, weight = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
     if size <= least:
-        return last, 0.0, lost, share
+        return last, 0.0, lost, weight
     bent, slope = second_order(jacobian, matvec(axis_weights.T, lost)), matvec(J.T, lost)
     B = matmul(J.T, matmul(kept, J)) - bent
     inverse, _ = damped_pseudoinverse(J, weak)
-    coming = slope + matvec(bent, matvec(inverse, error - lost))  # once the rest is caught up
+    coming = slope + matvec(bent, matvec(inverse, error - lost))  # after J# (e - e_lost)
     for _ in range(q.size):
-        d, curvature = _steepest(B, still, last)
+        d, curvature = _negative_curvature(B, still, last)
         depth = -curvature - FLAT * size * size
         on = np.dot(d, last) > MIN_ALIGNMENT
         if not on and np.dot(last, slope) > MIN_ALIGNMENT * weak * size:
-            return last, 0.0, lost, share  # far enough: the first-order motion does the rest
+            return last, 0.0, lost, weight  # far enough: the first-order motion continues
         if depth <= 0.0:
             break
         g, ahead = np.dot(d, slope), np.dot(d, coming)
         on = on and ahead > -MIN_ALIGNMENT * weak * size
-        chosen = _side(d, g, ahead, depth, size, posture, q, lower, upper, on)
+        chosen = _sign_of_step(d, g, ahead, depth, size, posture, q, lower, upper, on)
         if chosen != 0.0:
             fading = (1.0 - least / size) * depth / (depth + FADING * weak * size)
             step = min(_root(chosen * g, depth, size), MAX_STEP) * fading
-            step = min(step, _room(chosen * d, q, lower, upper))
-            return chosen * d, step, lost, share
-        for i in range(q.size):  # at a limit, and neither sign leads away from all of them
-            room = min(q[i] - lower[i], upper[i] - q[i])
-            if abs(d[i]) > BLOCKING and room <= TOUCHING:
+            step = min(step, _step_to_limits(chosen * d, q, lower, upper))
+            return chosen * d, step, lost, weight
+        for i in range(q.size):  # at a limit, and neither sign moves away from all of them
+            distance = min(q[i] - lower[i], upper[i] - q[i])
+            if abs(d[i]) > BLOCKING and distance <= TOUCHING:
                 still[i] = 1.0
-    return nowhere, 0.0, lost, share
+    return no_direction, 0.0, lost, weight
 
 
 @compiled
 def pressed(pull: Vector, q: Vector, lower: Vector, upper: Vector, least: float) -> Vector:
-    """1 for joints that a pull (nv,) above ``least`` presses against their position limits."""
-    found = np.zeros(q.size)
+    """Return 1 for joints that a pull (nv,) above ``least`` presses against position limits."""
+    at_limit = np.zeros(q.size)
     for i in range(q.size):
         outward = pull[i] if q[i] >= upper[i] else -pull[i] if q[i] <= lower[i] else 0.0
         if outward > least:
-            found[i] = 1.0
-    return found
+            at_limit[i] = 1.0
+    return at_limit
 
 
 @compiled
-def _split(J: Vector, error: Vector, weak: float) -> tuple[Vector, Vector, float]:
+def _lost_error(J: Matrix, error: Vector, weak: float) -> tuple[Matrix, Vector, float]:
     """Return R (k, k), L e (k,) and the length [m] of e along singular directions."""
     squares, U = np.linalg.eigh(matmul_transposed(J, J))
     kept, lost, square = np.eye(error.size), np.zeros(error.size), 0.0
     for c in range(error.size):
-        share = 1.0 - max(squares[c], 0.0) / (weak * weak)
-        if share > 0.0:
+        weight = 1.0 - max(squares[c], 0.0) / (weak * weak)
+        if weight > 0.0:
             along = np.dot(U[:, c].copy(), error)
             square += along * along
             for i in range(error.size):
-                lost[i] += share * along * U[i, c]
+                lost[i] += weight * along * U[i, c]
                 for j in range(error.size):
-                    kept[i, j] -= (1.0 - (1.0 - share) ** 4) * U[i, c] * U[j, c]
+                    kept[i, j] -= (1.0 - (1.0 - weight) ** 4) * U[i, c] * U[j, c]
     return kept, lost, math.sqrt(square)
 
 
 @compiled
-def second_order(jacobian: Vector, y: Vector) -> Vector:
-    """Σ y_i ∂²x_i/∂q² (nv, nv) of the tool's coordinates x (6,), for joints in a chain.
+def second_order(jacobian: Matrix, y: Vector) -> Matrix:
+    """Return Σ y_i ∂²x_i/∂q² (nv, nv) of the tool's coordinates x (6,), for joints in a chain.
 
     ∂²p/∂q_a∂q_b = ω_a × p_b and, symmetrized, ω_a × ω_b / 2 of the rotation, for a before b; ω and
     p are columns of the Jacobian.
     """
     nv = jacobian.shape[1]
-    found = np.zeros((nv, nv))
+    hessian = np.zeros((nv, nv))
     for b in range(nv):
         for a in range(b + 1):
             value = 0.0
@@ -155,15 +154,15 @@ def second_order(jacobian: Vector, y: Vector) -> Vector:
                 wj, wk = jacobian[3 + j, a], jacobian[3 + k, a]
                 value += y[i] * (wj * jacobian[k, b] - wk * jacobian[j, b])
                 value += 0.5 * y[3 + i] * (wj * jacobian[3 + k, b] - wk * jacobian[3 + j, b])
-            found[a, b] = found[b, a] = value
-    return found
+            hessian[a, b] = hessian[b, a] = value
+    return hessian
 
 
 @compiled
-def _steepest(B: Vector, still: Vector, last: Vector) -> tuple[Vector, float]:
-    """Unit direction (nv,) of the most negative curvature without the still joints, and that.
+def _negative_curvature(B: Matrix, still: Vector, last: Vector) -> tuple[Vector, float]:
+    """Return a unit direction (nv,) of negative curvature without the still joints; the curvature.
 
-    Among those of negative curvature it is the one nearest to the ``last``.
+    It is the projection of ``last`` on all such directions; without one, the most negative.
     """
     n = still.size
     free = B.copy()
@@ -187,24 +186,24 @@ def _steepest(B: Vector, still: Vector, last: Vector) -> tuple[Vector, float]:
 
 @compiled
 def _root(g: float, depth: float, size: float) -> float:
-    """s = 2 e² / (g + √(g² + 2 |μ| e²)), the first root of the quadratic model."""
+    """Return s = 2 e² / (g + √(g² + 2 |μ| e²)), the first root of the quadratic model."""
     return 2.0 * size * size / (g + math.sqrt(g * g + 2.0 * depth * size * size))
 
 
 @compiled
-def _room(d: Vector, q: Vector, lower: Vector, upper: Vector) -> float:
-    """Step along d [rad or m] until a joint is TOUCHING its limit."""
-    room = np.inf
+def _step_to_limits(d: Vector, q: Vector, lower: Vector, upper: Vector) -> float:
+    """Return the step along d [rad or m] until a joint is TOUCHING its limit."""
+    step = np.inf
     for i in range(q.size):
         if d[i] > BLOCKING:
-            room = minimum(room, (upper[i] - q[i]) / d[i])
+            step = minimum(step, (upper[i] - q[i]) / d[i])
         elif d[i] < -BLOCKING:
-            room = minimum(room, (lower[i] - q[i]) / d[i])
-    return max(room - TOUCHING, 0.0)
+            step = minimum(step, (lower[i] - q[i]) / d[i])
+    return max(step - TOUCHING, 0.0)
 
 
 @compiled
-def _side(
+def _sign_of_step(
     d: Vector,
     g: float,
     coming: float,
@@ -216,8 +215,8 @@ def _side(
     upper: Vector,
     kept: bool,
 ) -> float:
-    """Sign of d: 1, -1, or 0 where position limits stop both; 1 if it is ``kept``."""
-    ahead, back = _room(d, q, lower, upper), _room(-d, q, lower, upper)
+    """Return the sign of d: 1, -1, or 0 if position limits stop both; 1 if it is ``kept``."""
+    ahead, back = _step_to_limits(d, q, lower, upper), _step_to_limits(-d, q, lower, upper)
     if kept:
         return 1.0 if ahead > 0.0 else 0.0
     sign, widest = 1.0, 0.0

@@ -1,4 +1,4 @@
-"""Kinematics of a task-space controller at one instant, in one pass."""
+"""Tool kinematics for task-space controllers: pose, Jacobian and drift at one instant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
 from arm_dynamics.dynamics.kinematics import AXES, frame_id, jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, requires_arm
@@ -25,8 +25,8 @@ class ToolMotion:
     """
 
     position: Vector
-    rotation: Vector
-    jacobian: Vector
+    rotation: Matrix
+    jacobian: Matrix
     twist: Vector
     drift: Vector
 
@@ -53,66 +53,91 @@ class ToolKinematics:
 def controlled_axes(arm: ArmModel) -> tuple[bool, ...]:
     """Return which of x, y, z, rx, ry, rz of the tool can be controlled together.
 
-    All that the arm can move, if it has a joint for each; else those of the position.
+    All axes that the arm can move, if it has a joint for each; else those of the position. If
+    these are also dependent: one after the other while each adds a direction.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+
+    Returns
+    -------
+    tuple of bool
+        Mask (6,), in base axes.
+
     """
-    every = [jacobian(arm, q) for q in _poses(arm)]
-    alive = np.abs(every).max(axis=(0, 2)) > ALIVE
-    for chosen in (alive, alive & (np.arange(6) < 3)):
-        rank = max(np.linalg.matrix_rank(J[chosen], tol=RANK) for J in every)
-        if rank == chosen.sum():
+    jacobians = [jacobian(arm, q) for q in _sample_configurations(arm)]
+
+    def rank(rows: BoolArray) -> int:
+        return max(int(np.linalg.matrix_rank(J[rows], tol=RANK)) for J in jacobians)
+
+    moving = np.abs(jacobians).max(axis=(0, 2)) > ALIVE
+    for chosen in (moving, moving & (np.arange(6) < 3)):
+        if rank(chosen) == chosen.sum():
             return tuple(chosen.tolist())
-    return tuple((alive & _independent(every)).tolist())
+    independent = np.zeros(6, dtype=bool)
+    for axis in range(3):
+        independent[axis] = True
+        independent[axis] = rank(independent) == independent.sum()
+    return tuple((moving & independent).tolist())
 
 
 @requires_arm
 def operational_inertia(arm: ArmModel) -> Vector:
-    """diag (J M⁻¹ Jᵀ)⁻¹ (6,) [kg, kg·m²] of the controlled axes: the median over some poses.
+    """Return diag (J M⁻¹ Jᵀ)⁻¹ of the controlled axes, the median over SAMPLES configurations.
 
-    0 for an axis that is not controlled.
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+
+    Returns
+    -------
+    Vector
+        Inertia (6,) [kg, kg·m²]; 0 for an axis that is not controlled.
+
+    References
+    ----------
+    O. Khatib, IEEE J. Robotics and Automation 3 (1987), 43.
+
     """
-    on, found = np.array(controlled_axes(arm)), np.zeros(6)
-    every = []
-    for q in _poses(arm):
-        J = jacobian(arm, q)[on]
-        yielding = J @ np.linalg.solve(mass_matrix(arm, q), J.T)
-        every.append(np.diag(np.linalg.pinv(yielding, rcond=RANK, hermitian=True)))
-    found[on] = np.median(every, axis=0)
-    return as_readonly(found)
+    axes, inertia = np.array(controlled_axes(arm)), np.zeros(6)
+    diagonals = []
+    for q in _sample_configurations(arm):
+        J = jacobian(arm, q)[axes]
+        mobility = J @ np.linalg.solve(mass_matrix(arm, q), J.T)
+        diagonals.append(np.diag(np.linalg.pinv(mobility, rcond=RANK, hermitian=True)))
+    inertia[axes] = np.median(diagonals, axis=0)
+    return as_readonly(inertia)
 
 
 @requires_arm
 def damping_rate(arm: ArmModel, damping: Vector) -> float:
-    """Largest eigenvalue [1/s] of M⁻¹ Jᵀ D J in some poses, D = diag(damping (6,)) at the tool."""
-    found = []
-    for q in _poses(arm):
+    """Return the largest eigenvalue [1/s] of M⁻¹ Jᵀ D J over SAMPLES configurations.
+
+    D = diag(damping (6,)) [N·s/m, N·m·s/rad] at the tool.
+    """
+    largest = []
+    for q in _sample_configurations(arm):
         J = jacobian(arm, q)
         rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(arm, q), J.T @ (damping * J.T).T))
-        found.append(float(rates.real.max()))
-    return max(found)
+        largest.append(float(rates.real.max()))
+    return max(largest)
 
 
 @requires_arm
 def reach_radius(arm: ArmModel) -> float:
-    """Offsets [m] of the joints after the first and of the tool, summed; 1 m where there are none.
+    """Return the sum [m] of the offsets of the tool and of all joints but the first; 1 if 0.
 
-    No tool of revolute joints is further from its first joint; what slides is not counted.
+    With revolute joints no tool is further from the first joint. Prismatic travel is not included.
     """
     placed = [*arm.model.jointPlacements[2:], arm.model.frames[frame_id(arm, None)].placement]
     return float(sum(np.linalg.norm(p.translation) for p in placed)) or 1.0
 
 
-def _poses(arm: ArmModel) -> Vector:
-    """Some poses within the limits (n, nv), the same each time."""
+def _sample_configurations(arm: ArmModel) -> Matrix:
+    """Return SAMPLES configurations (n, nv) within the limits, the same at each call."""
     middle = np.clip(0.0, arm.lower, arm.upper)
     lower, upper = np.maximum(arm.lower, middle - np.pi), np.minimum(arm.upper, middle + np.pi)
     return np.random.default_rng(0).uniform(lower, upper, (SAMPLES, arm.nv))
-
-
-def _independent(every: list[Vector]) -> Vector:
-    """Axes of the position taken one after the other while each adds a direction."""
-    taken = np.zeros(6, dtype=bool)
-    for axis in range(3):
-        taken[axis] = True
-        if max(np.linalg.matrix_rank(J[taken], tol=RANK) for J in every) < taken.sum():
-            taken[axis] = False
-    return taken

@@ -3,7 +3,7 @@
 Without it the mass matrix is singular.
 
 J = sum over the welded links of  n^T R I R^T n + m |n x p|^2, with n the joint's axis, R and p
-the centre of mass in the joint's frame. J = 0 for a point mass that lies on the axis.
+the center of mass in the joint's frame. J = 0 for a point mass that lies on the axis.
 """
 
 from __future__ import annotations
@@ -12,39 +12,30 @@ from collections.abc import Iterator
 from math import cos, sin
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arm_dynamics.model.audit.fault import Fault, title
-from arm_dynamics.model.audit.inertia import POINT, mass_of, tensor_of
+from arm_dynamics.model.audit.inertia import POINT, Matrix, mass_of, tensor_of
 from arm_dynamics.model.audit.numbers import vector_attribute
 from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
-Matrix = NDArray[np.float64]
 _X_AXIS = (1.0, 0.0, 0.0)  # the default axis of URDF
 
 
-def check(robot: Robot) -> Iterator[Fault]:
-    """Yield a warning for each last body without inertia about its joint."""
-    for edge in robot.edges:
-        if robot.moves(edge.joint) and edge.joint.get("type") != "prismatic":
-            swung = _swung(robot, edge)
-            if swung is not None:
-                problem = f"'{edge.child}' and what is fixed to it have no inertia about the axis"
-                remedy = "add a tensor, or an actuator with rotor inertia"
-                line, element = edge.joint.line, title(edge.joint)
-                yield Fault(line, element, "", problem, remedy, "warning")
+def axis_inertia_faults(robot: Robot, edge: Edge) -> Iterator[Fault]:
+    """Yield a warning for a last body on a revolute joint without inertia about its axis."""
+    if edge.joint.get("type") != "prismatic" and _lacks_axis_inertia(robot, edge):
+        problem = f"'{edge.child}' and the links fixed to it have no inertia about the axis"
+        remedy = "add a tensor, or an actuator with rotor inertia"
+        yield Fault(edge.joint.line, title(edge.joint), "", problem, remedy, "warning")
 
 
-def _swung(robot: Robot, edge: Edge) -> float | None:
-    """J [kg m^2] of a last body with mass where it is below POINT, else None.
-
-    Nothing is said of one whose text is unreadable.
-    """
+def _lacks_axis_inertia(robot: Robot, edge: Edge) -> bool:
+    """Return whether J < POINT for a last body with mass; False if its text is unreadable."""
     axis = vector_attribute(edge.joint.find("axis"), "xyz") if edge.joint.find("axis") else _X_AXIS
     links, total, mass = {edge.child: np.eye(4)}, 0.0, 0.0
     if axis is None or not any(axis):
-        return None
+        return False
     largest = max(map(abs, axis))  # the square of its length may not be finite
     direction = np.array(axis) / largest
     direction /= np.linalg.norm(direction)
@@ -52,18 +43,17 @@ def _swung(robot: Robot, edge: Edge) -> float | None:
         for below in robot.child_joints.get(name, ()):
             placed = _placement(below.joint)
             if below.joint.get("type") != "fixed" or placed is None:
-                return None
+                return False
             links.setdefault(below.child, links[name] @ placed)
-        part = _about(robot.links[name], links[name], direction)
+        part = _link_axis_inertia(robot.links[name], links[name], direction)
         if part is None:
-            return None
+            return False
         total, mass = total + part, mass + (mass_of(robot.links[name]) or 0.0)
-        if total >= POINT:
-            return None
-    return total if mass > 0 else None
+    return total < POINT and mass > 0
 
 
-def _about(link: Node, placed: Matrix, axis: Matrix) -> float | None:
+def _link_axis_inertia(link: Node, placed: Matrix, axis: Matrix) -> float | None:
+    """Return n^T R I R^T n + m |n x p|^2 of one link [kg m^2], None if it cannot be read."""
     inertial = link.find("inertial")
     if inertial is None:
         return 0.0
@@ -78,7 +68,7 @@ def _about(link: Node, placed: Matrix, axis: Matrix) -> float | None:
 
 
 def _placement(owner: Node) -> Matrix | None:
-    """The (4, 4) placement in an element's ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return the (4, 4) placement in an element's ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     origin = owner.find("origin")
     zero: tuple[float, ...] | None = (0.0, 0.0, 0.0)
     xyz, rpy = (

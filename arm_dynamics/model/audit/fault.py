@@ -1,4 +1,4 @@
-"""A fault of a robot description: where, what, and what to do about it."""
+"""A fault of a robot description: line, element, problem and remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arm_dynamics.model.xml_source import Node
 Severity = Literal["error", "warning"]
 MAX_LISTED = 50
 MAX_COMPARED = 200
-"""Names among which the nearest is looked for: each fault compares with all of them."""
+"""Names among which the nearest is searched: each fault compares with all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,17 @@ class Fault:
 
     def __str__(self) -> str:
         mark = "warning: " if self.severity == "warning" else ""
-        subject = f"{_shown(self.value)} " if self.value else ""
+        try:  # a number stands bare, any other text in quotes
+            float(self.value)
+            subject = f"{_cut(self.value)} "
+        except ValueError:
+            subject = f"'{_cut(self.value)}' " if self.value else ""
         text = f"line {self.line}: {mark}{self.element}: {subject}{self.problem}; {self.remedy}"
         return " ".join(text.split())
 
 
 class UrdfRejected(ArmDynamicsError):
-    """A robot description with errors; ``faults`` has them all, the message reports them."""
+    """A robot description with errors: the message reports all ``faults``."""
 
     def __init__(self, source_name: str, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -53,19 +57,19 @@ def format_report(source_name: str, faults: Iterable[Fault]) -> str:
 
 
 def title(node: Node) -> str:
-    """``joint 'R2'``: how a report calls an element that has a name."""
+    """Return ``joint 'R2'``: an element and its name, as a report shows them."""
     name = node.get("name")
     return f"{node.tag} '{_cut(name)}'" if name else f"<{node.tag}> without a name"
 
 
 def suggest(name: str, known: Collection[str], what: str) -> str:
-    """The nearest known name, else all of them; of very many, the first."""
+    """Return the nearest known name as a remedy, else the known names; of very many, the first."""
     near = get_close_matches(name, sorted(known), n=1) if len(known) <= MAX_COMPARED else []
     return f"did you mean '{near[0]}'?" if near else f"{what}: {listed(sorted(known))}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names in a line, or "none"; of very many, the first."""
+    """Return the names in a line, or "none"; of very many, the first."""
     shown = ", ".join(map(_cut, names[:MAX_LISTED])) or "none"
     return f"{shown} … ({len(names)} in all)" if len(names) > MAX_LISTED else shown
 
@@ -76,12 +80,3 @@ def _count(number: int, noun: str) -> str:
 
 def _cut(text: str, length: int = 80) -> str:
     return text if len(text) <= length else f"{text[:length]}…"
-
-
-def _shown(value: str) -> str:
-    """A number bare, any other text in quotes."""
-    try:
-        float(value)
-    except ValueError:
-        return f"'{_cut(value)}'"
-    return _cut(value)

@@ -1,4 +1,4 @@
-"""Joints: one coordinate each, a direction, limits, and no friction that drives."""
+"""Joints: one coordinate each, an axis, limits, and friction that does not drive."""
 
 from __future__ import annotations
 
@@ -15,29 +15,24 @@ MAX_JOINTS = 128
 """Pinocchio's data grow with the cube of the joints: 0.15 GB for these, 8 GB for 500."""
 
 
-def check(robot: Robot) -> Iterator[Fault]:
-    """Yield the faults of joint types, axes, limits, friction and of the locked names."""
+def mobility_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield unknown names of locked joints, and a robot with too few or too many moving joints."""
+    element, line = title(robot.root), robot.root.line
     for name in sorted(set(robot.lock) - set(robot.joints)):
         remedy = suggest(name, robot.joints, "the joints are")
         problem = "is to be locked, and is not a joint of this robot"
-        yield Fault(robot.root.line, title(robot.root), name, problem, remedy)
-    if robot.all_links and not any(robot.moves(joint) for joint in robot.all_joints):
-        remedy = f"an arm has a joint that is {' or '.join(ONE_COORDINATE)}, and not locked"
-        yield Fault(robot.root.line, title(robot.root), "", "it has no moving joint", remedy)
+        yield Fault(line, element, name, problem, remedy)
     moving = sum(robot.moves(joint) for joint in robot.all_joints)
+    if robot.all_links and not moving:
+        remedy = f"an arm has a joint that is {' or '.join(ONE_COORDINATE)}, and not locked"
+        yield Fault(line, element, "", "it has no moving joint", remedy)
     if moving > MAX_JOINTS:
         problem = f"are more moving joints than the {MAX_JOINTS} whose equations fit into memory"
-        remedy = "lock some, or make them fixed"
-        yield Fault(robot.root.line, title(robot.root), str(moving), problem, remedy)
-    for joint in robot.all_joints:
-        yield from _kind(robot, joint)
-        yield from _mimic(robot, joint)
-        yield from _axis(robot, joint)
-        yield from _limit(joint)
-        yield from _dynamics(joint)
+        yield Fault(line, element, str(moving), problem, "lock some, or make them fixed")
 
 
-def _kind(robot: Robot, joint: Node) -> Iterator[Fault]:
+def joint_type_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield a type that is missing, unknown, or has several coordinates."""
     kind, element = joint.get("type"), f"{title(joint)} type"
     if not kind:
         yield Fault(joint.line, element, "", "the type is missing", f"allowed: {', '.join(KINDS)}")
@@ -50,84 +45,76 @@ def _kind(robot: Robot, joint: Node) -> Iterator[Fault]:
         yield Fault(joint.line, element, kind, "is not a joint type", remedy)
 
 
-def _mimic(robot: Robot, joint: Node) -> Iterator[Fault]:
+def mimic_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield a joint that follows another one."""
     mimic = joint.find("mimic")
     if mimic and not robot.locked(joint):
-        problem = "is followed by this joint, which has no coordinate of its own"
+        problem = "is followed by this joint, which has no independent coordinate"
         remedy = f"lock '{joint.get('name')}', make it fixed, or remove <mimic> to drive it"
         element = f"{title(joint)} <mimic joint>"
         yield Fault(mimic.line, element, mimic.get("joint") or "", problem, remedy)
 
 
-def _axis(robot: Robot, joint: Node) -> Iterator[Fault]:
+def axis_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield an axis that is missing, zero, or not a unit vector."""
     axis = joint.find("axis")
     if axis is None and robot.moves(joint):
-        problem, remedy = "the axis is missing: 1 0 0 is taken", 'write <axis xyz="…"/>'
+        problem, remedy = "the axis is missing: 1 0 0 is assumed", 'write <axis xyz="…"/>'
         yield Fault(joint.line, f"{title(joint)} <axis>", "", problem, remedy, "warning")
     xyz = vector_attribute(axis, "xyz")
     if axis is None or xyz is None or joint.get("type") not in (*ONE_COORDINATE, "planar"):
         return
     element, text, length = f"{title(joint)} <axis xyz>", axis.get("xyz") or "", hypot(*xyz)
     if length == 0:
-        yield Fault(axis.line, element, text, "has no direction", "name one, such as 0 0 1")
+        yield Fault(axis.line, element, text, "has no direction", "write one, such as 0 0 1")
     elif abs(length - 1) > _UNIT_TOLERANCE:
-        problem = f"has length {length:.6g} and is normalised"
+        problem = f"has length {length:.6g} and is normalized"
         yield Fault(axis.line, element, text, problem, "write a unit vector", "warning")
 
 
-def _limit(joint: Node) -> Iterator[Fault]:
+def limit_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield position limits that are missing or leave no range."""
     limit, kind = joint.find("limit"), joint.get("type")
-    if limit:
-        yield from _strength(joint, limit, "effort")
-        yield from _strength(joint, limit, "velocity")
-        if kind in {"revolute", "prismatic"}:
-            yield from _range(joint, limit)
-    elif kind in {"revolute", "prismatic"}:
+    if kind not in {"revolute", "prismatic"}:
+        return
+    if limit is None:
         remedy = "add <limit lower upper effort velocity/>"
         if kind == "revolute":
             remedy += ", or make the joint continuous"
         yield Fault(joint.line, f"{title(joint)} <limit>", "", "<limit> is missing", remedy)
-
-
-def _strength(joint: Node, limit: Node, attribute: str) -> Iterator[Fault]:
-    element, text = f"{title(joint)} <limit {attribute}>", limit.get(attribute)
-    value = number_attribute(limit, attribute)
-    if text is None:
-        remedy = f'write {attribute}="…", above 0'
-        yield Fault(limit.line, element, "", f"{attribute} is missing", remedy)
-    elif value is not None and value < 0:
-        yield Fault(limit.line, element, text, "is negative", "write its magnitude, above 0")
-    elif value == 0 and joint.get("type") != "fixed":
-        problem = "is zero: the joint cannot be driven"
-        yield Fault(limit.line, element, text, problem, "write a value above 0", "warning")
-
-
-def _range(joint: Node, limit: Node) -> Iterator[Fault]:
+        return
     lower, upper = bounds(limit)
+    element, text = f"{title(joint)} <limit lower>", limit.get("lower") or "0"
     if lower is None or upper is None or lower < upper:
         return
-    text = limit.get("lower") or "0"
     if lower > upper:
-        element = f"{title(joint)} <limit lower>"
         problem = f"is above upper {limit.get('upper') or 0}"
         yield Fault(limit.line, element, text, problem, "swap or correct them")
     else:
         problem, remedy = "is also upper: the joint cannot move", "widen it, or make it fixed"
-        yield Fault(limit.line, f"{title(joint)} <limit lower>", text, problem, remedy, "warning")
+        yield Fault(limit.line, element, text, problem, remedy, "warning")
 
 
-def bounds(limit: Node | None) -> tuple[float | None, float | None]:
-    """Lower and upper limit; 0 when absent, as URDF says; None when unreadable."""
+def strength_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield effort and velocity limits that are missing, negative or zero."""
+    limit = joint.find("limit")
     if limit is None:
-        return None, None
-    low, high = (
-        0.0 if limit.get(end) is None else number_attribute(limit, end)
-        for end in ("lower", "upper")
-    )
-    return low, high
+        return
+    for attribute in ("effort", "velocity"):
+        element, text = f"{title(joint)} <limit {attribute}>", limit.get(attribute)
+        value = number_attribute(limit, attribute)
+        if text is None:
+            remedy = f'write {attribute}="…", above 0'
+            yield Fault(limit.line, element, "", f"{attribute} is missing", remedy)
+        elif value is not None and value < 0:
+            yield Fault(limit.line, element, text, "is negative", "write its magnitude, above 0")
+        elif value == 0 and joint.get("type") != "fixed":
+            problem = "is zero: the joint cannot be driven"
+            yield Fault(limit.line, element, text, problem, "write a value above 0", "warning")
 
 
-def _dynamics(joint: Node) -> Iterator[Fault]:
+def friction_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield negative damping and friction."""
     dynamics = joint.find("dynamics")
     for attribute in ("damping", "friction"):
         value = number_attribute(dynamics, attribute)
@@ -135,3 +122,14 @@ def _dynamics(joint: Node) -> Iterator[Fault]:
             element, text = f"{title(joint)} <dynamics {attribute}>", dynamics.get(attribute) or ""
             problem = "is negative: it would drive the joint"
             yield Fault(dynamics.line, element, text, problem, "write a value of at least 0")
+
+
+def bounds(limit: Node | None) -> tuple[float | None, float | None]:
+    """Return lower and upper limit: 0 if absent, as URDF defines; None if unreadable."""
+    if limit is None:
+        return None, None
+    low, high = (
+        0.0 if limit.get(end) is None else number_attribute(limit, end)
+        for end in ("lower", "upper")
+    )
+    return low, high

@@ -1,4 +1,4 @@
-"""Numbers in text: every one that a link or a joint holds must be finite and bare.
+"""Numbers in text: those of links, joints and materials are finite and have no units.
 
 This rule reports unreadable numbers; the other rules read with ``number_attribute`` and
 ``vector_attribute`` and skip None.
@@ -20,10 +20,10 @@ _ALONE = re.compile(_NUMBER, re.ASCII)
 _COMMA = re.compile(r"[-+.\deE]*(?:,[-+.\deE]*)+", re.ASCII)
 _UNIT = re.compile(rf"({_NUMBER})\s*([^\W\d_]+|[°%])", re.ASCII)
 BLANKS = " \t\r\n"
-"""XML's own; Python strips and splits at others too, which no other reader of the file does."""
+"""White space of XML; Python strips and splits at others too, unlike other readers of the file."""
 _WORD = re.compile(f"[^{BLANKS}]+")
 MAX_NUMBER = 1e12
-"""Lengths [m], masses [kg] and tensors [kg m^2] beyond it are no arm's, and products overflow."""
+"""Largest length [m], mass [kg] and tensor entry [kg m^2] of an arm; products may overflow."""
 _NOT_FINITE = {"nan", "inf", "infinity"}
 
 # element → attribute → how many numbers
@@ -53,7 +53,7 @@ _SIZES = {"box", "cylinder", "capsule", "sphere"}
 
 @lru_cache(maxsize=100_000)  # every rule reads the same texts
 def parse_number(text: str | None) -> float | None:
-    """The finite number that ``text`` is, or None."""
+    """Return the finite number that ``text`` is, or None."""
     if text is None or not _ALONE.fullmatch(text.strip(BLANKS)):
         return None
     value = float(text)
@@ -61,12 +61,12 @@ def parse_number(text: str | None) -> float | None:
 
 
 def number_attribute(node: Node | None, attribute: str) -> float | None:
-    """The finite number in an attribute, or None."""
+    """Return the finite number in an attribute, or None."""
     return parse_number(node.get(attribute)) if node else None
 
 
 def vector_attribute(node: Node | None, attribute: str, count: int = 3) -> tuple[float, ...] | None:
-    """Return ``count`` finite numbers of an attribute, or None."""
+    """Return ``count`` numbers of an attribute, all finite, or None."""
     text = (node.get(attribute) or "") if node else ""
     values = [parse_number(word) for word in (_words(text) if count > 1 else (text,))]
     known = tuple(value for value in values if value is not None)
@@ -78,11 +78,11 @@ def _words(text: str) -> list[str]:
 
 
 def unreadable(text: str, count: int = 1) -> tuple[str, str] | None:
-    """Problem and remedy of text that is not ``count`` finite numbers, else None."""
+    """Return problem and remedy of text unless it is ``count`` numbers, all finite; else None."""
     words = _words(text) if count > 1 else [text.strip(BLANKS)]
     wrong = next((word for word in words if parse_number(word) is None), None)
     if wrong is not None and text.strip(BLANKS):
-        return _wrong_word(wrong)
+        return _unreadable_word(wrong)
     if not text.strip(BLANKS):
         return "the value is empty", f"write {'a number' if count == 1 else f'{count} numbers'}"
     if len(words) != count:
@@ -90,52 +90,38 @@ def unreadable(text: str, count: int = 1) -> tuple[str, str] | None:
     return None
 
 
-def check(robot: Robot) -> Iterator[Fault]:
+def number_faults(robot: Robot) -> Iterator[Fault]:
     """Yield a fault for every number of a link, joint or material that cannot be read."""
     for owner in robot.root.children:
         if owner.tag in {"link", "joint", "material"}:
             for node in owner.walk():
                 for attribute, count in _COUNTS.get(node.tag, {}).items():
-                    if not _sound(node, attribute, count):
-                        yield from _attribute(owner, node, attribute, count)
+                    yield from _attribute_faults(owner, node, attribute, count)
 
 
-def _sound(node: Node, attribute: str, count: int) -> bool:
-    """Whether there is nothing to say of it, as of nearly all."""
-    values, text = vector_attribute(node, attribute, count), node.get(attribute) or ""
-    if values is None or max(values) > MAX_NUMBER or min(values) < -MAX_NUMBER:
-        return False
-    return (node.tag not in _SIZES or min(values) >= 0) and (
-        count > 1 or text == text.strip(BLANKS)
-    )
-
-
-def _attribute(owner: Node, node: Node, attribute: str, count: int) -> Iterator[Fault]:
-    element = f"{title(owner)} <{node.tag} {attribute}>"
-    text = node.get(attribute)
-    if text is None:
-        if node.tag in _REQUIRED:
-            remedy = f'write {attribute}="{" ".join(["…"] * count)}"'
-            yield Fault(node.line, element, "", f"{attribute} is missing", remedy)
+def _attribute_faults(owner: Node, node: Node, attribute: str, count: int) -> Iterator[Fault]:
+    """Yield the fault of one attribute: missing, unreadable, out of range or with blanks."""
+    values, text = vector_attribute(node, attribute, count), node.get(attribute)
+    if text is None and node.tag not in _REQUIRED:
         return
-    wrong = unreadable(text, count)
-    if wrong:
-        yield Fault(node.line, element, text.strip(), *wrong)
-    elif node.tag in _BOUNDED and attribute != "rpy" and _huge(node, attribute, count):
+    element = f"{title(owner)} <{node.tag} {attribute}>"
+    if text is None:
+        remedy = f'write {attribute}="{" ".join(["…"] * count)}"'
+        yield Fault(node.line, element, "", f"{attribute} is missing", remedy)
+    elif values is None:
+        yield Fault(node.line, element, text.strip(), *(unreadable(text, count) or ("", "")))
+    elif node.tag in _BOUNDED and attribute != "rpy" and max(map(abs, values)) > MAX_NUMBER:
         remedy = f"write at most {MAX_NUMBER:g}, in SI units"
         yield Fault(node.line, element, text, "is larger than any arm's", remedy)
     elif count == 1 and text != text.strip(BLANKS):
         problem = "has blanks around it: other readers of URDF take it for 0"
         yield Fault(node.line, element, text.strip(BLANKS), problem, "remove them", "warning")
-    elif node.tag in _SIZES and min(vector_attribute(node, attribute, count) or (0.0,)) < 0:
+    elif node.tag in _SIZES and min(values) < 0:
         yield Fault(node.line, element, text, "is negative", "a length is at least 0 m")
 
 
-def _huge(node: Node, attribute: str, count: int) -> bool:
-    return max(map(abs, vector_attribute(node, attribute, count) or (0.0,))) > MAX_NUMBER
-
-
-def _wrong_word(word: str) -> tuple[str, str]:
+def _unreadable_word(word: str) -> tuple[str, str]:
+    """Return problem and remedy of a word that is not a finite number."""
     unit = _UNIT.fullmatch(word)
     if word.lower().lstrip("+-") in _NOT_FINITE or _ALONE.fullmatch(word):
         return "is not finite", "write a finite number"
@@ -144,5 +130,5 @@ def _wrong_word(word: str) -> tuple[str, str]:
     if _COMMA.fullmatch(word):
         return "has a comma", "write decimals with a point and put spaces between numbers"
     if unit:
-        return f"has a unit, '{unit[2]}'", "write the number alone, in SI units and radians"
+        return f"has a unit, '{unit[2]}'", "write only the number, in SI units and radians"
     return "is not a number", "write a finite decimal number, in SI units and radians"

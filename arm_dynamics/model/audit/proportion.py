@@ -2,7 +2,7 @@
 
 A body of mass m [kg] and of any material has a principal moment of at least that of a ball of
 the densest metal, 0.4 m r² with r = (3 m / (4 π ρ))^(1/3). Its largest radius of gyration,
-sqrt(I / m), is less than its extent. All faults here are warnings: the numbers are readable.
+sqrt(I / m), is less than its extent. All these faults are warnings: the numbers are readable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from arm_dynamics.model.xml_source import Node
 MAX_LIMIT = 4 * pi
 """Limit [rad] of a revolute joint beyond which degrees are likely: two turns."""
 MAX_DEGREES = 3600.0
-"""Limit of a revolute joint that stands for none."""
+"""Limit of a revolute joint beyond which it means a continuous joint."""
 MAX_ORIGIN_ANGLE = 2 * pi
 """Angle [rad] of an origin beyond which degrees are likely: one turn."""
 MAX_LENGTH = 10.0
@@ -35,40 +35,20 @@ are likely: arms from 0.6 to 1200 kg have 10 to 40 kg/m³."""
 DENSEST = 22_600.0
 """Density [kg/m³] of osmium."""
 MIN_EXTENT = 0.3
-"""Extent [m] of an arm that is assumed at least."""
+"""Smallest extent [m] of an arm that is assumed."""
 
 _warning = partial(Fault, severity="warning")
 
 
-def check(robot: Robot) -> Iterator[Fault]:
-    """Yield a warning for each number that is out of proportion to an arm's."""
-    for joint in robot.all_joints:
-        yield from _limit(robot, joint)
-    for owner in (*robot.all_links, *robot.all_joints):
-        for node in owner.walk():
-            if node.tag == "origin":
-                yield from _origin(owner, node)
-    moving = [
-        robot.links[n] for e in robot.edges if robot.moves(e.joint) for n in robot.body(e.child)
-    ]
-    links = {id(link): link for link in moving}.values()
-    extent, total = _extent(robot), sum(mass_of(link) or 0.0 for link in links)
-    for link in links:
-        inertial = link.find("inertial")
-        mass = inertial.find("mass") if inertial else None
-        if inertial and mass and (mass_of(link) or 0.0) > 0:
-            yield from _mass(link, mass, total, extent)
-            yield from _inertia(link, inertial.find("inertia"), mass_of(link) or 0.0, extent)
-
-
-def _limit(robot: Robot, joint: Node) -> Iterator[Fault]:
+def limit_unit_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield a warning for a position limit that is likely in degrees or millimeters."""
     limit, kind = joint.find("limit"), joint.get("type")
-    given = {end: number_attribute(limit, end) or 0.0 for end in ("lower", "upper")}
-    end = max(given, key=lambda name: abs(given[name]))
-    value, text = given[end], (limit.get(end) or "" if limit else "")
+    values = {end: number_attribute(limit, end) or 0.0 for end in ("lower", "upper")}
+    end = max(values, key=lambda name: abs(values[name]))
+    value = values[end]
     if limit is None or not robot.moves(joint):
         return
-    element = f"{title(joint)} <limit {end}>"
+    element, text = f"{title(joint)} <limit {end}>", limit.get(end) or ""
     if kind == "revolute" and abs(value) > MAX_LIMIT:
         problem = f"[rad] is {abs(value) / (2 * pi):.3g} turns"
         remedy = f"write radians ({value:g}° are {radians(value):.6g} rad)"
@@ -79,17 +59,19 @@ def _limit(robot: Robot, joint: Node) -> Iterator[Fault]:
         yield _warning(limit.line, element, text, *_long(value))
 
 
-def _origin(owner: Node, node: Node) -> Iterator[Fault]:
-    xyz, rpy = vector_attribute(node, "xyz"), vector_attribute(node, "rpy")
-    if xyz and hypot(*xyz) > MAX_LENGTH:
-        element = f"{title(owner)} <origin xyz>"
-        yield _warning(node.line, element, node.get("xyz") or "", *_long(hypot(*xyz)))
-    turn = max(map(abs, rpy)) if rpy else 0.0
-    if turn > MAX_ORIGIN_ANGLE + 1e-3:
-        problem = f"[rad] turns by {degrees(turn):.4g}°"
-        remedy = f"write radians ({turn:g}° are {radians(turn):.6g} rad)"
-        element = f"{title(owner)} <origin rpy>"
-        yield _warning(node.line, element, node.get("rpy") or "", problem, remedy)
+def origin_unit_faults(_robot: Robot, owner: Node) -> Iterator[Fault]:
+    """Yield a warning for each origin of a link or joint likely in millimeters or degrees."""
+    for node in (node for node in owner.walk() if node.tag == "origin"):
+        xyz, rpy = vector_attribute(node, "xyz"), vector_attribute(node, "rpy")
+        if xyz and hypot(*xyz) > MAX_LENGTH:
+            element = f"{title(owner)} <origin xyz>"
+            yield _warning(node.line, element, node.get("xyz") or "", *_long(hypot(*xyz)))
+        turn = max(map(abs, rpy)) if rpy else 0.0
+        if turn > MAX_ORIGIN_ANGLE + 1e-3:
+            problem = f"[rad] turns by {degrees(turn):.4g}°"
+            remedy = f"write radians ({turn:g}° are {radians(turn):.6g} rad)"
+            element = f"{title(owner)} <origin rpy>"
+            yield _warning(node.line, element, node.get("rpy") or "", problem, remedy)
 
 
 def _long(value: float) -> tuple[str, str]:
@@ -97,17 +79,31 @@ def _long(value: float) -> tuple[str, str]:
     return problem, f"write meters ({value:.4g} mm are {1e-3 * value:.4g} m)"
 
 
-def _mass(link: Node, mass: Node, total: float, extent: float) -> Iterator[Fault]:
-    value = mass_of(link) or 0.0
+def body_unit_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield a warning for each mass and tensor of a moving link that is out of proportion."""
+    moving = [
+        robot.links[n] for e in robot.edges if robot.moves(e.joint) for n in robot.body(e.child)
+    ]
+    links = {id(link): link for link in moving}.values()
+    extent, total = _extent(robot), sum(mass_of(link) or 0.0 for link in links)
     dense = extent > 0 and total / extent / extent / extent > DENSE
-    if value > MAX_MASS or (value > HEAVY and dense):
-        problem = f"[kg] is {value:.4g} kg of an arm of {total:.4g} kg that extends {extent:.3g} m"
-        remedy = f"write kilograms ({value:.4g} g are {1e-3 * value:.4g} kg)"
-        element = f"{title(link)} <mass value>"
-        yield _warning(mass.line, element, mass.get("value") or "", problem, remedy)
+    for link in links:
+        inertial, value = link.find("inertial"), mass_of(link) or 0.0
+        mass = inertial.find("mass") if inertial else None
+        if not inertial or not mass or value <= 0:
+            continue
+        if value > MAX_MASS or (value > HEAVY and dense):
+            problem = (
+                f"[kg] is {value:.4g} kg of an arm of {total:.4g} kg that extends {extent:.3g} m"
+            )
+            remedy = f"write kilograms ({value:.4g} g are {1e-3 * value:.4g} kg)"
+            element = f"{title(link)} <mass value>"
+            yield _warning(mass.line, element, mass.get("value") or "", problem, remedy)
+        yield from _gyration_faults(link, inertial.find("inertia"), value, extent)
 
 
-def _inertia(link: Node, node: Node | None, mass: float, extent: float) -> Iterator[Fault]:
+def _gyration_faults(link: Node, node: Node | None, mass: float, extent: float) -> Iterator[Fault]:
+    """Yield a tensor below that of the densest ball or with too large a radius of gyration."""
     tensor = tensor_of(node)
     if node is None or tensor is None or float(np.abs(tensor).max()) < POINT:
         return
@@ -132,7 +128,7 @@ def _inertia(link: Node, node: Node | None, mass: float, extent: float) -> Itera
 
 
 def _extent(robot: Robot) -> float:
-    """Upper bound of the arm's reach [m]: lengths along the longest chain, and centers of mass."""
+    """Return an upper bound of the reach [m]: the longest chain, and centers of mass."""
     reach: dict[str, float] = {}
     for link in robot.links:
         chain, at = dict[str, None](), link
@@ -142,7 +138,11 @@ def _extent(robot: Robot) -> float:
         reach.setdefault(at, 0.0)
         for name in reversed(chain):
             edge = robot.parent_joint[name]
-            length = _length(edge.joint.find("origin")) + _stroke(edge.joint)
+            travel = 0.0
+            if edge.joint.get("type") == "prismatic":
+                limit = edge.joint.find("limit")
+                travel = max(abs(number_attribute(limit, e) or 0.0) for e in ("lower", "upper"))
+            length = _length(edge.joint.find("origin")) + travel
             reach[name] = reach.get(edge.parent, 0.0) + length
     for name, node in robot.links.items():
         inertial = node.find("inertial")
@@ -152,11 +152,3 @@ def _extent(robot: Robot) -> float:
 
 def _length(origin: Node | None) -> float:
     return hypot(*(vector_attribute(origin, "xyz") or (0.0,)))
-
-
-def _stroke(joint: Node) -> float:
-    """Travel [m] of a prismatic joint."""
-    if joint.get("type") != "prismatic":
-        return 0.0
-    limit = joint.find("limit")
-    return max(abs(number_attribute(limit, end) or 0.0) for end in ("lower", "upper"))

@@ -1,7 +1,6 @@
 """Links and joints of a description that may have any fault.
 
-The first element of a name counts; inconsistent elements are omitted here and reported by the
-rules.
+The first element of a name counts. Inconsistent elements are omitted; the rules report them.
 """
 
 from __future__ import annotations
@@ -80,15 +79,15 @@ class Robot:
         return found
 
     def locked(self, joint: Node) -> bool:
-        """Whether the joint is held, so that it counts as fixed."""
+        """Return whether the joint is locked, so that it counts as fixed."""
         return joint.get("name") in self.lock
 
     def moves(self, joint: Node) -> bool:
-        """Whether the joint has a coordinate that moves its child link."""
+        """Return whether the joint has a coordinate that moves its child link."""
         return joint.get("type") in ONE_COORDINATE and not self.locked(joint)
 
     def body(self, link: str) -> list[str]:
-        """``link`` and the links that fixed or locked joints weld on below it."""
+        """Return ``link`` and the links below it that fixed or locked joints attach to it."""
         members, seen = [link], {link}
         for member in members:
             for edge in self.child_joints.get(member, ()):
@@ -103,20 +102,20 @@ class Robot:
         """The last link above each one: its root, or in a cycle one of the cycle's links."""
         found: dict[str, str] = {}
         for link in self.links:
-            way, seen, at = [link], {link}, link
+            path, seen, at = [link], {link}, link
             while (
                 at not in found
                 and at in self.parent_joint
                 and self.parent_joint[at].parent not in seen
             ):
                 at = self.parent_joint[at].parent
-                way.append(at)
+                path.append(at)
                 seen.add(at)
-            found.update(dict.fromkeys(way, found.get(at, at)))
+            found.update(dict.fromkeys(path, found.get(at, at)))
         return found
 
     def is_above(self, link: str, other: str) -> bool:
-        """Whether ``other`` is ``link`` or below it by first joints; a cycle starts at its top."""
+        """Return whether ``other`` is ``link`` or below it by first joints, from a cycle's top."""
         first, last = self._spans[link]
         return first <= self._spans[other][0] <= last
 
@@ -142,7 +141,7 @@ class Robot:
 
 
 def end(joint: Node, which: str) -> str:
-    """The name of the joint's ``parent`` or ``child`` link, empty when it is not given."""
+    """Return the name of the joint's ``parent`` or ``child`` link, "" if missing."""
     node = joint.find(which)
     return (node.get("link") or "") if node else ""
 

@@ -64,7 +64,7 @@ def test_every_controller_and_change_of_controller_under_torque():
 
 @pytest.mark.slow
 def test_every_makers_motors_under_faults():
-    told = found_by("compile_cases.py", "makers")
+    told = found_by("compile_cases.py", "emulated")
     assert told["found"] == []
     assert told["cases"] > 25
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import chain, five_dof
-from continuous import followed
+from continuous import simulate_continuous
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -68,7 +68,7 @@ def test_errors_decay_as_a_double_integrator_s():
     rest = [Waypoint(t, q, zero, zero) for t, q in zip((0.0, 1.0), ends, strict=True)]
     away, times = np.array([0.1, -0.1, 0.05, 0.2]), np.linspace(0, 1, 11)
     way = JointTrajectory(tuple(rest))
-    q, v, _ = followed(arm, law, way, ends[0] + away, times)
+    q, v, _ = simulate_continuous(arm, law, way, ends[0] + away, times)
     for t, angles, speeds in zip(times, q, v, strict=True):
         e, rate = expm(np.array([[0, 1], [-100, -16]]) * t) @ [away, zero]
         reference = way.at(t)

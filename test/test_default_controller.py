@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_arm import needed_effort, random_arm
+from random_arm import required_effort, random_arm
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
@@ -103,7 +103,9 @@ def real_arm(name):
 def payload_of(arm):
     """1 kg, or what the motors carry: less where gravity along the tour needs more than SPARE."""
     mass = KILOGRAM
-    while (needed_effort(arm.with_payload(mass)) > SPARE * arm.effort_limit).any() and mass > 1e-3:
+    while (
+        required_effort(arm.with_payload(mass)) > SPARE * arm.effort_limit
+    ).any() and mass > 1e-3:
         mass /= 2
     return mass
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from emulators.makers import MAKERS
 from emulators.served import Spoken, served
-from fault_injection.host import built
+from fault_injection.host import build_host_driver
 
 from arm_dynamics.core.errors import DriverFault
 
@@ -147,7 +147,7 @@ def test_an_arm_that_is_wired_wrongly_is_not_opened(tmp_path):
             ("heal", ""),
         ):
             assert "error" not in arm.tell(told)
-            driver = built(MAKERS["dynamixel"], str(port), {})
+            driver = build_host_driver(MAKERS["dynamixel"], str(port), {})
             if said:
                 with pytest.raises(DriverFault, match=said):
                     driver.configure()

@@ -508,7 +508,7 @@ def test_the_page_of_run_shows_the_arm_and_its_emergency_stop_ends_it(monkeypatc
         user.wait("Torque on? Type yes:")
         user.press("yes\n")
         user.wait("active")
-        (url,) = re.findall(r"http://\S+", user.said)
+        (url,) = re.findall(r"http://\S+", user.output)
         with Client(url) as browser:
             browser.press("EMERGENCY STOP")
             seen.append(arm_line.torques)
@@ -530,8 +530,8 @@ def led(user, line, q, key, words):
     for share in (0.5, 1.0):  # servos lose count of half a turn at once
         line.arm.hold_at((1 - share) * line.arm.state.q + share * q)
         user.look(0.15)
-    user.said = ""
-    while words not in user.said:
+    user.output = ""
+    while words not in user.output:
         user.press(key)
         user.look(0.3)
 

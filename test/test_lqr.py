@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from conftest import chain
-from continuous import DATA, columns, followed, table
+from continuous import DATA, columns, simulate_continuous, table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
@@ -172,7 +172,7 @@ def test_the_published_reach():
     truth = table("four_joint/lqr_closed_loop_reach.csv")
     law, goal = Lqr(ARM, GAINS), JointTrajectory.hold(REACH["theta"])
     start = np.array(REACH["theta"]) + displaced()[:4]
-    q, v, _ = followed(ARM, law, goal, start, truth["t"])
+    q, v, _ = simulate_continuous(ARM, law, goal, start, truth["t"])
     np.testing.assert_allclose(q, columns(truth, "th1", "th2", "th3", "th4"), atol=1e-7)
     np.testing.assert_allclose(v, columns(truth, "w1", "w2", "w3", "w4"), atol=1e-7)
 
@@ -246,7 +246,7 @@ def test_from_anywhere_in_its_table_the_law_reaches(gains):
     law.set_gain_table(gains)
     assert law.gain(ARM.configuration("initial")) is not None
     for q, start in rng.uniform([-1, -0.6, 0.2, -0.8], [1, 1.2, 1.6, 1.0], (4, 2, 4)):
-        reached, _, _ = followed(
+        reached, _, _ = simulate_continuous(
             ARM, law, JointTrajectory.hold(q), start, np.array([0.0, 4.0]), 1e-7
         )
         np.testing.assert_allclose(reached[-1], q, atol=1e-3)

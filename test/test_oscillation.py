@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
+from oscillation_rig import CASES, KINDS, OscillationRig, random_arm_kind
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -70,7 +70,7 @@ def test_no_activation_and_stop_failed_leaves_an_arm_oscillating(kind, interface
 def settled(kind, interface, seed, rate, law, policy):
     """Active and pushed, then pushed harder and stopped, a random arm comes to rest."""
     rng = np.random.default_rng(seed)
-    rig = OscillationRig(random_maker(kind, rng), interface, rate, policy)
+    rig = OscillationRig(random_arm_kind(kind, rng), interface, rate, policy)
     rig.driver.configure()
     rig.run(12 / rate)
     try:
@@ -94,7 +94,7 @@ def settled(kind, interface, seed, rate, law, policy):
 
 def issue_rig(rate=100.0):
     """Damiao motors without friction at the default rate of the node."""
-    maker = random_maker("mit_can", np.random.default_rng(4))
+    maker = random_arm_kind("mit_can", np.random.default_rng(4))
     rig = OscillationRig(maker, "effort", rate)
     rig.driver.configure()
     rig.run(12 / rate)
@@ -166,7 +166,7 @@ def test_a_fit_that_fails_rejects_the_gains():
 
 
 def test_a_configured_period_rejects_gains_at_configure():
-    maker = random_maker("mit_can", np.random.default_rng(4))
+    maker = random_arm_kind("mit_can", np.random.default_rng(4))
     rig = OscillationRig(maker, "effort", 100.0, period=0.01)
     with pytest.raises(InvalidValue, match="gains unstable"):
         ControlLoop(rig.driver, fast_gains(rig.driver.arm))
@@ -184,7 +184,7 @@ def test_an_arm_that_its_loop_swings_is_stopped_softer_and_comes_to_rest(monkeyp
     rig.run(0.6)
     assert rig.driver.status is not DriverState.ACTIVE
     rig.run(1.0)
-    rig.forget()
+    rig.restart_measurement()
     rig.run(1.0)
     assert rig.oscillating == 0.0
     assert np.abs(rig.body.state.v).max() < 0.3

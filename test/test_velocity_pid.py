@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import chain
-from continuous import columns, followed, table
+from continuous import columns, simulate_continuous, table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -38,7 +38,7 @@ def test_the_published_motion_with_gravity_compensation():
     reference = [CUBIC.at(t) for t in truth["t"]]
     given = columns(truth, "q1_ref", "q2_ref")
     np.testing.assert_allclose([r.q for r in reference], given, atol=1e-11)
-    q, v, tau = followed(ARM, published(), CUBIC, START, truth["t"])
+    q, v, tau = simulate_continuous(ARM, published(), CUBIC, START, truth["t"])
     np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-7)
     np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-7)
     smooth = ~np.isin(truth["t"], [0.0, 4.0])  # where a_ref does not jump
@@ -83,7 +83,7 @@ def test_a_wrong_model_acts_through_its_weight_alone():
         return [*v, *np.linalg.solve(rigid_body.mass_matrix(ARM, q) + np.diag(ka), left)]
 
     exact = solve_ivp(rate, (0, still), [*START, 0, 0], "DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
-    q, v, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, still]))
+    q, v, _ = simulate_continuous(ARM, published(model), CUBIC, START, np.array([0.0, still]))
     np.testing.assert_allclose([*q[-1], *v[-1]], exact, atol=1e-8)
 
 
@@ -92,7 +92,7 @@ def test_a_wrong_model_acts_through_its_weight_alone():
 def test_a_wrong_model_errs_by_its_weight(wrong):
     """In the end kx (q - q_ref) = g_model - g: nothing accelerates, so nothing is fed back."""
     model = with_model_error(ARM, **wrong)
-    q, _, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, 25.0]), 1e-8)
+    q, _, _ = simulate_continuous(ARM, published(model), CUBIC, START, np.array([0.0, 25.0]), 1e-8)
     excess = rigid_body.gravity(model, q[-1]) - rigid_body.gravity(ARM, q[-1])
     np.testing.assert_allclose(q[-1] - END, excess / [200.0, 50.0], atol=1e-7)
 
@@ -140,7 +140,7 @@ def test_gravity_compensation_as_published(name, error):
     truth = table(f"two_link/gravcomp_{name}.csv")
     law = GravityCompensation(with_model_error(ARM, mass=error))
     still = JointTrajectory.hold(NONE)
-    q, v, _ = followed(ARM, law, still, NONE, truth["t"], 1e-12)
+    q, v, _ = simulate_continuous(ARM, law, still, NONE, truth["t"], 1e-12)
     np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-9)
     np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-9)
 
@@ -149,6 +149,6 @@ def test_too_much_compensation_does_not_run_away():
     """The report calls its drift unbounded; friction makes it settle, arm up."""
     law = GravityCompensation(with_model_error(ARM, mass=0.1))
     times = np.array([0.0, 1000.0])
-    q, v, _ = followed(ARM, law, JointTrajectory.hold(NONE), NONE, times, 1e-8)
+    q, v, _ = simulate_continuous(ARM, law, JointTrajectory.hold(NONE), NONE, times, 1e-8)
     np.testing.assert_allclose(q[-1], [np.pi / 2, 0.0], atol=0.01)
     np.testing.assert_allclose(v[-1], 0.0, atol=1e-3)

@@ -230,7 +230,7 @@ def _switch_controllers(case, fit):
 
 
 def emulated(watch):
-    """Run the emulated motors of all manufacturers with each supported interface, policy and fault."""
+    """Run the emulated motors of all manufacturers with each interface, policy and fault."""
     from fault_injection.bench import Bench
     from fault_injection.faults import FAULTS, mended
     from fault_injection.outcome import recovered

@@ -129,7 +129,7 @@ class User:
 
 
 def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> Line:
-    """Return an SO-101 with emulated servos; those of ``flipped`` joints have inverted direction."""
+    """Return an SO-101 with emulated servos; ``flipped`` joints have inverted signs."""
     arm = load_arm("so101")
     wiring = read_hardware_info(arm).motors
     motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring])

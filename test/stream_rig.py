@@ -116,7 +116,7 @@ def arrivals(rate, seconds, jitter=0.0, lost=(), seed=1):
 
 
 def stream(arm, rate=100, ahead=0.01, velocities=False, jitter=0.0, lost=(), seconds=4.0, **sine):
-    """Return a rig after a stream of single waypoints ``ahead`` [s] under stamp 0, and its source."""
+    """Return a rig after single waypoints ``ahead`` [s] with stamp 0, and their source."""
     rig = Rig(arm)
     source = Sine(rig.arm, **sine)
     rig = Rig(rig.arm, source(0.0)[0])

@@ -1,4 +1,4 @@
-"""Work aside from the services: the latest word counts, and refusals are told."""
+"""Background tasks of services: the latest request counts; rejections are reported by topic."""
 
 from threading import Event
 
@@ -11,17 +11,17 @@ SOON = 10.0
 
 
 class Session:
-    """An aside, the deeds that were done and the refusals that were told."""
+    """A background task with its executed actions and reported errors."""
 
     def __init__(self):
-        self.done, self.told, self.over = [], [], Event()
-        self.aside = BackgroundTask(self._refused)
+        self.done, self.errors, self.over = [], [], Event()
+        self.task = BackgroundTask(self._rejected)
 
-    def _refused(self, topic, error):
-        self.told.append((topic, str(error)))
+    def _rejected(self, topic, error):
+        self.errors.append((topic, str(error)))
         self.over.set()
 
-    def do(self, deed):
+    def execute(self, deed):
         self.done.append(deed)
         self.over.set()
 
@@ -33,33 +33,33 @@ class Session:
 def session():
     found = Session()
     yield found
-    found.aside.cancel()
+    found.task.cancel()
 
 
-def test_work_ends_in_its_deed(session):
+def test_a_finished_check_executes_its_action(session):
     def work(pause):
         for _ in range(5):
             pause()
-        return lambda: session.do("path")
+        return lambda: session.execute("path")
 
-    session.aside.start("path", work)
+    session.task.start("path", work)
     session.wait()
-    assert (session.done, session.told) == (["path"], [])
+    assert (session.done, session.errors) == (["path"], [])
 
 
-def test_what_the_work_refuses_is_told_with_its_topic(session):
+def test_a_rejection_of_the_check_is_reported_with_its_topic(session):
     def work(pause):
         pause()
         raise TrajectoryRejected("too far")
 
-    session.aside.start("path", work)
+    session.task.start("path", work)
     session.wait()
-    assert (session.done, session.told) == ([], [("path", "too far")])
+    assert (session.done, session.errors) == ([], [("path", "too far")])
 
 
 @pytest.mark.parametrize("paused", [True, False])
-def test_work_that_a_word_overtakes_does_nothing_and_says_so(session, paused):
-    """Also where it had come to its deed without another pause."""
+def test_a_newer_request_cancels_the_running_check_and_reports_it(session, paused):
+    """Also if the check has already returned its action."""
     begun, spoken = Event(), Event()
 
     def work(pause):
@@ -67,18 +67,18 @@ def test_work_that_a_word_overtakes_does_nothing_and_says_so(session, paused):
         assert spoken.wait(SOON)
         if paused:
             pause()
-        return lambda: session.do("path")
+        return lambda: session.execute("path")
 
-    session.aside.start("path", work)
+    session.task.start("path", work)
     assert begun.wait(SOON)
-    session.aside.run_now(lambda: session.done.append("pose"))
+    session.task.run_now(lambda: session.done.append("pose"))
     spoken.set()
     session.wait()
     assert session.done == ["pose"]
-    assert session.told == [("path", "canceled: another target was received during the check")]
+    assert session.errors == [("path", "canceled: another target was received during the check")]
 
 
-def test_at_the_end_no_work_is_under_way(session):
+def test_cancel_ends_the_running_check(session):
     begun, left = Event(), Event()
 
     def work(pause):
@@ -89,7 +89,7 @@ def test_at_the_end_no_work_is_under_way(session):
         finally:
             left.set()
 
-    session.aside.start("path", work)
+    session.task.start("path", work)
     assert begun.wait(SOON)
-    session.aside.cancel()
+    session.task.cancel()
     assert left.is_set()

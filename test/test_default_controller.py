@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_arm import required_effort, random_arm
+from random_arm import random_arm, required_effort
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller

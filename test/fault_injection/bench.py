@@ -1,4 +1,4 @@
-"""Emulated arm of one manufacturer under a driver's loop, on virtual time, moving during a fault."""
+"""Emulated arm of one manufacturer in a control loop on virtual time, in motion during a fault."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAFETY = SafetySettings(soft_limit_zone=0.05)
 
 
 class FaultyController(Controller):
-    """Controller whose command values a fault may replace: ``corrupt`` maps one value to another."""
+    """Controller whose values a fault may replace: ``corrupt`` maps one value to another."""
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
@@ -147,9 +147,7 @@ class Bench:
         fresh = feedback.age <= 1.5 * PERIOD
         if not (self.alive and fresh.any()):
             return
-        if (
-            self.port.now() - feedback.time - feedback.age.min() < PERIOD
-        ):  # it was read in this cycle
+        if self.port.now() - feedback.time - feedback.age.min() < PERIOD:  # read in this cycle
             self.position_error = max(
                 self.position_error, np.abs(feedback.q - self.body.state.q)[fresh].max()
             )

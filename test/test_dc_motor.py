@@ -246,7 +246,7 @@ def test_resistance_is_positive_at_any_temperature():
     assert warm_resistance(2.0, 1e6, -40.0) == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize(("hot", "scale"), [(20, 1), (80, 1), (90, 0.75), (115, 0.125), (130, 0)])
+@pytest.mark.parametrize(("hot", "ratio"), [(20, 1), (80, 1), (90, 0.75), (115, 0.125), (130, 0)])
 def test_derating_reduces_the_current_linearly(hot, ratio):
     m = motor(**WARM, current_limit=3.0, derating_temperature=80.0, max_temperature=120.0)
     for interface in ("effort", "voltage"):

@@ -1,4 +1,4 @@
-"""Answers of CAN motors that cannot follow the last ones."""
+"""Plausibility of CAN replies: implausible changes need a second reply."""
 
 from dataclasses import replace
 
@@ -21,65 +21,72 @@ CHANGES = [
 ]
 
 
-def asked(*answers):
-    """An ``ask`` that gives these answers of motor 1, one a call, and remembers being called."""
+def requests(*answers):
+    """Return a ``request`` function with these replies of motor 1, one per call."""
     left = list(answers)
 
-    def ask(ids):
+    def request(ids):
         assert set(ids) == {1}
         return {1: MotorReply(0.004, left.pop(0))} if left[0] is not None else {}
 
-    ask.left = left
-    return ask
+    request.left = left
+    return request
 
 
-def believing(feedback=USUAL):
-    doubt = ReplyFilter({1: Ranges(12.5, 30.0, 10.0)})
-    assert doubt.filter({1: MotorReply(0.0, feedback)}, asked(feedback))
-    return doubt
+def initialized_filter(feedback=USUAL):
+    reply_filter = ReplyFilter({1: Ranges(12.5, 30.0, 10.0)})
+    assert reply_filter.filter({1: MotorReply(0.0, feedback)}, requests(feedback))
+    return reply_filter
 
 
-def told(doubt, feedback, ask):
-    return doubt.filter({1: MotorReply(0.002, feedback)}, ask).get(1)
+def filtered(reply_filter, feedback, request):
+    return reply_filter.filter({1: MotorReply(0.002, feedback)}, request).get(1)
 
 
-def test_the_first_answer_is_asked_for_twice():
-    doubt = ReplyFilter({1: Ranges(12.5, 30.0, 10.0)})
-    assert told(doubt, USUAL, asked(replace(USUAL, position=-7.0))) is None
-    assert told(doubt, USUAL, asked(USUAL)).feedback == USUAL
+def test_the_first_reply_is_requested_twice():
+    reply_filter = ReplyFilter({1: Ranges(12.5, 30.0, 10.0)})
+    assert filtered(reply_filter, USUAL, requests(replace(USUAL, position=-7.0))) is None
+    assert filtered(reply_filter, USUAL, requests(USUAL)).feedback == USUAL
 
 
 @pytest.mark.parametrize("q", [1.0, 1.1, 0.9])
-def test_what_follows_is_believed_at_once(q):
-    """30 rad/s for 2 ms, and 0.06 rad more."""
-    assert told(believing(), replace(USUAL, position=q, torque=-9.0), None).feedback.position == q
+def test_a_plausible_reply_is_accepted_immediately(q):
+    """30 rad/s for 2 ms, plus 0.06 rad."""
+    assert (
+        filtered(
+            initialized_filter(), replace(USUAL, position=q, torque=-9.0), None
+        ).feedback.position
+        == q
+    )
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_believed_when_it_is_said_twice(change):
+def test_an_implausible_change_is_accepted_if_repeated(change):
     changed = replace(USUAL, **change)
-    assert told(believing(), changed, asked(changed)).feedback == changed
+    assert filtered(initialized_filter(), changed, requests(changed)).feedback == changed
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_that_is_taken_back_never_was(change):
-    assert told(believing(), replace(USUAL, **change), asked(USUAL)).feedback == USUAL
+def test_an_implausible_change_that_is_not_repeated_is_discarded(change):
+    assert (
+        filtered(initialized_filter(), replace(USUAL, **change), requests(USUAL)).feedback == USUAL
+    )
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("again", [None, replace(USUAL, position=-11.0)])
-def test_without_a_second_word_there_is_none(change, again):
-    doubt = believing()
-    assert told(doubt, replace(USUAL, **change), asked(again)) is None
-    assert told(doubt, USUAL, None).feedback == USUAL
+def test_without_a_consistent_second_reply_no_value_is_returned(change, again):
+    reply_filter = initialized_filter()
+    assert filtered(reply_filter, replace(USUAL, **change), requests(again)) is None
+    assert filtered(reply_filter, USUAL, None).feedback == USUAL
 
 
-def test_nothing_is_believed_of_before():
-    doubt = believing()
-    doubt.reset()
-    assert told(doubt, USUAL, asked(None)) is None
+def test_after_a_reset_no_previous_value_is_used():
+    reply_filter = initialized_filter()
+    reply_filter.reset()
+    assert filtered(reply_filter, USUAL, requests(None)) is None
 
 
-def test_a_temperature_that_is_not_told_is_no_change():
+def test_a_missing_temperature_is_not_a_change():
     cube = replace(USUAL, enabled=None, drive_temperature=float("nan"))
-    assert told(believing(cube), cube, None).feedback is cube
+    assert filtered(initialized_filter(cube), cube, None).feedback is cube

@@ -171,7 +171,7 @@ def test_tolerances_from_a_file(tmp_path):
         "motor.kt": Tolerance(0.05),
         "payload": Tolerance(0.5, "uniform"),
     }
-    for text, text in (
+    for content, text in (
         ("motor.k: 0.1", "motor.k"),
         ("motor.kt: -0.1", "motor.kt: tolerance = -0.1"),
         ("motor.kt: yes", "expected a fraction"),
@@ -180,7 +180,7 @@ def test_tolerances_from_a_file(tmp_path):
         ("[]", "entries"),
         ("{", "YAML"),
     ):
-        file.write_text(text)
+        file.write_text(content)
         with pytest.raises((ConfigError, UnknownName, InvalidValue), match=text):
             read_tolerances(file, arm())
     file.write_text("{[1]: 2}")

@@ -131,7 +131,7 @@ def test_listed_parameters_reproduce_the_run():
 
 
 def test_without_tolerance_all_runs_are_equal():
-    exact = results(share=0.0)
+    exact = results(tolerance=0.0)
     for values in exact.values.values():
         assert np.array_equal(values, np.broadcast_to(values[0], values.shape))
     assert exact.percentiles("overshoot") == pytest.approx(
@@ -140,7 +140,9 @@ def test_without_tolerance_all_runs_are_equal():
 
 
 def test_larger_tolerances_increase_the_spread():
-    narrow, wide = (results(share=share).max_over_joints("overshoot") for share in (0.02, 0.2))
+    narrow, wide = (
+        results(tolerance=share).max_over_joints("overshoot") for tolerance in (0.02, 0.2)
+    )
     assert wide.std() > 3 * narrow.std()
 
 

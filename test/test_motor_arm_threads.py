@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from emulators.makers import MAKERS
 from motor_rig import RATIO, Rig, weight
-from test_motor_arm_makers import Line
+from test_motor_arm_makers import EmulatedLine
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
@@ -41,7 +41,7 @@ def concurrently(act, during, after=False):
 @pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
-    line = Line(name)
+    line = EmulatedLine(name)
     line.driver.configure()
     line.cycles(3)
     bus = line.driver.bus
@@ -59,7 +59,7 @@ def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
 @pytest.mark.parametrize("name", MAKERS)
 def test_no_goal_is_sent_after_close_disabled_torque(name):
     """A goal would enable the torque of a Feetech servo."""
-    line = Line(name).up()
+    line = EmulatedLine(name).up()
     line.cycles(5)
     write = line.driver.bus.write
     called, threads = concurrently(line.driver.close, write)

@@ -177,15 +177,18 @@ def test_the_time_of_a_state_is_that_of_its_steps_or_the_given_one(arm):
 
 def test_a_step_depends_only_on_its_arguments():
     plant, other = Plant(with_friction()), Plant(five_dof())
-    start, tell = State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3.0, -4, 2, 1, -1]
-    fresh = plant.step(start, command("voltage", tell), 1e-4, 20)
+    start, u = (
+        State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]),
+        [3.0, -4, 2, 1, -1],
+    )
+    fresh = plant.step(start, command("voltage", u), 1e-4, 20)
     before = [a.copy() for a in (start.q, start.v, start.tau)]
     for _ in range(3):  # after other steps of this and another plant
         plant.step(State.of([1.0] * 5, [9.0] * 5), command("effort", [5.0] * 5), 1e-4, 7)
         other.step(start, command("effort", [1.0] * 5), 1e-4, 3)
         with pytest.raises(InvalidValue):
-            plant.step(State.of([0.0] * 4), command("voltage", tell), 1e-4)
-        assert same(plant.step(start, command("voltage", tell), 1e-4, 20), fresh)
+            plant.step(State.of([0.0] * 4), command("voltage", u), 1e-4)
+        assert same(plant.step(start, command("voltage", u), 1e-4, 20), fresh)
     for array, copy in zip((start.q, start.v, start.tau), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -211,7 +214,7 @@ GOOD = State.of([0.0] * 5)
 
 
 @pytest.mark.parametrize(
-    ("state", "command", "dt", "steps", "error", "caught"),
+    ("state", "u", "dt", "steps", "error", "text"),
     [
         (State.of([0.0] * 4), command("effort", [0.0] * 5), 1e-3, 1, InvalidValue, "4 positions"),
         (GOOD, command("effort", [0.0] * 4), 1e-3, 1, CommandRejected, r"effort command: .*\(4,\)"),
@@ -227,9 +230,9 @@ GOOD = State.of([0.0] * 5)
         (GOOD, command("effort", [0.0] * 5), 1e-3, 0, InvalidValue, "steps .*at least 1"),
     ],
 )  # fmt: skip
-def test_rejections_name_the_cause(state, tell, dt, steps, error, caught):
-    with pytest.raises(error, match=caught):
-        Plant(five_dof()).step(state, tell, dt, steps)
+def test_rejections_name_the_cause(state, u, dt, steps, error, text):
+    with pytest.raises(error, match=text):
+        Plant(five_dof()).step(state, u, dt, steps)
 
 
 def test_a_modified_last_state_is_checked_again():
@@ -272,8 +275,8 @@ def test_a_plugin_equals_the_kernel(monkeypatch, interface, size):
     )
     assert {a.kernel_id for a in arm.actuators} == {0}
     start = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
-    tell = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
-    assert same(*(Plant(a).step(start, tell, 1e-4, 300) for a in (arm, compiled_arm)))
+    u = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
+    assert same(*(Plant(a).step(start, u, 1e-4, 300) for a in (arm, compiled_arm)))
 
 
 def test_one_ideal_joint_among_motors():

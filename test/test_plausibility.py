@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import Rig, arm, weight
-from test_motor_arm_makers import Line
+from test_motor_arm_makers import EmulatedLine
 
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
@@ -134,7 +134,7 @@ def test_a_fast_joint_trips_at_the_second_reading():
 
 
 def test_a_single_reading_of_another_turn_does_not_change_the_turn_count():
-    line = Line("feetech").up()
+    line = EmulatedLine("feetech").up()
     line.cycles(20)
     turns = line.driver.bus._turns[2]
     before = turns.last

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from motor_rig import PERIOD, arm
-from test_motor_arm_makers import Line
+from test_motor_arm_makers import EmulatedLine
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -54,7 +54,7 @@ def test_the_number_of_turns_is_a_whole_one():
 
 def test_a_loop_that_is_too_late_for_its_gains_is_stopped_and_begins_to_count_anew():
     """Gains that bear 2 ms meet 20 ms between reading and writing."""
-    line = Line("dynamixel").up()
+    line = EmulatedLine("dynamixel").up()
     line.cycles(12)  # the period that gains are fitted to is that of these
     loop = ControlLoop(line.driver, build_controller(line.driver.arm, "pid_gravity"))
     write = line.driver.write

@@ -141,7 +141,7 @@ def test_without_tolerance_all_runs_are_equal():
 
 def test_larger_tolerances_increase_the_spread():
     narrow, wide = (
-        results(tolerance=share).max_over_joints("overshoot") for tolerance in (0.02, 0.2)
+        results(tolerance=tolerance).max_over_joints("overshoot") for tolerance in (0.02, 0.2)
     )
     assert wide.std() > 3 * narrow.std()
 

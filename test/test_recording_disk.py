@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from conftest import five_dof
-from test_recording import drive, told
+from test_recording import drive, run_command
 
 from arm_dynamics import Simulation, State
 from arm_dynamics.core.state import Command
@@ -120,7 +120,7 @@ def test_a_temporarily_full_disk_leaves_a_reported_gap(tmp_path, capsys):
     assert report.periods + gap.dropped == 360
     assert gap.last - gap.first == (gap.dropped - 1) * 1_000_000
     assert f"dropped: '{gap.dropped}'" in (folder / "metadata.yaml").read_text()
-    code, text = told(capsys, "replay", folder)
+    code, text = run_command(capsys, "replay", folder)
     assert (code, f"GAP: {gap.dropped} periods were not recorded, t = 0." in text) == (0, True)
     assert "0 changes of arm or state" in text
     early = replay(tmp_path / "so far")
@@ -141,7 +141,7 @@ def test_a_recording_closed_on_a_full_disk_is_readable_up_to_its_end(tmp_path, c
     report = replay(folder)
     assert (report.first, report.finished) == (None, False)
     assert report.periods > 0
-    assert "CUT OFF" in told(capsys, "replay", folder)[1]
+    assert "CUT OFF" in run_command(capsys, "replay", folder)[1]
 
 
 def test_a_blocked_disk_costs_neither_time_nor_memory(tmp_path, blocked, monkeypatch):

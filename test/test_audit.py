@@ -618,7 +618,7 @@ def test_meshes_are_found(where, tmp_path, monkeypatch):
     place = {
         "package": tmp_path / "bench" / "arm.stl",
         "above": tmp_path / "bench" / "arm.stl",
-        "installed": tmp_path / "prefix" / "share" / "bench" / "arm.stl",
+        "installed": tmp_path / "prefix/share/bench/arm.stl",
         "relative": folder / "arm.stl",
         "file": tmp_path / "bench" / "my arm.stl",
         "ROS 1": tmp_path / "catkin" / "bench" / "arm.stl",

@@ -49,7 +49,7 @@ def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
 
 
 def modules(page):
-    """Return the Python blocks that the page says to save, by file name."""
+    """Return the Python blocks that a reader of the page saves, by file name."""
     saved = r"Save it as `(\w+\.py)`\.\n\n```python\n(.*?)```"
     return dict(re.findall(saved, page.read_text("utf-8"), re.DOTALL))
 

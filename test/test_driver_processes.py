@@ -29,7 +29,7 @@ def host(name, port):
 
 
 def for_each(names):
-    """Parametrize ``pair``; tests of one driver run consecutively and share its processes."""
+    """Parametrize ``pair``; tests of one driver run consecutively in the same processes."""
     return pytest.mark.parametrize("pair", names, indirect=True, scope="module")
 
 

@@ -340,7 +340,7 @@ def test_a_table_with_inconsistent_parts_is_rejected(case, small, tmp_path):
         "another part",
         "a part missing",
         "another key",
-        "a turn of its own",
+        "turn differs",
         "gains of another arm",
     ):
         with pytest.raises(InvalidValue):

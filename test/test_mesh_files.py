@@ -1,4 +1,4 @@
-"""Mesh files that a description may open: those of its own folder and of packages."""
+"""Mesh files that a description may open: those of its folder and of packages."""
 
 import pytest
 from test_audit import GOOD, mutated

@@ -298,7 +298,7 @@ RUN = """
 import sys, warnings
 if {blocked}:
     sys.modules["numba"] = None
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from arm_dynamics import Plant, load_arm, Command, State
     arm = load_arm("five_dof").with_motors(**{constants})
@@ -306,7 +306,7 @@ with warnings.catch_warnings(record=True) as said:
     state = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
     for interface, value in (("voltage", [3, -4, 2, 1, -1]), ("effort", [9, -9, 4, 1, 0.1])):
         state = Plant(arm).step(state, Command.checked(interface, value, 5), 1e-4, 100)
-print(sum("numba is not installed" in str(w.message) for w in said))
+print(sum("numba is not installed" in str(w.message) for w in caught))
 print(*(x.hex() for array in (state.q, state.v, state.tau) for x in array.tolist()))
 """
 

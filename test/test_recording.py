@@ -409,7 +409,7 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, monkeypatch):
     [(with_actuator_states, "effort"), (five_dof, "voltage"), (mixed, "mixed")],
 )
 def test_a_recording_is_loaded_as_arrays(tmp_path, make, interface):
-    """Each row is a state with the command that led to it; the first row has no command."""
+    """Each row is a state with the preceding command; the first row has no command."""
     sim = Simulation(make(), period=1e-3)
     start, periods = sim.state, []
     with Recorder(sim, tmp_path / "bag"):

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
 from emulators.makers import MAKERS
 from emulators.served import served
-from fault_injection.host import Host, build_host_driver  # tests are no package that is installed
+from fault_injection.host import Host, built  # tests are no package that is installed
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.timing import Pacer
@@ -107,7 +107,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         port = Path(folder) / "port"
         with served(maker.name, port) as arm:
-            host = Host(build_host_driver(maker, str(port), {}), maker.interface)
+            host = Host(built(maker, str(port), {}), maker.interface)
             host.pacer = Pacer(1 / asked.rate)
             error = host.begin()  # laws that compile meanwhile let motors trip
             if error and not (host.driver.status is DriverState.INACTIVE and comes_back(host)):

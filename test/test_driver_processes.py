@@ -7,7 +7,7 @@ import time
 import pytest
 from emulators.makers import MAKERS
 from emulators.served import Spoken, served
-from fault_injection.host import build_host_driver
+from fault_injection.host import built
 
 from arm_dynamics.core.errors import DriverFault
 
@@ -147,7 +147,7 @@ def test_an_arm_with_wrong_ids_or_models_is_not_opened(tmp_path):
             ("heal", ""),
         ):
             assert "error" not in arm.tell(told)
-            driver = build_host_driver(MAKERS["dynamixel"], str(port), {})
+            driver = built(MAKERS["dynamixel"], str(port), {})
             if said:
                 with pytest.raises(DriverFault, match=said):
                     driver.configure()

@@ -52,7 +52,7 @@ def command(*words):
     return hardware.run([str(word) for word in words])
 
 
-def port_options(line):
+def at_port(line):
     """Return the options of a port whose motors reply late on a busy machine."""
     return "--port", line.name, "--set", "latency=0.05"
 
@@ -64,8 +64,8 @@ def at_terminal(monkeypatch, does, *words):
         try:
             code = command(*words)
         finally:
-            text = user.leave()
-    return code, text
+            said = user.leave()
+    return code, said
 
 
 def registers(line):
@@ -84,9 +84,9 @@ def test_scan_lists_motors_and_their_number(lines, capsys):
     line = lines(Line(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(4, "sts3250")])))
     before = registers(line)
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 0
-    text = capsys.readouterr().out
+    said = capsys.readouterr().out
     for word in ("sts3215", "sts3250", "3.10", "1000000", "2 motors, each with an id of its own"):
-        assert word in text
+        assert word in said
     assert registers(line) == before
     assert line.most == 0
 
@@ -105,18 +105,18 @@ def test_scan_names_a_duplicate_id(lines, capsys):
     shafts = [Shaft(1, "sts3215"), Shaft(2, "sts3215", q=0.4), Shaft(2, "sts3250")]
     line = lines(Line(EmulatedFeetech(shafts)))
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 1
-    text = capsys.readouterr().out
-    assert "id 2: two motors have it" in text
-    assert "id 1:" not in text
+    said = capsys.readouterr().out
+    assert "id 2: two motors have it" in said
+    assert "id 1:" not in said
     assert line.most == 0
 
 
 def test_scan_of_can_motors_needs_no_rate(lines, capsys):
     line = lines(Line(MitMotors([Shaft(3, "DM4310"), Shaft(5, "DM8009")])))
     assert scanned(line, "--driver", "mit_can", "--set", "interface=slcan") == 0
-    text = capsys.readouterr().out
-    assert "DM4310" in text
-    assert "DM8009" in text
+    said = capsys.readouterr().out
+    assert "DM4310" in said
+    assert "DM8009" in said
     assert line.most == 0
 
 
@@ -124,16 +124,16 @@ def test_scan_of_can_motors_needs_no_rate(lines, capsys):
 
 
 def checked(line, arm="so101"):
-    return command("check", arm, *port_options(line), "--duration", 0.05)
+    return command("check", arm, *at_port(line), "--duration", 0.05)
 
 
 def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
     before = registers(arm_line)
     assert checked(arm_line) == 0
-    text = capsys.readouterr().out
-    assert "no problems found" in text
+    said = capsys.readouterr().out
+    assert "no problems found" in said
     for name, q in zip(load_arm("so101").joint_names, START, strict=True):
-        row = next(row for row in text.splitlines() if name in row)
+        row = next(row for row in said.splitlines() if name in row)
         assert "100%" in row
         assert any(abs(float(w) - q) < 2e-3 for w in row.split() if "." in w and "…" not in w)
     assert registers(arm_line) == before
@@ -167,19 +167,19 @@ def inject_problem(line, what):
 def test_check_names_the_joint_and_the_problem(arm_line, capsys, what, words):
     inject_problem(arm_line, what)
     assert checked(arm_line) == 1
-    text = capsys.readouterr().out
-    assert words in text
-    assert "motor 3" in text
-    assert "'elbow_flex'" in text or what == "model"
-    assert "no problems found" not in text
+    said = capsys.readouterr().out
+    assert words in said
+    assert "motor 3" in said
+    assert "'elbow_flex'" in said or what == "model"
+    assert "no problems found" not in said
     assert arm_line.torques == (1 if what == "torque" else 0), "what is on stays on"
 
 
 def test_check_without_any_reply_reports_it_once(lines, capsys):
     assert checked(lines(Line(EmulatedFeetech([])))) == 1
-    text = capsys.readouterr().out
-    assert text.count("no motor answers") == 1
-    assert "hardware scan" in text
+    said = capsys.readouterr().out
+    assert said.count("no motor answers") == 1
+    assert "hardware scan" in said
 
 
 # --- rejected input
@@ -242,7 +242,7 @@ def test_jog_rejects_options_out_of_range(monkeypatch, arm_line, words, text):
             user.wait("Type yes:")
             user.press("yes\n")
 
-    jog = ("jog", "so101", "--joint", "elbow_flex", *port_options(arm_line), *words)
+    jog = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line), *words)
     with pytest.raises(ArmDynamicsError, match=text):
         at_terminal(monkeypatch, user, *jog)
     assert arm_line.most == 0
@@ -252,7 +252,7 @@ def test_jog_rejects_options_out_of_range(monkeypatch, arm_line, words, text):
 
 
 def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
-    words = ("jog", "so101", "--joint", joint, *port_options(line), *more)
+    words = ("jog", "so101", "--joint", joint, *at_port(line), *more)
 
     def user(user):
         user.wait("Type yes:")
@@ -265,9 +265,9 @@ def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("answer", ["\n", "YES\n", "\x04"])
 def test_jog_does_not_enable_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
-    code, text = jogged(monkeypatch, arm_line, lambda user: user.press(answer))
+    code, said = jogged(monkeypatch, arm_line, lambda user: user.press(answer))
     assert code == 1
-    assert "no torque" in text
+    assert "no torque" in said
     assert arm_line.most == 0
     np.testing.assert_allclose(arm_line.arm.state.q, START, atol=1e-9)
 
@@ -280,25 +280,25 @@ def test_jog_ignores_input_typed_before_its_question(monkeypatch, arm_line):
         user.look(0.5)
         user.press("q")
 
-    words = ("jog", "so101", "--joint", "elbow_flex", *port_options(arm_line))
-    code, text = at_terminal(monkeypatch, user, *words)
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
+    code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1
-    assert "no torque: nothing was done" in text
+    assert "no torque: nothing was done" in said
     assert arm_line.most == 0
 
 
 def test_jog_does_not_enable_torque_with_a_motor_fault(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", *port_options(arm_line))
-    code, text = at_terminal(monkeypatch, lambda user: None, *words)
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
+    code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert code == 1
-    assert "no torque before the check finds no problems" in text
+    assert "no torque before the check finds no problems" in said
     assert arm_line.most == 0
 
 
 def test_jog_clears_faults_on_request(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", *port_options(arm_line), "--clear-faults")
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line), "--clear-faults")
 
     def user(user):
         user.wait("Type yes:")
@@ -306,9 +306,9 @@ def test_jog_clears_faults_on_request(monkeypatch, arm_line):
         user.wait("Torque on? Type yes:")
         user.press("no\n")
 
-    code, text = at_terminal(monkeypatch, user, *words)
+    code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1
-    assert "no problems found" in text
+    assert "no problems found" in said
     assert arm_line.most == 0
 
 
@@ -316,10 +316,10 @@ def test_jog_clears_faults_on_request(monkeypatch, arm_line):
 @pytest.mark.parametrize(("answer", "holding"), [("no\n", 1), ("yes\n", 0)])
 def test_jog_does_not_disable_torque_before_a_typed_yes(monkeypatch, arm_line, answer, holding):
     inject_problem(arm_line, "torque")
-    words = ("jog", "so101", "--joint", "elbow_flex", *port_options(arm_line))
-    code, text = at_terminal(monkeypatch, lambda user: None, *words)
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
+    code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert (code, arm_line.torques) == (1, 1)
-    assert "hardware jog --clear-faults takes it off, and so does the supply's switch" in text
+    assert "hardware jog --clear-faults takes it off, and so does the supply's switch" in said
     seen = []
 
     def user(user):
@@ -359,12 +359,12 @@ def test_jog_moves_the_joint_while_a_key_is_held_and_disables_torque_at_the_end(
         assert arm_line.torques == 6
         user.press("q")
 
-    code, text = jogged(monkeypatch, arm_line, does, "--speed", 20)
+    code, said = jogged(monkeypatch, arm_line, does, "--speed", 20)
     assert code == 0
-    assert "torque is off" in text
+    assert "torque is off" in said
     assert arm_line.torques == 0
     for words in ("shoulder_pan", "goal", "effort", "30 °C"):
-        assert words in text
+        assert words in said
     assert 0.1 < seen["held"][0] - seen["before"][0] < 0.4
     assert abs(seen["after"][0] - seen["held"][0]) < 0.005
     assert seen["back"][0] < seen["held"][0] - 0.05
@@ -379,9 +379,9 @@ def test_jog_by_a_distance_ends_at_its_target(monkeypatch, arm_line):
         seen.append(arm_line.arm.state.q.copy())
 
     seen = []
-    code, text = jogged(monkeypatch, arm_line, does, "--distance", "-5", "--speed", 20)
+    code, said = jogged(monkeypatch, arm_line, does, "--distance", "-5", "--speed", 20)
     assert code == 0
-    assert "goal 6.4°" in text
+    assert "goal 6.4°" in said
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
 
@@ -395,9 +395,9 @@ def test_a_signal_ends_jog_with_torque_disabled(monkeypatch, arm_line, number):
         user.hold(RIGHT, 0.3)
         os.kill(os.getpid(), number)
 
-    code, text = jogged(monkeypatch, arm_line, does)
+    code, said = jogged(monkeypatch, arm_line, does)
     assert code == 0
-    assert "torque is off" in text
+    assert "torque is off" in said
     assert arm_line.torques == 0
     assert arm_line.most == 6
 
@@ -408,10 +408,10 @@ def test_a_fault_ends_jog_with_torque_disabled(monkeypatch, arm_line):
         user.wait("active")
         arm_line.motors.trip(5, "overheating")
 
-    code, text = jogged(monkeypatch, arm_line, does)
+    code, said = jogged(monkeypatch, arm_line, does)
     assert code == 1
-    assert "  joint 'wrist_roll': motor_fault" in text
-    assert "torque is off" in text
+    assert "  joint 'wrist_roll': motor_fault" in said
+    assert "torque is off" in said
     assert arm_line.torques == 0
 
 
@@ -421,9 +421,9 @@ def test_a_lost_port_is_reported_with_the_remedy(monkeypatch, arm_line):
         user.wait("active")
         arm_line.unplug()
 
-    code, text = jogged(monkeypatch, arm_line, does)
+    code, said = jogged(monkeypatch, arm_line, does)
     assert code == 1
-    assert "SWITCH THE MOTORS' POWER OFF" in text
+    assert "SWITCH THE MOTORS' POWER OFF" in said
 
 
 # --- run
@@ -445,31 +445,21 @@ def run_until_q(monkeypatch, line, *more, does=lambda user: None):
         seen["torques"], seen["q"] = line.torques, line.arm.state.q.copy()
         user.press("q")
 
-    words = (
-        "run",
-        "so101",
-        *port_options(line),
-        "--headless",
-        "--rate",
-        100,
-        "--duration",
-        30,
-        *more,
-    )
-    code, text = at_terminal(monkeypatch, user, *words)
-    return code, text, seen
+    words = ("run", "so101", *at_port(line), "--headless", "--rate", 100, "--duration", 30, *more)
+    code, said = at_terminal(monkeypatch, user, *words)
+    return code, said, seen
 
 
 def test_run_holds_the_arm_with_its_parameter_file_and_disables_torque_at_the_end(
     monkeypatch, arm_line
 ):
-    code, text, seen = run_until_q(monkeypatch, arm_line)
-    assert code == 0, text
-    assert "under the controller position" in text
-    assert "largest error" in text
+    code, said, seen = run_until_q(monkeypatch, arm_line)
+    assert code == 0, said
+    assert "under the controller position" in said
+    assert "largest error" in said
     assert seen["torques"] == 6
     np.testing.assert_allclose(seen["q"], START, atol=0.02)
-    assert "torque is off" in text
+    assert "torque is off" in said
     assert arm_line.torques == 0
 
 
@@ -483,14 +473,14 @@ def test_run_compensates_gravity_if_a_missing_watchdog_is_allowed(monkeypatch, a
 
     with pytest.raises(ArmDynamicsError, match="no watchdog"):
         at_terminal(
-            monkeypatch, confirm, "run", "so101", *port_options(arm_line), "--headless", *options
+            monkeypatch, confirm, "run", "so101", *at_port(arm_line), "--headless", *options
         )
     assert arm_line.most == 0
-    code, text, seen = run_until_q(
+    code, said, seen = run_until_q(
         monkeypatch, arm_line, *options, "--set", "allow_missing_watchdog=true"
     )
-    assert code == 0, text
-    assert "under the controller gravity_compensation" in text
+    assert code == 0, said
+    assert "under the controller gravity_compensation" in said
     assert seen["torques"] == 6
     assert np.abs(seen["q"] - START).max() < 0.1
     assert arm_line.torques == 0
@@ -498,24 +488,24 @@ def test_run_compensates_gravity_if_a_missing_watchdog_is_allowed(monkeypatch, a
 
 @pytest.mark.slow
 def test_run_ends_with_1_after_a_trip_and_needs_a_confirmation_of_torque(monkeypatch, arm_line):
-    words = ("run", "so101", *port_options(arm_line), "--headless")
+    words = ("run", "so101", *at_port(arm_line), "--headless")
 
     def decline(user):
         user.press("yes\n")
         user.wait("Torque on? Type yes:")
         user.press("no\n")
 
-    code, text = at_terminal(monkeypatch, decline, *words)
+    code, said = at_terminal(monkeypatch, decline, *words)
     assert (code, arm_line.most) == (1, 0)
-    assert "no torque: nothing was done" in text
+    assert "no torque: nothing was done" in said
 
     def trip(user):
         arm_line.motors.trip(5, "overheating")
         user.wait("joint 'wrist_roll': motor_fault")
 
-    code, text, _ = run_until_q(monkeypatch, arm_line, does=trip)
+    code, said, _ = run_until_q(monkeypatch, arm_line, does=trip)
     assert code == 1
-    assert "joint 'wrist_roll': motor_fault" in text
+    assert "joint 'wrist_roll': motor_fault" in said
     assert arm_line.torques == 0
 
 
@@ -532,21 +522,11 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(monkeypatch, arm_line):
             seen.append(arm_line.torques)
             user.wait("emergency")
 
-    words = (
-        "run",
-        "so101",
-        *port_options(arm_line),
-        "--page-port",
-        0,
-        "--rate",
-        50,
-        "--duration",
-        60,
-    )
-    code, text = at_terminal(monkeypatch, user, *words)
-    assert code == 1, text
-    assert seen, text
-    assert "the page" in text.split("stopped:")[1]
+    words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
+    code, said = at_terminal(monkeypatch, user, *words)
+    assert code == 1, said
+    assert seen, said
+    assert "the page" in said.split("stopped:")[1]
     assert arm_line.torques == 0
 
 
@@ -565,7 +545,7 @@ def move_to_mark(user, line, q, key, words):
 
 
 def calibrated(monkeypatch, line, does, output, *more):
-    words = ("calibrate", "so101", *port_options(line), "--output", output, *more)
+    words = ("calibrate", "so101", *at_port(line), "--output", output, *more)
     return at_terminal(monkeypatch, does, *words)
 
 
@@ -591,7 +571,7 @@ def calibrate_elbow(user, line, lower=-1.69, upper=1.69):
 
 def test_calibration_changes_only_sign_and_offset(monkeypatch, flipped_line, tmp_path):
     output = tmp_path / "mine.urdf"
-    code, text = calibrated(
+    code, said = calibrated(
         monkeypatch,
         flipped_line,
         lambda user: calibrate_elbow(user, flipped_line),
@@ -599,8 +579,8 @@ def test_calibration_changes_only_sign_and_offset(monkeypatch, flipped_line, tmp
         "--joint",
         "elbow_flex",
     )
-    assert code == 0, text
-    assert "WARNING" not in text
+    assert code == 0, said
+    assert "WARNING" not in said
     assert flipped_line.most == 0, "torque must stay disabled"
     before = (resources.resource_folder("urdf") / "so101.urdf").read_text()
     after = output.read_text()
@@ -618,7 +598,7 @@ def test_calibration_changes_only_sign_and_offset(monkeypatch, flipped_line, tmp
 def test_calibration_warns_of_end_stops_that_differ_from_the_urdf(
     monkeypatch, flipped_line, tmp_path
 ):
-    code, text = calibrated(
+    code, said = calibrated(
         monkeypatch,
         flipped_line,
         lambda user: calibrate_elbow(user, flipped_line, upper=1.3),
@@ -627,9 +607,9 @@ def test_calibration_warns_of_end_stops_that_differ_from_the_urdf(
     )
     assert code == 1, "written, with warnings"
     assert (tmp_path / "mine.urdf").exists()
-    assert "WARNING, see above: elbow_flex" in text
-    assert "WARNING: upper end at 1.30 rad, the URDF's limit is 1.69" in text
-    assert "lower end at" not in text.replace("lower end (", "")
+    assert "WARNING, see above: elbow_flex" in said
+    assert "WARNING: upper end at 1.30 rad, the URDF's limit is 1.69" in said
+    assert "lower end at" not in said.replace("lower end (", "")
 
 
 def test_a_calibration_with_all_joints_skipped_writes_nothing(monkeypatch, arm_line, tmp_path):
@@ -643,10 +623,10 @@ def test_a_calibration_with_all_joints_skipped_writes_nothing(monkeypatch, arm_l
                 user.press("\n")
 
     output = tmp_path / "mine.urdf"
-    code, text = calibrated(monkeypatch, arm_line, does, output)
+    code, said = calibrated(monkeypatch, arm_line, does, output)
     assert code == 1
-    assert text.count("kept") == 6
-    assert "nothing is written" in text
+    assert said.count("kept") == 6
+    assert "nothing is written" in said
     assert not output.exists()
 
 
@@ -678,9 +658,9 @@ def test_calibration_writes_nothing_without_confirmation_or_after_q(
         user.wait("Type yes:")
         user.press("no\n")
 
-    code, text = calibrated(monkeypatch, arm_line, decline, output)
+    code, said = calibrated(monkeypatch, arm_line, decline, output)
     assert (code, arm_line.torques) == (1, 1), "torque enabled by another program is kept"
-    assert "nothing was done" in text
+    assert "nothing was done" in said
 
     def quit_early(user):
         user.wait("Type yes:")
@@ -707,17 +687,17 @@ def test_calibration_needs_an_existing_folder_for_its_file(monkeypatch, arm_line
 @pytest.mark.slow
 def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(arm_line):
     """In a separate process; its terminal generates the signal."""
-    text, code = "", 0
+    said, code = "", 0
     pid, terminal = os.forkpty()
     if not pid:
-        words = ["jog", "so101", "--joint", "shoulder_pan", *port_options(arm_line)]
+        words = ["jog", "so101", "--joint", "shoulder_pan", *at_port(arm_line)]
         os.execv(
             sys.executable,
             [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],
         )
     for words, keys in (("Type yes:", b"yes\n"), ("active", b"\x03"), ("torque is off", b"")):
-        while words not in text:
-            text += os.read(terminal, 4096).decode("utf-8", "replace")
+        while words not in said:
+            said += os.read(terminal, 4096).decode("utf-8", "replace")
         os.write(terminal, keys)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)

@@ -69,12 +69,12 @@ def test_unreadable_files_are_named(tmp_path, monkeypatch):
     path = tmp_path / "closed.urdf"
     path.write_text(chain_urdf({}))
 
-    def fail(self, *_, **__):
+    def refuse(self, *_, **__):
         raise PermissionError(13, "Permission denied", str(self))
 
     for method in ("read_bytes", "is_file"):
         with monkeypatch.context() as patch:
-            patch.setattr(Path, method, fail)
+            patch.setattr(Path, method, refuse)
             with pytest.raises(ConfigError, match=r"closed.urdf cannot be read: .*denied"):
                 load_arm(path)
     with pytest.raises(ArmDynamicsError, match=str(tmp_path)):
@@ -236,23 +236,23 @@ def test_a_prismatic_joint_uses_metres():
 
 def test_changes_of_unknown_joints_or_motors_are_named():
     arm = five_dof()
-    for call, text in (
+    for call, said in (
         (lambda: arm.configuration("yoga"), "'yoga'; known: initial, zero"),
         (lambda: arm.index("R9"), "'R9'; known: R1, R2"),
         (lambda: arm.with_joint("R2", colour=1.0), "'R2' 'colour'; known: damping"),
         (lambda: arm.with_motor("R2", colour=1.0), "'R2' 'colour'"),
         (lambda: arm.with_actuator("steam"), "'steam'; known"),
     ):
-        with pytest.raises(UnknownName, match=text):
+        with pytest.raises(UnknownName, match=said):
             call()
-    for call, text in (
+    for call, said in (
         (lambda: arm.with_payload(-1), "payload mass"),
         (lambda: arm.with_payload(np.nan), "payload mass"),
         (lambda: arm.with_payload(1, [0, 0]), "payload centre"),
         (lambda: arm.with_gravity([0, 0, np.inf]), r"gravity\[2\]"),
         (lambda: arm.with_joint("R2", damping=-1.0), "joint 'R2' damping"),
     ):
-        with pytest.raises(InvalidValue, match=text):
+        with pytest.raises(InvalidValue, match=said):
             call()
     assert arm.joints == load_arm("five_dof").joints
 

@@ -118,9 +118,9 @@ def test_a_model_beyond_the_effort_limits_at_the_initial_configuration_is_reject
     own, one = (rigid_body.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
     most = ((arm.effort_limit - np.abs(own)) / np.abs(one - own).clip(1e-9)).min()
     assert require_holdable(arm.with_payload(0.99 * most)).payload.mass > 0
-    text = r"payload of .* kg: joint 'R5' would carry .* N·m .* beyond its limit 12 N·m"
+    said = r"payload of .* kg: joint 'R5' would carry .* N·m .* beyond its limit 12 N·m"
     for law in (PidGravity(arm), TaskSpace(arm)):
-        with pytest.raises(InvalidValue, match=text):
+        with pytest.raises(InvalidValue, match=said):
             law.set_model(arm.with_payload(1.01 * most))
         assert law.arm is arm
     for error in ({"mass": 2000}, {"length": 2000}):

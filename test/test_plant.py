@@ -59,7 +59,7 @@ def test_accelerations_equal_published_ones():
     """Limit torque counted once; one step of 1 s of semi-implicit Euler gives v̇ directly."""
     q, v, volts = (columns(SAMPLES, stem) for stem in ("q", "qd", "V"))
     plant = Plant(five_dof().with_motors(supply_voltage=np.inf))
-    steps = zip(map(State.of, q, v), (command("voltage", u) for u in volts), strict=True)
+    steps = zip(map(State.of, q, v), (command("voltage", tell) for tell in volts), strict=True)
     found = np.array([plant.step(state, given, 1.0).v for state, given in steps]) - v
     expected = columns(SAMPLES, "qdd_pinocchio_limit_once")
     assert len(expected) == 100
@@ -177,18 +177,18 @@ def test_the_time_of_a_state_is_that_of_its_steps_or_the_given_one(arm):
 
 def test_a_step_depends_only_on_its_arguments():
     plant, other = Plant(with_friction()), Plant(five_dof())
-    start, u = (
+    start, tell = (
         State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]),
         [3.0, -4, 2, 1, -1],
     )
-    fresh = plant.step(start, command("voltage", u), 1e-4, 20)
+    fresh = plant.step(start, command("voltage", tell), 1e-4, 20)
     before = [a.copy() for a in (start.q, start.v, start.tau)]
     for _ in range(3):  # after other steps of this and another plant
         plant.step(State.of([1.0] * 5, [9.0] * 5), command("effort", [5.0] * 5), 1e-4, 7)
         other.step(start, command("effort", [1.0] * 5), 1e-4, 3)
         with pytest.raises(InvalidValue):
-            plant.step(State.of([0.0] * 4), command("voltage", u), 1e-4)
-        assert same(plant.step(start, command("voltage", u), 1e-4, 20), fresh)
+            plant.step(State.of([0.0] * 4), command("voltage", tell), 1e-4)
+        assert same(plant.step(start, command("voltage", tell), 1e-4, 20), fresh)
     for array, copy in zip((start.q, start.v, start.tau), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -275,8 +275,8 @@ def test_a_plugin_equals_the_kernel(monkeypatch, interface, size):
     )
     assert {a.kernel_id for a in arm.actuators} == {0}
     start = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
-    u = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
-    assert same(*(Plant(a).step(start, u, 1e-4, 300) for a in (arm, compiled_arm)))
+    tell = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
+    assert same(*(Plant(a).step(start, tell, 1e-4, 300) for a in (arm, compiled_arm)))
 
 
 def test_one_ideal_joint_among_motors():

@@ -13,8 +13,8 @@ SECONDS = 30
 
 
 @pytest.mark.slow
-def test_a_soak_of_half_a_minute():
-    """No exception, active at the end, no memory leak; the rate is not checked."""
+def test_it_lasts():
+    """Nothing raised, active at the end, no leak; how fast it was is no matter here."""
     words = [sys.executable, str(SOAK), "--maker", "dynamixel", "--seconds", str(SECONDS)]
     ran = subprocess.run(words, capture_output=True, text=True, timeout=180, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -63,7 +63,7 @@ def test_reference_hold_has_zero_velocity():
 
 def test_numbers_are_checked_against_their_range():
     assert check_float("dt", 1, above=0) == 1.0
-    for keywords, value, text in (
+    for keywords, value, said in (
         ({"above": 0}, 0, "dt = 0.0: must be above 0"),
         ({"lower": 1}, 0.5, "must be at least 1"),
         ({"upper": 1}, 1.5, "must be at most 1"),
@@ -73,7 +73,7 @@ def test_numbers_are_checked_against_their_range():
         ({}, [1, 2], r"dt = \[1, 2\]: a number"),
         ({}, 10**400, "dt = 10+: a number"),
     ):
-        with pytest.raises(InvalidValue, match=text):
+        with pytest.raises(InvalidValue, match=said):
             check_float("dt", value, **keywords)
 
 
@@ -98,7 +98,7 @@ TIME = Parameter("time", None, "s", "how long", above=0)
 def test_parameters_are_checked():
     assert with_defaults("press", (FORCE, TIME), {"time": 2}) == {"force": 1.0, "time": 2.0}
     assert (FORCE.range_text, TIME.range_text) == ("at least 0 and at most 10", "above 0")
-    for given, error, text in (
+    for given, error, said in (
         ({}, InvalidValue, r"press: time \[s\] is missing"),
         ({"time": 0}, InvalidValue, "press: time = 0 s: above 0"),
         ({"time": 1, "force": 11}, InvalidValue, "force = 11 N: at least 0 and at most 10"),
@@ -106,5 +106,5 @@ def test_parameters_are_checked():
         ({"time": np.inf}, InvalidValue, "time = inf s: finite"),
         ({"time": 1, "colour": 1}, UnknownName, "parameter of press 'colour'; known: force, time"),
     ):
-        with pytest.raises(error, match=text):
+        with pytest.raises(error, match=said):
             with_defaults("press", (FORCE, TIME), given)

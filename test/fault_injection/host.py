@@ -40,7 +40,7 @@ PATIENT = {
 SAFETY = SafetySettings(soft_limit_zone=0.05, max_missed_cycles=20, motor_watchdog_timeout=0.3)
 
 
-def build_host_driver(maker: Maker, port: str, settings: dict[str, str]) -> MotorBusDriver:
+def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorBusDriver:
     """Return a driver on ``port``."""
     given = {"port": port, **PATIENT[maker.driver], **settings}
     made = build_driver(maker.arm, maker.driver, given, safety=SAFETY, interface=maker.interface)
@@ -134,7 +134,7 @@ def main() -> None:
     """Configure, activate, run."""
     name, port, *settings = sys.argv[1:]
     maker = MAKERS[name]
-    driver = build_host_driver(maker, port, dict(pair.split("=", 1) for pair in settings))
+    driver = built(maker, port, dict(pair.split("=", 1) for pair in settings))
     host = Host(driver, maker.interface)
     error = host.begin()
     print(json.dumps(host.status(error)), flush=True)

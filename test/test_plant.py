@@ -59,7 +59,7 @@ def test_accelerations_equal_published_ones():
     """Limit torque counted once; one step of 1 s of semi-implicit Euler gives v̇ directly."""
     q, v, volts = (columns(SAMPLES, stem) for stem in ("q", "qd", "V"))
     plant = Plant(five_dof().with_motors(supply_voltage=np.inf))
-    steps = zip(map(State.of, q, v), (command("voltage", tell) for tell in volts), strict=True)
+    steps = zip(map(State.of, q, v), (command("voltage", u) for u in volts), strict=True)
     found = np.array([plant.step(state, given, 1.0).v for state, given in steps]) - v
     expected = columns(SAMPLES, "qdd_pinocchio_limit_once")
     assert len(expected) == 100
@@ -177,10 +177,7 @@ def test_the_time_of_a_state_is_that_of_its_steps_or_the_given_one(arm):
 
 def test_a_step_depends_only_on_its_arguments():
     plant, other = Plant(with_friction()), Plant(five_dof())
-    start, tell = (
-        State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]),
-        [3.0, -4, 2, 1, -1],
-    )
+    start, tell = State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3.0, -4, 2, 1, -1]
     fresh = plant.step(start, command("voltage", tell), 1e-4, 20)
     before = [a.copy() for a in (start.q, start.v, start.tau)]
     for _ in range(3):  # after other steps of this and another plant

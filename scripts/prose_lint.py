@@ -26,6 +26,7 @@ from prose_rules import (
     EXEMPTIONS,
     HEADING_RULES,
     LONGEST_SENTENCE,
+    PENDING,
     RULES,
     SUMMARY_STARTS,
     Rule,
@@ -364,7 +365,8 @@ def main(given: list[str] | None = None) -> int:
     options = parse_arguments(given)
     places = [place.resolve() for place in options.paths]
     if options.clean:
-        places += [ROOT / place for place in CLEAN]
+        pending = {ROOT / path for path in PENDING}
+        places += [place for path in CLEAN for place in ROOT.glob(path) if place not in pending]
     errors = package_errors() if options.messages else set()
     found: list[Finding] = []
     for file in files(places or [ROOT]):

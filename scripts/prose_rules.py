@@ -349,5 +349,29 @@ CLEAN = (
     "docs/index.md",
     "docs/project",
     "scripts/prose_lint.py",
+    "test/*.py",
+    "test/fault_injection",
+    "test/interfaces",
 )
-"""Files and directories that must have no finding: `make lint` checks them."""
+"""Files and directories (glob patterns) that must have no finding: `make lint` checks them."""
+
+PENDING = (
+    "test/test_audit.py",
+    "test/test_bad_input.py",
+    "test/test_gallery.py",
+    "test/test_hardware_cli.py",
+    "test/test_joint_moves.py",
+    "test/test_kernel.py",
+    "test/test_kernel_check.py",
+    "test/test_load.py",
+    "test/test_loop.py",
+    "test/test_model_error.py",
+    "test/test_plugins.py",
+    "test/test_puma560.py",
+    "test/test_puma_page.py",
+    "test/test_real_robots.py",
+    "test/test_soak.py",
+    "test/test_stability.py",
+    "test/test_viewer.py",
+)
+"""Files of CLEAN that still quote messages with a finding."""

@@ -360,7 +360,7 @@ PENDING = (
     "test/test_bad_input.py",
     "test/test_gallery.py",
     "test/test_hardware_cli.py",
-    "test/test_joint_moves.py",
+    "test/test_joint_splines.py",
     "test/test_kernel.py",
     "test/test_kernel_check.py",
     "test/test_load.py",

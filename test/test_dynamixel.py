@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf, isnan, nan, pi
 
 import pytest
-from dynamixel_line import Wire, bus, wiring
+from dynamixel_rig import Wire, bus, wiring
 from emulators.base import Shaft
 from emulators.dynamixel import SHEETS, EmulatedDynamixels
 from hypothesis import given

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dynamixel_line import bus
+from dynamixel_rig import bus
 from emulators.makers import MAKERS
 from emulators.memory import MemoryPort
 

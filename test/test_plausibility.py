@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import Rig, arm, weight
-from test_motor_arm_makers import EmulatedLine
+from test_motor_bus_driver_protocols import EmulatedLine
 
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState

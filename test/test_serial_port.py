@@ -10,7 +10,7 @@ from contextlib import suppress
 from fcntl import ioctl
 
 import pytest
-from dynamixel_line import wiring
+from dynamixel_rig import wiring
 from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, PortHandler, Protocol2PacketHandler
 from emulators.base import Shaft
 from emulators.dynamixel import EmulatedDynamixels

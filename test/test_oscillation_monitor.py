@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from motor_rig import PERIOD, arm
-from test_motor_arm_makers import EmulatedLine
+from test_motor_bus_driver_protocols import EmulatedLine
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from emulators.makers import MAKERS
 from motor_rig import RATIO, Rig, weight
-from test_motor_arm_makers import EmulatedLine
+from test_motor_bus_driver_protocols import EmulatedLine
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState

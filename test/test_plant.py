@@ -265,7 +265,7 @@ class PythonDcMotor(DcMotor):
 @pytest.mark.parametrize(("interface", "size"), [("voltage", 9.0), ("effort", 30.0)])
 def test_a_plugin_equals_the_kernel(monkeypatch, interface, size):
     compiled_arm = with_friction()
-    registered = {**plugins.BUILT_IN["actuators"], "own": "test_plant:Uncompiled"}
+    registered = {**plugins.BUILT_IN["actuators"], "own": "test_plant:PythonDcMotor"}
     monkeypatch.setitem(plugins.BUILT_IN, "actuators", registered)
     arm = replace(
         compiled_arm, joints=tuple(replace(j, actuator="own") for j in compiled_arm.joints)

@@ -347,7 +347,7 @@ def test_a_failing_executor_is_named():
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
     for executor, words in (
-        (CancellingExecutor(), "Idle: state = CancelledError"),
+        (CancellingExecutor(), "CancellingExecutor: state = CancelledError"),
         (closed, "ThreadPool.*shut"),
     ):
         with pytest.raises(ConfigError, match=words):

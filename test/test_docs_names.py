@@ -1,7 +1,7 @@
 """Every name, path and command that a document quotes in back-ticks exists.
 
 Checked are code spans that look like a path of the repository, a dotted name of arm_dynamics, a
-class of the package or a member of one, a call, or a command of make or arm-dynamics.
+class or member, a call, or a command of make or arm-dynamics.
 """
 
 import ast

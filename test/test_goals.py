@@ -279,7 +279,7 @@ def test_a_velocity_error_on_the_path_aborts():
     assert "joint 'R3': velocity error" in result.text
 
 
-def test_a_velocity_error_at_the_end_is_no_success():
+def test_a_velocity_error_at_the_end_is_not_a_success():
     """At the target position but still moving: the goal waits for rest until its goal time ends."""
     session = Session(payload=0.5)
     session.goals.constraints = Constraints.of(ARM, general={"stopped_velocity_tolerance": 0.0})
@@ -333,7 +333,7 @@ def test_default_tolerances_are_parameters():
     assert session.finish(erased).code == ErrorCode.SUCCESSFUL
 
 
-def test_a_state_that_is_not_finite_is_no_success():
+def test_a_state_that_is_not_finite_is_not_a_success():
     tolerance = Tolerances.of(TWO, np.array([0.0, 0.1]), np.zeros(2))
     bad = State(0.0, np.array([0.0, NAN]), np.zeros(2), np.zeros(2))
     reference = parse_trajectory(two := five_dof(), two.joint_names, [1.0], [HOME]).at(0.0)

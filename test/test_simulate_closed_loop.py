@@ -112,7 +112,11 @@ class UndeclaredIntegral(Controller):
 @pytest.mark.parametrize(
     ("arm", "kind", "message"),
     [
-        (ONE, UndeclaredIntegral, "controller UndeclaredIntegral: its command depends on earlier updates"),
+        (
+            ONE,
+            UndeclaredIntegral,
+            "controller UndeclaredIntegral: its command depends on earlier updates",
+        ),
         (ONE.with_joint("J1", friction=0.3), Pid, "'J1': dry friction = 0.3 N·m; expected 0"),
         (
             ONE.with_actuator("rate_limited"),

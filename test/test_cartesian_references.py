@@ -45,9 +45,9 @@ LIMITS = ToolLimits()
 @pytest.fixture
 def loop():
     arm = load_arm("five_dof")
-    law = TaskSpace(arm)
-    control_loop = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), law)
-    control_loop.reference_generator = CartesianReferenceGenerator(law)
+    controller = TaskSpace(arm)
+    control_loop = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), controller)
+    control_loop.reference_generator = CartesianReferenceGenerator(controller)
     control_loop.step()
     return control_loop
 
@@ -75,8 +75,8 @@ def test_a_commanded_wrench_rises_and_decays_with_its_time_constant(loop):
     loop.reference_generator.set_wrench(wrench, begin + 0.3)
     for _ in range(100):
         loop.step()
-        told = -np.expm1(-(loop.state.time - begin) / RISE)
-        assert np.allclose(loop.reference.wrench, told * wrench, atol=1e-9)
+        fraction = -np.expm1(-(loop.state.time - begin) / RISE)
+        assert np.allclose(loop.reference.wrench, fraction * wrench, atol=1e-9)
     for _ in range(600):
         loop.step()
     assert not isinstance(loop.reference, TaskReference)
@@ -112,16 +112,16 @@ def test_an_unreachable_target_is_reported_once_and_the_next_one_starts_reachabl
 @pytest.mark.parametrize("name", ["five_dof", "two_link"])
 def test_warm_up_does_not_change_a_controller(name):
     arm = load_arm(name)
-    law, other = TaskSpace(arm), TaskSpace(arm)
-    warm_up_controller(law)
+    controller, other = TaskSpace(arm), TaskSpace(arm)
+    warm_up_controller(controller)
     state, reference = (
         State.of(arm.configuration("initial")),
         Reference.hold(arm.configuration("initial")),
     )
-    for each in (law, other):
+    for each in (controller, other):
         each.reset(state)
     for dt in (0.0, 0.001, 0.001):
-        now, then = (each.update(state, reference, dt).value for each in (law, other))
+        now, then = (each.update(state, reference, dt).value for each in (controller, other))
         assert np.array_equal(now, then)
 
 
@@ -159,15 +159,15 @@ def test_a_stop_request_during_a_path_stops_the_arm(loop, kind):
     assert np.abs(loop.reference.q - q).max() > 0.1  # the posture differs
     assert np.abs(v).max() > 0.3
     loop.request_stop()
-    told = [loop.command.value]
+    commands = [loop.command.value]
     while loop.trajectory.end + 0.5 > loop.state.time or loop.reference_generator.pending:
         loop.step()
-        told.append(loop.command.value)
+        commands.append(loop.command.value)
         assert not isinstance(loop.reference, TaskReference)
-    way = v**2 / 2 / default_deceleration(loop.arm) * np.sign(v)
-    np.testing.assert_allclose(loop.reference.q, q + way, atol=5e-3)
+    distance = v**2 / 2 / default_deceleration(loop.arm) * np.sign(v)
+    np.testing.assert_allclose(loop.reference.q, q + distance, atol=5e-3)
     np.testing.assert_allclose(loop.state.q, loop.reference.q, atol=5e-3)
-    steps = np.abs(np.diff(told, axis=0)).max(axis=0)
+    steps = np.abs(np.diff(commands, axis=0)).max(axis=0)
     assert (steps < 0.25 * loop.arm.effort_limit).all()
 
 
@@ -186,20 +186,20 @@ def test_joint_targets_during_a_tool_motion_start_at_the_measured_configuration(
 
 
 def test_a_controller_restarted_in_motion_continues_and_decelerates(loop):
-    law, v = loop.controller, np.array([0.5, -0.4, 0.3, 0.2, 50.0])
+    controller, v = loop.controller, np.array([0.5, -0.4, 0.3, 0.2, 50.0])
     q = loop.arm.configuration("initial")
-    law.reset(State.of(q, v))
+    controller.reset(State.of(q, v))
     most = np.minimum(v, loop.arm.velocity_limit)
-    np.testing.assert_array_equal(law.clik.v, most)
+    np.testing.assert_array_equal(controller.clik.v, most)
     hold = to_task_reference(loop.arm, Reference.hold(q))
-    np.testing.assert_allclose(law.reachable_reference(hold, 0.0).v, most)
-    slowest = law.controller_gains["max_joint_acceleration"]
+    np.testing.assert_allclose(controller.reachable_reference(hold, 0.0).v, most)
+    slowest = controller.controller_gains["max_joint_acceleration"]
     for _ in range(3000):
-        before = law.clik.v
-        law.reachable_reference(hold, PERIOD)
-        assert np.abs(law.clik.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
-    np.testing.assert_allclose(law.clik.v, 0, atol=1e-3)
-    assert np.linalg.norm(tool_position(loop.arm, law.clik.q) - hold.position) < 1e-4
+        before = controller.clik.v
+        controller.reachable_reference(hold, PERIOD)
+        assert np.abs(controller.clik.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
+    np.testing.assert_allclose(controller.clik.v, 0, atol=1e-3)
+    assert np.linalg.norm(tool_position(loop.arm, controller.clik.q) - hold.position) < 1e-4
 
 
 def test_the_tool_error_includes_lag_and_unreachable_distance(loop):
@@ -221,11 +221,11 @@ def test_the_tool_error_includes_lag_and_unreachable_distance(loop):
 @pytest.mark.parametrize("axis", range(3))
 def test_the_orientation_error_is_an_angle(axis):
     arm = load_arm("puma560")
-    law = TaskSpace(arm)
+    controller = TaskSpace(arm)
     q = np.array([0.3, -0.5, 0.4, 0.2, 0.6, -0.1])
     held = to_task_reference(arm, Reference.hold(q))
     turn = pin.exp3(0.3 * np.eye(3)[axis])
     task = replace(held, position=held.position + 0.02 * np.eye(3)[axis])
     task = replace(task, rotation=turn @ task.rotation)
-    control_loop = ReachabilityMonitor(law, Events()).tool_error(State.of(q), task)
+    control_loop = ReachabilityMonitor(controller, Events()).tool_error(State.of(q), task)
     assert control_loop == pytest.approx((0.02, 0.3), abs=1e-9)

@@ -97,17 +97,17 @@ def test_controlled_axes_are_those_of_the_arm():
 def test_clik_rests_at_the_nearest_point_of_an_unreachable_target(name):
     arm = arm_of(name)
     q, _, _ = scattered(arm)
-    virtual, law = ClosedLoopIk(arm), ResolvedRate(arm).controller_gains
+    virtual, controller = ClosedLoopIk(arm), ResolvedRate(arm).controller_gains
     virtual.reset(q)
     far = replace(to_task_reference(arm, Reference.hold(q)), position=np.array([3.0, 0.0, 1.0]))
     fastest = 0.0
     for _ in range(6000):
         before = virtual.v
-        virtual.update(far, DT, law)
+        virtual.update(far, DT, controller)
         fastest = max(fastest, np.abs(virtual.v - before).max() / DT)
     reached = ToolKinematics(arm).motion(virtual.q, virtual.v).position
     assert np.abs(virtual.v).max() < 2e-2
-    assert fastest <= law["max_joint_acceleration"] * (1 + 1e-9)
+    assert fastest <= controller["max_joint_acceleration"] * (1 + 1e-9)
     if name != "puma560":  # its orientation is weighted too
         nearest = nearest_reachable(arm, far.position)
         missed = np.linalg.norm(reached - far.position)
@@ -118,7 +118,7 @@ def test_clik_rests_at_the_nearest_point_of_an_unreachable_target(name):
 def test_clik_tracks_a_moving_reference_within_the_limits():
     arm = five_dof()
     start, _, _ = scattered(arm, share=0.2)
-    virtual, law = ClosedLoopIk(arm), TaskSpace(arm).controller_gains
+    virtual, controller = ClosedLoopIk(arm), TaskSpace(arm).controller_gains
     virtual.reset(start)
     for k in range(1500):
         t = k * DT
@@ -130,7 +130,7 @@ def test_clik_tracks_a_moving_reference_within_the_limits():
         requested = Reference(
             q, 0.2 * w * np.cos(w * t) * sign, -0.2 * w * w * np.sin(w * t) * sign
         )
-        followed = virtual.update(to_task_reference(arm, requested), DT if k else 0.0, law)
+        followed = virtual.update(to_task_reference(arm, requested), DT if k else 0.0, controller)
         assert ((followed.q >= arm.lower) & (followed.q <= arm.upper)).all()
         if t > 1:
             assert virtual.reachability_error < 1e-4
@@ -144,18 +144,18 @@ def test_operational_space_gives_the_commanded_tool_acceleration(name):
     """J q̈ + J̇ q̇ = ẍ_r + kd ė + kp e of the arm under tau, for any null-space motion."""
     arm = arm_of(name)
     q, v, _ = scattered(arm, 1)
-    law = TaskSpace(arm, {"controller": {"singular_value_threshold": 1e-9}})
-    law._limit = np.full(arm.nv, np.inf)
+    controller = TaskSpace(arm, {"controller": {"singular_value_threshold": 1e-9}})
+    controller._limit = np.full(arm.nv, np.inf)
     state = State.of(q, 0.1 * v)
-    law.clik.reset(q)  # at rest, so that the error is not zero
+    controller.clik.reset(q)  # at rest, so that the error is not zero
     goal = to_task_reference(arm, Reference.hold(q + 0.02))
-    changes = law.update(state, goal, 0.0).value
+    changes = controller.update(state, goal, 0.0).value
     a = rigid_body.aba(arm, q, state.v, changes)
     virtual = ToolKinematics(arm).motion(q, np.zeros(arm.nv))
     at = ToolKinematics(arm).motion(q, state.v)
     wanted = virtual.twist - at.twist
-    expected = law.axis_gains["d"] * wanted
-    axes = list(law.clik.axes)
+    expected = controller.axis_gains["d"] * wanted
+    axes = list(controller.clik.axes)
     found = at.jacobian @ a + at.drift
     np.testing.assert_allclose(found[axes], expected[axes], atol=1e-8)
 
@@ -166,10 +166,12 @@ def test_null_space_motion_does_not_move_the_tool():
     axes = [0, 1, 2]
     tool = []
     for posture in (0.0, 500.0):
-        law = TaskSpace(arm, {n: {"posture_p": posture, "posture_d": 9.0} for n in arm.joint_names})
-        law._limit = np.full(arm.nv, np.inf)
-        law.reset(State.of(q + 0.03))
-        changes = law.update(State.of(q, 0.1 * v), Reference.hold(q), 0.0).value
+        controller = TaskSpace(
+            arm, {n: {"posture_p": posture, "posture_d": 9.0} for n in arm.joint_names}
+        )
+        controller._limit = np.full(arm.nv, np.inf)
+        controller.reset(State.of(q + 0.03))
+        changes = controller.update(State.of(q, 0.1 * v), Reference.hold(q), 0.0).value
         at = ToolKinematics(arm).motion(q, 0.1 * v)
         tool.append(at.jacobian @ rigid_body.aba(arm, q, 0.1 * v, changes) + at.drift)
     np.testing.assert_allclose(tool[0][axes], tool[1][axes], atol=1e-7)
@@ -180,12 +182,12 @@ def test_a_tool_wrench_gives_the_joint_efforts_of_the_transposed_jacobian():
     q, _, _ = scattered(arm, 3)
     wrench = np.array([3.0, -2.0, 1.0, 0.1, 0.2, -0.3])
     for kind in (TaskSpace, Impedance):
-        law = kind(arm)
-        law.reset(State.of(q))
+        controller = kind(arm)
+        controller.reset(State.of(q))
         held = to_task_reference(arm, Reference.hold(q))
-        without = law.update(State.of(q), held, 0.0).value
-        law.reset(State.of(q))
-        pushed = law.update(State.of(q), replace(held, wrench=wrench), 0.0).value
+        without = controller.update(State.of(q), held, 0.0).value
+        controller.reset(State.of(q))
+        pushed = controller.update(State.of(q), replace(held, wrench=wrench), 0.0).value
         expected = kinematics.jacobian(arm, q).T @ wrench
         np.testing.assert_allclose(pushed - without, expected, atol=1e-9)
 
@@ -194,28 +196,32 @@ def test_the_integral_is_constant_during_a_commanded_wrench():
     """It is unchanged after the push, for any duration and displacement."""
     arm = five_dof()
     q, _, _ = scattered(arm)
-    law, held = TaskSpace(arm), to_task_reference(arm, Reference.hold(q))
-    law.reset(State.of(q))
+    controller, held = TaskSpace(arm), to_task_reference(arm, Reference.hold(q))
+    controller.reset(State.of(q))
     for _ in range(20):
-        law.update(State.of(q - 0.01), held, DT)
-    before = law.update(State.of(q), held, 0.0).value
+        controller.update(State.of(q - 0.01), held, DT)
+    before = controller.update(State.of(q), held, 0.0).value
     for _ in range(200):
-        law.update(State.of(q + 0.02), replace(held, wrench=np.array([0, 0, -2.0, 0, 0, 0])), DT)
-    np.testing.assert_array_equal(law.update(State.of(q), held, 0.0).value, before)
-    law.update(State.of(q + 0.02), held, DT)
-    assert (law.update(State.of(q), held, 0.0).value != before).any()
+        controller.update(
+            State.of(q + 0.02), replace(held, wrench=np.array([0, 0, -2.0, 0, 0, 0])), DT
+        )
+    np.testing.assert_array_equal(controller.update(State.of(q), held, 0.0).value, before)
+    controller.update(State.of(q + 0.02), held, DT)
+    assert (controller.update(State.of(q), held, 0.0).value != before).any()
 
 
 def test_impedance_deflects_by_force_over_stiffness():
     arm = arm_of("puma560")
     q, _, _ = scattered(arm, 3)
-    law = Impedance(arm, {f"tool.{axis}": {"stiffness": 800.0, "damping": 60.0} for axis in "xyz"})
-    law.reset(State.of(q))
+    controller = Impedance(
+        arm, {f"tool.{axis}": {"stiffness": 800.0, "damping": 60.0} for axis in "xyz"}
+    )
+    controller.reset(State.of(q))
     held, force = to_task_reference(arm, Reference.hold(q)), np.array([5.0, 0.0, -4.0])
     state, plant = State.of(q), Plant(arm)
     push = np.append(force, np.zeros(3))
     for k in range(4000):
-        changes = law.update(state, held, DT * (k > 0))
+        changes = controller.update(state, held, DT * (k > 0))
         outside = kinematics.jacobian(arm, state.q).T @ push
         state = plant.step(state, replace(changes, value=changes.value + outside), 2e-4, 10)
     moved = kinematics.tool_position(arm, state.q) - held.position
@@ -227,8 +233,8 @@ def test_impedance_deflects_by_force_over_stiffness():
 @pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
 def test_default_stiffnesses_are_sufficient_and_damped(name, ideal):
     arm = load_arm(name).with_actuator("ideal") if ideal else load_arm(name)
-    law = Impedance(arm)
-    K, axes = law.axis_gains["stiffness"], law.clik.axes
+    controller = Impedance(arm)
+    K, axes = controller.axis_gains["stiffness"], controller.clik.axes
     aimed = 15.0**2 * operational_inertia(arm)
     assert (K[axes[axes < 3]] > 0.5 * aimed[axes[axes < 3]]).all()
     assert (K[axes] > 0.1 * aimed[axes]).all()
@@ -244,28 +250,28 @@ def test_default_stiffnesses_are_sufficient_and_damped(name, ideal):
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_default_damping_follows_from_the_stiffness(scale):
     arm = arm_of("puma560")
-    law, joint = Impedance(arm), arm.joint_names[0]
-    law.slow_down(scale)
-    usual = law.values
+    controller, joint = Impedance(arm), arm.joint_names[0]
+    controller.slow_down(scale)
+    usual = controller.values
     stiff = {"stiffness": 9 * usual["tool.x"]["stiffness"]}
     posture = {"posture_stiffness": 25 * usual[joint]["posture_stiffness"]}
-    law.set_gains({"tool.x": stiff, joint: posture})
-    assert law.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
+    controller.set_gains({"tool.x": stiff, joint: posture})
+    assert controller.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
     damper = usual[joint]["posture_damping"]
-    assert law.values[joint]["posture_damping"] == pytest.approx(5 * damper)
-    assert law.values["tool.y"] == usual["tool.y"]
-    assert law.given == {"tool.x": stiff, joint: posture}, "what follows is not given"
-    law.slow_down(1.0)
-    assert law.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
-    law.set_gains({"tool.x": {**stiff, "damping": 7.0}, "tool.y": {"stiffness": 0.0}})
-    assert law.values["tool.x"]["damping"] == 7.0
-    assert law.values["tool.y"]["damping"] == 0.0
+    assert controller.values[joint]["posture_damping"] == pytest.approx(5 * damper)
+    assert controller.values["tool.y"] == usual["tool.y"]
+    assert controller.given == {"tool.x": stiff, joint: posture}, "what follows is not given"
+    controller.slow_down(1.0)
+    assert controller.values["tool.x"]["damping"] == pytest.approx(3 * usual["tool.x"]["damping"])
+    controller.set_gains({"tool.x": {**stiff, "damping": 7.0}, "tool.y": {"stiffness": 0.0}})
+    assert controller.values["tool.x"]["damping"] == 7.0
+    assert controller.values["tool.y"]["damping"] == 0.0
 
 
 def test_an_axis_without_default_stiffness_is_damped_by_the_given_one():
     arm = arm_of("two_link")
-    law = Impedance(arm, {"tool.y": {"stiffness": 200.0}})
-    assert law.values["tool.y"]["damping"] == pytest.approx(0.0085 * 200.0)
+    controller = Impedance(arm, {"tool.y": {"stiffness": 200.0}})
+    assert controller.values["tool.y"]["damping"] == pytest.approx(0.0085 * 200.0)
 
 
 def test_mass_proportional_damping_decays_all_joints_at_one_rate():
@@ -274,10 +280,10 @@ def test_mass_proportional_damping_decays_all_joints_at_one_rate():
     q, v, _ = scattered(arm, 3)
     changes = []
     for rate in (0.0, 25.0):
-        law = Impedance(arm, {"controller": {"mass_proportional_damping": rate}})
-        law._limit = np.full(arm.nv, np.inf)
-        law.reset(State.of(q))
-        changes.append(law.update(State.of(q, v), Reference.hold(q), 0.0).value)
+        controller = Impedance(arm, {"controller": {"mass_proportional_damping": rate}})
+        controller._limit = np.full(arm.nv, np.inf)
+        controller.reset(State.of(q))
+        changes.append(controller.update(State.of(q, v), Reference.hold(q), 0.0).value)
     expected = -25.0 * rigid_body.mass_matrix(arm, q) @ v
     np.testing.assert_allclose(changes[1] - changes[0], expected, atol=1e-10)
 
@@ -288,11 +294,14 @@ def test_impedance_is_stable_with_a_wrong_model(name):
     """At 1 kHz, arms without rotor inertia; masses, lengths and inertias of the model 5 % off."""
     arm = load_arm(name).with_actuator("ideal")
     q = np.array([0.4, -0.3, -0.6, 0.5, 0.3, 0.4])[: arm.nv]
-    law, plant = Impedance(with_model_error(arm, mass=5, length=5, inertia=5, seed=1)), Plant(arm)
+    controller, plant = (
+        Impedance(with_model_error(arm, mass=5, length=5, inertia=5, seed=1)),
+        Plant(arm),
+    )
     state, held, fastest = State.of(q), Reference.hold(q), np.zeros(3000)
-    law.reset(state)
+    controller.reset(state)
     for k in range(3000):
-        changes = law.update(state, held, 1e-3 * (k > 0))
+        changes = controller.update(state, held, 1e-3 * (k > 0))
         push = np.array([2.0, 0.0, 2.0, 0, 0, 0]) * (k < 1500)
         outside = kinematics.jacobian(arm, state.q).T @ push
         state = plant.step(state, replace(changes, value=changes.value + outside), 5e-4, 2)
@@ -314,10 +323,10 @@ def test_the_integral_compensates_an_unmodeled_load_and_friction(kind, name, loa
     start = to_task_reference(arm, Reference.hold(q))
     goal = replace(start, position=start.position - [0.0, 0.0, 0.05])
     for changes, steps in (({"ki": 0.0}, 1000), ({}, 2000)):
-        law, state = kind(arm, dict.fromkeys(arm.joint_names, changes)), State.of(q)
-        law.reset(state)
+        controller, state = kind(arm, dict.fromkeys(arm.joint_names, changes)), State.of(q)
+        controller.reset(state)
         for k in range(steps):
-            state = plant.step(state, law.update(state, goal, DT * (k > 0)), DT / 2, 2)
+            state = plant.step(state, controller.update(state, goal, DT * (k > 0)), DT / 2, 2)
         reached = kinematics.tool_position(arm, state.q)
         missed[not changes] = np.linalg.norm(reached - goal.position)
     assert missed[False] > least
@@ -330,22 +339,22 @@ def test_the_integral_compensates_an_unmodeled_load_and_friction(kind, name, loa
 def test_the_tool_reaches_its_target_and_unreachable_targets_stay_finite(kind, name):
     arm = arm_of(name)
     q, _, _ = scattered(arm, 5)
-    law, plant, state = kind(arm), Plant(arm), State.of(q)
-    law.reset(state)
+    controller, plant, state = kind(arm), Plant(arm), State.of(q)
+    controller.reset(state)
     held = to_task_reference(arm, Reference.hold(q))
     near = replace(held, position=held.position * 0.95)
     for k in range(1500):
-        state = plant.step(state, law.update(state, near, DT * (k > 0)), 2e-4, 10)
-    axes = law.clik.axes
+        state = plant.step(state, controller.update(state, near, DT * (k > 0)), 2e-4, 10)
+    axes = controller.clik.axes
     missed = (kinematics.tool_position(arm, state.q) - near.position)[axes[axes < 3]]
     assert np.abs(missed).max() < (2e-3 if kind is not Impedance else 2e-2)
     far = replace(held, position=np.array([5.0, 0.0, 5.0]))
     for _ in range(1000):
-        changes = law.update(state, far, DT)
+        changes = controller.update(state, far, DT)
         assert (np.abs(changes.value) <= arm.effort_limit).all()
         state = plant.step(state, changes, 2e-4, 10)
     assert np.isfinite(state.q).all()
-    assert law.clik.reachability_error > 1.0
+    assert controller.clik.reachability_error > 1.0
 
 
 def test_a_joint_reference_equals_the_reference_of_its_tool():
@@ -362,8 +371,8 @@ def test_a_joint_reference_equals_the_reference_of_its_tool():
 def test_an_arm_of_one_joint_has_task_space_controllers():
     arm = chain({"effort": 10.0})
     for kind in LAWS:
-        law = kind(arm)
-        assert law.update(State.of([0.3]), Reference.hold([0.4]), 0.0).value.shape == (1,)
+        controller = kind(arm)
+        assert controller.update(State.of([0.3]), Reference.hold([0.4]), 0.0).value.shape == (1,)
 
 
 # Invalid input and time steps---------------------------------------------------------------------
@@ -385,12 +394,12 @@ def test_an_invalid_reference_is_rejected_and_leaves_no_trace(kind, part, value,
     arm = five_dof()
     q, _, _ = scattered(arm)
     state, held = State.of(q), to_task_reference(arm, Reference.hold(q + 0.02))
-    law, other = kind(arm), kind(arm)
-    for each in (law, other):
+    controller, other = kind(arm), kind(arm)
+    for each in (controller, other):
         each.reset(state)
     with pytest.raises(InvalidValue, match=text), np.errstate(all="ignore"):
-        law.update(state, replace(held, **{part: value}), DT)
-    after = [each.update(state, held, DT).value for each in (law, other)]
+        controller.update(state, replace(held, **{part: value}), DT)
+    after = [each.update(state, held, DT).value for each in (controller, other)]
     np.testing.assert_array_equal(*after)
 
 
@@ -399,11 +408,11 @@ def test_an_invalid_reference_is_rejected_and_leaves_no_trace(kind, part, value,
 def test_finite_references_give_finite_efforts(kind, part):
     arm = five_dof()
     q, _, _ = scattered(arm)
-    law, held = kind(arm), to_task_reference(arm, Reference.hold(q))
-    law.reset(State.of(q))
+    controller, held = kind(arm), to_task_reference(arm, Reference.hold(q))
+    controller.reset(State.of(q))
     for sign in (1.0, -1.0):
         far = replace(held, **{part: np.full(getattr(held, part).size, sign * 1.7e308)})
-        value = law.update(State.of(q), far, DT).value
+        value = controller.update(State.of(q), far, DT).value
         assert (np.abs(value) <= arm.effort_limit).all()
 
 
@@ -417,12 +426,12 @@ def test_clik_comes_to_rest_with_any_time_step(dt, changes):
     q, _, _ = scattered(arm, share=0.2)
     virtual = ClosedLoopIk(arm)
     virtual.reset(q)
-    goal, law = (
+    goal, controller = (
         to_task_reference(arm, Reference.hold(q + 0.3)),
         {**ResolvedRate(arm).controller_gains, **changes},
     )
     for _ in range(3000):
-        virtual.update(goal, dt, law)
+        virtual.update(goal, dt, controller)
     assert virtual.reachability_error < 1e-9
     assert np.abs(virtual.v).max() < 0.02
 
@@ -439,7 +448,7 @@ def test_clik_rests_at_several_limits(name, out):
     """On the path to an unreachable target joints stop at their limits one by one."""
     arm = arm_of(name)
     q = np.array(arm.configuration("initial"))
-    virtual, law, held = (
+    virtual, controller, held = (
         ClosedLoopIk(arm),
         ResolvedRate(arm).controller_gains,
         to_task_reference(arm, Reference.hold(q)),
@@ -447,7 +456,7 @@ def test_clik_rests_at_several_limits(name, out):
     virtual.reset(q)
     for share in [*np.linspace(0, 1, 1500), *np.ones(5000)]:
         offset = share * (np.array(out) - held.position)
-        virtual.update(replace(held, position=held.position + offset), DT, law)
+        virtual.update(replace(held, position=held.position + offset), DT, controller)
     stopped = (virtual.q <= arm.lower) | (virtual.q >= arm.upper)
     assert stopped.sum() > 1
     assert np.abs(virtual.v).max() < 1e-3
@@ -456,17 +465,17 @@ def test_clik_rests_at_several_limits(name, out):
 def test_clik_starts_beyond_a_limit_and_only_moves_back():
     arm = five_dof()
     outside = np.where(np.isfinite(arm.upper), arm.upper + 0.05, 0.0)
-    virtual, law = ClosedLoopIk(arm), ResolvedRate(arm).controller_gains
+    virtual, controller = ClosedLoopIk(arm), ResolvedRate(arm).controller_gains
     virtual.reset(outside)
     away = to_task_reference(arm, Reference.hold(outside + 0.1))
-    np.testing.assert_array_equal(virtual.update(away, 0.0, law).q, outside)
+    np.testing.assert_array_equal(virtual.update(away, 0.0, controller).q, outside)
     for _ in range(200):
-        assert (virtual.update(away, DT, law).q <= np.maximum(outside, arm.upper)).all()
+        assert (virtual.update(away, DT, controller).q <= np.maximum(outside, arm.upper)).all()
     back = to_task_reference(
         arm, Reference.hold((np.maximum(arm.lower, -2) + np.minimum(arm.upper, 2)) / 2)
     )
     for _ in range(3000):
-        last = virtual.update(back, DT, law)
+        last = virtual.update(back, DT, controller)
     assert (last.q <= arm.upper).all()
 
 
@@ -475,9 +484,9 @@ def test_clik_starts_beyond_a_limit_and_only_moves_back():
 def test_limits_may_be_more_than_half_a_turn_from_the_target(kind, limits):
     arm = chain({"effort": 10.0, "lower": limits[0], "upper": limits[1]})
     q = np.array([sum(limits) / 2])
-    law = kind(arm)
-    law.reset(State.of(q))
-    assert np.isfinite(law.update(State.of(q), Reference.hold(q + 0.1), 0.0).value).all()
+    controller = kind(arm)
+    controller.reset(State.of(q))
+    assert np.isfinite(controller.update(State.of(q), Reference.hold(q + 0.1), 0.0).value).all()
 
 
 @pytest.mark.parametrize("kind", LAWS)
@@ -486,10 +495,10 @@ def test_joint_and_tool_references_may_alternate(kind):
     q, _, _ = scattered(arm)
     goal, answers = Reference.hold(q + 0.05), []
     for odd in (goal, to_task_reference(arm, goal)):
-        law = kind(arm)
-        law.reset(State.of(q))
+        controller = kind(arm)
+        controller.reset(State.of(q))
         answers.append(
-            [law.update(State.of(q), odd if k % 2 else goal, DT).value for k in range(50)]
+            [controller.update(State.of(q), odd if k % 2 else goal, DT).value for k in range(50)]
         )
     np.testing.assert_array_equal(*answers)
 
@@ -497,10 +506,10 @@ def test_joint_and_tool_references_may_alternate(kind):
 def test_set_model_keeps_the_reference():
     arm = five_dof()
     q, _, _ = scattered(arm)
-    law = ResolvedRate(arm)
-    law.reset(State.of(q))
-    law.update(State.of(q), Reference.hold(q + 0.3), 0.0)
-    before = law.clik.reachability_error, law.clik.min_singular_value
-    law.set_model(arm.with_payload(0.5))
-    assert (law.clik.reachability_error, law.clik.min_singular_value) == before
+    controller = ResolvedRate(arm)
+    controller.reset(State.of(q))
+    controller.update(State.of(q), Reference.hold(q + 0.3), 0.0)
+    before = controller.clik.reachability_error, controller.clik.min_singular_value
+    controller.set_model(arm.with_payload(0.5))
+    assert (controller.clik.reachability_error, controller.clik.min_singular_value) == before
     assert before[0] > 0.01

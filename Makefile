@@ -57,7 +57,7 @@ lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python scripts/prose_lint.py --clean
+	$(BIN)/python scripts/prose_lint.py
 
 bench: ## measure a step, rollouts, the gain search, controllers, inverse kinematics, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench

@@ -114,14 +114,14 @@ setup(
             "pyserial>=3.5",
             "python-can>=4.4",
             "msgpack>=1.0",
-            "dynamixel-sdk==4.1.0",  # the vendor's own codec, as a judge of ours
+            "dynamixel-sdk==4.1.0",  # the vendor's codec, compared with ours
             "casadi>=3.6",
             "cma>=3.3",
             "toppra>=0.6",
             "pandas>=2",
             "pyarrow>=14",
             "distributed>=2024.1",  # rollouts spread over a local dask cluster
-            "example-robot-data==6.0.0",  # URDFs and meshes of other makers' arms, any Python
+            "example-robot-data==6.0.0",  # URDFs and meshes of other vendors' arms, any Python
             "colcon-common-extensions>=0.3",
             "setuptools>=65,<80",  # colcon installs through setup.py; 3.12 brings none
         ],

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prose_rules import (
-    CLEAN,
     EXEMPTIONS,
     HEADING_RULES,
     LONGEST_SENTENCE,
@@ -352,7 +351,6 @@ def parse_arguments(given: list[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description="Report words that are not in the glossary.")
     parser.add_argument("paths", nargs="*", type=Path, help="files and directories [all]")
-    parser.add_argument("--clean", action="store_true", help="check the paths listed as clean")
     parser.add_argument("--summary", action="store_true", help="number of findings by directory")
     parser.add_argument("--messages", action="store_true", help="check raised error messages only")
     parser.add_argument("--warnings", action="store_true", help="list sentences and summaries only")
@@ -363,8 +361,6 @@ def main(given: list[str] | None = None) -> int:
     """Print all findings; return the exit code."""
     options = parse_arguments(given)
     places = [place.resolve() for place in options.paths]
-    if options.clean:
-        places += [ROOT / place for place in CLEAN]
     errors = package_errors() if options.messages else set()
     found: list[Finding] = []
     for file in files(places or [ROOT]):

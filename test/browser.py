@@ -1,4 +1,4 @@
-"""A browser's side of the page's connection, without the browser."""
+"""WebSocket client of a viewer page, without a browser."""
 
 import time
 
@@ -9,7 +9,7 @@ from websockets.sync.client import connect
 
 
 class Client:
-    """A browser's side of the connection, without the browser."""
+    """Browser side of the WebSocket connection."""
 
     def __init__(self, url, origin=None):
         self._url = url
@@ -49,7 +49,7 @@ class Client:
         raise AssertionError("the page does not stop sending")
 
     def press(self, label):
-        """Click the button of this label, as soon as it is there; the button's message."""
+        """Click the button of this label as soon as it exists; return the button's message."""
         buttons = []
         while not buttons:
             parts = (m for m in self.receive(10.0) if m["type"] == "GuiButtonMessage")
@@ -59,14 +59,14 @@ class Client:
 
 
 class Panel(Client):
-    """The panel of a page as a browser has it: every control by its label, kept up to date."""
+    """Controls of a page by label, updated by the messages of the page."""
 
     def __init__(self, url, origin=None):
         super().__init__(url, origin)
         self._parts = {}
 
     def poll(self, seconds=0.2):
-        """Take what the page sends within a while."""
+        """Receive one window of messages and apply them."""
         try:
             messages = self.receive(seconds)
         except TimeoutError:
@@ -83,7 +83,7 @@ class Panel(Client):
                 self._parts[uuid] = message
 
     def wait_for(self, condition, otherwise, seconds=60.0):
-        """What ``condition`` returns once it is true."""
+        """Return the first true result of ``condition``."""
         end = time.monotonic() + seconds
         while not (found := condition()):
             assert time.monotonic() < end, f"{otherwise}; on the page: {self.text}"
@@ -92,18 +92,18 @@ class Panel(Client):
 
     @property
     def text(self):
-        """All HTML on the panel."""
+        """HTML of all panel parts."""
         parts = self._parts.values()
         return "\n".join(p["props"]["content"] for p in parts if p["type"] == "GuiHtmlMessage")
 
     def named(self, label, kind=""):
-        """The controls of this label."""
+        """Return the controls with this label."""
         parts = self._parts.values()
         return [p for p in parts if p["props"].get("label") == label and kind in p["type"]]
 
     @property
     def offered(self):
-        """Names of the buttons in rows."""
+        """Names of the buttons in button groups."""
         groups = [p for p in self._parts.values() if p["type"] == "GuiButtonGroupMessage"]
         return [name for group in groups for name in group["props"]["options"]]
 
@@ -114,17 +114,17 @@ class Panel(Client):
         return {p["props"]["label"]: p["value"] for p in parts if "Slider" in p["type"]}
 
     def update(self, part, **values):
-        """Send what a browser sends for a control: its value mostly."""
+        """Send a control's values, as a browser does."""
         self.send("GuiUpdateMessage", uuid=part["uuid"], updates=values)
         part |= {name: value for name, value in values.items() if name in part}
 
     def set(self, label, value):
-        """Move a slider, or write into a field, of this label; it is the last one of them."""
+        """Move a slider, or fill a field, of this label; the last one if several exist."""
         part = self.wait_for(lambda: [p for p in self.named(label) if "value" in p], label)[-1]
         self.update(part, value=value)
 
     def push(self, label):
-        """Press a button, alone or in a row, as soon as it is there and visible."""
+        """Press a button, single or in a group, as soon as it is visible."""
 
         def find():
             rows = [p for p in self._parts.values() if label in p["props"].get("options", ())]

@@ -1,10 +1,10 @@
-"""Drives arms into every branch of their safety, and tells what was compiled under torque.
+"""Reach every branch of the safety functions; print what was compiled while torque was enabled.
 
     python compile_cases.py still CONTROLLER ...
-    python compile_cases.py makers
+    python compile_cases.py emulated
 
-``still``: motors that answer what the test says; every interface with every stop. ``makers``: every
-maker's emulated motors on virtual time. The last line is JSON.
+``still``: motors with scripted feedback; each interface with each stop policy. ``emulated``: the
+emulated motors of all manufacturers on virtual time. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ INTERFACES = ("effort", "voltage", "position", "velocity")
 
 
 class StillBus(MotorBus):
-    """Motors that stand where ``q`` says, at the speed ``v``, whatever they are commanded."""
+    """Motors at configuration ``q`` and velocity ``v``, independent of the commands."""
 
     def __init__(self, motors, settings, takes):
         super().__init__(motors, settings)
@@ -46,7 +46,7 @@ class StillBus(MotorBus):
         self.mend()
 
     def mend(self):
-        """All is well, in the middle of the joints' ranges."""
+        """Restore fault-free motors in the middle of the joints' ranges."""
         size = len(self.motors)
         self.q, self.v, self.temperature = np.zeros(size), np.zeros(size), np.full(size, 30.0)
         self.fault, self.silent, self.gone, self.late = "", (), False, 0.0
@@ -106,17 +106,17 @@ TROUBLE = {
     "no reading possible": lambda bus, arm: bus.q.__setitem__(1, 1e300),
     "unplugged": lambda bus, arm: setattr(bus, "gone", True),
     "torque lost": lambda bus, arm: bus.on.clear(),
-    "no commands": None, "NaN commanded": None, "swinging": None, "stopped": None,
+    "no commands": None, "NaN commanded": None, "oscillation": None, "stopped": None,
     "stood still": None, "emergency": None, "nothing": None,
 }  # fmt: skip
 
 
 FEW = ("near the upper limit", "no commands", "stopped")
-"""Troubles that are worth another try with every controller."""
+"""Troubles that are repeated with every controller."""
 
 
 class Case:
-    """One arm under one controller, or under commands of its own for other interfaces."""
+    """One arm under one controller, or under direct commands of an interface without controller."""
 
     def __init__(self, watch, interface, policy, controller):
         self.arm = arm = MAKERS["mit_can"].arm
@@ -133,7 +133,7 @@ class Case:
         self.up()
 
     def up(self):
-        """Active again, whatever was before."""
+        """Clear the trouble and return to the active state."""
         self.bus.mend()
         self.bus.time += 1.0
         for _ in range(3):
@@ -148,7 +148,7 @@ class Case:
         self.step()
 
     def step(self, value=0.0):
-        """One cycle; ``value`` is commanded where no controller does, None nothing."""
+        """Run one control cycle; without a controller command ``value``, or nothing."""
         self.bus.time += PERIOD
         if self.loop is not None and value == 0.0:
             self.loop.step()
@@ -160,27 +160,27 @@ class Case:
         else:
             self.driver.write(Command(self.driver.interface, np.full(3, value)))
 
-    def swing(self):
-        """Follow a trajectory, and hold, and brake."""
+    def start_trajectories(self):
+        """Follow a trajectory, hold a reference, request a stop."""
         if self.loop is None or self.loop.state is None or self.loop.reference is None:
             return
         still = np.zeros(3)
-        ways = (Waypoint(self.bus.now() + 0.05, still + 0.01, still, still),)
+        points = (Waypoint(self.bus.now() + 0.05, still + 0.01, still, still),)
         with suppress(ArmDynamicsError):
-            self.loop.follow(JointTrajectory(ways), effort_check=True)
+            self.loop.follow(JointTrajectory(points), effort_check=True)
             self.step()
             self.loop.hold({self.arm.joint_names[0]: 0.02})
             self.step()
             self.loop.request_stop()
 
-    def get_into(self, trouble):
-        """Some cycles of a trouble, and out of it again; the trips that came."""
-        self.swing()
+    def run_trouble(self, trouble):
+        """Run some cycles with a trouble, recover, and return the trips."""
+        self.start_trajectories()
         value, acts = 0.0, TROUBLE[trouble]
         if acts is not None:
             acts(self.bus, self.arm)
         for k in range(14):
-            if trouble == "swinging":
+            if trouble == "oscillation":
                 value = 1e6 * (-1) ** k
             elif trouble in ("no commands", "NaN commanded"):
                 value = None if trouble == "no commands" else np.nan
@@ -192,7 +192,7 @@ class Case:
                 else:
                     self.driver.emergency_stop("a")
             if k > 10:
-                self.bus.time += 0.1  # the end of a stop, joints that are unseen for long
+                self.bus.time += 0.1  # end of a stop, long time without feedback
             self.step(value)
         found = {trip.kind for trip in self.driver.trips}
         self.up()
@@ -200,7 +200,7 @@ class Case:
 
 
 def still(watch, *controllers):
-    """Every interface with every stop in every trouble; every controller, and from each to all."""
+    """Combine interfaces, stop policies and troubles; run and switch the controllers."""
     trips, count = Counter(), 0
     for interface, policy in product(INTERFACES, POLICIES):
         kinds = {name: plugins.load_class("controllers", name) for name in controllers}
@@ -212,26 +212,25 @@ def still(watch, *controllers):
                 assert interface in ("position", "velocity")
                 continue
             for trouble in FEW if name else TROUBLE:
-                trips.update(case.get_into(trouble))
+                trips.update(case.run_trouble(trouble))
                 count += 1
-            _switch(case, fit)
+            _switch_controllers(case, fit)
     return trips, count
 
 
-def _switch(case, fit):
-    """Each controller after the other on the arm while it is active."""
+def _switch_controllers(case, fit):
+    """Switch through the controllers while the arm is active."""
     for name in fit if case.loop is not None else ():
-        law = build_controller(case.arm, name)
-        case.loop.switch_controller(law)
+        case.loop.switch_controller(build_controller(case.arm, name))
         for _ in range(3):
             case.step()
             case.bus.time += 0.2
-        for _ in range(8):  # the driver measures its period by the last ten cycles
+        for _ in range(8):  # the driver estimates its period from the last ten cycles
             case.step()
 
 
-def makers(watch):
-    """Every maker's motors with every interface that they take; stops and faults in turn."""
+def emulated(watch):
+    """Run the emulated motors of all manufacturers with each interface, policy and fault."""
     from fault_injection.bench import Bench
     from fault_injection.faults import FAULTS, mended
     from fault_injection.outcome import recovered
@@ -264,10 +263,10 @@ def makers(watch):
 
 
 def main():
-    """Print what was found."""
+    """Print the result as JSON."""
     watch = CompileWatch()
     kind, *words = sys.argv[1:]
-    trips, count = {"still": still, "makers": makers}[kind](watch, *words)
+    trips, count = {"still": still, "emulated": emulated}[kind](watch, *words)
     print(json.dumps({"found": watch.found, "trips": trips, "cases": count}))
 
 

@@ -1,4 +1,4 @@
-"""What numba compiles or loads and what Python imports while a motor may have torque."""
+"""Detection of compilations, loads of compiled code and imports while motors may have torque."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numba.core.dispatcher import Dispatcher
 
 
 class CompileWatch(event.Listener):
-    """Notes every compilation, every load of compiled code and every import while ``armed``.
+    """Records compilations, loads of compiled code and imports while ``armed``.
 
-    ``found`` has a line for each; all dispatchers and imports of the process are watched.
+    ``found`` has a line for each. All dispatchers and imports of the process are observed.
     """
 
     def __init__(self, armed: bool = False) -> None:
@@ -30,29 +30,29 @@ class CompileWatch(event.Listener):
         sys.meta_path.insert(0, self)  # type: ignore[arg-type]
 
     def end(self) -> None:
-        """Watch no longer."""
+        """Stop recording."""
         Dispatcher.add_overload = self._add
         event.unregister("numba:compile", self)
         sys.meta_path.remove(self)  # type: ignore[arg-type]
 
     def note(self, what: str) -> None:
-        """Keep it, if a motor may have torque."""
+        """Record an event if a motor may have torque."""
         if self.armed:
             self.found.append(f"{what} in {threading.current_thread().name}")
 
     def on_start(self, happened: event.Event) -> None:
-        """A compilation begins."""
+        """Record the start of a compilation."""
         self.note(f"compiling: {happened.data['dispatcher'].py_func.__name__}")
 
     def on_end(self, happened: event.Event) -> None:
-        """It is over."""
+        """Ignore the end of a compilation."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Python asks here first; others find the module."""
+        """Record an import; leave the search to the other finders."""
         self.note(f"imported: {name}")
 
     def follow(self, bus: Any) -> None:
-        """Be armed from now on while a motor of ``bus`` may have torque."""
+        """Arm the watch while a motor of ``bus`` may have torque."""
         on: set[int] = set()
         enable, disable = bus.enable, bus.disable
 

@@ -1,4 +1,4 @@
-"""Arms that several tests use."""
+"""Arms of several tests."""
 
 import itertools
 from collections import Counter
@@ -14,12 +14,12 @@ from arm_dynamics import load_arm
 from arm_dynamics.demos import registry
 from arm_dynamics.model.load import parse_arm
 
-# Controllers compile at their first call; the same examples come in every run: without the numbers
-# of whichever modules a process has imported before.
+# No deadline: controllers compile at their first call. The examples are the same in every run: they
+# do not depend on constants of the modules that a process has imported.
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("quick", parent=settings.get_profile("project"), max_examples=25)
 settings.load_profile("project")
-with suppress(ImportError):  # older versions have no such numbers
+with suppress(ImportError):  # older versions do not collect such constants
     from hypothesis.internal.conjecture import providers
 
     providers._get_local_constants = lambda: providers._local_constants
@@ -36,7 +36,7 @@ JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link=
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ros/ and the cases beyond ``quick``; files that wait a lot come first."""
+    """Mark the tests of ros/ and the cases beyond ``quick``; run files that wait a lot first."""
     cases = Counter()
     for item in items:
         if item.path.parent == ROS:
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
 
 
 def chain_urdf(*joints, more=""):
-    """URDF of a serial chain, each joint a dict that changes these defaults."""
+    """Return the URDF of a serial chain; each joint is a dict that changes these defaults."""
     text, parent = ['<link name="base"/>'], "base"
     for i, changes in enumerate(joints):
         values = {
@@ -76,7 +76,7 @@ def five_dof():
 
 @cache
 def heavy_rotors():
-    """five_dof with geared motors and 0.5 kg in its hand."""
+    """Return five_dof with geared motors and 0.5 kg at its tool."""
     arm = five_dof().with_motors(gear_ratio=20.0, rotor_inertia=2e-5)
     for name, k in zip(arm.joint_names, (10, 10, 10, 1, 1), strict=True):
         arm = arm.with_motor(name, kt=k / 20, ke=k / 20)
@@ -85,12 +85,12 @@ def heavy_rotors():
 
 @cache
 def shown(name):
-    """What the demonstration ``name`` shows, computed once."""
+    """Return the result of the demonstration ``name``, computed once."""
     return registry.load_demo(name).show()
 
 
 def displaced():
-    """Every start 0.2 rad away from the initial pose in R2, R3 and R5, within the limits."""
+    """Yield all starts 0.2 rad away from the initial configuration in R2, R3, R5, within limits."""
     arm = five_dof()
     for signs in itertools.product((0.2, -0.2), repeat=3):
         q = np.array(arm.configuration("initial"))

@@ -1,4 +1,4 @@
-"""A law on an arm in continuous time: the command of every instant, not of the last period."""
+"""Closed loops in continuous time: the controller is evaluated at every instant."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def table(path):
-    """Columns of a CSV file of reference data, by name."""
+    """Return the columns of a CSV file of reference data by name."""
     return np.genfromtxt(DATA / path, delimiter=",", names=True)
 
 
@@ -19,11 +19,11 @@ def columns(data, *names):
     return np.stack([data[name] for name in names], axis=1)
 
 
-def followed(arm, law, trajectory, q, times, rtol=1e-10):
-    """q, v (n, nv) each and tau (n, nv) at evenly spaced ``times``, from rest at ``q``."""
+def simulate_continuous(arm, controller, trajectory, q, times, rtol=1e-10):
+    """Return q, v and tau (n, nv) at evenly spaced ``times``, from rest at ``q``."""
     period, seconds = float(times[1] - times[0]), float(times[-1] - times[0])
     trace = simulate_closed_loop(
-        arm, law, trajectory, State.of(q, time=times[0]), seconds=seconds, period=period,
+        arm, controller, trajectory, State.of(q, time=times[0]), seconds=seconds, period=period,
         continuous=True, tolerance=rtol,
     )  # fmt: skip
     np.testing.assert_allclose(trace.time, times, atol=1e-9)

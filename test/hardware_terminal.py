@@ -20,9 +20,9 @@ from arm_dynamics.model.hardware_info import read_hardware_info
 
 
 class Line:
-    """Motors behind a pseudo terminal that answer in a thread; ``arm`` moves with the clock.
+    """Emulated motors that reply in a thread behind a pseudo terminal; ``arm`` moves in real time.
 
-    ``torques`` counts how many motors have torque now; ``most`` is the largest such number.
+    ``torques`` is the number of motors with torque enabled; ``most`` is its maximum.
     """
 
     def __init__(self, motors: EmulatedMotors, arm: EmulatedArm | None = None) -> None:
@@ -40,7 +40,7 @@ class Line:
         return sum(self.motors.torque_is_on(id) for id in {s.id for s in self.motors.shafts})
 
     def unplug(self) -> None:
-        """As a cable that is pulled; the motors stay as they are."""
+        """Disconnect the cable; the motors keep their state."""
         self._closed = True
         self._thread.join(10)
         for fd in (self._ours, self._theirs):
@@ -66,13 +66,13 @@ class Line:
 
 
 class User:
-    """Reads what a program prints at a pseudo terminal and presses keys, in a thread.
+    """Thread that reads a program's output at a pseudo terminal and presses keys.
 
-    ``does`` is called with the user; its errors are raised by ``leave``.
+    ``does`` is called with the user; ``leave`` raises its errors.
     """
 
     def __init__(self, monkeypatch, does) -> None:
-        self.said = ""
+        self.output = ""
         self._ours, theirs = pty.openpty()
         os.set_blocking(self._ours, False)
         self._streams = os.fdopen(theirs, "r"), os.fdopen(os.dup(theirs), "w")
@@ -87,7 +87,7 @@ class User:
         os.write(self._ours, keys.encode())
 
     def hold(self, key: str, seconds: float) -> float:
-        """As a keyboard that repeats; when it was released."""
+        """Repeat a key as a keyboard does; return the time of its release."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             self.press(key)
@@ -96,27 +96,27 @@ class User:
 
     def wait(self, words: str, seconds: float = 120.0) -> None:
         until = time.monotonic() + seconds
-        while words not in self.said:
-            assert time.monotonic() < until, f"{words!r} was not said, but {self.said!r}"
+        while words not in self.output:
+            assert time.monotonic() < until, f"{words!r} not in {self.output!r}"
             self.look(0.02)
 
     def look(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while True:
             with suppress(BlockingIOError):
-                self.said += os.read(self._ours, 65536).decode("utf-8", "replace")
+                self.output += os.read(self._ours, 65536).decode("utf-8", "replace")
             if time.monotonic() >= until:
                 return
             time.sleep(0.005)
 
     def leave(self) -> str:
-        """All that was said; raises what the user found wrong."""
+        """Return all output; raise an error of the user's thread."""
         sys.stdout.flush()
         self._left = True
         self._thread.join(40)
         if self._errors:
             raise self._errors[0]
-        return self.said
+        return self.output
 
     def _run(self, does) -> None:
         try:
@@ -129,7 +129,7 @@ class User:
 
 
 def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> Line:
-    """The SO-101 on emulated servos; the motors of ``flipped`` joints turn the other way."""
+    """Return an SO-101 with emulated servos; ``flipped`` joints have inverted signs."""
     arm = load_arm("so101")
     wiring = read_hardware_info(arm).motors
     motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring])

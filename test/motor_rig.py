@@ -1,4 +1,4 @@
-"""A three-joint arm on emulated motors without a maker, on virtual time."""
+"""Three-joint arm on ideal emulated motors, on virtual time."""
 
 from functools import cache
 
@@ -22,7 +22,7 @@ SAFETY = SafetySettings(velocity_limit_scale=0.06)  # 6 rad/s
 
 @cache
 def arm():
-    """Heavy enough to fall, with some damping."""
+    """Return an arm that falls under gravity, with some damping."""
     joint = {"effort": 40.0, "damping": 0.1}
     return chain({**joint, "mass": 2.0}, joint, {**joint, "mass": 0.5})
 
@@ -33,7 +33,7 @@ WIRING = tuple(
 
 
 class Rig:
-    """An arm, its motors, the bus between and the driver; ``cycle`` is one of a host's."""
+    """Arm, emulated motors, bus and driver; ``cycle`` is one cycle of the host."""
 
     def __init__(self, interface="effort", safety=SAFETY, q=START, takes=None, model=None, **more):
         gear = np.square(RATIO)
@@ -48,7 +48,7 @@ class Rig:
         self.state = None
 
     def up(self):
-        """Configured, activated, and with one state read."""
+        """Configure, activate and read one state."""
         self.driver.configure()
         self.look()
         self.driver.activate()
@@ -56,7 +56,7 @@ class Rig:
         return self
 
     def look(self):
-        """Time passes, then a reading, if there is one."""
+        """Advance by one period and read, if feedback exists."""
         self.bus.pass_time(PERIOD)
         try:
             self.state = self.driver.read()
@@ -64,7 +64,7 @@ class Rig:
             self.state = None
 
     def cycle(self, command=None):
-        """One cycle of a host that commands (nv,) values, or nothing."""
+        """Run one cycle of a host that commands (nv,) values, or nothing."""
         self.look()
         if command is None:
             self.driver.idle()
@@ -76,7 +76,7 @@ class Rig:
             self.cycle(command() if callable(command) else command)
 
     def steps(self, loop, count):
-        """Cycles of a control loop on the driver."""
+        """Run cycles of a control loop on the driver."""
         for _ in range(count):
             self.bus.pass_time(PERIOD)
             loop.step()
@@ -95,5 +95,5 @@ class Rig:
 
 
 def weight(rig, first=0.0, second=0.0, third=0.0):
-    """The effort that carries the arm where it really is, and more on some joints."""
+    """Return the gravity torque at the true configuration, plus an offset for each joint."""
     return np.add(gravity(arm(), rig.body.state.q), (first, second, third))

@@ -30,14 +30,14 @@ INTERFACES = {
 }
 CASES = [(kind, interface) for kind, every in INTERFACES.items() for interface in every]
 SPEED = 0.5
-"""Speed [rad/s] beyond which a joint that turns round oscillates."""
+"""Speed [rad/s] above which a reversal counts as oscillation."""
 KEPT = 0.85
-"""Share of a swing's peak speed below which the next swing is on its way to rest."""
+"""Ratio of successive peak speeds below which an oscillation decays."""
 
 
 @dataclass(frozen=True)
-class RandomMaker(Maker):
-    """A maker's motors on an arm with other links, rotors and friction."""
+class RandomArmKind(Maker):
+    """Emulated motors on an arm with other links, rotors and friction."""
 
     masses: tuple[float, ...] = small_arm.MASSES
     length: float = small_arm.LENGTH
@@ -54,11 +54,13 @@ class RandomMaker(Maker):
         )  # fmt: skip
 
 
-def random_maker(kind, rng):
-    """Links that the motors carry, rotors of 0.1 to 2 times the usual inertia, friction or none."""
+def random_arm_kind(kind, rng):
+    """Return random links that the motors carry, rotors of 0.1 to 2 times the usual inertia, and
+    friction or none.
+    """
     maker = KINDS[kind]
     length = rng.uniform(0.06, 0.2)
-    load = np.cumsum(rng.uniform(0.1, 1.0, 3))[::-1] * 9.81 * length  # of each link alone, about J1
+    load = np.cumsum(rng.uniform(0.1, 1.0, 3))[::-1] * 9.81 * length  # of each link about J1
     most = rng.uniform(0.05, 0.7) * maker.drive.effort
     masses = tuple((rng.uniform(0.2, 1.0, 3) * most / load.sum()).tolist())
     rotor = maker.drive.rotor * 10 ** rng.uniform(-1, 0.3)
@@ -69,15 +71,14 @@ def random_maker(kind, rng):
     start = np.clip(start, middle - 1.5, middle + 1.5)
     given = {name: getattr(maker, name) for name in Maker.__dataclass_fields__}
     given |= {"drive": drive, "masses": masses, "length": length, "start": tuple(start.tolist())}
-    return RandomMaker(**given)
+    return RandomArmKind(**given)
 
 
 class OscillationRig:
-    """An arm, its motors and a host at ``rate`` [Hz]; ``oscillating`` is what it measures.
+    """Arm, motors and a host at ``rate`` [Hz]; ``oscillating`` is the measured time [s].
 
-    A joint oscillates between two moments where it turned round, each time from beyond SPEED to
-    beyond -SPEED or back, with torque on. A swing of less than KEPT of the last one's peak speed is
-    on its way to rest.
+    A joint oscillates between two reversals from beyond SPEED to beyond -SPEED, or back, with
+    torque enabled. A reversal at less than KEPT of the previous peak speed counts as decay.
     """
 
     def __init__(self, maker, interface, rate, policy="hold", period=0.0):
@@ -96,17 +97,17 @@ class OscillationRig:
             period=period,
         )
         self.loop, self._next = None, 0.0
-        self.forget()
+        self.restart_measurement()
 
-    def forget(self):
-        """Measure from now on."""
+    def restart_measurement(self):
+        """Restart the measurement."""
         self._side, self._peak, self._before = np.zeros((3, self.maker.arm.nv))
         self._turned = np.full(self.maker.arm.nv, np.inf)
         self._quiet = np.zeros(self.maker.arm.nv)
         self.oscillating = 0.0
 
     def cycle(self, command=None):
-        """One period of the host: of its loop, or of a command (nv,), or of none."""
+        """Run one period of the host: its loop, a command (nv,), or no command."""
         self._next = max(self._next + self.period, self.port.now())
         self.port.pass_until(self._next)
         if self.loop is not None:
@@ -121,18 +122,18 @@ class OscillationRig:
         self._measure()
 
     def push(self, speed):
-        """Give the joints a speed (nv,) [rad/s], and measure from now on."""
+        """Set the joint velocities (nv,) [rad/s], and restart the measurement."""
         self.body.state = State.of(self.body.state.q, speed, time=self.body.state.time)
-        self.forget()
+        self.restart_measurement()
 
     def run(self, time, command=None):
-        """Cycles of ``time`` [s]."""
+        """Run cycles for ``time`` [s]."""
         end = self.port.now() + time
         while self.port.now() < end:
             self.cycle(command)
 
     def _measure(self):
-        """The longest time that any joint has been turning round, at most 0.5 s apart."""
+        """Update the longest time of reversals with gaps below 0.5 s in any joint."""
         now, v = self.port.now(), self.body.state.v
         if not any(self.torque):
             self._turned[:] = np.inf
@@ -154,6 +155,6 @@ class OscillationRig:
         return [self.motors.torque_is_on(shaft.id) for shaft in self.motors.shafts]
 
     def control(self, name):
-        """A loop with the default gains of a controller."""
+        """Create a loop with the default gains of a controller."""
         self.loop = ControlLoop(self.driver, build_controller(self.driver.arm, name))
         return self.loop

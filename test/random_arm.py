@@ -1,4 +1,4 @@
-"""Random serial arms: URDFs of 2 to 9 joints whose motors carry what they are to move."""
+"""URDFs of random serial arms of 2 to 9 joints with sufficiently strong motors."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.load import parse_arm
 
 STEP = 0.02
-"""Step [rad or m] that the motors can follow."""
+"""Step [rad or m] within the effort limits."""
 RESERVE = 2.0
-"""Effort limits over the largest effort that the model needs."""
+"""Ratio of the effort limits to the largest required effort."""
 JOINT = """<joint name="J{i}" type="{kind}"><parent link="L{parent}"/><child link="L{i}"/>
 <origin xyz="0 0 {before:.6g}" rpy="{rpy}"/><axis xyz="{axis}"/>
 <limit lower="{lower:.6g}" upper="{upper:.6g}" effort="{effort:.6g}" velocity="{speed:.6g}"/>
@@ -23,16 +23,20 @@ TOOL = """<link name="tool"/><joint name="tool" type="fixed"><parent link="L{i}"
 
 
 def random_arm(seed, payload):
-    """An arm with motors for its tour and a step with ``payload`` [kg], times RESERVE."""
+    """Return an arm with RESERVE times the effort of its demo trajectory and a step with
+    ``payload`` [kg].
+    """
     joints = random_joints(np.random.default_rng(seed))
     strong = parse_arm(urdf(seed, joints, [1e6] * len(joints))).with_payload(payload)
-    return parse_arm(urdf(seed, joints, RESERVE * needed_effort(strong)))
+    return parse_arm(urdf(seed, joints, RESERVE * required_effort(strong)))
 
 
-def needed_effort(arm):
-    """Largest |effort| (nv,) along the tour, and of computed torque's first answer to a step."""
-    way = JointTrajectory(demo_trajectory(arm))
-    along = [way.at(t) for t in np.linspace(0, way.end, 400)]
+def required_effort(arm):
+    """Return the largest abs(effort) (nv,) along the demo trajectory plus that of a step with
+    computed torque.
+    """
+    trajectory = JointTrajectory(demo_trajectory(arm))
+    along = [trajectory.at(t) for t in np.linspace(0, trajectory.end, 400)]
     moving = [np.abs(rigid_body.rnea(arm, r.q, r.v, r.a)) for r in along]
     step = (
         900.0 * STEP * np.abs(rigid_body.mass_matrix(arm, arm.configuration("initial"))).sum(axis=1)
@@ -42,10 +46,10 @@ def needed_effort(arm):
 
 
 def random_joints(rng):
-    """Numbers of each joint and of the rod that it moves; one in five is prismatic.
+    """Return the parameters of each joint and of its rod; one joint in five is prismatic.
 
-    Rods of 0.05 to 0.4 m and up to 6 kg, lighter towards the tool; axes along and across the rod or
-    anywhere; limits that leave out zero now and then; half the joints with viscous, half with dry
+    Rods of 0.05 to 0.4 m and up to 6 kg, lighter toward the tool. Axes along and across the rod or
+    in a random direction. Some ranges exclude zero. Half the joints have viscous, half have dry
     friction.
     """
     joints, before = [], 0.0
@@ -70,7 +74,7 @@ def random_joints(rng):
 
 
 def urdf(seed, joints, efforts):
-    """Text of a random arm with these effort limits (nv,)."""
+    """Return the URDF of a random arm with these effort limits (nv,)."""
     parts = [
         part.format(**joint, effort=effort)
         for joint, effort in zip(joints, efforts, strict=True)

@@ -1,4 +1,4 @@
-"""Streams on a control loop without nodes: sources, clients with jitter and gaps, and measures."""
+"""Streams of waypoints on a control loop without nodes: sources, clients with jitter, metrics."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from arm_dynamics.safety.events import Events
 PERIOD = 2e-3
 
 
-class Exact(Driver):
-    """An arm that is where it was commanded to be."""
+class PerfectDriver(Driver):
+    """Driver of an arm that follows position commands exactly."""
 
     extra_interfaces = ("position",)
 
@@ -46,8 +46,8 @@ class Sine:
 
     def __post_init__(self):
         lower, upper = self.arm.lower, self.arm.upper
-        room = np.where(np.isfinite(upper - lower), 0.4 * (upper - lower), np.inf)
-        self.size = np.minimum(self.amplitude, room)
+        distance = np.where(np.isfinite(upper - lower), 0.4 * (upper - lower), np.inf)
+        self.size = np.minimum(self.amplitude, distance)
         self.middle = np.clip(
             self.arm.configuration("initial"), lower + self.size, upper - self.size
         )
@@ -58,12 +58,12 @@ class Sine:
 
 
 class Rig:
-    """A loop whose references are recorded; ``send`` gives it a message of a client."""
+    """Control loop whose references are recorded; ``send`` passes a client's message to it."""
 
     def __init__(self, arm, q=None):
         self.arm = load_arm(arm) if isinstance(arm, str) else arm
         start = self.arm.configuration("initial") if q is None else q
-        self.driver = Exact(self.arm, start)
+        self.driver = PerfectDriver(self.arm, start)
         self.events = Events(lambda kind, text: None)
         self.loop = ControlLoop(self.driver, PositionController(self.arm), self.events)
         self.loop.step()
@@ -76,20 +76,20 @@ class Rig:
         return self.loop.state.time
 
     def send(self, times, q=(), v=(), start=None, a=(), **options):
-        """One message; ``start`` None is stamp 0."""
+        """Send one message; without ``start`` its stamp is 0."""
         given = self.loop.options(integrate=not len(q), end_in_motion=True)
         begin = self.now if start is None else start
         try:
             names = self.arm.joint_names
-            found = parse_trajectory(
+            trajectory = parse_trajectory(
                 self.arm, names, times, q, v, a, begin, options=given, **options
             )
-            self.streams.take(found, integrated=not len(q))
+            self.streams.take(trajectory, integrated=not len(q))
         except ArmDynamicsError as error:
             self.rejected.append(str(error))
 
     def step(self, until=None):
-        """One control cycle, or all until a time [s]."""
+        """Run one control cycle, or all cycles until a time [s]."""
         while True:
             self.driver.time += PERIOD
             self.loop.step()
@@ -100,14 +100,14 @@ class Rig:
                 return
 
     def motion(self):
-        """Times (n,), and references q, v, a (n, nv)."""
+        """Return times (n,), and references q, v, a (n, nv)."""
         return [np.array(column) for column in zip(*self.rows, strict=True)]
 
 
 def arrivals(rate, seconds, jitter=0.0, lost=(), seed=1):
-    """Times at which a client samples its source, and at which its messages arrive in order [s].
+    """Return the sampling times of a client and the ordered arrival times of its messages [s].
 
-    They arrive up to 2 ``jitter`` [s] later; ``lost`` are the numbers of those that do not.
+    Each message arrives up to 2 ``jitter`` [s] later; those in ``lost`` do not arrive.
     """
     late = np.random.default_rng(seed).uniform(0, 2 * jitter, round(rate * seconds))
     sent = np.arange(1, len(late) + 1) / rate
@@ -116,7 +116,7 @@ def arrivals(rate, seconds, jitter=0.0, lost=(), seed=1):
 
 
 def stream(arm, rate=100, ahead=0.01, velocities=False, jitter=0.0, lost=(), seconds=4.0, **sine):
-    """A rig after a stream of single waypoints ``ahead`` [s] under stamp 0, and its source."""
+    """Return a rig after single waypoints ``ahead`` [s] with stamp 0, and their source."""
     rig = Rig(arm)
     source = Sine(rig.arm, **sine)
     rig = Rig(rig.arm, source(0.0)[0])
@@ -141,7 +141,7 @@ class Figures:
 
 
 def figures(rig, source, begin=1.0, end=None):
-    """Of the reference's positions themselves: the acceleration is their second difference."""
+    """Return metrics of the reference positions; accelerations are second differences."""
     t, q, _, _ = rig.motion()
     end = t[-1] if end is None else end
     during = (t > begin) & (t <= end)

@@ -1,4 +1,4 @@
-"""The adaptive method: exact instants of stopping, sticking, breaking away and bouncing."""
+"""The adaptive integrator: exact times of stopping, sticking, breakaway and end-stop impacts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ DATA = Path(__file__).parent / "data"
 MASS = 0.02 + 0.25**2
 """Inertia of the joint of ``chain({})`` [kg·m²]."""
 WEIGHT = 9.81 * 0.25
-"""Largest torque of gravity on it [N·m]."""
+"""Largest gravity torque of the joint [N·m]."""
 
 
 def run(arm, q, v, effort, dt, steps=1, interface="effort", act=()):
@@ -47,7 +47,7 @@ def motorized(arm, **constants):
         ("three_link/freefall_g9p81.csv", "three_link", "effort", 1001, 1e-9),
         ("two_link/unactuated_unit.csv", "two_link", "effort", 1001, 1e-9),
         ("five_dof/ideal_zero_voltage_dop853.csv", "five_dof", "voltage", 301, 1e-8),
-        # The freely falling arm is chaotic: from 1 s on it multiplies errors by 1e15 a second.
+        # The freely falling arm is chaotic: after 1 s errors grow by a factor of 1e15 per second.
         ("five_dof/passive_no_motor_dop853.csv", "motorless", "effort", 91, 1e-8),
     ],
 )
@@ -69,7 +69,7 @@ def test_published_motion(file, arm, interface, rows, bound):
 
 
 def test_a_winding_of_a_microsecond_is_solved_implicitly():
-    """λ dt = 1e3: what is left is the motion of a current that settles at once."""
+    """λ dt = 1e3: the motion is that of a settled current."""
     start, volts = five_dof().configuration("initial"), [2.0, 6.0, -3.0, 0.5, 0.3]
     fast = run(five_dof().with_motors(inductance=1e-6), start, None, volts, 1e-3, 20, "voltage")
     settled = run(five_dof(), start, None, volts, 1e-3, 20, "voltage")
@@ -82,7 +82,7 @@ def test_a_winding_of_a_microsecond_is_solved_implicitly():
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("steps", [1, 7])
 def test_a_sliding_joint_stops_at_the_exact_time(sign, steps):
-    """t = v J / f and q = v² J / (2 f), then nothing ever again."""
+    """t = v J / f and q = v² J / (2 f); then the joint stays at rest."""
     f, v = 0.1, 1.3
     time, arm = v * MASS / f, turntable(friction=f)
     before, after = time * (1 - 1e-9), time * (1 + 1e-9)
@@ -95,7 +95,7 @@ def test_a_sliding_joint_stops_at_the_exact_time(sign, steps):
 
 
 def test_a_pendulum_with_dry_friction_sticks_at_the_right_angle():
-    """W (sin q₁ - sin q₀) = -f |q₁ - q₀| for each swing, until f holds the weight W cos q."""
+    """W (sin q₁ - sin q₀) = -f abs(q₁ - q₀) for each swing of the pendulum, until W cos q < f."""
     f, q, swings = 0.2, 0.3, 0
     arm = chain({"axis": "0 -1 0", "friction": f, "kind": "continuous"})
     angle = q
@@ -137,8 +137,10 @@ def test_a_ramped_torque_breaks_away_at_the_exact_time():
         assert state.q[0] - 0.2 == pytest.approx(moved, rel=1e-9)
 
 
-def test_gear_losses_act_against_the_way_of_the_motion():
-    """Back-driven it slows at τ / (η_b J), driven it gains η τ / J: the turn is an event."""
+def test_gear_losses_oppose_the_motion():
+    """Back-driven it decelerates at τ / (η_b J), driven it accelerates at η τ / J; the reversal is
+    an event.
+    """
     driven, back, tau, v = 0.6, 0.7, 0.5, -2.0
     arm = motorized(turntable(), efficiency=driven, back_efficiency=back)
     turn = -v * MASS * back / tau
@@ -159,33 +161,33 @@ def test_stiction_above_coulomb_fades_with_speed():
 
     time, _ = quad(slowness, 0, 2.0, epsabs=1e-13, epsrel=1e-13)
     assert run(arm, [0.0], [0.0], [tau], time).v[0] == pytest.approx(2.0, rel=1e-9)
-    # What keeps a joint sliding would not have started it.
+    # The effort that keeps a joint sliding is below its breakaway effort.
     assert run(arm, [0.0], [1.0], [0.3], 1.0).v[0] > 1.0
     assert run(arm, [0.0], [0.0], [0.3], 1.0).v[0] == 0.0
 
 
-@pytest.mark.parametrize("share", [1 + 1e-6, 1 - 1e-6])
-def test_gravity_is_held_up_to_the_break_away_effort(share):
+@pytest.mark.parametrize("ratio", [1 + 1e-6, 1 - 1e-6])
+def test_gravity_is_held_up_to_the_breakaway_effort(ratio):
     q = np.array([0.0, -1.1, 0.3, 0.2, 0.4])
     arm = five_dof().with_actuator("ideal")
     weight = np.abs(rigid_body.gravity(arm, q))
-    for name, f in zip(arm.joint_names, share * weight + 1e-9, strict=True):
+    for name, f in zip(arm.joint_names, ratio * weight + 1e-9, strict=True):
         arm = arm.with_joint(name, friction=f)
     state = run(arm, q, None, np.zeros(5), 1e-2)
-    assert ((state.q == q).all() and (state.v == 0).all()) == (share > 1)
+    assert ((state.q == q).all() and (state.v == 0).all()) == (ratio > 1)
 
 
-def test_a_held_joint_feels_its_neighbour_through_the_mass_matrix():
+def test_stiction_balances_the_inertial_coupling_of_other_joints():
     arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_gravity([0, 0, 0])
     M = rigid_body.mass_matrix(arm, [0.0, 0.0])
     reaction = 0.4 * M[0, 1] / M[1, 1]
-    for share, stays in ((1 + 1e-9, True), (1 - 1e-9, False)):
-        rough = arm.with_joint("J1", friction=share * reaction)
+    for ratio, stays in ((1 + 1e-9, True), (1 - 1e-9, False)):
+        rough = arm.with_joint("J1", friction=ratio * reaction)
         assert (run(rough, [0, 0], [0, 0], [0.0, 0.4], 1e-3).v[0] == 0.0) == stays
 
 
-def test_two_rough_joints_are_the_limit_of_small_steps():
-    """Sliding, sticking and dragging each other along; a quarter of dt, a quarter of the error."""
+def test_two_joints_with_dry_friction_are_the_limit_of_small_steps():
+    """Sliding, sticking and coupled motion; a quarter of dt gives a quarter of the error."""
     arm = chain({"axis": "0 1 0", "friction": 0.5}, {"axis": "0 1 0", "friction": 0.25})
     start, push = State.of([0.4, 0.6], [-1.0, 2.0]), Command.checked("effort", [0.3, -0.2], 2)
     exact = Plant(arm, "adaptive").step(start, push, 0.01, 150)
@@ -200,8 +202,8 @@ def test_two_rough_joints_are_the_limit_of_small_steps():
 # --- stops ---
 
 
-def test_bounce_against_a_stop_is_the_damped_spring():
-    """x = v/w_d e^(-δt) sin(w_d t) beyond the limit; back at π/w_d with v e^(-δ π/w_d)."""
+def test_an_impact_on_an_end_stop_is_that_of_a_damped_spring():
+    """x = v/w_d e^(-δt) sin(w_d t) beyond the limit; rebound at π/w_d with v e^(-δ π/w_d)."""
     k, b, v = 300.0, 0.8, 1.7
     arm = chain({"axis": "0 0 1", "lower": -0.5, "upper": 0.5})
     arm = arm.with_joint("J1", stop_stiffness=k, stop_damping=b)
@@ -218,7 +220,7 @@ def test_bounce_against_a_stop_is_the_damped_spring():
         assert state.q[0] == pytest.approx(0.5 - 0.2 * back, abs=1e-9)
 
 
-def test_a_joint_comes_to_rest_in_its_stop():
+def test_a_joint_comes_to_rest_in_its_end_stop():
     """Pushed against the damped spring it settles at limit + τ / k, on either side."""
     arm = chain({"axis": "0 0 1", "lower": -0.5, "upper": 0.5})
     arm = arm.with_joint("J1", stop_stiffness=50.0, stop_damping=5.0)
@@ -227,7 +229,7 @@ def test_a_joint_comes_to_rest_in_its_stop():
         assert state.q[0] == pytest.approx(way * (0.5 + 2 / 50), abs=1e-9)
 
 
-def test_steps_of_any_size_tell_the_same():
+def test_the_solution_does_not_depend_on_the_step_size():
     arm = five_dof().with_motors(coulomb_friction=0.5)
     start, volts = arm.configuration("initial"), [3.0, -9.0, 4.0, 0.2, 2.0]
     coarse = run(arm, start, None, volts, 0.05, 4, "voltage")
@@ -236,7 +238,7 @@ def test_steps_of_any_size_tell_the_same():
     np.testing.assert_allclose(coarse.v, fine.v, atol=1e-7)
 
 
-def test_the_next_state_depends_on_the_arguments_alone():
+def test_the_next_state_depends_only_on_the_arguments():
     arm = five_dof().with_motors(coulomb_friction=0.5)
     plant, zero = Plant(arm, "adaptive"), Command.checked("voltage", np.zeros(5), 5)
     start = State.of(arm.configuration("initial"), [0.1, 0.0, 0.3, 0.0, 0.0])
@@ -247,8 +249,8 @@ def test_the_next_state_depends_on_the_arguments_alone():
     np.testing.assert_array_equal(first.v, again.v)
 
 
-def test_a_servo_beside_a_free_joint_goes_where_it_is_told():
-    """Within a step the servo has constant speed; the free joint answers as with small steps."""
+def test_prescribed_motion_of_one_joint_and_free_motion_of_the_other():
+    """Within a step the servo has constant velocity; the free joint moves as with small steps."""
     arm = chain({"axis": "0 1 0"}, {"axis": "0 1 0", "friction": 0.1})
     servo = replace(
         arm.joints[0],
@@ -256,14 +258,14 @@ def test_a_servo_beside_a_free_joint_goes_where_it_is_told():
         constants=MappingProxyType({"max_velocity": 0.5}),
     )
     arm = replace(arm, joints=(servo, arm.joints[1]))
-    start, told = State.of([0.0, 0.3]), Command.checked("mixed", [0.1, 0.0], 2)
-    exact = Plant(arm, "adaptive").step(start, told, 1e-3, 250)
-    coarse = Plant(arm, "rk4").step(start, told, 1e-4, 2500)
+    start, command = State.of([0.0, 0.3]), Command.checked("mixed", [0.1, 0.0], 2)
+    exact = Plant(arm, "adaptive").step(start, command, 1e-3, 250)
+    coarse = Plant(arm, "rk4").step(start, command, 1e-4, 2500)
     assert exact.q[0] == coarse.q[0] == pytest.approx(0.1)
     assert exact.q[1] == pytest.approx(coarse.q[1], abs=2e-4)
 
 
-def test_chatter_ends_in_an_error_that_names_dt_and_joint(monkeypatch):
+def test_chatter_raises_an_error_that_names_dt_and_joint(monkeypatch):
     monkeypatch.setattr(adaptive, "MAX_EVENTS", 3)
     arm = chain({"axis": "0 0 1", "lower": -0.1, "upper": 0.1})
     arm = arm.with_joint("J1", stop_stiffness=1e3, stop_damping=0)
@@ -271,13 +273,13 @@ def test_chatter_ends_in_an_error_that_names_dt_and_joint(monkeypatch):
         run(arm, [0.0], [5.0], [0.0], 2.0)
 
 
-# --- what cannot be followed ---
+# --- rejected inputs ---
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("speed", [1e150, 1e200])
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link"])
-def test_speeds_beyond_all_numbers_are_refused_by_name(name, speed):
+def test_velocities_that_overflow_are_rejected_by_joint(name, speed):
     arm = load_arm(name)
     v = speed * (np.arange(arm.nv) == 0)
     with pytest.raises(InvalidValue, match=f"'{arm.joint_names[0]}' at 1e") as no:
@@ -287,7 +289,7 @@ def test_speeds_beyond_all_numbers_are_refused_by_name(name, speed):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("speed", "dt"), [(1e8, 1e-4), (0.0, 1e300)])
-def test_work_is_bounded(speed, dt, monkeypatch):
+def test_the_number_of_evaluations_is_bounded(speed, dt, monkeypatch):
     monkeypatch.setattr(switching, "MAX_EVALUATIONS", 2000)
     arm = load_arm("two_link")
     with pytest.raises(
@@ -298,8 +300,8 @@ def test_work_is_bounded(speed, dt, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
-def test_a_joint_of_no_influence_needs_no_nudge_beyond_all_numbers():
-    """R1's angle is in no equation, however often the implicit solver asks for slopes."""
+def test_a_coordinate_without_influence_does_not_overflow_the_implicit_solver():
+    """R1's angle occurs in no equation; its difference step stays finite in each iteration."""
     start, arm, volts = five_dof().configuration("initial"), five_dof(), np.full(5, 12.0)
     whole = run(arm, start, None, volts, 5.0, 1, "voltage")
     parts = run(arm, start, None, volts, 1.0, 5, "voltage")

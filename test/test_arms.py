@@ -1,6 +1,6 @@
-"""The arms with ideal actuators against data of independent programs; every bundled arm at work.
+"""Rigid-body dynamics of the bundled arms against independent programs; motion of each arm.
 
-Data are doubles written in full, so they are held to 1e-12 of the largest entry.
+The data are doubles in full precision: they agree to 1e-12 of the largest entry.
 """
 
 import json
@@ -39,7 +39,7 @@ ARMS = (
     "two_link_pb",
 )  # fmt: skip
 MOTORED = {"five_dof", "puma560", "seven_dof_can", "so101"}
-# Unknown load [kg] at the tool, and the largest error [rad] on the walk without and with it.
+# Unmodeled load [kg] at the tool; largest error [rad] on the demo trajectory without and with it.
 WALKS = {
     "five_dof": (0.5, 0.002, 0.015),
     "four_joint": (0.3, 0.018, 0.026),
@@ -71,7 +71,7 @@ def read(file):
 
 
 def samples(arm):
-    """The samples of an arm, with the same keys for each."""
+    """Return the samples of an arm, with the same keys for each."""
     if arm == "three_link":
         return [
             s | {"theta": s["q"], "tau": [0, 0, 0]} for s in read("three_link/model_values.json")
@@ -87,7 +87,7 @@ def samples(arm):
 
 
 def motion(file, nv):
-    """Times (n,), positions (n, nv), velocities (n, nv) and energies (n,) of a CSV file."""
+    """Return times (n,), positions and velocities (n, nv) and energies (n,) of a CSV file."""
     rows = np.loadtxt(DATA / file, delimiter=",", skiprows=1)
     return rows[:, 0], rows[:, 1 : 1 + nv], rows[:, 1 + nv : 1 + 2 * nv], rows[:, -1]
 
@@ -106,9 +106,9 @@ def run(arm, q, v, dt, seconds):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_committed_file_is_the_table(name):
+def test_committed_urdfs_are_generated_from_the_tables(name):
     committed = (ROOT / "urdf" / f"{name}.urdf").read_text()
-    assert committed == FILES[name](), "write it anew with python -m tools.urdf.…"
+    assert committed == FILES[name](), "write it with python -m tools.urdf.…"
 
 
 @pytest.mark.parametrize(
@@ -123,27 +123,27 @@ def test_committed_file_is_the_table(name):
         ("two_link", ["pb"]),
     ],
 )
-def test_module_writes_the_file(module, argument):
+def test_the_module_writes_the_urdf(module, argument):
     command = [sys.executable, "-m", f"tools.urdf.{module}", *argument]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == FILES["_".join([module, *argument])]()
 
 
-def test_unknown_size_of_two_link_is_refused():
+def test_an_unknown_variant_of_two_link_is_rejected():
     with pytest.raises(UnknownName, match="'huge'; known: pb, unit"):
         two_link.find_variant("huge")
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_no_fault_is_found(name):
+def test_bundled_arms_pass_the_audit(name):
     folder = ROOT / "urdf"
     assert audit_urdf((folder / f"{name}.urdf").read_text(), folder) == ()
 
 
-# --- at work ---
+# --- loading ---
 
 
-def test_these_are_the_bundled_arms():
+def test_names_of_the_bundled_arms():
     assert set(ARMS) == set(resources.resource_names("urdf", ".urdf"))
 
 
@@ -160,11 +160,11 @@ def test_arm_loads_without_a_warning_and_moves(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_every_body_is_one_for_programs_without_tolerance(name):
-    """Principal moments above zero that obey the triangle inequality to the last digit.
+def test_every_inertia_satisfies_the_triangle_inequality_exactly(name):
+    """Principal moments are positive and satisfy the triangle inequality to the last digit.
 
-    MuJoCo compares those of the text so, and rejects thin rods, points and broken flat bodies; RViz
-    calls them errors.
+    MuJoCo compares the values of the text exactly and rejects thin rods, point masses and flat
+    bodies. RViz reports them as errors.
     """
     description = (ROOT / "urdf" / f"{name}.urdf").read_text()
     tensors = [inertia.attrib for inertia in ElementTree.fromstring(description).iter("inertia")]
@@ -184,7 +184,7 @@ def test_every_body_is_one_for_programs_without_tolerance(name):
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_actuators_hold_the_stretched_arm(name):
-    """With a factor of four to their limits."""
+    """The effort limits are four times the gravity torque."""
     arm = arm_of(name)
     stretched = np.array([0, np.pi / 2, 0, 0]) if name == "four_joint" else np.zeros(arm.nv)
     held = rigid_body.gravity(arm, stretched)
@@ -194,7 +194,7 @@ def test_actuators_hold_the_stretched_arm(name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_friction_is_the_published(name):
+def test_friction_of_the_published_arms(name):
     expected = 0.1 if name.startswith("two_link") else 0.0
     assert {(j.damping, j.friction) for j in arm_of(name).joints} == {(expected, 0.0)}
 
@@ -214,7 +214,7 @@ def test_mass_matrix_and_coriolis_of_the_samples(name):
 
 @pytest.mark.parametrize("name", ["two_link", "three_link", "four_joint"])
 def test_gravity_of_the_samples(name):
-    """Those of three_link are for g = 9.8 m/s²."""
+    """The samples of three_link are for g = 9.8 m/s²."""
     arm = arm_of(name)
     if name == "three_link":
         arm = arm.with_gravity([0, 0, -9.8])
@@ -267,7 +267,7 @@ def test_energy_along_the_reference_motion(name, file):
 
 @given(angles, angles)
 def test_mass_matrix_and_gravity_of_two_link_in_closed_form(q1, q2):
-    """Both sizes: Spong, Hutchinson, Vidyasagar, Robot Modeling and Control, section 7.4."""
+    """Both variants: Spong, Hutchinson, Vidyasagar, Robot Modeling and Control, section 7.4."""
     l1, c1, m1, i1 = 1.0, 0.5, 1.0, 1 / 12
     for name, (c2, m2, i2) in {
         "two_link": (0.5, 1.0, 1 / 12),
@@ -282,7 +282,7 @@ def test_mass_matrix_and_gravity_of_two_link_in_closed_form(q1, q2):
         close(rigid_body.gravity(arm_of(name), [q1, q2]), np.array([g1, g2]))
 
 
-# --- where the arms are ---
+# --- kinematics ---
 
 
 @given(st.lists(angles, min_size=3, max_size=3))
@@ -298,7 +298,7 @@ def test_planar_arms_move_in_the_vertical_plane(q):
         close(tool_position(arm_of(name), q[: len(lengths)]), np.array([x, 0, z]))
 
 
-def test_four_joint_stands_where_the_pairs_say():
+def test_four_joint_kinematics_reproduce_the_published_pairs():
     arm, pairs = arm_of("four_joint"), read("four_joint/fk_ik_pairs.json")["pairs"]
     assert len(pairs) >= 10
     for pair in pairs:
@@ -313,7 +313,7 @@ def test_four_joint_stands_where_the_pairs_say():
 # --- motion ---
 
 
-def test_three_link_starts_to_fall_as_its_first_link_drops():
+def test_initial_acceleration_of_the_falling_three_link():
     close(
         rigid_body.aba(arm_of("three_link"), [0] * 3, [0] * 3, [0] * 3), np.array([-9.81, 9.81, 0])
     )
@@ -327,7 +327,7 @@ def test_three_link_starts_to_fall_as_its_first_link_drops():
     ],
 )
 def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
-    """First order: error below ``bound`` dt, halved with dt, and of second order extrapolated."""
+    """First order: error below ``bound`` dt, halved with dt; second order after extrapolation."""
     arm = arm_of(name)
     times, q, v, _ = motion(file, arm.nv)
     (end,) = np.flatnonzero(times == 1.0)
@@ -340,8 +340,8 @@ def test_one_second_of_free_motion_to_the_integrators_order(name, file, bound):
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
-def test_gains_from_the_model_hold_every_arm(name):
-    """Within six seconds: where a joint sticks, the integral has to outgrow its dry friction."""
+def test_default_gains_hold_every_arm(name):
+    """Within 6 s: where a joint sticks, the integral must exceed its dry friction."""
     arm = arm_of(name)
     goal = arm.configuration("initial")
     simulation = Simulation(arm, q=np.clip(goal + 0.05, arm.lower, arm.upper))
@@ -353,8 +353,8 @@ def test_gains_from_the_model_hold_every_arm(name):
     np.testing.assert_allclose(simulation.state.q, goal, atol=1e-3)
 
 
-def follow_walk(arm, load):
-    """The gains of the arm's parameter file on the walk; largest error [rad]."""
+def demo_trajectory_error(arm, load):
+    """Return the largest error [rad] on the demo trajectory with the arm's parameter file."""
     points = demo_trajectory(arm)
     simulation = Simulation(arm.with_payload(load), dt=5e-4)
     loop = ControlLoop(SimulationDriver(arm, simulation), build_controller(arm, "pid_gravity"))
@@ -369,24 +369,24 @@ def follow_walk(arm, load):
 
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ARMS)
-def test_gains_of_the_file_follow_the_walk(name):
-    """500 Hz; the law is not told of the load."""
+def test_configured_gains_follow_the_demo_trajectory(name):
+    """At 500 Hz; the load is unmodeled."""
     load, empty, loaded = WALKS[name]
-    assert follow_walk(arm_of(name), 0.0) < empty
-    assert follow_walk(arm_of(name), load) < loaded
+    assert demo_trajectory_error(arm_of(name), 0.0) < empty
+    assert demo_trajectory_error(arm_of(name), load) < loaded
 
 
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ARMS)
-def test_gains_of_the_file_hold_everywhere_and_a_period_late(name):
-    """Loaded, 0.03 rad beside three poses; a command takes effect one control period late."""
+def test_configured_gains_hold_random_configurations_with_a_period_of_delay(name):
+    """With load, from 0.03 rad next to three configurations; commands act one period late."""
     arm, (load, *_) = arm_of(name), WALKS[name]
-    plant, law = Plant(arm.with_payload(load)), build_controller(arm, "pid_gravity")
+    plant, controller = Plant(arm.with_payload(load)), build_controller(arm, "pid_gravity")
     low, high = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
     for goal in np.random.default_rng(3).uniform(0.9 * low, 0.9 * high, (3, arm.nv)):
         state, late = State.of(goal + 0.03), Command("effort", np.zeros(arm.nv))
-        law.reset(state)
+        controller.reset(state)
         for _ in range(1000):
-            now = law.update(state, Reference.hold(goal), 2e-3)
+            now = controller.update(state, Reference.hold(goal), 2e-3)
             state, late = plant.step(state, late, 5e-4, steps=4), now
         np.testing.assert_allclose(state.q, goal, rtol=0, atol=5e-3)

@@ -1,4 +1,4 @@
-"""The audit: each broken kind alone gives its fault, with line, element and value."""
+"""The audit: each kind of fault is reported with line, element and value."""
 
 import ast
 import warnings
@@ -70,11 +70,11 @@ GOOD = """<?xml version="1.0"?>
 FORE_INERTIAL = GOOD[GOOD.index('  <link name="fore">') : GOOD.index('  <link name="tool"/>')]
 SHOULDER_LIMIT = '    <limit lower="-1.2" upper="0.7" effort="50" velocity="3"/>\n'
 
-# old text, new text, then what the one fault says: line, and words of its message
+# old text, new text, line of the fault, words of its message
 ERRORS = {
     # numbers
     "unit": ('value="2.0"', 'value="2kg"', 7, "link 'upper' <mass value>: '2kg' has a unit, 'kg'"),
-    "unit apart": ('value="2.0"', 'value="2 kg"', 7, "'2 kg' has a unit"),
+    "unit after a space": ('value="2.0"', 'value="2 kg"', 7, "'2 kg' has a unit"),
     "comma": ('value="2.0"', 'value="2,5"', 7, "'2,5' has a comma; write decimals with a point"),
     "commas": ('"0.1 0 0"', '"0.1,0,0"', 6, "'0.1,0,0' has a comma"),
     "nan": ('ixx="0.02"', 'ixx="nan"', 8, "link 'upper' <inertia ixx>: nan is not finite"),
@@ -376,7 +376,7 @@ WARNINGS = {
     "mass twice": ('<mass value="2.0"/>', '<mass value="2"/><mass value="3"/>', 7, "given twice"),
     "unknown param": ('"stop_stiffness"', '"stop_stifness"', 42, "did you mean 'stop_stiffness'?"),
     "more commands": ('name="velocity"', 'name="acceleration"', 48, "'acceleration' is not a comm"),
-    "left out": (
+    "omitted": (
         '    <joint name="elbow">\n      <command_interface name="effort"/>\n'
         '      <command_interface name="velocity"/>\n    </joint>\n',
         "",
@@ -405,11 +405,12 @@ WARNINGS = {
 
 
 def mutated(old: str, new: str) -> str:
+    """Return the valid robot with one text replaced."""
     assert GOOD.count(old) >= 1, f"the good robot has no {old}"
     return GOOD.replace(old, new, 1)
 
 
-def test_good_robot_has_no_faults(tmp_path):
+def test_a_valid_robot_has_no_faults(tmp_path):
     assert audit_urdf(GOOD, tmp_path) == ()
     assert format_report("good.urdf", ()) == "good.urdf: no faults"
 
@@ -436,8 +437,8 @@ def test_one_warning(case, tmp_path):
     assert str(fault).startswith(f"line {line}: warning: ")
 
 
-def test_grams_and_millimeters_are_told_from_kilograms_and_meters(tmp_path):
-    """Masses a thousandfold; an arm of the same masses that is a thousand times as long is none."""
+def test_grams_and_millimeters_are_distinguished_from_kilograms_and_meters(tmp_path):
+    """Masses a thousand times larger are reported, but not those of an arm 1000 times longer."""
     grams = GOOD.replace('value="2.0"', 'value="2000"').replace('value="1.0"', 'value="800"')
     said = [str(fault) for fault in audit_urdf(grams, tmp_path) if "<mass value>" in str(fault)]
     assert len(said) == 2
@@ -450,7 +451,7 @@ def test_grams_and_millimeters_are_told_from_kilograms_and_meters(tmp_path):
     assert not any("write kilograms" in str(fault) for fault in audit_urdf(heavy, tmp_path))
 
 
-def test_a_base_a_locked_joint_and_a_driver_of_this_package_are_not_warned_of(tmp_path):
+def test_no_warning_for_a_base_a_locked_joint_or_a_driver_of_this_package(tmp_path):
     base = GOOD.replace(
         '<link name="base"/>',
         '<link name="base"><inertial><mass value="900"/>'
@@ -470,7 +471,7 @@ def test_a_base_a_locked_joint_and_a_driver_of_this_package_are_not_warned_of(tm
 
 
 def test_all_faults_of_a_file_are_reported_together(tmp_path):
-    """Mutations that keep the lines and do not hide one another, all at once."""
+    """Several mutations that keep the line numbers and do not hide each other, in one file."""
     kinds = (
         *("unit", "negative moment", "negative box", "zero axis", "lower above upper"),
         *("negative damping", "mimic", "floating", "motor constant out of range", "stop"),
@@ -504,7 +505,7 @@ def test_all_faults_of_a_file_are_reported_together(tmp_path):
         ("\ud800", 1, "not well-formed XML"),
     ],
 )
-def test_text_that_is_no_robot(text, line, words):
+def test_text_without_a_robot_is_rejected(text, line, words):
     (fault,) = audit_urdf(text)
     assert fault.line == line
     assert words in str(fault)
@@ -522,7 +523,7 @@ def test_nodes_have_the_line_of_their_start_tag():
     assert root.children[0].text == "text"
 
 
-def test_a_loop_apart_from_the_base_is_a_cycle(tmp_path):
+def test_a_cycle_not_connected_to_the_base_is_reported(tmp_path):
     text = mutated('<parent link="base"/>', '<parent link="tool"/>')
     (fault,) = audit_urdf(text, tmp_path)
     assert "form a cycle" in str(fault)
@@ -538,8 +539,8 @@ def test_locked_joints_are_fixed(tmp_path):
     assert "'elbo' is to be locked, and is not a joint of this robot; did you mean" in str(fault)
 
 
-def test_a_body_is_judged_with_what_is_fixed_to_it(tmp_path):
-    """The moved link may be a bare frame when a link fixed to it has the mass."""
+def test_a_body_is_checked_together_with_its_fixed_links(tmp_path):
+    """A moving link may have no inertia if a link fixed to it has a mass."""
     inertial = FORE_INERTIAL[FORE_INERTIAL.index("<inertial>") : FORE_INERTIAL.index("  </link>")]
     text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
     text = text.replace('<link name="tool"/>', f'<link name="tool">{inertial}</link>')
@@ -552,12 +553,12 @@ def test_a_body_is_judged_with_what_is_fixed_to_it(tmp_path):
         ("0 0 0", "0 0 0", True),
         ("0 0.4 0", "0 0 0", True),  # on the elbow's axis, y
         ("0 0 0.1", "0 0 0", False),
-        ("0 0.4 0", "1.5707963267948966 0 0", False),  # y turned to z
-        ("0 0 0.4", "-1.5707963267948966 0 0", True),  # z turned to y
+        ("0 0.4 0", "1.5707963267948966 0 0", False),  # y rotated to z
+        ("0 0 0.4", "-1.5707963267948966 0 0", True),  # z rotated to y
     ],
 )
-def test_a_point_mass_on_the_last_axis_is_warned_of(centre, turn, warned, tmp_path):
-    """A point mass on the tool, which is fixed to what the elbow turns."""
+def test_a_point_mass_on_the_last_axis_is_a_warning(centre, turn, warned, tmp_path):
+    """The point mass belongs to the tool, which is fixed to the elbow's link."""
     tensor = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
     inertial = f'<inertial><origin xyz="{centre}"/><mass value="1"/>{tensor}</inertial>'
     text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
@@ -568,8 +569,10 @@ def test_a_point_mass_on_the_last_axis_is_warned_of(centre, turn, warned, tmp_pa
     assert all("joint 'elbow': 'fore' and the links fixed to it have no" in str(f) for f in faults)
 
 
-def test_placements_turn_as_urdf_says(tmp_path):
-    """Fixed axes x, y, z in turn: the point that such a frame has on the elbow's axis."""
+def test_frame_rotations_follow_the_urdf_convention(tmp_path):
+    """Fixed axes x, y, z in this order, checked with the coordinates of a point on the elbow's
+    axis.
+    """
     rpy = (0.3, -0.4, 0.5)
     point = Rotation.from_euler("xyz", rpy).inv().apply((0, 0.4, 0))
     for offset, warned in ((0.0, True), (1e-3, False)):
@@ -590,8 +593,8 @@ def test_rod_plate_and_ball_are_bodies(moments, tmp_path):
     assert audit_urdf(text.replace('izz="0.04"', f'izz="{z}"'), tmp_path) == ()
 
 
-def test_a_point_mass_beside_a_body_is_no_matter(tmp_path):
-    """What is welded on may be a point mass, and a point mass may have a body welded on."""
+def test_a_point_mass_fixed_to_a_body_is_accepted(tmp_path):
+    """In both orders: a fixed link may be a point mass, and a point mass may carry a fixed body."""
     point = '<inertial><mass value="1"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
     tool = f'<link name="tool">{point}</inertial></link>'
     assert audit_urdf(mutated('<link name="tool"/>', tool), tmp_path) == ()
@@ -600,7 +603,7 @@ def test_a_point_mass_beside_a_body_is_no_matter(tmp_path):
     assert audit_urdf(text.replace('<link name="tool"/>', body), tmp_path) == ()
 
 
-def test_an_arm_has_a_moving_joint(tmp_path):
+def test_an_arm_without_a_moving_joint_is_rejected(tmp_path):
     """Locked joints do not move."""
     (fault,) = audit_urdf(GOOD, tmp_path, lock=["shoulder", "elbow"])
     assert (fault.line, fault.severity) == (2, "error")
@@ -615,7 +618,7 @@ def test_meshes_are_found(where, tmp_path, monkeypatch):
     place = {
         "package": tmp_path / "bench" / "arm.stl",
         "above": tmp_path / "bench" / "arm.stl",
-        "installed": tmp_path / "prefix" / "share" / "bench" / "arm.stl",
+        "installed": tmp_path / "prefix/share/bench/arm.stl",
         "relative": folder / "arm.stl",
         "file": tmp_path / "bench" / "my arm.stl",
         "ROS 1": tmp_path / "catkin" / "bench" / "arm.stl",
@@ -637,7 +640,7 @@ def test_meshes_are_found(where, tmp_path, monkeypatch):
     assert audit_urdf(text, folder) == ()
 
 
-def test_rejection_has_faults_and_report():
+def test_the_rejection_contains_faults_and_report():
     faults = audit_urdf(mutated('value="2.0"', 'value="-2"').replace('"0 1 0"', '"0 2 0"'))
     rejected = UrdfRejected("arm.urdf", reversed(faults))
     assert isinstance(rejected, ArmDynamicsError)
@@ -648,14 +651,14 @@ def test_rejection_has_faults_and_report():
     assert second.startswith("  line 30: warning: joint 'elbow' <axis xyz>: '0 2 0' has length 2")
 
 
-def test_a_fault_is_one_line_whatever_its_value():
+def test_a_fault_is_one_line_for_every_value():
     text = str(Fault(3, "joint 'a'", "x\ny" + "z" * 9999, "is\nwrong", "mend it"))
     assert "\n" not in text
     assert len(text) < 200
 
 
 def attribute_places() -> list[tuple[int, int]]:
-    """Start and end of every quoted value and every text of the good robot."""
+    """Return start and end of every quoted value and every text of the valid robot."""
     places, start = [], None
     for index, letter in enumerate(GOOD):
         if letter == '"':
@@ -675,7 +678,7 @@ TEXTS = st.one_of(
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(attribute_places()), TEXTS), max_size=6))
-def test_no_text_of_an_attribute_raises(changes):
+def test_random_text_in_an_attribute_raises_no_other_error(changes):
     text = GOOD
     for (start, stop), new in sorted(dict(changes).items(), reverse=True):
         text = text[:start] + new + text[stop:]
@@ -689,8 +692,8 @@ def test_no_text_of_an_attribute_raises(changes):
 
 @settings(deadline=None, max_examples=200)
 @given(st.data())
-def test_no_loss_of_text_raises(data):
-    """Neither does a file that lost some of its lines, or that ends early."""
+def test_a_truncated_file_raises_no_other_error(data):
+    """Also if some lines are missing."""
     lines = GOOD.splitlines(keepends=True)
     kept = data.draw(st.lists(st.booleans(), min_size=len(lines), max_size=len(lines)))
     audit_urdf("".join(line for line, keep in zip(lines, kept, strict=True) if keep))

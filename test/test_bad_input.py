@@ -1,4 +1,4 @@
-"""Bad input of every kind, at every public function: an error of the package that names it."""
+"""Invalid input to every public function raises an error of the package that names it."""
 
 import inspect
 import shutil
@@ -47,8 +47,8 @@ BASIC = ("nominal_voltage", "no_load_speed", "stall_torque", "no_load_current")
 SHEET = dict(zip(BASIC, (12.0, 500.0, 0.1, 0.1), strict=True))
 
 
-def of_an_arm(module):
-    """The functions of a module that take an arm first, with zeros for all else."""
+def functions_of_an_arm(module):
+    """Yield the functions of a module whose first argument is an arm; other arguments are zero."""
     for name, function in vars(module).items():
         if inspect.isfunction(function) and function.__module__ == module.__name__:
             names = list(inspect.signature(function).parameters)
@@ -58,8 +58,8 @@ def of_an_arm(module):
 
 
 TAKE_AN_ARM = {
-    **dict(of_an_arm(rigid_body)),
-    **dict(of_an_arm(kinematics.frames)),
+    **dict(functions_of_an_arm(rigid_body)),
+    **dict(functions_of_an_arm(kinematics.frames)),
     "forward_model": lambda arm: forward_model(arm, X, [0.0] * N, 1e-4),
     "pack_state": lambda arm: pack_state(arm, S),
     "unpack_state": lambda arm: unpack_state(arm, X),
@@ -77,23 +77,23 @@ TAKE_AN_ARM = {
 
 @pytest.mark.parametrize("arm", ["five_dof", None, 3])
 @pytest.mark.parametrize("name", TAKE_AN_ARM)
-def test_a_name_is_no_arm(name, arm):
+def test_functions_of_an_arm_reject_a_name(name, arm):
     with pytest.raises(ArmDynamicsError, match="expected an ArmModel") as caught:
         TAKE_AN_ARM[name](arm)
     assert repr(arm) in str(caught.value)
     assert ("load_arm('five_dof') returns one" in str(caught.value)) == (arm == "five_dof")
 
 
-def test_all_of_the_functions_that_take_an_arm_are_there():
+def test_the_functions_of_an_arm_are_complete():
     known = {
         "arm_dynamics.dynamics.rigid_body.aba",
         "arm_dynamics.dynamics.kinematics.frames.tool_pose",
     }
     assert known <= set(TAKE_AN_ARM)
-    assert len(list(of_an_arm(rigid_body))) >= 8
+    assert len(list(functions_of_an_arm(rigid_body))) >= 8
 
 
-# What is called, and words that the message must have.
+# Call, words of its message
 WRONG = {
     "load None": (lambda: load_arm(None), "arm = None"),
     "load 3": (lambda: load_arm(3), "arm = 3"),
@@ -184,23 +184,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_an_error_of_the_package_names_the_culprit(name):
-    call, said = WRONG[name]
+def test_an_error_of_the_package_names_the_cause(name):
+    call, message = WRONG[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ArmDynamicsError, match=said) as caught:
+        with pytest.raises(ArmDynamicsError, match=message) as caught:
             call()
     assert len(str(caught.value)) < 500
 
 
 VALUES = ("ArmModel", "Command", "Parameter", "Reference", "State")
-"""Plain values, checked by their makers ``load_arm``, ``checked``, ``hold`` and ``of``."""
+"""Plain values, checked by ``load_arm``, ``checked``, ``hold`` and ``of``."""
 ERRORS = ("ArmDynamicsError", "DriverFault", "InvalidValue")
 
 
 @pytest.mark.parametrize("name", sorted({*arm_dynamics.__all__} - {*VALUES, *ERRORS}))
 @pytest.mark.parametrize("thing", [None, 3, [1.0], object], ids=str)
-def test_public_names_refuse_what_they_cannot_use(name, thing):
+def test_public_names_reject_arguments_of_wrong_type(name, thing):
     public = getattr(arm_dynamics, name)
     needed = [p for p in inspect.signature(public).parameters.values() if p.default is p.empty]
     with pytest.raises(ArmDynamicsError):
@@ -208,7 +208,7 @@ def test_public_names_refuse_what_they_cannot_use(name, thing):
 
 
 @pytest.mark.parametrize("value", ["1", b"1", True, np.True_, None, 1j, np.complex128(1), [1.0]])
-def test_what_is_no_single_number(value):
+def test_values_that_are_not_a_single_number_are_rejected(value):
     with pytest.raises(InvalidValue, match="x = "):
         check_float("x", value)
     with pytest.raises(InvalidValue, match="x"):
@@ -216,21 +216,21 @@ def test_what_is_no_single_number(value):
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2), np.array(2), Fraction(4, 2)])
-def test_every_kind_of_real_number_stays_welcome(value):
+def test_every_type_of_real_number_is_accepted(value):
     assert check_float("x", value) == 2.0
     assert check_vector("x", [value], 1).tolist() == as_readonly([value]).tolist() == [2.0]
 
 
-def test_whole_numbers():
+def test_check_int_accepts_integers_in_range():
     assert check_int("n", np.int64(3), lower=1) == 3
     for value in (2.0, "2", True, None, 0):
         with pytest.raises(InvalidValue, match=r"n = .*; expected an integer of at least 1"):
             check_int("n", value, lower=1)
 
 
-@pytest.mark.parametrize("method", sorted({*INTEGRATORS} - {"adaptive"}))  # it tries for long
+@pytest.mark.parametrize("method", sorted({*INTEGRATORS} - {"adaptive"}))  # it retries for long
 @pytest.mark.parametrize("arm", [ARM, ARM.with_joint("R1", friction=0.1)], ids=["plain", "dry"])
-def test_an_absurd_time_step_is_one_error_and_no_warning(arm, method):
+def test_a_huge_time_step_raises_one_error_without_warnings(arm, method):
     plant = Plant(arm, method)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -238,14 +238,14 @@ def test_an_absurd_time_step_is_one_error_and_no_warning(arm, method):
             plant.step(State.of(arm.configuration("initial"), [0.1] * N), C, 1e300, 3)
 
 
-def test_a_command_of_plain_numbers_is_as_good_as_an_array():
+def test_a_command_of_plain_numbers_equals_one_of_an_array():
     plain = Command("voltage", [1.0] * N)
-    plant, told = Plant(ARM), Command.checked("voltage", [1.0] * N, N)
-    for _ in range(2):  # the second one after the plant knows the command
-        assert (plant.step(S, plain, 1e-4).v == Plant(ARM).step(S, told, 1e-4).v).all()
+    plant, checked = Plant(ARM), Command.checked("voltage", [1.0] * N, N)
+    for _ in range(2):  # the second one with the command in the plant's cache
+        assert (plant.step(S, plain, 1e-4).v == Plant(ARM).step(S, checked, 1e-4).v).all()
 
 
-def test_a_refused_arm_leaves_the_simulation_as_it_was():
+def test_a_rejected_arm_leaves_the_simulation_unchanged():
     simulation = Simulation(ARM)
     before = simulation.state
     with pytest.raises(InvalidValue):
@@ -254,7 +254,7 @@ def test_a_refused_arm_leaves_the_simulation_as_it_was():
     assert simulation.state is before
 
 
-def said_by(capsys, *arguments):
+def rejection_output(capsys, *arguments):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
@@ -272,19 +272,19 @@ def said_by(capsys, *arguments):
     ],
     ids=lambda a: a[0],
 )
-def test_an_empty_path_is_not_the_present_folder(capsys, monkeypatch, tmp_path, arguments):
+def test_an_empty_path_is_not_the_current_folder(capsys, monkeypatch, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
-    assert "the path of a file or folder is expected" in said_by(capsys, *arguments)
+    assert "the path of a file or folder is expected" in rejection_output(capsys, *arguments)
     assert not list(tmp_path.iterdir())
 
 
-def test_recordings_that_are_none_or_damaged(capsys, monkeypatch, tmp_path):
+def test_folders_without_a_recording_and_damaged_recordings(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    said = said_by(capsys, "replay", ".")
-    assert f"{tmp_path}: contents = no recording; expected metadata.yaml or one .mcap file" in said
+    text = rejection_output(capsys, "replay", ".")
+    assert f"{tmp_path}: contents = no recording; expected metadata.yaml or one .mcap file" in text
     with pytest.raises(SystemExit):
         main(["record", "whole", "--duration", "0.1"])
     shutil.copytree("whole", "cut")
     bag = next((tmp_path / "cut").glob("*.mcap"))
     bag.write_bytes(bag.read_bytes()[:-20])
-    assert "recording cut is damaged: " in said_by(capsys, "replay", "cut")
+    assert "recording cut is damaged: " in rejection_output(capsys, "replay", "cut")

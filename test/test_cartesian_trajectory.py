@@ -1,4 +1,4 @@
-"""Trajectories of the tool: the geometry of each piece, consistent rates, entry without a jump."""
+"""Cartesian trajectories: segment geometry, consistent derivatives, continuous transitions."""
 
 import itertools
 
@@ -26,7 +26,7 @@ timings = st.sampled_from(
 )
 
 
-def by(*way):
+def tool_at(*way):
     return P0 + np.array(way)
 
 
@@ -53,8 +53,8 @@ def trajectories(draw):
     return found
 
 
-def consistent(trajectory, t, h=1e-5):
-    """Twist and acceleration at t are the derivatives of pose and twist there."""
+def require_consistent(trajectory, t, h=1e-5):
+    """Check that twist and acceleration at t are the derivatives of pose and twist."""
     before, at, after = (trajectory.at(x) for x in (t - h, t, t + h))
     scale = 1 + np.abs(at.twist).max() + np.abs(at.acceleration).max()
     v = (after.position - before.position) / (2 * h)
@@ -66,8 +66,8 @@ def consistent(trajectory, t, h=1e-5):
     np.testing.assert_allclose((after.v - before.v) / (2 * h), at.a, atol=1e-5)
 
 
-def corners(trajectory):
-    """Times at which an acceleration may jump."""
+def acceleration_jumps(trajectory):
+    """Return the times at which an acceleration may jump."""
     inner = [[k + t for t in (*p.times, p.duration)] for k, (_, p) in
              zip(trajectory.knots, trajectory.segments, strict=False)]  # fmt: skip
     entry = [] if trajectory.entry is None else [trajectory.entry.begin, trajectory.entry.end]
@@ -77,13 +77,13 @@ def corners(trajectory):
 @given(trajectories(), st.floats(0, 1))
 def test_rates_are_the_derivatives(trajectory, share):
     t = trajectory.start + share * (trajectory.end - trajectory.start)
-    if min(abs(t - x) for x in corners(trajectory)) > 1e-4:
-        consistent(trajectory, t)
+    if min(abs(t - x) for x in acceleration_jumps(trajectory)) > 1e-4:
+        require_consistent(trajectory, t)
 
 
 @given(trajectories())
 def test_position_and_twist_are_continuous_and_it_rests_outside(trajectory):
-    for t in corners(trajectory):
+    for t in acceleration_jumps(trajectory):
         before, after = trajectory.at(t - 1e-9), trajectory.at(t + 1e-9)
         np.testing.assert_allclose(before.position, after.position, atol=1e-7)
         np.testing.assert_allclose(before.rotation, after.rotation, atol=1e-7)
@@ -93,8 +93,8 @@ def test_position_and_twist_are_continuous_and_it_rests_outside(trajectory):
         assert not trajectory.at(t).acceleration.any()
 
 
-def test_a_line_goes_straight_and_its_rotation_turns_evenly_about_one_axis():
-    to, turn = by(0.1, -0.05, 0.02), np.array([0.3, -0.8, 0.4])
+def test_a_line_is_straight_with_a_rotation_about_one_axis_at_constant_rate():
+    to, turn = tool_at(0.1, -0.05, 0.02), np.array([0.3, -0.8, 0.4])
     line = CartesianTrajectory.from_configuration(ARM, HOME).line(to, quintic(2.0), turned(turn))
     for t in (0.3, 1.0, 1.8):
         s, _, _ = quintic(2.0).at(t)
@@ -105,9 +105,9 @@ def test_a_line_goes_straight_and_its_rotation_turns_evenly_about_one_axis():
 
 
 def test_an_arc_through_three_points_keeps_its_radius():
-    via, to = by(0.05, 0.05, 0.0), by(0.1, 0.0, 0.0)
+    via, to = tool_at(0.05, 0.05, 0.0), tool_at(0.1, 0.0, 0.0)
     arc = CartesianTrajectory.from_configuration(ARM, HOME).arc(via, to, quintic(2.0))
-    centre = by(0.05, 0.0, 0.0)
+    centre = tool_at(0.05, 0.0, 0.0)
     places = [arc.at(t).position for t in np.linspace(0, 2, 41)]
     np.testing.assert_allclose(np.linalg.norm(places - centre, axis=1), 0.05, atol=1e-12)
     np.testing.assert_allclose(places[20], via, atol=1e-12)
@@ -128,13 +128,13 @@ def test_an_arc_passes_its_points(via, to):
     assert nearest < 2e-3 * curve.curve.length
 
 
-def test_a_whole_circle_comes_back():
+def test_a_full_circle_returns_to_its_start():
     circle = CartesianTrajectory.from_configuration(ARM, HOME).circle(
-        by(0, 0, 0.1), [0, 2, 0], 2 * np.pi, ToolLimits(0.1, 0.5)
+        tool_at(0, 0, 0.1), [0, 2, 0], 2 * np.pi, ToolLimits(0.1, 0.5)
     )
     np.testing.assert_allclose(circle.at(circle.end).position, P0, atol=1e-12)
     quarter = circle.segments[0][0].at(0.25)[0]  # below the centre, about y: on towards -x
-    np.testing.assert_allclose(quarter, by(-0.1, 0, 0.1), atol=1e-12)
+    np.testing.assert_allclose(quarter, tool_at(-0.1, 0, 0.1), atol=1e-12)
 
 
 @given(trajectories())
@@ -155,7 +155,7 @@ def test_tool_limits_are_kept_and_one_is_touched(trajectory):
         assert max(*peak, *strength) == pytest.approx(1, abs=1e-6)
 
 
-def test_without_a_way_limits_take_no_time():
+def test_limits_without_distance_take_no_time():
     rest = CartesianTrajectory.from_configuration(ARM, HOME)
     assert rest.line(P0, ToolLimits()).end == rest.end == 0.0
     assert rest.line(P0, cubic(1.0)).end == 1.0
@@ -171,9 +171,11 @@ presents = st.builds(
 
 
 @given(trajectories(), presents, st.floats(-0.5, 1.2))
-def test_entering_starts_where_the_reference_is_and_ends_on_the_plan(trajectory, present, share):
+def test_a_transition_starts_at_the_reference_and_ends_on_the_trajectory(
+    trajectory, present, share
+):
     now = trajectory.start + share * (trajectory.end - trajectory.start)
-    if min(abs(now - x) for x in corners(trajectory)) < 1e-3:
+    if min(abs(now - x) for x in acceleration_jumps(trajectory)) < 1e-3:
         return
     entered = trajectory.starting_from(now, present)
     first = entered.at(now)
@@ -188,20 +190,23 @@ def test_entering_starts_where_the_reference_is_and_ends_on_the_plan(trajectory,
 
 
 @given(trajectories(), presents, st.floats(-0.5, 1.2), st.floats(0.01, 0.99))
-def test_rates_are_the_derivatives_while_entering(trajectory, present, share, into):
+def test_rates_are_the_derivatives_during_a_transition(trajectory, present, share, into):
     now = trajectory.start + share * (trajectory.end - trajectory.start)
     entered = trajectory.starting_from(now, present)
     t = now + into * (entered.entry.end - now)
-    if min(abs(t - x) for x in corners(entered)) > 1e-4 and entered.entry.end - now > 0.15:
-        consistent(entered, t)
+    if (
+        min(abs(t - x) for x in acceleration_jumps(entered)) > 1e-4
+        and entered.entry.end - now > 0.15
+    ):
+        require_consistent(entered, t)
 
 
-def test_entering_from_where_it_is_changes_nothing():
+def test_a_transition_from_the_trajectory_itself_changes_nothing():
     line = CartesianTrajectory.from_configuration(ARM, HOME).line(P0 + 0.05, quintic(2.0))
     assert line.starting_from(0.7, line.at(0.7)).entry is None
 
 
-def test_a_plain_reference_is_entered_from_by_its_tool():
+def test_a_transition_from_a_joint_reference_starts_at_its_tool():
     v, a = np.full(5, 0.3), np.full(5, -0.1)
     line = CartesianTrajectory.from_configuration(ARM, HOME, start=1.0).line(
         P0 + 0.05, quintic(2.0)
@@ -231,7 +236,7 @@ REST = CartesianTrajectory.from_configuration(ARM, HOME)
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: REST.line([0, 0], cubic(1.0)), r"to: shape = \(2,\)"),
         (lambda: REST.line([0, 0, np.nan], cubic(1.0)), r"to\[2\] = nan"),
@@ -239,9 +244,9 @@ REST = CartesianTrajectory.from_configuration(ARM, HOME)
         (lambda: REST.line(P0, cubic(1.0), 2 * np.eye(3)), "rotation: .* expected a rotation"),
         (lambda: REST.arc(P0 + 0.1, P0 + 0.2, cubic(1.0)), "not collinear"),
         (lambda: REST.arc(P0, P0 + 0.2, cubic(1.0)), "not collinear"),
-        (lambda: REST.circle(by(0, 0, 1), [0, 0, 0], 1, cubic(1.0)), "axis = "),
-        (lambda: REST.circle(by(0, 0, 1), [0, 0, 1], 1, cubic(1.0)), "not on the axis"),
-        (lambda: REST.circle(by(0, 0, 1), [1, 0, 0], np.inf, cubic(1.0)), "angle .rad. = inf"),
+        (lambda: REST.circle(tool_at(0, 0, 1), [0, 0, 0], 1, cubic(1.0)), "axis = "),
+        (lambda: REST.circle(tool_at(0, 0, 1), [0, 0, 1], 1, cubic(1.0)), "not on the axis"),
+        (lambda: REST.circle(tool_at(0, 0, 1), [1, 0, 0], np.inf, cubic(1.0)), "angle .rad. = inf"),
         (lambda: REST.hold(0.0), "duration .s. = 0"),
         (lambda: ToolLimits(max_linear_velocity=0.0), "max_linear_velocity = 0"),
         (lambda: CartesianTrajectory.from_configuration(ARM, HOME[:3]), "q: shape"),
@@ -249,13 +254,13 @@ REST = CartesianTrajectory.from_configuration(ARM, HOME)
         (lambda: CartesianTrajectory.from_pose(ARM, P0, -np.eye(3), HOME), "expected a rotation"),
     ],
 )
-def test_refusals_say_what_is_wrong(call, said):
-    with pytest.raises(ArmDynamicsError, match=said) as refusal:
+def test_rejections_name_the_cause(call, message):
+    with pytest.raises(ArmDynamicsError, match=message) as refusal:
         call()
     assert isinstance(refusal.value, InvalidValue)
 
 
-def test_a_time_that_is_no_number_is_refused():
+def test_a_time_that_is_not_a_number_is_rejected():
     rest = CartesianTrajectory.from_configuration(five_dof(), np.zeros(5))
     for trajectory in (rest, rest.line(0.9 * rest.position, cubic(1.0))):
         with pytest.raises(InvalidValue, match="time = nan s; expected a number"):

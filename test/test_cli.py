@@ -1,4 +1,4 @@
-"""The command ``arm-dynamics``, each call a process of its own."""
+"""The command ``arm-dynamics``, each call in a separate process."""
 
 import re
 import shlex
@@ -48,7 +48,7 @@ def test_audit_of_a_good_arm_ends_with_0():
     assert "five_dof.urdf" in done.stdout
 
 
-def test_audit_of_a_broken_file_tells_all_its_faults_and_ends_with_2(tmp_path):
+def test_audit_of_a_broken_file_prints_all_faults_and_ends_with_2(tmp_path):
     file = tmp_path / "broken.urdf"
     file.write_text(BROKEN)
     done = command("audit", file)
@@ -68,7 +68,7 @@ def test_audit_of_a_broken_file_tells_all_its_faults_and_ends_with_2(tmp_path):
         (["audit", "/"], "'/'"),
     ],
 )
-def test_what_is_not_there_is_one_line_and_2(arguments, word):
+def test_a_missing_file_is_one_line_and_code_2(arguments, word):
     done = command(*arguments)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
@@ -77,7 +77,7 @@ def test_what_is_not_there_is_one_line_and_2(arguments, word):
 
 
 @pytest.mark.slow
-def test_a_folder_or_binary_is_no_urdf(tmp_path):
+def test_a_folder_or_binary_is_rejected_as_urdf(tmp_path):
     file = tmp_path / "binary.urdf"
     for content in (b"\xff\xfe\x00\x80", b"\x7fELF\x02\x01\x00\xff"):
         file.write_bytes(content)
@@ -89,7 +89,7 @@ def test_a_folder_or_binary_is_no_urdf(tmp_path):
 
 
 @pytest.mark.slow
-def test_joints_to_lock_come_before_or_after_the_file():
+def test_joints_to_lock_may_precede_or_follow_the_file():
     done = command("audit", "--lock", "R2", "--lock", "R5", "five_dof")
     assert (done.returncode, done.stderr) == (0, "")
     done = command("audit", "--lock", "R2", "five_dof", "--lock", "R9")
@@ -105,7 +105,7 @@ def test_list_shows_the_bundled_arms():
         assert word in done.stdout
 
 
-def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatch, capsys):
+def test_the_list_has_aligned_columns_and_units_of_prismatic_joints(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "100")
     assert list_arms.run([]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -118,7 +118,7 @@ def test_the_list_is_readable_and_names_the_unit_of_a_prismatic_joint(monkeypatc
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("arguments", [["dance"], [], ["audit"], ["list", "--nonsense"]])
-def test_a_wrong_call_ends_with_2_and_shows_the_usage(arguments):
+def test_an_invalid_call_ends_with_2_and_shows_the_usage(arguments):
     done = command(*arguments)
     assert done.returncode == 2
     assert "usage: arm-dynamics" in done.stderr
@@ -133,7 +133,7 @@ PARSERS = {
     "tune": tune_search.make_tune_parser,
 }
 LACKS = {"gain-table": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
-"""A table of one controller has no time step; cases of a search have payloads and steps."""
+"""Gain tables have no time step; training cases have payloads and steps."""
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -143,7 +143,7 @@ def test_every_command_of_an_arm_has_the_same_options(name):
     assert shared - found == LACKS.get(name, set())
 
 
-def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
+def test_the_options_define_the_arm_its_controller_and_its_payload(tmp_path):
     given = record.command_parser().parse_args(
         [str(tmp_path / "run"), "--lock", "R5", "--configuration=0.1,-0.4,0.3,-0.2",
          "--payload", "0.3", "--payload-modeled", "--controller", "computed_torque", "--dt", "2e-4"]
@@ -158,7 +158,7 @@ def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--controller", "position"], "controllers of this arm: pid, gravity_compensation"),
         (["--controller", "pidd"], "unknown controller 'pidd'; known: computed_"),
@@ -170,11 +170,11 @@ def test_the_options_build_the_arm_its_controller_and_its_load(tmp_path):
         (["--lock", "R9"], "'R9' is to be locked"),
     ],
 )
-def test_wrong_options_are_rejected_in_one_line(tmp_path, capsys, arguments, said):
+def test_wrong_options_are_rejected_in_one_line(tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as ended:
         main(["record", str(tmp_path / "run"), *arguments])
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
@@ -188,23 +188,23 @@ def test_gains_of_a_locked_joint_are_ignored_and_those_of_an_unknown_one_rejecte
         build_controller(arm, file=file)
 
 
-def test_the_version_is_that_of_the_package(capsys):
+def test_version_option_prints_the_package_version(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"arm-dynamics {metadata.version('arm_dynamics')}\n"
 
 
-def test_a_wait_shows_its_text_and_time_where_no_terminal_is(capsys, monkeypatch):
+def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
     monkeypatch.setattr(wait, "SILENCE", 0.05)
     monkeypatch.setattr(wait, "EVERY", 0.05)
     with wait.waiting("replaying run"):
         until = time.monotonic() + 10
-        said = ""
-        while said.count("replaying run (0 s)") < 2 and time.monotonic() < until:
-            said += capsys.readouterr().err
+        message = ""
+        while message.count("replaying run (0 s)") < 2 and time.monotonic() < until:
+            message += capsys.readouterr().err
             time.sleep(0.01)
-    assert said.count("replaying run (") >= 2
+    assert message.count("replaying run (") >= 2
     monkeypatch.setattr(wait, "SILENCE", 60.0)
     began = time.monotonic()
     with pytest.raises(KeyError), wait.waiting("short"):
@@ -214,8 +214,8 @@ def test_a_wait_shows_its_text_and_time_where_no_terminal_is(capsys, monkeypatch
 
 
 @pytest.mark.parametrize("extra", ["plot", "record", "viewer", "hardware", "table", "ros"])
-def test_the_way_to_a_library_names_this_environment_and_the_library(extra):
-    """Not this package, which a package registry does not have."""
+def test_the_install_hint_names_this_environment_and_the_library(extra):
+    """It does not name this package, which is not in a package registry."""
     words = shlex.split(to_install(extra))
     assert words[:4] == [sys.executable, "-m", "pip", "install"]
     assert len(words) > 4
@@ -224,14 +224,14 @@ def test_the_way_to_a_library_names_this_environment_and_the_library(extra):
     assert wanted <= {Requirement(entry).name for entry in metadata.requires("arm_dynamics")}
 
 
-def test_an_arm_prints_itself_in_a_line():
+def test_the_repr_of_an_arm_is_one_line():
     assert repr(load_arm("five_dof").with_payload(0.5)) == (
         "<ArmModel five_dof: 5 joints R1 … R5, dc_motor, 8 kg, payload 0.5 kg>"
     )
     assert max(len(repr(load_arm(name))) for name in resources.resource_names("urdf", ".urdf")) < 80
 
 
-def test_a_live_line_stays_in_a_line(monkeypatch, capsys):
+def test_a_status_line_stays_in_one_line(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     with StatusLine() as line:
         line.show("x" * 200)
@@ -261,7 +261,7 @@ def test_help_names_every_command():
          {"task_space", "resolved_rate", "impedance", "lqr", "velocity_pid", "position"}),
     ],
 )  # fmt: skip
-def test_help_offers_the_controllers_that_the_command_runs(parser, taken, rejected):
+def test_help_lists_the_controllers_of_the_command(parser, taken, rejected):
     text = " ".join(parser().format_help().split())
     offered = set(re.search(r"--controller NAME controller: (.*?) \(default", text)[1].split(", "))
     assert taken <= offered

@@ -1,4 +1,4 @@
-"""Numbers on the command line: each has a range, and what is outside is one line and code 2."""
+"""Numbers on the command line: each has a range; values outside print one line and exit with 2."""
 
 import argparse
 
@@ -42,8 +42,8 @@ OPTIONS += [("sim", name) for name in ("--duration", "--rate", "--port", "--tole
 WRONG = ("nan", "-inf", "-1e300", "1e300", "-99999999", "x", "9" * 5000)
 
 
-def ended(capsys, *arguments):
-    """Exit code, and the lines of both outputs."""
+def exit_code_and_output(capsys, *arguments):
+    """Return the exit code and the lines of both outputs."""
     with pytest.raises(SystemExit) as end:
         main([str(a) for a in arguments])
     out, err = capsys.readouterr()
@@ -60,12 +60,14 @@ def test_every_number_has_a_range(command):
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
-def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, monkeypatch):
+def test_numbers_out_of_range_print_one_line(command, option, capsys, tmp_path, monkeypatch):
     if command == "sim":
         pytest.importorskip("rclpy", reason="rclpy is not installed")
     monkeypatch.chdir(tmp_path)
     for wrong in WRONG:
-        code, lines = ended(capsys, *command.split(), *NEEDED[command], f"{option}={wrong}")
+        code, lines = exit_code_and_output(
+            capsys, *command.split(), *NEEDED[command], f"{option}={wrong}"
+        )
         assert (code, len(lines)) == (2, 1), lines
         assert f"{option} = {wrong[:40]}" in lines[0]
         assert "; expected a" in lines[0]
@@ -74,7 +76,7 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("record f --dt 1e-300", "--dt = 1e-300 s; expected a number from 1e-09 to 1e+06 s"),
         ("record f --dt 0", "--dt = 0 s; expected"),
@@ -103,17 +105,17 @@ def test_numbers_out_of_range_are_one_line(command, option, capsys, tmp_path, mo
         ("sim --port 99999", "--port = 99999; expected an integer from 0 to 65535"),
     ],
 )
-def test_absurd_runs_are_rejected_at_once(arguments, said, capsys, tmp_path, monkeypatch):
+def test_excessive_runs_are_rejected_immediately(arguments, message, capsys, tmp_path, monkeypatch):
     if arguments.startswith("sim"):
         pytest.importorskip("rclpy", reason="rclpy is not installed")
     monkeypatch.chdir(tmp_path)
-    code, lines = ended(capsys, *arguments.split())
+    code, lines = exit_code_and_output(capsys, *arguments.split())
     assert (code, len(lines)) == (2, 1), lines
-    assert said in lines[0]
+    assert message in lines[0]
     assert not list(tmp_path.rglob("*.*"))
 
 
 @pytest.mark.parametrize("dt", [1e-300, 5e-324, 1e-13])
-def test_a_period_of_endless_steps_is_no_period(dt):
+def test_a_period_of_too_many_steps_is_rejected(dt):
     with pytest.raises(InvalidValue, match=r"steps of dt .*; expected at most 1e\+09"):
         steps_per_period(2e-3, dt)

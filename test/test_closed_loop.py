@@ -1,4 +1,4 @@
-"""Control laws beside many arms: generated ticks are the controllers' own updates."""
+"""Closed-loop rollouts: generated control cycles equal the controllers' own updates."""
 
 from dataclasses import replace
 
@@ -23,13 +23,13 @@ ALONG = PidGravity(
 """A controller that adds the effort along the reference."""
 
 
-def wrong():
-    """The model that the law believes in: another payload, weaker motors, other limits."""
+def perturbed_model():
+    """Return the controller's model: another payload, weaker motors, other limits."""
     arm = five_dof().with_payload(0.2).with_motors(supply_voltage=9.0)
     return replace(arm, joints=tuple(replace(joint, effort=LIMIT) for joint in arm.joints))
 
 
-def begin(seed=0):
+def random_start(seed=0):
     random, n = np.random.default_rng(seed), five_dof().nv
     q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(LANES, n))
     vary = {
@@ -43,39 +43,39 @@ def begin(seed=0):
     return np.concatenate([q, random.normal(size=(LANES, n))], axis=1), vary
 
 
-def stepped(controller, reference, dt, lane, interface, noise, delay):
-    """One lane as ControlLoop would go, step by step: records q, v, effort and the metrics."""
-    states, vary = begin()
-    own = {name: np.atleast_1d(values[lane]) for name, values in vary.items()}
+def simulate_rollout(controller, reference, dt, i, interface, noise, delay):
+    """Simulate one rollout step by step, as ControlLoop does: records of q, v, effort; metrics."""
+    states, vary = random_start()
+    own = {name: np.atleast_1d(values[i]) for name, values in vary.items()}
     n, gains = five_dof().nv, {name: own.pop(name) for name in list(own) if "gains" in name}
     own["motor.supply_voltage"] = np.full(n, own["motor.supply_voltage"][0])
-    arm, law = variation.rollout_arm(five_dof(), own), type(controller)(controller.arm)
-    law.set_gains({
+    arm, control = variation.rollout_arm(five_dof(), own), type(controller)(controller.arm)
+    control.set_gains({
         joint: {name.removeprefix("gains."): values[i] for name, values in gains.items()}
         for i, joint in enumerate(arm.joint_names)
     })  # fmt: skip
-    state, plant, pending = State.of(states[lane, :n], states[lane, n:]), Plant(arm), np.zeros(n)
-    table, records, errors = noise.table(LANES, 100, n)[lane], [], []
-    way = np.sign(reference[0, :n] - state.q)
+    state, plant, pending = State.of(states[i, :n], states[i, n:]), Plant(arm), np.zeros(n)
+    table, records, errors = noise.table(LANES, 100, n)[i], [], []
+    direction = np.sign(reference[0, :n] - state.q)
     for k in range(100):
         seen = State.of(state.q + table[k, :n], state.v + table[k, n:])
         if k == 0:
-            law.reset(seen)
+            control.reset(seen)
         row = reference[min(k, len(reference) - 1)]
         wanted = Reference(row[:n], row[n:], np.zeros(n))
-        value = law.update(seen, wanted, PERIOD if k else 0.0).value
+        value = control.update(seen, wanted, PERIOD if k else 0.0).value
         if interface == "voltage":
-            motors = zip(law.arm.actuators, value, seen.v, strict=True)
+            motors = zip(control.arm.actuators, value, seen.v, strict=True)
             value = np.array([motor.voltage_for(x, v) for motor, x, v in motors])
-        told, pending = (pending, value) if delay else (value, pending)
-        state = plant.step(state, Command(interface, told), dt, round(PERIOD / dt))
+        effort, pending = (pending, value) if delay else (value, pending)
+        state = plant.step(state, Command(interface, effort), dt, round(PERIOD / dt))
         records.append(np.concatenate([state.q, state.v, state.tau]))
         errors.append(row[:n] - state.q)
     e, efforts = np.array(errors), np.array(records)[:, 2 * n :]
     metrics = (
         PERIOD * abs(e).sum(0),
         abs(efforts).max(0),
-        (-way * e).max(0).clip(0),
+        (-direction * e).max(0).clip(0),
         abs(e[-20:]).max(0),
     )
     return np.array(records), metrics
@@ -95,51 +95,52 @@ CASES = {
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("backend", ["generated", "plant"])
-def test_every_lane_is_plant_and_controller(case, backend):
+def test_every_rollout_equals_plant_and_controller(case, backend):
     kind, interface, delay, noise = CASES[case]
-    states, vary = begin()
+    states, vary = random_start()
     goal = np.array(five_dof().configuration("initial")) + 0.2
     reference = np.array([[*(goal + 0.1 * np.sin(k / 9)), *np.full(5, 0.3)] for k in range(60)])
     dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
     batch = rollout_closed_loop(
-        five_dof(), states, kind(wrong()), reference, dt, PERIOD, DURATION, vary=vary,
+        five_dof(), states, kind(perturbed_model()), reference, dt, PERIOD, DURATION, vary=vary,
         interface=interface, one_period_delay=delay, noise=noise if noise.q else None,
         outputs=OUTPUTS,
         backend=backend,
     )  # fmt: skip
     saturated = 0
-    for lane in range(LANES):
-        records, metrics = stepped(
-            kind(wrong()), reference, dt[lane], lane, interface, noise, delay
+    for i in range(LANES):
+        records, metrics = simulate_rollout(
+            kind(perturbed_model()), reference, dt[i], i, interface, noise, delay
         )
-        for i, name in enumerate(OUTPUTS):
-            expected = records[:, 5 * i : 5 * i + 5]
-            scale = 1e-11 * np.abs(records[:, 5 * i : 5 * i + 5]).max()
-            np.testing.assert_allclose(batch[name][lane], expected, atol=scale)
+        for block, name in enumerate(OUTPUTS):
+            expected = records[:, 5 * block : 5 * block + 5]
+            scale = 1e-11 * np.abs(expected).max()
+            np.testing.assert_allclose(batch[name][i], expected, atol=scale)
         for name, expected in zip(METRICS, metrics, strict=True):
-            np.testing.assert_allclose(batch.metrics[name][lane], expected, atol=1e-11)
+            np.testing.assert_allclose(batch.metrics[name][i], expected, atol=1e-11)
         saturated += int((abs(records[:, 10:]) >= 0.999 * LIMIT).any())
     assert batch.time[:, -1] == pytest.approx(np.full(LANES, DURATION))
     assert interface == "voltage" or saturated
 
 
 @pytest.mark.slow
-def test_a_known_effort_is_taken_over_without_a_step():
+def test_a_measured_effort_gives_a_bumpless_start():
     """As ``Pid.reset``: the first command is the effort measured at the start."""
-    arm, states = five_dof(), begin()[0]
+    arm, states = five_dof(), random_start()[0]
     start = [State.of(x[:5], tau=np.full(5, 0.5)) for x in states]
     batch = rollout_closed_loop(
-        arm, start, Pid(wrong()), states[:, None, :5], 1e-4, PERIOD, PERIOD, outputs=("effort",)
-    )
+        arm, start, Pid(perturbed_model()), states[:, None, :5], 1e-4, PERIOD, PERIOD,
+        outputs=("effort",),
+    )  # fmt: skip
     np.testing.assert_allclose(batch.effort[:, 0], 0.5, atol=1e-10)
 
 
 @pytest.mark.slow
-def test_a_policy_is_asked_once_a_period_for_all():
-    arm, (states, vary), asked = five_dof(), begin(), []
+def test_a_policy_is_called_once_per_period_for_all_rollouts():
+    arm, (states, vary), times = five_dof(), random_start(), []
 
     def policy(q, v, time):
-        asked.append(time)
+        times.append(time)
         return 3 * np.sin(10 * time) - q - 0.1 * v
 
     goal = np.array(arm.configuration("initial"))
@@ -147,20 +148,20 @@ def test_a_policy_is_asked_once_a_period_for_all():
         arm, states, policy, goal, 1e-4, PERIOD, DURATION, outputs=("q", "v"), record_every=10,
         vary={"payload": vary["payload"]},
     )  # fmt: skip
-    np.testing.assert_allclose(asked, PERIOD * np.arange(100))
+    np.testing.assert_allclose(times, PERIOD * np.arange(100))
     assert batch.q.shape == (LANES, 10, 5)
-    for lane in (0, 5):
-        plant = Plant(arm.with_payload(vary["payload"][lane]))
-        state, total = State.of(states[lane, :5], states[lane, 5:]), 0.0
+    for i in (0, 5):
+        plant = Plant(arm.with_payload(vary["payload"][i]))
+        state, total = State.of(states[i, :5], states[i, 5:]), 0.0
         for k in range(100):
-            told = 3 * np.sin(10 * k * PERIOD) - state.q - 0.1 * state.v
-            state = plant.step(state, Command("effort", told), 1e-4, 20)
+            effort = 3 * np.sin(10 * k * PERIOD) - state.q - 0.1 * state.v
+            state = plant.step(state, Command("effort", effort), 1e-4, 20)
             total += PERIOD * np.abs(goal - state.q)
-        np.testing.assert_allclose(batch.q[lane, -1], state.q, rtol=1e-11)
-        np.testing.assert_allclose(batch.metrics["iae"][lane], total, rtol=1e-11)
+        np.testing.assert_allclose(batch.q[i, -1], state.q, rtol=1e-11)
+        np.testing.assert_allclose(batch.metrics["iae"][i], total, rtol=1e-11)
 
 
-def test_noise_is_the_same_for_a_seed_and_a_lane():
+def test_noise_depends_only_on_the_seed_and_the_rollout():
     small, large = (MeasurementNoise(1.0, 2.0, 7).table(lanes, 50, 3) for lanes in (2, 5))
     np.testing.assert_array_equal(small, large[:2])
     assert not np.array_equal(small[0], small[1])
@@ -195,7 +196,7 @@ def test_noise_is_the_same_for_a_seed_and_a_lane():
         ),
     ],
 )
-def test_refusals(changes, error, words):
+def test_invalid_arguments_are_rejected(changes, error, words):
     options = {
         "controller": Pid(five_dof()),
         "reference": np.zeros(5),
@@ -205,5 +206,5 @@ def test_refusals(changes, error, words):
     options |= changes
     with pytest.raises(error, match=words):
         rollout_closed_loop(
-            five_dof(), begin()[0], dt=1e-4, duration=DURATION, backend="plant", **options
+            five_dof(), random_start()[0], dt=1e-4, duration=DURATION, backend="plant", **options
         )

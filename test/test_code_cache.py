@@ -1,4 +1,6 @@
-"""Compiled code is loaded only from where this user alone can write; damaged code is made again."""
+"""Compiled code is loaded only from folders that no other user can write; damaged code is
+recompiled.
+"""
 
 import os
 import subprocess
@@ -14,13 +16,13 @@ from arm_dynamics.core.code_cache import UntrustedFolder, require_private
 pytest.importorskip("numba")
 store = pytest.importorskip("arm_dynamics.batch.kernels.kernel_cache")
 ROOT = Path(__file__).resolve().parent.parent
-LAW = """\
+PROGRAM = """\
 import sys
 from pathlib import Path
 from arm_dynamics.core import code_cache
 sys.path.insert(0, str(Path(sys.argv[1])))
-import law
-print(law.twice(1.5), code_cache.cache_folder(), len(law.twice.stats.cache_hits))
+import doubling
+print(doubling.twice(1.5), code_cache.cache_folder(), len(doubling.twice.stats.cache_hits))
 """
 TWICE = """\
 from arm_dynamics.core.compiled_math import NUMBER, compiled_for
@@ -32,7 +34,7 @@ KERNEL = "import numba\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1\n"
 
 
 def run(program, cache, *words, **environment):
-    """Output and warnings of a process of its own; temporary files beside its cache."""
+    """Return output and warnings of a separate process; TMPDIR is the parent of the cache."""
     around = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache), **environment}
     around["TMPDIR"] = str(cache.parent)
     done = subprocess.run(
@@ -44,56 +46,56 @@ def run(program, cache, *words, **environment):
 
 
 @pytest.fixture
-def law(tmp_path):
-    """A module with one function, in a folder of its own."""
+def module_folder(tmp_path):
+    """Return a folder that contains a module with one function."""
     folder = tmp_path / "module"
     folder.mkdir()
-    (folder / "law.py").write_text(TWICE)
+    (folder / "doubling.py").write_text(TWICE)
     return folder
 
 
-def made_private(folder):
+def make_private(folder):
     folder.mkdir(mode=0o700, parents=True)
     return folder
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o755])
-def test_a_folder_that_is_open_to_others_is_rejected(tmp_path, mode):
-    folder = made_private(tmp_path / "code")
+def test_a_folder_accessible_to_others_is_rejected(tmp_path, mode):
+    folder = make_private(tmp_path / "code")
     require_private(folder)
     folder.chmod(mode)
-    said = rf"{folder} has owner = .*, mode = {mode:04o}; expected owner .*, mode 0700; .*chmod go-"
-    with pytest.raises(UntrustedFolder, match=said):
+    text = rf"{folder} has owner = .*, mode = {mode:04o}; expected owner .*, mode 0700; .*chmod go-"
+    with pytest.raises(UntrustedFolder, match=text):
         require_private(folder)
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o757])
-def test_so_is_one_below_a_folder_that_others_can_write(tmp_path, mode):
-    folder = made_private(tmp_path / "open/between/code")
+def test_a_folder_below_one_that_others_can_write_is_rejected(tmp_path, mode):
+    folder = make_private(tmp_path / "open/between/code")
     (tmp_path / "open").chmod(mode)
     with pytest.raises(UntrustedFolder, match=rf"folder {tmp_path / 'open'} has .*{mode:04o}"):
         require_private(folder)
-    (tmp_path / "open").chmod(mode | 0o1000)  # sticky: nobody else can rename what is below
+    (tmp_path / "open").chmod(mode | 0o1000)  # sticky: no other user can rename its contents
     require_private(folder)
 
 
-def test_so_is_what_belongs_to_another_user_even_for_root(tmp_path, monkeypatch):
-    folder, another = made_private(tmp_path / "code"), os.getuid() + 1
+def test_a_folder_of_another_user_is_rejected_also_for_root(tmp_path, monkeypatch):
+    folder, another = make_private(tmp_path / "code"), os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: another)
     with pytest.raises(UntrustedFolder, match=rf"expected owner {code_cache._user_name(another)}"):
         require_private(folder)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_root_does_not_run_what_lies_in_a_users_cache(tmp_path):
-    folder = made_private(tmp_path / "home/cache/code")
+def test_root_does_not_run_code_of_a_users_cache(tmp_path):
+    folder = make_private(tmp_path / "home/cache/code")
     os.chown(tmp_path / "home", 12345, -1)
     with pytest.raises(UntrustedFolder, match=f"folder {tmp_path / 'home'} has owner = 12345"):
         require_private(folder)
 
 
-def test_links_are_followed_and_their_folders_looked_at(tmp_path):
-    folder = made_private(tmp_path / "open/code")
+def test_links_are_followed_and_all_their_folders_checked(tmp_path):
+    folder = make_private(tmp_path / "open/code")
     (tmp_path / "link").symlink_to("open/code")
     require_private(tmp_path / "link")
     (tmp_path / "open").chmod(0o777)
@@ -102,27 +104,27 @@ def test_links_are_followed_and_their_folders_looked_at(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/link").symlink_to(folder)
     (tmp_path / "open").chmod(0o755)
-    (tmp_path / "other").chmod(0o777)  # where somebody else may lay another link
+    (tmp_path / "other").chmod(0o777)  # another user can replace the link
     with pytest.raises(UntrustedFolder, match=f"{tmp_path / 'other'} "):
         require_private(tmp_path / "other/link")
 
 
-def test_nothing_is_read_from_or_written_to_an_untrusted_cache(tmp_path, law):
+def test_nothing_is_read_from_or_written_to_an_untrusted_cache(tmp_path, module_folder):
     cache = tmp_path / "cache"
-    (first, kept, _), _ = run(LAW, cache, law)
+    (first, kept, _), _ = run(PROGRAM, cache, module_folder)
     for place in sorted(Path(kept).rglob("*.nbc")):
-        place.write_bytes(b"whoever unpickles this runs it")
+        place.write_bytes(b"unpickling runs this")
     (cache / "arm_dynamics").chmod(0o777)
     before = {p: p.stat().st_mtime_ns for p in cache.rglob("*")}
-    (second, chosen, _), said = run(LAW, cache, law)
+    (second, chosen, _), text = run(PROGRAM, cache, module_folder)
     assert (first, second, chosen) == ("3.0", "3.0", "None")
     assert before == {p: p.stat().st_mtime_ns for p in cache.rglob("*")}
-    assert said.count("RuntimeWarning") == 1, said
+    assert text.count("RuntimeWarning") == 1, text
     for word in ("arm_dynamics has owner = ", "mode = 0777", "chmod go-w", "XDG_CACHE_HOME"):
-        assert word in said
+        assert word in text
 
 
-def test_a_kernel_that_others_could_have_written_is_made_again(tmp_path, monkeypatch):
+def test_a_kernel_that_others_could_have_written_is_recompiled(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_folder", lambda: tmp_path)
 
     def once():
@@ -139,15 +141,15 @@ def test_a_kernel_that_others_could_have_written_is_made_again(tmp_path, monkeyp
         once()
         assert there.stat().st_mode & 0o777 == 0o600
     for code in tmp_path.rglob("*.nb?"):
-        code.write_bytes(flipped(code.read_bytes()))
+        code.write_bytes(with_flipped_bit(code.read_bytes()))
     with pytest.warns(RuntimeWarning, match="is not loaded"):
         assert once()[1] == 0
 
 
-def test_folders_and_files_are_made_private_whatever_the_umask(tmp_path, law):
+def test_folders_and_files_are_private_for_every_umask(tmp_path, module_folder):
     before = os.umask(0)
     try:
-        run(LAW, tmp_path / "cache/of/mine", law)
+        run(PROGRAM, tmp_path / "cache/of/mine", module_folder)
     finally:
         os.umask(before)
     (kept,) = (tmp_path / "cache/of/mine/arm_dynamics").iterdir()
@@ -156,7 +158,7 @@ def test_folders_and_files_are_made_private_whatever_the_umask(tmp_path, law):
     assert {path.stat().st_mode & 0o077 for path in made} == {0}
 
 
-def flipped(data):
+def with_flipped_bit(data):
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :]
 
@@ -164,21 +166,21 @@ def flipped(data):
 DAMAGE = {
     "empty": lambda data: b"",
     "truncated": lambda data: data[: len(data) // 2],
-    "a bit flipped": flipped,
+    "a bit flipped": with_flipped_bit,
     "no digest": lambda data: data[:-32],
     "another pickle": lambda data: b"\x80\x04K\x01.",
 }
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_damaged_code_counts_as_absent_and_is_made_again(tmp_path, monkeypatch, suffix):
-    """Numba itself raises one of its pickles' errors, or runs what was damaged."""
+def test_damaged_code_is_recompiled(tmp_path, monkeypatch, suffix):
+    """Without the check numba raises unpickling errors, or runs damaged code."""
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
 
     def once():
-        law = compiled_math.compiled(lambda x: 2 * x)
-        assert law(1.5) == 3.0
-        return law, len(law.stats.cache_hits)
+        module_folder = compiled_math.compiled(lambda x: 2 * x)
+        assert module_folder(1.5) == 3.0
+        return module_folder, len(module_folder.stats.cache_hits)
 
     once()
     assert once()[1] == 1
@@ -193,7 +195,7 @@ def test_damaged_code_counts_as_absent_and_is_made_again(tmp_path, monkeypatch, 
             assert once()[1] == 1, name
 
 
-def test_a_file_of_another_user_counts_as_absent(tmp_path, monkeypatch):
+def test_a_file_of_another_user_is_ignored(tmp_path, monkeypatch):
     path = tmp_path / "file"
     code_cache.write_private(path, code_cache.sealed(b"code"))
     code_cache.require_sound(path)
@@ -210,7 +212,7 @@ def test_a_file_of_another_user_counts_as_absent(tmp_path, monkeypatch):
         code_cache.require_sound(path)
 
 
-def test_a_full_disk_costs_the_cache_and_no_more(tmp_path, monkeypatch):
+def test_a_full_disk_only_disables_the_cache(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

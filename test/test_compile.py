@@ -1,4 +1,6 @@
-"""Nothing is compiled, loaded or imported while motors have torque or a controller commands."""
+"""No compilation, load of compiled code or import while torque is enabled or a controller is
+active.
+"""
 
 import json
 import os
@@ -31,8 +33,8 @@ TRIPS = {
 }  # fmt: skip
 
 
-def found_by(script, *words, **environment):
-    """What a process of its own told: its dispatchers are empty when it begins."""
+def run_script(script, *words, **environment):
+    """Return the JSON result of a separate process: its dispatchers are empty at the start."""
     paths = os.pathsep.join([str(TEST), str(TEST.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, str(TEST / script), *words],
@@ -45,36 +47,36 @@ def found_by(script, *words, **environment):
 
 @pytest.mark.slow
 def test_every_interface_stop_and_trip_without_any_cache(tmp_path):
-    """No folder is trusted: the first configuration compiles all, in memory."""
+    """No cache folder is trusted: the first configuration compiles everything in memory."""
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o777)
     cache.chmod(0o777)
-    told = found_by("compile_cases.py", "still", "pid_gravity", XDG_CACHE_HOME=str(cache))
-    assert told["found"] == []
-    assert set(told["trips"]) >= TRIPS
+    result = run_script("compile_cases.py", "still", "pid_gravity", XDG_CACHE_HOME=str(cache))
+    assert result["found"] == []
+    assert set(result["trips"]) >= TRIPS
     assert not list(cache.rglob("*.nb?"))
 
 
 @pytest.mark.slow
 def test_every_controller_and_change_of_controller_under_torque():
-    told = found_by("compile_cases.py", "still", *BUILT_IN["controllers"])
-    assert told["found"] == []
-    assert set(told["trips"]) >= TRIPS
+    result = run_script("compile_cases.py", "still", *BUILT_IN["controllers"])
+    assert result["found"] == []
+    assert set(result["trips"]) >= TRIPS
 
 
 @pytest.mark.slow
-def test_every_makers_motors_under_faults():
-    told = found_by("compile_cases.py", "makers")
-    assert told["found"] == []
-    assert told["cases"] > 25
+def test_emulated_motors_of_all_manufacturers_under_faults():
+    result = run_script("compile_cases.py", "emulated")
+    assert result["found"] == []
+    assert result["cases"] > 25
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("rclpy") is None, reason="rclpy is not installed")
-def test_controller_nodes_compile_before_their_first_command_and_aside_after_it():
-    told = found_by("ros/compile_cases.py")
-    assert told["found"] == []
-    assert {"PidGravity", "ComputedTorque", "Lqr", "TaskSpace"} <= set(told["seen"])
+def test_controller_nodes_compile_before_the_first_command_or_in_the_background():
+    result = run_script("ros/compile_cases.py")
+    assert result["found"] == []
+    assert {"PidGravity", "ComputedTorque", "Lqr", "TaskSpace"} <= set(result["seen"])
 
 
 def broken(*_):
@@ -82,19 +84,19 @@ def broken(*_):
 
 
 @pytest.mark.parametrize(
-    ("part", "does", "said"),
+    ("part", "does", "message"),
     [
         ("warm_up", broken, "compilation failed: no compiler"),
         ("cold", lambda: ["near_limits"], "functions not compiled = near_limits; expected none"),
     ],
 )
-def test_an_arm_is_not_activated_before_all_is_compiled(monkeypatch, part, does, said):
+def test_an_arm_is_not_activated_before_everything_is_compiled(monkeypatch, part, does, message):
     rig = Rig()
     rig.driver.configure()
     rig.look()
     with monkeypatch.context() as patch:
         patch.setattr(activation, part, does)
-        with pytest.raises(DriverFault, match=said):
+        with pytest.raises(DriverFault, match=message):
             rig.driver.activate()
     assert rig.driver.status is DriverState.INACTIVE
     assert rig.torque == [False] * 3
@@ -102,7 +104,7 @@ def test_an_arm_is_not_activated_before_all_is_compiled(monkeypatch, part, does,
     assert rig.driver.status is DriverState.ACTIVE
 
 
-def test_what_is_declared_after_configure_is_compiled_before_torque():
+def test_functions_declared_after_configure_are_compiled_before_torque():
     rig = Rig()
     rig.driver.configure()
 
@@ -130,10 +132,10 @@ print(json.dumps([before, added, scalar.cold()]))
 """
 
 
-def test_inverse_kinematics_of_tool_controllers_are_compiled_for_those_alone(tmp_path):
+def test_inverse_kinematics_is_compiled_only_for_task_space_controllers(tmp_path):
     script = tmp_path / "on_demand.py"
     script.write_text(ON_DEMAND)
-    before, added, cold = found_by(script)
+    before, added, cold = run_script(script)
     rates = "arm_dynamics.dynamics.kinematics.closed_loop_ik.clik_step"
     assert before
     assert rates not in before
@@ -164,40 +166,40 @@ def test_a_declared_function_has_one_version_for_all_arrays():
         assert np.array_equal(out, 2 * x)
     assert len(scaled.signatures) == 1
     with pytest.raises(TypeError):
-        scaled(np.arange(3), 2.0, np.empty(3))  # whole numbers would need another version
+        scaled(np.arange(3), 2.0, np.empty(3))  # integers would need another version
     with pytest.raises(TypeError):
         scaled(fixed, 2.0, fixed)  # is not written to
 
 
-class Foreign(Controller):
-    """A user's controller, with compiled code of its own."""
+class UserController(Controller):
+    """Controller with a function that numba compiles at its first call."""
 
-    refuses = False
+    rejects = False
 
     def update(self, state, reference, dt):
-        if self.refuses:
+        if self.rejects:
             raise CommandRejected("not here")
-        return Command("effort", self.law(state.q, reference.q, dt), state.time)
+        return Command("effort", self.compiled_equation(state.q, reference.q, dt), state.time)
 
     def __init__(self, arm, gains=None):
         super().__init__(arm, gains)
 
         @numba.njit
-        def law(q, wanted, dt):
-            return (wanted - q) * dt
+        def compiled_equation(q, desired, dt):
+            return (desired - q) * dt
 
-        self.law = law
+        self.compiled_equation = compiled_equation
 
 
-def test_a_users_controller_is_compiled_by_its_rehearsal():
-    law, watch = Foreign(Rig().driver.arm), CompileWatch()
+def test_warm_up_compiles_a_users_controller():
+    controller, watch = UserController(Rig().driver.arm), CompileWatch()
     state = State.of(np.zeros(3))
     try:
-        warm_up_controller(law)
+        warm_up_controller(controller)
         watch.armed = True
-        law.update(state, Reference.hold(state.q), 0.01)
+        controller.update(state, Reference.hold(state.q), 0.01)
         assert watch.found == []
-        law.refuses = True
-        warm_up_controller(law)  # that is for the loop to report
+        controller.rejects = True
+        warm_up_controller(controller)  # the loop reports the error
     finally:
         watch.end()

@@ -1,4 +1,4 @@
-"""Actuators of a user's compiled functions, beside the same equations in plain Python."""
+"""Actuators of a user's compiled functions, compared with the same equations in Python."""
 
 import subprocess
 import sys

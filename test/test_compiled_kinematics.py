@@ -1,4 +1,4 @@
-"""The compiled solver of inverse kinematics: on random chains, against Pinocchio."""
+"""Compiled inverse kinematics on random chains, compared with Pinocchio."""
 
 import subprocess
 import sys
@@ -34,7 +34,9 @@ HAND = (
 
 
 def random_chain(joints):
-    """Joints of these kinds, axes and offsets, the ranges of some narrow, and a turned hand."""
+    """Return an arm with joints of these kinds, random axes and offsets, some narrow ranges, and a
+    rotated end link.
+    """
     given_joints = []
     for i, (kind, axis, offset) in enumerate(joints):
         direction = np.array(axis)
@@ -61,7 +63,9 @@ def within(arm, part):
 
 
 def placed(arm, q, frame=None):
-    """Axes and origins of the joints, and rotation of the end, as the compiled search has them."""
+    """Return axes and origins of the joints and the rotation of the end, computed by the compiled
+    solver.
+    """
     one = chain_of(arm, frame)
     n = one.joints.size
     axes, origins, R = np.empty((n, 3)), np.empty((n + 1, 3)), np.empty((3, 3))
@@ -92,7 +96,7 @@ def test_pose_and_jacobian_are_pinocchios(joints, part):
 
 @settings(max_examples=60)
 @given(st.lists(joint, min_size=1, max_size=7), shares, shares, st.tuples(*[number] * 6))
-def test_the_errors_jacobian_is_its_derivative(joints, here, there, weights):
+def test_the_jacobian_of_the_error_is_its_derivative(joints, here, there, weights):
     arm = random_chain(joints)
     q, target = within(arm, here), pose(arm, within(arm, there))
     rows = np.array(weights)[:, None] * np.vstack([target[1].T] * 2)
@@ -105,7 +109,7 @@ def test_the_errors_jacobian_is_its_derivative(joints, here, there, weights):
 
     e, turn = error(q)
     log = pin.log3(target[1] @ pose(arm, q)[1].T)
-    assume(np.linalg.norm(log) < 3)  # at half a turn the logarithm jumps
+    assume(np.linalg.norm(log) < 3)  # the logarithm is discontinuous at half a turn
     np.testing.assert_allclose(turn, log, atol=1e-9)
     np.testing.assert_allclose(e[3:], rows[3:] @ log, atol=1e-9)
     np.testing.assert_allclose(e[:3], rows[:3] @ (target[0] - pose(arm, q)[0]), atol=1e-12)
@@ -116,7 +120,7 @@ def test_the_errors_jacobian_is_its_derivative(joints, here, there, weights):
     np.testing.assert_allclose(J, np.transpose(slope), atol=2e-6)
 
 
-# --- what is found ---
+# --- solutions ---
 
 
 @cache
@@ -142,8 +146,8 @@ def arm_of(name):
 @pytest.mark.parametrize(
     ("name", "alone"), [("panda", 650), ("ur5", 870), ("puma560", 700), ("five_dof", 750)]
 )
-def test_a_thousand_reachable_poses_are_all_found_and_most_from_one_start(name, alone):
-    """Of five_dof, which has five joints, the positions; of the others whole poses."""
+def test_a_thousand_reachable_poses_are_solved_most_from_one_start(name, alone):
+    """Positions for five_dof, which has five joints; complete poses for the others."""
     arm, random = arm_of(name), np.random.default_rng(1)
     lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
     count = 0
@@ -163,8 +167,8 @@ def test_a_thousand_reachable_poses_are_all_found_and_most_from_one_start(name, 
 
 @settings(max_examples=60)
 @given(st.lists(joint, min_size=2, max_size=9), shares, st.booleans())
-def test_poses_of_random_chains_are_found(joints, part, turned):
-    """Revolute, continuous and prismatic joints, fewer and more than the pose has axes."""
+def test_poses_of_random_chains_are_solved(joints, part, turned):
+    """Revolute, continuous and prismatic joints, fewer and more than the axes of a pose."""
     arm = random_chain(joints)
     position, rotation = pose(arm, within(arm, part))
     found = inverse_kinematics(arm, position, rotation if turned else None, restarts=2000)
@@ -179,8 +183,8 @@ def test_poses_of_random_chains_are_found(joints, part, turned):
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(joint, min_size=2, max_size=8), shares, st.tuples(number, number, number))
-def test_no_small_motion_leads_nearer_to_an_unreachable_pose(joints, part, away):
-    """The gradient of |e|² by Pinocchio is 0, but for joints that their limits stop."""
+def test_the_solution_for_an_unreachable_pose_is_a_local_minimum(joints, part, away):
+    """The gradient of abs(e)² by Pinocchio is 0 except for joints at their limits."""
     arm = random_chain(joints)
     position, rotation = pose(arm, within(arm, part))
     assume(np.linalg.norm(away) > 0.1)
@@ -197,20 +201,20 @@ def test_no_small_motion_leads_nearer_to_an_unreachable_pose(joints, part, away)
     np.testing.assert_allclose(down, 0.0, atol=1e-4)
 
 
-# --- turns, joints beside the chain, and frames that do not move ---
+# --- continuous joints, joints outside the chain, fixed frames ---
 
 
-def test_joints_with_room_end_within_half_a_turn_of_the_start():
+def test_joints_with_wide_ranges_end_within_half_a_turn_of_the_start():
     arm = arm_of("ur5")
     random = np.random.default_rng(3)
     for q, start in random.uniform(-pi, pi, (50, 2, 6)):
         found = inverse_kinematics(arm, *pose(arm, q), initial_guess=start)
         away = np.abs(found.q - start)
-        away[2] = 0.0  # the elbow has but one turn
+        away[2] = 0.0  # the elbow's range is one turn
         assert (away <= pi + 1e-9).all()
 
 
-def test_joints_that_do_not_move_the_frame_stay():
+def test_joints_that_do_not_move_the_frame_keep_their_positions():
     arm = arm_of("puma560")
     start = arm.configuration("initial") + 0.1
     far = pose(arm, [1.0, -0.4, -2.0, 0, 0, 0], "J3_link")
@@ -223,7 +227,7 @@ def test_joints_that_do_not_move_the_frame_stay():
     np.testing.assert_array_equal(base.q, arm.configuration("initial"))
 
 
-def test_a_seed_spreads_the_restarts_elsewhere():
+def test_the_seed_changes_the_restarts():
     arm = arm_of("puma560")
     found = [
         nearest_reachable(arm, (9, 9, 9), np.eye(3), restarts=1, seed=s) for s in (0, 1, 2**80)
@@ -240,7 +244,7 @@ def test_a_seed_spreads_the_restarts_elsewhere():
 # --- compiling ---
 
 
-def test_nothing_compiles_the_search_before_it_is_used():
+def test_the_solver_is_compiled_at_its_first_use():
     program = (
         "import sys, arm_dynamics, arm_dynamics.control.controller_warm_up, arm_dynamics.cli.main\n"
         "assert 'arm_dynamics.dynamics.kinematics.inverse_kinematics' in sys.modules\n"
@@ -252,7 +256,7 @@ def test_nothing_compiles_the_search_before_it_is_used():
     assert done.stdout.split() == ["False"]
 
 
-def test_one_compilation_serves_every_arm_and_every_kind_of_array():
+def test_one_compilation_is_used_for_every_arm_and_every_kind_of_array():
     pytest.importorskip("numba")
     for name in ("two_link", "puma560"):
         arm = arm_of(name)

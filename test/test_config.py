@@ -1,4 +1,4 @@
-"""Parameter files read without ROS: every spelling that ROS takes, and faults by name."""
+"""Parameter files read without ROS: every notation that ROS accepts, and faults by name."""
 
 import re
 from contextlib import suppress
@@ -28,7 +28,7 @@ SPELLINGS = {
 
 @pytest.fixture
 def written(tmp_path):
-    """A function that writes a parameter file."""
+    """Return a function that writes a parameter file."""
 
     def write(body, head=HEAD):
         file = tmp_path / "mine.yaml"
@@ -43,20 +43,25 @@ OTHER = "effort_weight"
 
 
 def gain(controller, joint, name):
+    """Return the proportional gain of a joint."""
     return controller.gains[name][controller.arm.index(joint)]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_every_spelling_gives_the_same_gains(written, spelling):
-    law = build_controller(five_dof(), file=written(SPELLINGS[spelling]))
+def test_every_notation_gives_the_same_gains(written, spelling):
+    controller = build_controller(five_dof(), file=written(SPELLINGS[spelling]))
     found = PidGravity(five_dof())
-    assert isinstance(law, PidGravity)
-    assert [gain(law, "R1", "p"), gain(law, "R1", "d"), gain(law, "R2", "p")] == [7.0, 2.0, 3.0]
-    assert gain(law, "R1", "i") == gain(found, "R1", "i")
-    np.testing.assert_array_equal(law.gains["p"][2:], found.gains["p"][2:])
+    assert isinstance(controller, PidGravity)
+    assert [
+        gain(controller, "R1", "p"),
+        gain(controller, "R1", "d"),
+        gain(controller, "R2", "p"),
+    ] == [7.0, 2.0, 3.0]
+    assert gain(controller, "R1", "i") == gain(found, "R1", "i")
+    np.testing.assert_array_equal(controller.gains["p"][2:], found.gains["p"][2:])
 
 
-def test_a_nodes_own_entries_add_to_those_for_all(written):
+def test_entries_of_a_node_extend_those_for_all_nodes(written):
     everyone = "/**:\n  ros__parameters: {gains: {R1: {p: 1.0, d: 2.0}}}\n"
     file = written("    gains.R1.p: 7.0\n", everyone + HEAD)
     assert node_parameters(file, "joint_controller") == {"gains.R1.p": 7.0, "gains.R1.d": 2.0}
@@ -65,32 +70,32 @@ def test_a_nodes_own_entries_add_to_those_for_all(written):
 
 def test_the_bundled_file_is_the_default():
     given = node_parameters(parameter_file("five_dof"), "joint_controller")
-    law = build_controller(five_dof())
-    assert type(law).__name__ == "PidGravity"
+    controller = build_controller(five_dof())
+    assert type(controller).__name__ == "PidGravity"
     for joint in five_dof().joint_names:
-        assert gain(law, joint, "p") == given[f"gains.{joint}.p"]
+        assert gain(controller, joint, "p") == given[f"gains.{joint}.p"]
 
 
-def test_another_law_takes_the_gains_that_it_has(written):
+def test_another_controller_takes_only_its_own_gains(written):
     body = f"    controller: pid_gravity\n    gains: {{R1: {{p: 7.0, {OTHER}: 1.0}}}}\n"
     file = written(body)
-    law = build_controller(five_dof(), "pid", file)
-    assert type(law) is Pid
-    assert gain(law, "R1", "p") == 7.0
+    controller = build_controller(five_dof(), "pid", file)
+    assert type(controller) is Pid
+    assert gain(controller, "R1", "p") == 7.0
     assert set(build_controller(five_dof(), "gravity_compensation", file).gains) == {"d"}
 
 
 @pytest.mark.parametrize("name", plugins.BUILT_IN["controllers"])
-def test_the_file_may_name_any_law(written, name):
-    law = build_controller(
+def test_the_file_may_name_any_controller(written, name):
+    controller = build_controller(
         five_dof(), file=written(f"    controller: {name}\n    gains.R1.p: 7.0\n")
     )
-    assert isinstance(law, plugins.load_class("controllers", name))
+    assert isinstance(controller, plugins.load_class("controllers", name))
 
 
-def test_the_law_knows_the_payload_of_the_file(written):
-    law = build_controller(five_dof(), file=written("    payload_mass: 0.5\n"))
-    assert law.arm.payload.mass == 0.5
+def test_the_controller_model_has_the_payload_of_the_file(written):
+    controller = build_controller(five_dof(), file=written("    payload_mass: 0.5\n"))
+    assert controller.arm.payload.mass == 0.5
 
 
 @pytest.mark.parametrize(
@@ -131,14 +136,14 @@ def test_the_law_knows_the_payload_of_the_file(written):
         ("    a: \udcff\n", ["line 3", "UTF-8"]),
     ],
 )
-def test_a_fault_names_file_and_place(written, body, words):
+def test_a_fault_names_the_file_and_the_entry(written, body, words):
     file = written(body)
     with pytest.raises(ConfigError, match=re.escape(str(file))) as error:
         build_controller(five_dof(), file=file)
     assert all(word in str(error.value) for word in words), error.value
 
 
-def test_what_the_arm_or_the_range_forbids_is_refused(written):
+def test_unknown_joints_and_values_out_of_range_are_rejected(written):
     with pytest.raises(UnknownName, match="R9"):
         build_controller(five_dof(), file=written("    gains.R9.p: 1.0\n"))
     with pytest.raises(InvalidValue, match=r"R1.*p = -1"):
@@ -154,29 +159,29 @@ def test_what_the_arm_or_the_range_forbids_is_refused(written):
         ("joint_controller:\n  ros_parameters:\n", ["joint_controller", "ros__parameters"]),
     ],
 )
-def test_a_misspelt_section_is_not_passed_over(written, head, words):
+def test_a_misspelt_section_is_reported(written, head, words):
     with pytest.raises(ConfigError) as error:
         build_controller(five_dof(), file=written("    payload_mass: 1.0\n", head))
     assert all(word in str(error.value) for word in words), error.value
 
 
 @given(st.binary(max_size=60) | st.text("ab: -[]{}&*!|>\n\t\"'#%1.", max_size=40))
-def test_no_bytes_of_a_file_end_in_another_error(tmp_path_factory, data):
+def test_random_bytes_raise_no_other_error(tmp_path_factory, data):
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_bytes(data if isinstance(data, bytes) else data.encode())
     with suppress(ConfigError):
         node_parameters(file, "joint_controller")
 
 
-def test_a_list_is_read_as_launch_writes_it(tmp_path):
+def test_lists_as_written_by_launch_are_read(tmp_path):
     file = tmp_path / "launch_params.yaml"
     file.write_text(yaml.dump({"/**": {"ros__parameters": {"lock": ("J5", "J6"), "x": (1.5,)}}}))
     assert "!!python/tuple" in file.read_text()
     assert node_parameters(file, "simulator") == {"lock": ["J5", "J6"], "x": [1.5]}
 
 
-def test_the_bundled_file_is_of_the_bundled_robot_and_its_copies(tmp_path):
-    """Another robot in a file of the same name has gains of its own model."""
+def test_the_bundled_file_applies_only_to_the_bundled_robot(tmp_path):
+    """Another robot in a file of the same name gets default gains from its model."""
     text = resources.resource_folder("urdf").joinpath("so101.urdf").read_text()
     copy = tmp_path / "so101.urdf"
     copy.write_text(text)

@@ -1,4 +1,4 @@
-"""Demonstrations of control: the mathematics of what they show."""
+"""Demonstrations of control: equations and published results."""
 
 import json
 from functools import cache
@@ -30,8 +30,8 @@ def table(name):
 
 
 @cache
-def joints(law):
-    return two_link_joints.simulate(law)
+def joints(name):
+    return two_link_joints.simulate(name)
 
 
 @cache
@@ -40,7 +40,7 @@ def square(run):
 
 
 @cache
-def own(name):
+def package_controller(name):
     return two_link_tool.simulate_package_controller(LINES[name])
 
 
@@ -48,20 +48,20 @@ def own(name):
 
 
 @pytest.mark.parametrize(
-    ("law", "published", "digit"),
+    ("name", "published", "digit"),
     [
         ("PID", (-0.063, -0.035), 1e-3),
         ("PID + g(q)", (7e-4, 5e-4), 1e-4),
         ("PID + g(q), 5 % error", (6.6e-3, 3.1e-3), 1e-4),
     ],
 )
-def test_errors_after_five_seconds_as_published(law, published, digit):
-    errors = two_link_joints.errors(joints(law))[-1]
+def test_errors_after_five_seconds_as_published(name, published, digit):
+    errors = two_link_joints.errors(joints(name))[-1]
     np.testing.assert_allclose(errors, published, atol=0.51 * digit)
 
 
 def test_a_loop_of_500_hz_is_close_to_the_independent_solution():
-    """A torque held for 2 ms moves it by less than some hundredths of a degree."""
+    """A zero-order hold of 2 ms changes the motion by a few hundredths of a degree."""
     rows, trace = table("two_link/jointspace_pid_g.csv"), joints("PID + g(q)")
     truth = np.stack([rows["q1"], rows["q2"]], axis=1)
     found = np.array([np.interp(rows["t"], trace.time, q) for q in trace.q.T]).T
@@ -69,8 +69,8 @@ def test_a_loop_of_500_hz_is_close_to_the_independent_solution():
     np.testing.assert_allclose(found[shown], truth[shown], atol=3e-4)
 
 
-def test_torques_at_rest_carry_the_weight_and_the_integral():
-    """In the end kx (q_ref - q) + share g(q) = g(q) once q̇ is 0."""
+def test_torques_at_rest_balance_gravity():
+    """In the end kx (q_ref - q) + s g(q) = g(q), with the gravity scale s, once q̇ is 0."""
     trace = joints("PID")
     weight = rigid_body.gravity(trace.arm, trace.q[-1])
     np.testing.assert_allclose(trace.tau[-1], weight, atol=0.05)
@@ -78,19 +78,21 @@ def test_torques_at_rest_carry_the_weight_and_the_integral():
     np.testing.assert_allclose(-two_link_joints.errors(trace)[-1] * kx, weight, atol=0.05)
 
 
-# --- two_link: the tool ---
+# --- two_link: task space ---
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_own_law_ends_at_the_target_within_its_limits(name):
-    trace, way = own(name), LINES[name]
+def test_the_package_controller_reaches_the_target_within_its_limits(name):
+    trace, way = package_controller(name), LINES[name]
     assert two_link_tool.tool_error(way, trace)[-1] < 1e-6
     assert (np.abs(trace.tau) < trace.arm.effort_limit).all()
 
 
-def test_own_law_stays_within_reach_and_returns_before_the_report_does():
-    """The report's law in task space against the truth data; ours is nearer whenever it can be."""
-    rows, way, trace = table("two_link/traj_B_hole_task.csv"), LINES["B"], own("B")
+def test_the_package_controller_returns_to_the_reachable_part_before_the_published_one():
+    """The published task-space controller by reference data; the tool error is smaller where
+    reachable.
+    """
+    rows, way, trace = table("two_link/traj_B_hole_task.csv"), LINES["B"], package_controller("B")
     radius = np.hypot(*trace.tool[:, [0, 2]].T)
     inner, outer = two_link_reach.workspace_radii(way.arm)
     assert ((radius > inner - 1e-9) & (radius < outer + 1e-9)).all()
@@ -101,7 +103,7 @@ def test_own_law_stays_within_reach_and_returns_before_the_report_does():
     assert np.abs(trace.tau).max() < 0.6 * max(abs(rows["tau1"]).max(), abs(rows["tau2"]).max())
 
 
-def test_line_b_is_out_of_reach_where_it_is_nearer_than_the_rim():
+def test_line_b_is_unreachable_inside_the_inner_radius():
     way = LINES["B"]
     assert two_link_reach.out_of_reach(LINES["A"]) == []
     ((begin, end),) = two_link_reach.out_of_reach(way)
@@ -111,8 +113,8 @@ def test_line_b_is_out_of_reach_where_it_is_nearer_than_the_rim():
     np.testing.assert_allclose(radii, inner, atol=1e-3)
 
 
-def test_published_laws_are_shown_as_they_are(monkeypatch):
-    """The first half second, against the independent solutions."""
+def test_published_controllers_equal_the_independent_solutions(monkeypatch):
+    """During the first half second."""
     monkeypatch.setattr(two_link_tool, "SECONDS", 0.5)
     for name, law, file in (
         ("A", TASK, "traj_A_unit_task"),
@@ -139,7 +141,7 @@ def test_gravity_compensation_holds_or_settles_upright_or_hanging(error):
     assert np.abs(trace.q).max() < np.pi
 
 
-def test_the_drift_is_that_of_an_independent_solution():
+def test_the_drift_equals_an_independent_solution():
     rows, trace = table("two_link/gravcomp_mass_0.1pct_high.csv"), two_link_hold.simulate(0.1)
     both, here, there = np.intersect1d(trace.time.round(9), rows["t"].round(9), return_indices=True)
     assert both.size > 10
@@ -160,8 +162,8 @@ def test_published_reach_and_gains():
     np.testing.assert_allclose(law.gain(target), truth, atol=1e-7 * np.abs(truth).max())
 
 
-def test_costs_along_the_motion_are_the_published_ones():
-    """Of the linearized arm; 0.2 rad away its weight's bend adds some per cent."""
+def test_costs_along_the_motion_equal_the_published_ones():
+    """Costs of the linearized arm; at 0.2 rad the nonlinear gravity torque adds some per cent."""
     both, weights = four_joint_reach.pair(), four_joint_lqr.lqr_controller().weights
     target = four_joint_lqr.PUBLISHED[1]
     for trace, name in zip(both, ("cost_opt", "cost_diag_model"), strict=True):
@@ -170,13 +172,13 @@ def test_costs_along_the_motion_are_the_published_ones():
         assert (np.diff(cost) >= 0).all()
 
 
-def test_the_shortcut_costs_more_everywhere():
+def test_the_diagonal_mass_matrix_costs_more_everywhere():
     extra = [four_joint_lqr.extra_cost(q) for q in four_joint_lqr.postures(20, 2)]
     assert min(extra) > 0
     assert max(extra) < 0.12
 
 
-def test_gains_from_the_table_reach_from_its_corners():
+def test_gains_of_the_table_reach_the_target_from_its_corners():
     law = four_joint_lqr.lqr_controller()
     law.set_gain_table(four_joint_lqr.gain_table(4))
     corner = [0.0, *(upper for _, upper in four_joint_lqr.RANGE.values())]
@@ -185,7 +187,7 @@ def test_gains_from_the_table_reach_from_its_corners():
 
 
 def test_size_and_error_of_tables():
-    """n³ gains of 4 x 8; the error falls with the square of the spacing."""
+    """n³ gains of 4 x 8; the error decreases with the square of the spacing."""
     tables = [four_joint_lqr.gain_table(n) for n in (4, 7)]
     assert [four_joint_lqr.table_bytes(t) for t in tables] == [n**3 * 256 for n in (4, 7)]
     coarse, fine = (four_joint_lqr.interpolation_error(t) for t in tables)
@@ -202,7 +204,7 @@ def test_size_and_error_of_tables():
 # --- five_dof: the square ---
 
 
-def test_the_square_is_one():
+def test_the_reference_is_a_square():
     way = five_dof_task.square()
     corners = np.array([way.at(t).position for t in (0.75, 2.25, 3.75, 5.25)])
     sides = np.diff(np.vstack([corners, corners[:1]]), axis=0)
@@ -213,11 +215,11 @@ def test_the_square_is_one():
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("run", ["empty", "0.5 kg, modeled"])
-def test_a_true_model_follows_the_square(run):
+def test_an_exact_model_follows_the_square(run):
     assert five_dof_task.tool_error(square(run)).max() < 1e-4
 
 
-def test_an_unknown_payload_hangs_by_its_weight_over_the_stiffness():
+def test_an_unmodeled_payload_deflects_the_tool_by_weight_over_stiffness():
     """At rest Jᵀ Λ p e = g of the payload, in the tool's three axes."""
     trace = square("0.5 kg, unmodeled")
     carried = trace.arm

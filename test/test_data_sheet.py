@@ -1,4 +1,4 @@
-"""Data sheets: round trips, published sheets, and what is refused."""
+"""Data sheets: round trips, published values, rejected inputs."""
 
 from math import pi
 
@@ -10,7 +10,7 @@ from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
 from arm_dynamics.simulation.actuators.dc_motor import DcMotor
 
-# Two maxon motors and one of Pololu, as their sheets have them.
+# Two motors of maxon and one of Pololu, values of their data sheets.
 RE_40 = {
     "nominal_voltage": 48.0,
     "no_load_speed": from_rpm(7590),
@@ -50,7 +50,7 @@ def test_a_minute_has_sixty_seconds():
 
 
 @pytest.mark.parametrize(("basic", "more"), [(RE_40, RE_40_MORE), (RE_30, RE_30_MORE)])
-def test_published_sheets_agree_with_themselves(basic, more):
+def test_published_data_sheets_are_consistent(basic, more):
     """Three digits are published, and stall torque there includes friction: half a percent."""
     sheet = DataSheet(**basic, **more, tolerance=0.005)
     assert sheet.k == pytest.approx(more["torque_constant"], rel=0.005)
@@ -59,8 +59,8 @@ def test_published_sheets_agree_with_themselves(basic, more):
     assert basic["nominal_voltage"] / sheet.r == pytest.approx(more["stall_current"], rel=0.005)
 
 
-def test_a_sheet_of_round_numbers_is_accepted_with_its_own_tolerance():
-    """0.5 kg cm at 5.5 A and 10 000 rpm: 4.7 A would go with these."""
+def test_a_sheet_of_rounded_numbers_is_accepted_with_a_wider_tolerance():
+    """0.5 kg cm at 5.5 A and 10 000 rpm: 4.7 A would be consistent with these."""
     with pytest.raises(InvalidValue, match=r"stall_current = 5\.5 A and stall_torque = 0\.049"):
         DataSheet(**POLOLU_37D, stall_current=5.5)
     assert DataSheet(**POLOLU_37D, stall_current=5.5, tolerance=0.2).k == pytest.approx(
@@ -69,16 +69,16 @@ def test_a_sheet_of_round_numbers_is_accepted_with_its_own_tolerance():
 
 
 @given(
-    k=positive, r=positive, volts=positive, idle_share=st.floats(0, 0.9), share=st.floats(0, 1),
+    k=positive, r=positive, volts=positive, idle_share=st.floats(0, 0.9), viscous=st.floats(0, 1),
     gear=st.floats(0.1, 500), efficiency=st.floats(0.1, 1),
 )  # fmt: skip
-def test_constants_to_sheet_and_back(k, r, volts, idle_share, share, gear, efficiency):
+def test_constants_to_data_sheet_and_back(k, r, volts, idle_share, viscous, gear, efficiency):
     idle = idle_share * volts / r
     speed = (volts - r * idle) / k
     sheet = DataSheet(
         nominal_voltage=volts,
         no_load_speed=speed / gear,
-        stall_torque=gear * efficiency * (k * volts / r - (1 - share) * k * idle),
+        stall_torque=gear * efficiency * (k * volts / r - (1 - viscous) * k * idle),
         no_load_current=idle,
         stall_current=volts / r,
         resistance=r,
@@ -86,23 +86,23 @@ def test_constants_to_sheet_and_back(k, r, volts, idle_share, share, gear, effic
         speed_constant=1 / k,
         gear_ratio=gear,
         efficiency=efficiency,
-        viscous_fraction=share,
+        viscous_fraction=viscous,
         tolerance=1e-6,
     )
     c = sheet.constants()
     assert c["kt"] == c["ke"] == pytest.approx(k, rel=1e-9)
     assert c["resistance"] == pytest.approx(r, rel=1e-9)
     friction = efficiency * k * idle
-    assert c["coulomb_friction"] == pytest.approx((1 - share) * friction, rel=1e-9, abs=1e-15)
-    assert c["viscous_friction"] * speed == pytest.approx(share * friction, rel=1e-9, abs=1e-15)
+    assert c["coulomb_friction"] == pytest.approx((1 - viscous) * friction, rel=1e-9, abs=1e-15)
+    assert c["viscous_friction"] * speed == pytest.approx(viscous * friction, rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
-def test_the_motor_has_the_sheets_two_points(share):
-    """No net torque at no-load speed, the stall torque at rest, through the actuator."""
+@pytest.mark.parametrize("viscous", [0.0, 0.4, 1.0])
+def test_the_motor_reproduces_no_load_speed_and_stall_torque(viscous):
+    """Zero net torque at no-load speed, the stall torque at rest, through the actuator."""
     geared = RE_40 | {
         "no_load_speed": RE_40["no_load_speed"] / 20, "stall_torque": 20 * 0.8 * 2.56,
-        "gear_ratio": 20.0, "efficiency": 0.8, "viscous_fraction": share,
+        "gear_ratio": 20.0, "efficiency": 0.8, "viscous_fraction": viscous,
     }  # fmt: skip
     motor = DcMotor("J", 1e3, DataSheet(**geared).constants(rotor_inertia=137e-7))
     assert motor.constants["rotor_inertia"] == 137e-7
@@ -117,7 +117,7 @@ def test_the_motor_has_the_sheets_two_points(share):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"nominal_voltage": 0.0}, r"nominal_voltage \[V\] = 0.0; expected above 0"),
         ({"no_load_speed": -1.0}, r"no_load_speed \[rad/s\] = -1.0"),
@@ -143,12 +143,12 @@ def test_the_motor_has_the_sheets_two_points(share):
         ({"resistance": 2.0, "gear_ratio": 2.0}, "or the gear's efficiency is another"),
     ],
 )  # fmt: skip
-def test_refusals_name_the_numbers(changes, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_rejections_name_the_numbers(changes, message):
+    with pytest.raises(InvalidValue, match=message):
         DataSheet(**(RE_40 | changes))
 
 
-def test_further_constants_are_those_of_the_motor():
+def test_additional_constants_are_passed_to_the_motor():
     sheet = DataSheet(**RE_40)
     assert sheet.constants(inductance=3.3e-4)["inductance"] == 3.3e-4
     with pytest.raises(UnknownName, match="constant of dc_motor 'colour'"):

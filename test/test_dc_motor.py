@@ -1,4 +1,4 @@
-"""The DC motor term by term, moving an arm, against closed forms; and the sum of all terms."""
+"""The DC motor term by term, in an arm, against closed forms; and the sum of all terms."""
 
 from dataclasses import replace
 from typing import ClassVar
@@ -39,7 +39,7 @@ EVERYTHING = BASIC | {
 
 
 def turntable(**constants):
-    """One joint about the vertical: gravity does nothing."""
+    """Return an arm with one vertical axis, without gravity torque."""
     arm = chain({"axis": "0 0 1", "kind": "continuous"})
     return arm.with_actuator("dc_motor", **(BASIC | constants))
 
@@ -48,7 +48,7 @@ def motor(**constants):
     return DcMotor("J", 100.0, BASIC | constants)
 
 
-def told(interface, *value):
+def command_of(interface, *value):
     return Command.checked(interface, value, len(value))
 
 
@@ -70,21 +70,24 @@ def test_current_rises_exponentially_exactly_at_any_step(dt, start):
     arm = turntable(ke=0.0, inductance=2e-4)
     plant, state = Plant(arm), at(0.0, start)
     for n in range(1, 6):
-        state = plant.step(state, told("voltage", 6.0), dt)
+        state = plant.step(state, command_of("voltage", 6.0), dt)
         exact = 3.0 + (start - 3.0) * np.exp(-n * dt / 1e-4)
         assert state.act[0] == pytest.approx(exact, abs=1e-12)
         assert state.tau[0] == pytest.approx(0.5 * exact, abs=1e-12)
 
 
-def test_a_current_loop_and_limits_act_on_where_the_current_settles():
+def test_the_current_loop_and_limits_act_on_the_settled_current():
     arm = turntable(ke=0.0, inductance=2e-4, current_limit=2.0)
-    for command, end in ((told("voltage", 6.0), 2.0), (told("effort", 0.7), 1.4)):
+    for command, end in ((command_of("voltage", 6.0), 2.0), (command_of("effort", 0.7), 1.4)):
         after = run(arm, at(0.0, 0.0), command, 5e-5, 1)
         assert after.act[0] == pytest.approx(end * (1 - np.exp(-0.5)), abs=1e-12)
 
 
 def linear_motor(arm, volts, start, time):
-    """Exact (i, v, q) of the unlimited motor: L i' = V - Ke N v - R i, M v' = N Kt i - N² b v."""
+    """Return the exact (i, v, q) of a motor without limits.
+
+    L i' = V - Ke N v - R i, M v' = N Kt i - N² b v.
+    """
     c = arm.actuators[0].constants
     kt, ke, n = c["kt"], c["ke"], c["gear_ratio"]
     mass = MASS + n**2 * c["rotor_inertia"]
@@ -108,18 +111,18 @@ def test_the_whole_linear_motor_to_first_order(inductance):
     )
     exact = linear_motor(arm, 12.0, [1.0, -2.0, 0.0], 0.05)
     errors = []
-    for dt in (5e-6, 2.5e-6, 1.25e-6):  # where a winding of 0.1 ms is not stiff
-        end = run(arm, at(-2.0, 1.0), told("voltage", 12.0), dt, round(0.05 / dt))
+    for dt in (5e-6, 2.5e-6, 1.25e-6):  # step at which a winding of 0.1 ms is not stiff
+        end = run(arm, at(-2.0, 1.0), command_of("voltage", 12.0), dt, round(0.05 / dt))
         errors.append(np.abs(np.subtract([end.act[0], end.v[0], end.q[0]], exact)).max())
-    coarse = run(arm, at(-2.0, 1.0), told("voltage", 12.0), 1e-3, 50)
+    coarse = run(arm, at(-2.0, 1.0), command_of("voltage", 12.0), 1e-3, 50)
     miss = np.subtract([coarse.act[0], coarse.v[0], coarse.q[0]], exact)
     assert np.abs(miss).max() < 0.1 * np.abs(exact).max()
     np.testing.assert_allclose(np.log2(np.divide(errors[:-1], errors[1:])), 1.0, atol=0.15)
 
 
-def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
+def test_a_winding_of_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
     arm = turntable(inductance=2e-4, gear_ratio=4.0)
-    end = run(arm, at(-20.0, 30.0), told("voltage", 12.0), 1e-3, 3000)
+    end = run(arm, at(-20.0, 30.0), command_of("voltage", 12.0), 1e-3, 3000)
     exact = linear_motor(arm, 12.0, [30.0, -20.0, 0.0], 3.0)
     assert end.v[0] == pytest.approx(exact[1], rel=1e-9)
     assert end.act[0] == pytest.approx(exact[0], abs=1e-9)
@@ -127,10 +130,10 @@ def test_a_tenth_of_a_millisecond_is_stable_at_a_millisecond():
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("rotor", [0.0, 2e-3])
-def test_the_whole_arm_takes_a_millisecond_with_windings_of_a_tenth(rotor):
-    """five_dof, R = 1 Ω, falling against its back-EMF, beside steps a hundred times finer."""
+def test_an_arm_with_windings_of_a_tenth_of_a_millisecond_is_accurate_at_a_millisecond(rotor):
+    """five_dof, R = 1 Ω, falling against its back-EMF, compared with steps 100 times smaller."""
     arm = five_dof().with_motors(inductance=1e-4, rotor_inertia=rotor)
-    start, short = State.of(arm.configuration("initial")), told("voltage", *[0.0] * 5)
+    start, short = State.of(arm.configuration("initial")), command_of("voltage", *[0.0] * 5)
     Plant(arm).require_stable(start.q, 1e-3)
     ends = [Plant(arm).step(start, short, dt, round(1 / dt)) for dt in (1e-3, 1e-5)]
     np.testing.assert_allclose(ends[0].q, ends[1].q, atol=2e-3)
@@ -138,9 +141,10 @@ def test_the_whole_arm_takes_a_millisecond_with_windings_of_a_tenth(rotor):
 
 
 def test_the_largest_stable_step_with_inductance():
-    """Just below what require_stable allows the motion decays, just above it grows.
+    """Just below the limit of require_stable the motion decays, just above it grows.
 
-    Of the explicit method; the default takes the winding implicitly, and only friction limits it.
+    This limit is that of the explicit method. The default integrator treats the winding implicitly,
+    so only friction limits its step.
     """
     arm = turntable(inductance=0.05, viscous_friction=0.02, gear_ratio=10.0)
     plant = Plant(arm, "explicit_euler")
@@ -157,16 +161,16 @@ def test_the_largest_stable_step_with_inductance():
         middle = np.sqrt(low * high)
         low, high = (middle, high) if allowed(middle) else (low, middle)
     for dt, grows in ((0.99 * low, False), (1.01 * low, True)):
-        end = plant.step(at(1.0, 0.0), told("voltage", 0.0), dt, 2000)
+        end = plant.step(at(1.0, 0.0), command_of("voltage", 0.0), dt, 2000)
         assert (abs(end.v[0]) > 1) == grows
-    assert low > 2 * MASS / (arm.actuators[0].back_emf_damping + 2.0)  # inductance helps
+    assert low > 2 * MASS / (arm.actuators[0].back_emf_damping + 2.0)
 
 
 @pytest.mark.parametrize("dt", [1e-3, 0.1, 10.0])
-def test_current_and_speed_settle_together_at_any_step(dt):
+def test_current_and_velocity_settle_at_any_step(dt):
     arm = turntable(inductance=2e-4, gear_ratio=50.0)
     Plant(arm).require_stable([0.0], dt)
-    end = run(arm, at(-20.0, 30.0), told("voltage", 12.0), dt, 400)
+    end = run(arm, at(-20.0, 30.0), command_of("voltage", 12.0), dt, 400)
     free = 12.0 / (50.0 * arm.actuators[0].constants["ke"])
     assert end.v[0] == pytest.approx(free, rel=1e-9)
     assert end.act[0] == pytest.approx(0.0, abs=1e-6)
@@ -174,25 +178,25 @@ def test_current_and_speed_settle_together_at_any_step(dt):
 
 def test_back_emf_brakes_a_running_joint():
     """M v' = -N² Kt Ke / R v."""
-    end = run(turntable(gear_ratio=2.0), at(3.0), told("voltage", 0.0), 1e-5, 20000)
+    end = run(turntable(gear_ratio=2.0), at(3.0), command_of("voltage", 0.0), 1e-5, 20000)
     assert end.v[0] == pytest.approx(3 * np.exp(-4 * 0.25 / 2 / MASS * 0.2), rel=1e-4)
 
 
-def test_the_no_load_speed_is_reached():
-    end = run(turntable(gear_ratio=2.0), at(0.0), told("voltage", 12.0), 1e-3, 5000)
+def test_the_motor_reaches_its_no_load_speed():
+    end = run(turntable(gear_ratio=2.0), at(0.0), command_of("voltage", 12.0), 1e-3, 5000)
     assert end.v[0] == pytest.approx(12 / (0.5 * 2), rel=1e-9)
 
 
-def test_supply_and_current_limit_cap_what_accelerates():
+def test_supply_and_current_limit_bound_the_acceleration():
     for limits, current in (({"supply_voltage": 6.0}, 3.0), ({"current_limit": 2.5}, 2.5)):
         arm = turntable(ke=0.0, **limits)
-        end = run(arm, at(0.0), told("voltage", 24.0), 1e-3, 1)
+        end = run(arm, at(0.0), command_of("voltage", 24.0), 1e-3, 1)
         assert end.v[0] / 1e-3 == pytest.approx(0.5 * current / MASS, rel=1e-12)
 
 
-def test_the_brushes_take_their_drop_from_what_accelerates():
+def test_the_brush_drop_reduces_the_acceleration():
     arm = turntable(ke=0.0, brush_drop=1.0, brush_half_voltage=2.0)
-    end = run(arm, at(0.0), told("voltage", 4.0), 1e-3, 1)
+    end = run(arm, at(0.0), command_of("voltage", 4.0), 1e-3, 1)
     assert end.v[0] / 1e-3 == pytest.approx(0.5 * (4 - 0.75) / 2 / MASS, rel=1e-12)
 
 
@@ -206,7 +210,7 @@ def test_the_winding_warms_and_cools_to_first_order_exactly(dt):
     """T(t) = T_amb + R_th R i² + (T0 - ...) exp(-t/τ) at constant current and resistance."""
     arm = turntable(**WARM, temperature_coefficient=0.0, ambient_temperature=20.0)
     for effort, start in ((1.5, 20.0), (0.0, 90.0)):
-        end = run(arm, at(0.0, start), told("effort", effort), dt, 3)
+        end = run(arm, at(0.0, start), command_of("effort", effort), dt, 3)
         settled = 20 + 5 * 2 * (effort / 0.5) ** 2
         exact = settled + (start - settled) * np.exp(-3 * dt / 10)
         assert end.act[0] == pytest.approx(exact, abs=1e-10)
@@ -217,42 +221,42 @@ def test_heat_at_rest_is_the_ambient_temperature():
     assert (arm.act_names, arm.initial_act.tolist()) == (("J1.temperature",), [40.0])
 
 
-def test_steady_heat_with_resistance_that_follows():
+def test_steady_temperature_with_temperature_dependent_resistance():
     """T - T_amb = R_th i² R(T) at constant current, = R_th V² / R(T) at constant voltage."""
     arm = turntable(**WARM)
-    by_effort = run(arm, at(0.0), told("effort", 1.0), 0.1, 5000)
+    by_effort = run(arm, at(0.0), command_of("effort", 1.0), 0.1, 5000)
     gain = 5 * 2 * 2.0**2
     assert by_effort.act[0] == pytest.approx(25 + gain / (1 - gain * 0.0039), rel=1e-9)
-    by_voltage = run(arm, at(0.0), told("voltage", 6.0), 0.1, 5000)
+    by_voltage = run(arm, at(0.0), command_of("voltage", 6.0), 0.1, 5000)
     gain, alpha = 5 * 6.0**2 / 2, 0.0039
     rise = (np.sqrt(1 + 4 * alpha * gain) - 1) / (2 * alpha)  # x (1 + α x) = gain
     assert by_voltage.act[0] == pytest.approx(25 + rise, rel=1e-9)
     assert by_voltage.tau[0] == pytest.approx(0.5 * 6 / (2 * (1 + alpha * rise)), rel=1e-9)
 
 
-def test_a_warm_winding_gives_less_torque_for_a_voltage_and_the_same_in_a_loop():
+def test_heat_reduces_the_torque_of_a_voltage_but_not_that_of_a_current_loop():
     m = motor(**WARM)
     assert m.effort("voltage", 6.0, 0, 0, [75.0]) == pytest.approx(0.5 * 6 / (2 * 1.195))
     assert m.effort("effort", 1.3, 0, 0, [75.0]) == pytest.approx(1.3)
 
 
-def test_resistance_stays_positive_however_cold():
+def test_resistance_is_positive_at_any_temperature():
     assert warm_resistance(2.0, 0.0039, 25.0) == 2.0
     assert warm_resistance(2.0, 0.0039, -273.15) == pytest.approx(0.2)
     assert warm_resistance(2.0, 1e6, -40.0) == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize(("hot", "share"), [(20, 1), (80, 1), (90, 0.75), (115, 0.125), (130, 0)])
-def test_derating_takes_the_current_linearly(hot, share):
+@pytest.mark.parametrize(("hot", "ratio"), [(20, 1), (80, 1), (90, 0.75), (115, 0.125), (130, 0)])
+def test_derating_reduces_the_current_linearly(hot, ratio):
     m = motor(**WARM, current_limit=3.0, derating_temperature=80.0, max_temperature=120.0)
     for interface in ("effort", "voltage"):
-        assert m.effort(interface, 99.0, 0, 0, [hot]) == pytest.approx(0.5 * 3 * share, abs=1e-12)
-        assert m.effort(interface, -99.0, 0, 0, [hot]) == pytest.approx(-1.5 * share, abs=1e-12)
+        assert m.effort(interface, 99.0, 0, 0, [hot]) == pytest.approx(0.5 * 3 * ratio, abs=1e-12)
+        assert m.effort(interface, -99.0, 0, 0, [hot]) == pytest.approx(-1.5 * ratio, abs=1e-12)
 
 
 def test_derating_keeps_the_winding_below_its_maximum():
     arm = turntable(**WARM, current_limit=20.0, derating_temperature=80.0, max_temperature=120.0)
-    end = run(arm, at(0.0), told("effort", 50.0), 0.1, 3000)
+    end = run(arm, at(0.0), command_of("effort", 50.0), 0.1, 3000)
     limit = 20 * (120 - end.act[0]) / 40
     assert 80 < end.act[0] < 120
     assert end.act[0] == pytest.approx(
@@ -266,52 +270,54 @@ def test_derating_keeps_the_winding_below_its_maximum():
 def test_reflected_inertia():
     """a = N Kt i / (M + N² J)."""
     arm = turntable(ke=0.0, gear_ratio=10.0, rotor_inertia=2e-3)
-    end = run(arm, at(0.0), told("voltage", 4.0), 1e-3, 1)
+    end = run(arm, at(0.0), command_of("voltage", 4.0), 1e-3, 1)
     assert end.v[0] / 1e-3 == pytest.approx(10 * 0.5 * 2 / (MASS + 100 * 2e-3), rel=1e-12)
 
 
-def test_viscous_run_down():
+def test_deceleration_by_viscous_friction():
     arm = turntable(ke=0.0, gear_ratio=3.0, viscous_friction=0.01)
-    end = run(arm, at(2.0), told("voltage", 0.0), 1e-5, 30000)
+    end = run(arm, at(2.0), command_of("voltage", 0.0), 1e-5, 30000)
     assert end.v[0] == pytest.approx(2 * np.exp(-9 * 0.01 / MASS * 0.3), rel=1e-4)
 
 
-def test_coulomb_run_down_is_linear_then_ends():
+def test_deceleration_by_coulomb_friction_is_linear_until_rest():
     arm = turntable(ke=0.0, gear_ratio=4.0, coulomb_friction=0.02)
     rate = 4 * 0.02 / MASS
-    half = run(arm, at(1.0), told("voltage", 0.0), 1e-3, 500)
+    half = run(arm, at(1.0), command_of("voltage", 0.0), 1e-3, 500)
     assert half.v[0] == pytest.approx(1 - 0.5 * rate, rel=1e-12)
-    stopped = run(arm, half, told("voltage", 0.0), 1e-3, 1000)
+    stopped = run(arm, half, command_of("voltage", 0.0), 1e-3, 1000)
     assert stopped.v[0] == 0.0
     assert stopped.q[0] == pytest.approx(1 / (2 * rate), rel=2e-3)
-    assert run(arm, stopped, told("voltage", 0.0), 1e-3, 1000).q[0] == stopped.q[0]
+    assert run(arm, stopped, command_of("voltage", 0.0), 1e-3, 1000).q[0] == stopped.q[0]
 
 
 STICKY = {"gear_ratio": 4.0, "coulomb_friction": 0.02, "stiction": 0.05, "stribeck_velocity": 3.0}
 
 
-@pytest.mark.parametrize("way", [1, -1])
-def test_it_breaks_away_above_stiction_and_then_feels_stribeck(way):
+@pytest.mark.parametrize("direction", [1, -1])
+def test_breakaway_above_stiction_then_stribeck_friction(direction):
     arm = turntable(ke=0.0, **STICKY)
-    held = run(arm, State.of([0.4]), told("effort", way * 0.1999), 1e-3, 1000)
+    held = run(arm, State.of([0.4]), command_of("effort", direction * 0.1999), 1e-3, 1000)
     assert (held.q[0], held.v[0]) == (0.4, 0.0)
     plant, state = Plant(arm), State.of([0.4])
-    first = plant.step(state, told("effort", way * 0.21), 1e-3)
-    assert first.v[0] == pytest.approx(way * (0.21 - 0.2) / MASS * 1e-3, rel=1e-9)
-    second = plant.step(first, told("effort", way * 0.21), 1e-3)
+    first = plant.step(state, command_of("effort", direction * 0.21), 1e-3)
+    assert first.v[0] == pytest.approx(direction * (0.21 - 0.2) / MASS * 1e-3, rel=1e-9)
+    second = plant.step(first, command_of("effort", direction * 0.21), 1e-3)
     level = 4 * (0.02 + 0.03 * np.exp(-((4 * first.v[0] / 3) ** 2)))
-    assert second.v[0] - first.v[0] == pytest.approx(way * (0.21 - level) / MASS * 1e-3, rel=1e-9)
+    assert second.v[0] - first.v[0] == pytest.approx(
+        direction * (0.21 - level) / MASS * 1e-3, rel=1e-9
+    )
 
 
 @given(st.floats(-3, 3))
 def test_friction_follows_the_stribeck_curve(v):
-    """At rest 4 fs, fast 4 fc; nothing else acts."""
+    """4 fs at rest, 4 fc at high velocity; no other effort acts."""
     level = 4 * (0.02 + 0.03 * np.exp(-((4 * v / 3) ** 2)))
     forward, backward = motor(**STICKY).dry_friction_bounds(v, 0.0)
     assert forward == backward == pytest.approx(level, rel=1e-12)
 
 
-def test_without_stiction_given_friction_is_coulombs():
+def test_without_stiction_breakaway_is_at_coulomb_friction():
     assert motor(coulomb_friction=0.02).dry_friction_bounds(0.0, 0.0) == (0.02, 0.02)
     assert (
         motor(coulomb_friction=0.02, stribeck_velocity=1e-300).dry_friction_bounds(0.0, 0.0)[0]
@@ -321,30 +327,30 @@ def test_without_stiction_given_friction_is_coulombs():
 
 
 @pytest.mark.parametrize(("push", "stops"), [(0.15, True), (0.25, False)])
-def test_a_joint_that_turns_round_stops_below_stiction(push, stops):
-    """However fast it came: 0.15 N·m is above Coulomb's 0.08 and below the break-away 0.2."""
+def test_a_reversing_joint_stops_below_stiction(push, stops):
+    """At any previous velocity: 0.15 N·m is above Coulomb's 0.08 and below the breakaway 0.2."""
     arm = turntable(ke=0.0, **STICKY)
-    end = run(arm, at(2.0), told("effort", -push), 1e-2, 300)
+    end = run(arm, at(2.0), command_of("effort", -push), 1e-2, 300)
     assert (end.v[0] == 0.0) == stops
 
 
-@pytest.mark.parametrize(("share", "stays"), [(1.001, True), (0.999, False)])
-def test_gravity_alone_breaks_a_geared_motor_away(share, stays):
+@pytest.mark.parametrize(("ratio", "stays"), [(1.001, True), (0.999, False)])
+def test_gravity_overcomes_stiction_of_a_geared_motor(ratio, stays):
     arm = chain({}).with_actuator("dc_motor", **BASIC, gear_ratio=5.0)
     weight = abs(rigid_body.gravity(arm, [0.3])[0])
-    arm = arm.with_motors(stiction=share * weight / 5, coulomb_friction=0.1 * weight / 5)
-    end = run(arm, State.of([0.3]), told("voltage", 0.0), 1e-3, 50)
+    arm = arm.with_motors(stiction=ratio * weight / 5, coulomb_friction=0.1 * weight / 5)
+    end = run(arm, State.of([0.3]), command_of("voltage", 0.0), 1e-3, 50)
     assert (end.q[0] == 0.3) == stays
 
 
-@pytest.mark.parametrize(("share", "stays"), [(1.001, True), (0.999, False)])
-def test_the_other_joints_motion_breaks_a_motor_away(share, stays):
-    """At rest J1 feels M12 / M22 of the effort on J2, and stiction answers to that alone."""
+@pytest.mark.parametrize(("ratio", "stays"), [(1.001, True), (0.999, False)])
+def test_inertial_coupling_overcomes_stiction(ratio, stays):
+    """At rest J1 receives M12 / M22 of the effort of J2, balanced only by stiction."""
     arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_actuator("dc_motor", **BASIC)
     mass = rigid_body.mass_matrix(arm, [0.0, 0.0])
     reaction = 0.4 * mass[0, 1] / mass[1, 1]
-    arm = arm.with_motor("J1", stiction=share * reaction, coulomb_friction=0.5 * reaction)
-    end = run(arm, State.of([0.0, 0.0]), told("effort", 0.0, 0.4), 1e-4, 1)
+    arm = arm.with_motor("J1", stiction=ratio * reaction, coulomb_friction=0.5 * reaction)
+    end = run(arm, State.of([0.0, 0.0]), command_of("effort", 0.0, 0.4), 1e-4, 1)
     assert (end.v[0] == 0.0) == stays
     assert end.v[1] > 0
 
@@ -356,7 +362,7 @@ LOSSY = {"ke": 0.0, "gear_ratio": 2.0, "efficiency": 0.7, "back_efficiency": 0.6
 
 @given(effort=st.floats(-5, 5), v=st.floats(-5, 5))
 def test_power_through_the_gear(effort, v):
-    """Joint power = η motor power where the motor drives; motor = η_b joint power back-driven."""
+    """Joint power = η motor power when driving; motor power = η_b joint power when back-driven."""
     forward, backward = motor(**LOSSY).dry_friction_bounds(v, effort)
     joint = effort - (forward if v > 0 else -backward)
     if effort * v > 1e-12:
@@ -365,21 +371,23 @@ def test_power_through_the_gear(effort, v):
         assert effort * v == pytest.approx(0.6 * joint * v, rel=1e-12)
 
 
-def test_a_lossy_gear_moves_the_joint():
+def test_gear_losses_scale_the_acceleration():
     arm = turntable(**LOSSY)
     for v, gain in ((1.0, 0.7), (-1.0, 1 / 0.6), (0.0, 0.7)):
-        end = run(arm, at(v), told("effort", 1.2), 1e-4, 1)
+        end = run(arm, at(v), command_of("effort", 1.2), 1e-4, 1)
         assert (end.v[0] - v) / 1e-4 == pytest.approx(1.2 * gain / MASS, rel=1e-9)
 
 
-@pytest.mark.parametrize(("share", "way"), [(0.69, -1), (0.71, 0), (1.0, 0), (1.66, 0), (1.67, 1)])
-def test_between_driving_and_back_driving_the_gear_sticks(share, way):
-    """Against a weight G the joint stays while G/η > τ > η_b G: here effort = weight / share."""
+@pytest.mark.parametrize(
+    ("ratio", "direction"), [(0.69, -1), (0.71, 0), (1.0, 0), (1.66, 0), (1.67, 1)]
+)
+def test_the_gear_sticks_between_driving_and_back_driving(ratio, direction):
+    """Against a gravity torque G the joint rests while G/η > τ > η_b G; effort = G / ratio."""
     arm = chain({}).with_actuator("dc_motor", **(BASIC | LOSSY))
     weight = rigid_body.gravity(arm, [0.3])[0]
-    end = run(arm, State.of([0.3]), told("effort", weight / share), 1e-4, 20)
+    end = run(arm, State.of([0.3]), command_of("effort", weight / ratio), 1e-4, 20)
     moved = (end.q[0] - 0.3) * np.sign(weight)
-    assert np.sign(moved) == -way
+    assert np.sign(moved) == -direction
 
 
 # Both computed and applied effort -------------------------------------------------------------
@@ -388,7 +396,7 @@ def test_between_driving_and_back_driving_the_gear_sticks(share, way):
 def test_computed_and_applied_effort_and_what_else_acts():
     arm = turntable(supply_voltage=6.0, coulomb_friction=0.1, viscous_friction=0.02, gear_ratio=2.0)
     plant, state = Plant(arm), at(0.5)
-    found = plant.efforts(state, told("voltage", 10.0))
+    found = plant.efforts(state, command_of("voltage", 10.0))
     emf = 0.5 * 2 * 0.5
     assert found.computed[0] == pytest.approx(2 * 0.5 * (10 - emf) / 2)
     assert found.applied[0] == pytest.approx(2 * 0.5 * (6 - emf) / 2)
@@ -398,49 +406,49 @@ def test_computed_and_applied_effort_and_what_else_acts():
         0.2,
         0.0,
     )
-    after = plant.step(state, told("voltage", 10.0), 1e-6)
+    after = plant.step(state, command_of("voltage", 10.0), 1e-6)
     net = found.applied + found.viscous + found.stop - found.dry_friction_forward
     assert (after.v[0] - 0.5) / 1e-6 == pytest.approx(net[0] / MASS, rel=1e-6)
     with pytest.raises(ValueError, match="read-only"):
         found.applied[0] = 1.0
 
 
-def test_the_applied_effort_reaches_the_stops_and_takes_own_states():
+def test_the_applied_effort_depends_on_end_stops_and_actuator_states():
     arm = chain({"upper": 0.5}).with_actuator("dc_motor", **BASIC, inductance=1e-3)
     arm = arm.with_joint("J1", stop_stiffness=40.0, stop_damping=2.0)
-    found = Plant(arm).efforts(State.of([0.6], [0.3], act=[1.5]), told("effort", 3.0))
+    found = Plant(arm).efforts(State.of([0.6], [0.3], act=[1.5]), command_of("effort", 3.0))
     assert found.stop[0] == pytest.approx(-40 * 0.1 - 2 * 0.3)
     assert (found.computed[0], found.applied[0]) == pytest.approx((3.0, 0.75))
-    assert Plant(arm).efforts(State.of([0.0]), told("effort", 3.0)).applied[0] == 0.0
+    assert Plant(arm).efforts(State.of([0.0]), command_of("effort", 3.0)).applied[0] == 0.0
 
 
-def test_a_joint_that_is_placed_computes_what_it_takes():
+def test_prescribed_motion_reports_the_required_effort():
     arm = chain({}).with_actuator("rate_limited")
-    found = Plant(arm).efforts(State.of([0.4]), told("position", 0.4))
+    found = Plant(arm).efforts(State.of([0.4]), command_of("position", 0.4))
     np.testing.assert_allclose(found.applied, rigid_body.gravity(arm, [0.4]), rtol=1e-12)
     assert found.computed == found.applied
 
 
-def test_efforts_change_nothing():
+def test_efforts_does_not_change_the_state():
     arm = five_dof().with_actuator("dc_motor", **EVERYTHING)
     start = State.of([0.1, -1.1, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
-    volts = told("voltage", *[9.0] * 5)
+    volts = command_of("voltage", *[9.0] * 5)
     plant = Plant(arm)
     plain = plant.step(start, volts, 1e-4, 5)
-    plant.efforts(plain, told("effort", *[1.0] * 5))
+    plant.efforts(plain, command_of("effort", *[1.0] * 5))
     again = plant.step(start, volts, 1e-4, 5)
     for name in ("q", "v", "tau", "act"):
         np.testing.assert_array_equal(getattr(again, name), getattr(plain, name))
 
 
-def test_efforts_refuse_what_a_step_refuses():
+def test_efforts_rejects_the_inputs_that_a_step_rejects():
     plant = Plant(turntable())
     with pytest.raises(InvalidValue, match="2 positions"):
-        plant.efforts(State.of([0.0, 0.0]), told("effort", 1.0))
+        plant.efforts(State.of([0.0, 0.0]), command_of("effort", 1.0))
     with pytest.raises(CommandRejected):
-        plant.efforts(at(0.0), told("effort", 1.0, 2.0))
+        plant.efforts(at(0.0), command_of("effort", 1.0, 2.0))
     with pytest.raises(UnknownName, match="position"):
-        plant.efforts(at(0.0), told("position", 1.0))
+        plant.efforts(at(0.0), command_of("position", 1.0))
 
 
 # The sum of all terms -------------------------------------------------------------------------
@@ -453,9 +461,9 @@ NAMES = {
 
 
 def bench_torque(row):
-    """Torque of the product's motor in a row of the bench."""
+    """Return the torque of the package's motor model in a row of the bench."""
     arm = turntable(**{ours: row[name] for name, ours in NAMES.items()})
-    found = Plant(arm).efforts(at(row["vel_in"]), told("voltage", row["V"]))
+    found = Plant(arm).efforts(at(row["vel_in"]), command_of("voltage", row["V"]))
     net = found.applied[0] + found.viscous[0] + row["ext_torque"]
     if row["vel_in"] == 0:
         return net + np.clip(-net, -found.dry_friction_forward[0], found.dry_friction_backward[0])
@@ -464,20 +472,20 @@ def bench_torque(row):
     )
 
 
-def unreversed_torque(row):
-    """Torque of a row as the original has it, without its stop at a reversal."""
+def torque_without_reversal_rule(row):
+    """Return the original program's torque of a row without its stop at a reversal."""
     inner = row["V"] - np.sign(row["V"]) * row["Vmax"] * (1 - 2 ** (-abs(row["V"]) / row["Vhalf"]))
     electric = row["Kt"] * (inner - row["Kb"] * row["vel_in"]) / row["Ra"]
     lost = row["fv"] * row["vel_in"] + row["fc"] * np.sign(row["vel_in"])
     return electric + row["ext_torque"] - lost
 
 
-def test_motor_bench():
-    """The published motor, one call each, its external torque beside it.
+def test_motor_torques_equal_the_published_bench():
+    """One call of the published motor per row, with its external torque.
 
-    Every row whose velocity did not just change its sign is met. Where it did, the original
-    stops the motor for one call whatever the torque: the product goes on at its velocity, which
-    is what the row gives with that rule taken out.
+    Rows without a velocity reversal agree. At a reversal the original program stops the motor for
+    one call at any torque; the package continues at its velocity. There it agrees with the original
+    equation without that rule.
     """
     rows = [dict(zip(BENCH, values, strict=True)) for values in zip(*BENCH.values(), strict=True)]
     assert len(rows) == 80
@@ -488,11 +496,11 @@ def test_motor_bench():
     assert turned.any()
     assert not BENCH["vel_out"][turned].any()
     assert not np.isclose(found[turned], given[turned], rtol=1e-6, atol=0).any()
-    free = [unreversed_torque(row) for row in rows]
+    free = [torque_without_reversal_rule(row) for row in rows]
     np.testing.assert_allclose(found[turned], np.array(free)[turned], rtol=1e-12, atol=1e-12)
 
 
-def test_the_bench_has_rows_of_every_kind():
+def test_the_bench_contains_reversals_rest_and_brushes():
     turned = BENCH["vel_in"] * BENCH["prev_in"] < 0
     assert 0 < turned.sum() < 40
     assert (BENCH["vel_in"][~turned] == 0).sum() > 5
@@ -500,29 +508,29 @@ def test_the_bench_has_rows_of_every_kind():
     assert (BENCH["Vmax"] > 0).sum() > 10
 
 
-class Uncompiled(DcMotor):
-    """The same motor as a plug-in would bring it."""
+class PythonDcMotor(DcMotor):
+    """The DC motor without a kernel, as in a plugin."""
 
     kernel_id: ClassVar[int] = 0
 
 
 @pytest.mark.parametrize(("interface", "size"), [("voltage", 12.0), ("effort", 6.0)])
-def test_a_plug_in_with_every_state_moves_the_arm_to_the_same_numbers(monkeypatch, interface, size):
-    registered = {**plugins.BUILT_IN["actuators"], "own": "test_dc_motor:Uncompiled"}
+def test_a_plugin_with_every_actuator_state_equals_the_kernel(monkeypatch, interface, size):
+    registered = {**plugins.BUILT_IN["actuators"], "own": "test_dc_motor:PythonDcMotor"}
     monkeypatch.setitem(plugins.BUILT_IN, "actuators", registered)
     compiled = five_dof().with_actuator("dc_motor", **EVERYTHING)
     own = replace(compiled, joints=tuple(replace(j, actuator="own") for j in compiled.joints))
     assert {a.kernel_id for a in own.actuators} == {0}
     assert compiled.act_names[:4] == ("R1.current", "R1.temperature", "R1.rotor_velocity", "R1.gap")
     start = State.of([0.1, -1.1, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
-    command = told(interface, *(size * np.array([1, -1, 0.5, -0.5, 0.1])))
+    command = command_of(interface, *(size * np.array([1, -1, 0.5, -0.5, 0.1])))
     one, other = (Plant(arm).step(start, command, 1e-4, 200) for arm in (own, compiled))
-    assert np.abs(one.act - compiled.initial_act).min() > 0  # every state has moved
+    assert np.abs(one.act - compiled.initial_act).min() > 0  # every state has changed
     for name in ("q", "v", "tau", "act"):  # other order of operations, no other equation
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12, atol=1e-13)
 
 
-# Whatever the constants -----------------------------------------------------------------------
+# Random constants -----------------------------------------------------------------------------
 
 size = st.floats(1e-4, 1e4)
 anything = st.fixed_dictionaries(
@@ -553,7 +561,7 @@ number = st.floats(-1e4, 1e4)
 
 @settings(max_examples=300)
 @given(anything, play, st.just({}) | hot, number, number, st.lists(number, min_size=4, max_size=4))
-def test_every_law_is_finite(constants, gear, limits, command, v, act):
+def test_every_motor_equation_is_finite(constants, gear, limits, command, v, act):
     m = motor(**(constants | gear | limits))
     own = act[: len(m.states)]
     for interface in m.interfaces:
@@ -570,7 +578,7 @@ def test_every_law_is_finite(constants, gear, limits, command, v, act):
 
 @settings(max_examples=300)
 @given(anything, play, number, st.lists(number, min_size=4, max_size=4))
-def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
+def test_an_unpowered_motor_dissipates_energy(constants, gear, v, act):
     """d/dt (L i²/2 + J w²/2 + tooth spring) + power into the joint <= 0 at 0 V, where Ke = Kt."""
     m = motor(**(constants | gear | {"ke": constants["kt"]}))
     c, own = m.constants, act[: len(m.states)]
@@ -589,7 +597,7 @@ def test_an_unpowered_motor_only_takes_energy(constants, gear, v, act):
 
 
 def stored_energy(arm, state):
-    """Of arm, rotors, teeth and windings [J]."""
+    """Return the energy of arm, rotors, teeth and windings [J]."""
     total = rigid_body.kinetic_energy(arm, state.q, state.v) + rigid_body.potential_energy(
         arm, state.q
     )
@@ -601,7 +609,7 @@ def stored_energy(arm, state):
     return total
 
 
-def test_an_unpowered_arm_with_every_term_only_loses_energy():
+def test_an_unpowered_arm_with_every_term_dissipates_energy():
     arm = five_dof().with_actuator("dc_motor", **(EVERYTHING | {"current_limit": 1e3}))
     for name in arm.joint_names:
         arm = arm.with_joint(name, stop_stiffness=0.0, stop_damping=0.0)
@@ -609,14 +617,14 @@ def test_an_unpowered_arm_with_every_term_only_loses_energy():
     state = replace(state, act=arm.initial_act)
     energies = [stored_energy(arm, state)]
     for _ in range(50):
-        state = plant.step(state, told("voltage", *[0.0] * 5), 2e-5, 200)
+        state = plant.step(state, command_of("voltage", *[0.0] * 5), 2e-5, 200)
         energies.append(stored_energy(arm, state))
     assert np.diff(energies).max() <= 1e-5
     assert energies[-1] < energies[0] - 0.5
 
 
 @pytest.mark.parametrize(
-    ("constants", "said"),
+    ("constants", "text"),
     [
         ({"coulomb_friction": 0.2, "stiction": 0.1},
          r"'J': stiction = 0.1 N·m is below coulomb_friction = 0.2 N·m; .*0 for the same"),
@@ -632,8 +640,8 @@ def test_an_unpowered_arm_with_every_term_only_loses_energy():
          "needs a winding that warms up"),
     ],
 )  # fmt: skip
-def test_constants_that_contradict_each_other_are_refused(constants, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_inconsistent_constants_are_rejected(constants, text):
+    with pytest.raises(InvalidValue, match=text):
         motor(**constants)
 
 
@@ -648,24 +656,24 @@ def test_an_arm_takes_a_motor_from_its_data_sheet():
     arm = chain({"axis": "0 0 1", "kind": "continuous"}).with_actuator(
         "dc_motor", **sheet.constants(rotor_inertia=1e-5)
     )
-    end = run(arm, at(0.0), told("voltage", 24.0), 0.1, 8000)
+    end = run(arm, at(0.0), command_of("voltage", 24.0), 0.1, 8000)
     assert end.v[0] == pytest.approx(800.0, rel=1e-9)
 
 
-def test_a_urdf_gives_every_constant():
+def test_every_constant_is_read_from_the_urdf():
     arm = chain({}, **urdf_with(**EVERYTHING))
     assert dict(arm.actuators[0].constants) == motor(**EVERYTHING).constants
     assert arm.na == 4
 
 
-def test_a_urdf_whose_constants_contradict_each_other_is_rejected():
+def test_a_urdf_with_inconsistent_constants_is_rejected():
     wrong = EVERYTHING | {"stiction": 0.001, "rotor_inertia": 0.0}
     with pytest.raises(UrdfRejected) as caught:
         chain({}, **urdf_with(**wrong))
-    said = [str(fault) for fault in caught.value.faults if fault.severity == "error"]
-    assert len(said) == 2
-    assert "joint 'J1' <param stiction>: 0.001 is below coulomb_friction" in said[0]
-    assert "joint 'J1' <param backlash>: 0.02 needs a rotor_inertia" in said[1]
+    text = [str(fault) for fault in caught.value.faults if fault.severity == "error"]
+    assert len(text) == 2
+    assert "joint 'J1' <param stiction>: 0.001 is below coulomb_friction" in text[0]
+    assert "joint 'J1' <param backlash>: 0.02 needs a rotor_inertia" in text[1]
 
 
 # The inverse ----------------------------------------------------------------------------------
@@ -680,7 +688,7 @@ LIMITED = {
 
 @settings(max_examples=300)
 @given(effort=st.floats(-40, 40), v=st.floats(-8, 8), drop=st.floats(0, 6), hot=st.floats(-20, 150))
-def test_the_voltage_for_an_effort_gives_it_or_the_nearest(effort, v, drop, hot):
+def test_the_voltage_of_an_effort_gives_that_or_the_nearest_effort(effort, v, drop, hot):
     m = motor(**LIMITED, brush_drop=drop, thermal_resistance=1.0)
     volts = m.voltage_for(effort, v, hot)
     low, high = m.effort_range(v, hot)
@@ -691,7 +699,7 @@ def test_the_voltage_for_an_effort_gives_it_or_the_nearest(effort, v, drop, hot)
     assert m.effort("effort", effort, 0.0, v, [hot]) == pytest.approx(found, rel=1e-9, abs=1e-9)
 
 
-def test_without_limits_every_effort_is_reached():
+def test_without_limits_every_effort_has_a_voltage():
     m = motor(brush_drop=1.0)
     assert m.effort_range(3.0) == (-np.inf, np.inf)
     assert m.effort("voltage", m.voltage_for(1e3, 3.0), 0, 3.0) == pytest.approx(1e3, rel=1e-12)
@@ -700,8 +708,8 @@ def test_without_limits_every_effort_is_reached():
 
 @settings(max_examples=300)
 @given(inner=st.floats(-50, 50), drop=st.floats(0, 10), half=st.floats(0.01, 10))
-def test_terminal_voltage_inverts_the_brushes(inner, drop, half):
-    """On the rising branch, where small voltages are eaten whole; 0 for 0."""
+def test_terminal_voltage_inverts_the_brush_drop(inner, drop, half):
+    """On the rising branch, where small voltages give no current; 0 for 0."""
     volts = terminal_voltage(inner, drop, half)
     assert brush_voltage(volts, drop, half) == pytest.approx(inner, rel=1e-9, abs=1e-7)
     assert np.sign(volts) == np.sign(inner)
@@ -711,14 +719,14 @@ def test_terminal_voltage_inverts_the_brushes(inner, drop, half):
     assert abs(more) >= abs(inner) - 1e-7
 
 
-def test_brushes_that_eat_the_supply_leave_nothing_to_ask_for():
+def test_a_brush_drop_above_the_supply_leaves_only_zero_effort():
     m = motor(supply_voltage=0.5, brush_drop=2.0, brush_half_voltage=0.5)
     assert m.effort_range(0.0) == (0.0, 0.0)
     assert m.voltage_for(3.0, 0.0) == 0.0
 
 
-def test_only_a_current_of_its_own_brakes_through_the_winding():
-    """tanh(dt R / 2L) of N² Kt Ke / R; nothing without inductance or with play."""
+def test_winding_damping_requires_a_current_state():
+    """tanh(dt R / 2L) of N² Kt Ke / R; zero without inductance or with backlash."""
     braking, dt = 0.5 * 0.5 / 2.0, 1e-3
     stiff, own = DcMotor("J1", 10.0, BASIC), DcMotor("J1", 10.0, BASIC | {"inductance": 2e-3})
     play = {"backlash": 0.02, "gear_stiffness": 200.0, "rotor_inertia": 2e-3}

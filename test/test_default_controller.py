@@ -1,6 +1,6 @@
-"""The controller of an arm without a parameter file holds it: tours and steps of many arms.
+"""Default controllers of arms without a parameter file: demo trajectories and steps of many arms.
 
-ARM_DYNAMICS_MANY_ARMS=200 tries 200 random arms instead of 5, and every variant of real ones.
+ARM_DYNAMICS_MANY_ARMS=200 runs 200 random arms instead of 5, and every variant of real ones.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_arm import needed_effort, random_arm
+from random_arm import random_arm, required_effort
 
 from arm_dynamics import ControlLoop, Simulation, load_arm
 from arm_dynamics.control.config import build_controller
@@ -23,7 +23,7 @@ from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 STEP, OVERSHOOT, TOUR = 0.02, 0.2, 0.01
-"""Step [rad or m], largest overshoot as a fraction of it, largest error along a tour."""
+"""Step [rad or m], max overshoot as a fraction of it, max error along a demo trajectory."""
 KILOGRAM = 1.0
 MANY = int(os.environ.get("ARM_DYNAMICS_MANY_ARMS", "0"))
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
@@ -45,9 +45,9 @@ VARIANTS = {
     "ur5_gripper": (), "ur5_joint_limited_robot": (), "ur10_joint_limited_robot": (),
     "baxter": ("l_gripper_r_finger_joint", "r_gripper_r_finger_joint"),
 }  # fmt: skip
-"""Arms that differ from one above in limits or in a gripper, and a pair of arms."""
+"""Variants of arms above with other limits or grippers, and a pair of arms."""
 MOTORLESS = ("double_pendulum", "double_pendulum_continuous", "double_pendulum_simple")
-"""Effort and speed limits of 0: tried with motors of MOTOR."""
+"""Arms with effort and velocity limits of 0: tested with the limits of MOTOR."""
 MOTOR = {"effort": 1.0, "velocity": 2.0}
 EXCLUDED = {
     "a legged robot: its base moves": (
@@ -72,13 +72,13 @@ EXCLUDED = {
     "no links: a xacro file": ("ur3",),
 }  # fmt: skip
 USUAL, COARSE = 1e-4, 5e-4
-"""Time step [s] of a simulation, and one that is as exact here and takes a fifth of the time."""
+"""Time steps [s] of a simulation: the default, and a coarse one of equal accuracy here."""
 SPARE = 0.8
-"""Fraction of the effort limits that payloads are chosen to need."""
+"""Fraction of the effort limits that the payloads require."""
 
 
 def descriptions():
-    """Name → paths of all URDFs of the package example-robot-data."""
+    """Return name → paths of all URDFs of the package example-robot-data."""
     try:
         files = metadata.files("example-robot-data") or ()
     except metadata.PackageNotFoundError:
@@ -101,15 +101,17 @@ def real_arm(name):
 
 
 def payload_of(arm):
-    """1 kg, or what the motors carry: less where gravity along the tour needs more than SPARE."""
+    """Return 1 kg, or less if gravity along the trajectory requires more than SPARE."""
     mass = KILOGRAM
-    while (needed_effort(arm.with_payload(mass)) > SPARE * arm.effort_limit).any() and mass > 1e-3:
+    while (
+        required_effort(arm.with_payload(mass)) > SPARE * arm.effort_limit
+    ).any() and mass > 1e-3:
         mass /= 2
     return mass
 
 
 def time_step(arm):
-    """COARSE where viscous friction allows it along the tour: max |λ(M⁻¹ diag(b))| dt < 1."""
+    """Return COARSE if viscous friction permits it: max |λ(M⁻¹ diag(b))| dt < 1."""
     damping = np.diag([joint.damping for joint in arm.joints])
     masses = [rigid_body.mass_matrix(arm, point.q) for point in demo_trajectory(arm)]
     fastest = max(np.abs(np.linalg.eigvals(np.linalg.solve(M, damping))).max() for M in masses)
@@ -117,9 +119,9 @@ def time_step(arm):
 
 
 def loop_of(arm, dt):
-    """The loop that sim and record run, with the default controller."""
+    """Return the loop of the commands sim and record, with the default controller."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of thin margins
+        warnings.simplefilter("error")  # small stability margins
         controller = build_controller(arm)
     assert isinstance(controller, ComputedTorque)
     loop = ControlLoop(SimulationDriver(arm, Simulation(arm, dt=dt)), controller)
@@ -128,7 +130,7 @@ def loop_of(arm, dt):
 
 
 def run(loop, seconds):
-    """Positions less references (periods, nv) of a run without an event."""
+    """Return positions minus references (periods, nv) of a run without events."""
     errors = []
     for _ in range(round(seconds / 2e-3)):
         assert loop.step() is not None, loop.events.latest
@@ -137,8 +139,8 @@ def run(loop, seconds):
     return np.array(errors)
 
 
-def tour_error(arm, dt):
-    """Largest error [rad or m] along one round of the tour, and a second at its end."""
+def demo_trajectory_error(arm, dt):
+    """Return the max error [rad or m] along one demo trajectory and the error 1 s after its end."""
     loop, points = loop_of(arm, dt), demo_trajectory(arm)
     now = loop.state.time
     loop.follow(JointTrajectory(tuple(replace(w, time=w.time + now) for w in points)))
@@ -146,7 +148,7 @@ def tour_error(arm, dt):
 
 
 def overshoot(arm, dt):
-    """Largest overshoot, as a fraction of a step of all joints at once, and the error after it."""
+    """Return max overshoot, as a fraction of a step of all joints, and the error after it."""
     loop, start = loop_of(arm, dt), arm.configuration("initial")
     step = np.where(start + STEP <= arm.upper, STEP, -STEP)
     loop.hold(dict(zip(arm.joint_names, (start + step).tolist(), strict=True)))
@@ -155,19 +157,19 @@ def overshoot(arm, dt):
 
 
 def check(arm, dt=None, *, tours=("loaded",)):
-    """Steps with and without the payload, that the controller's model has, and tours."""
+    """Check steps with and without the modeled payload, and demo trajectories."""
     dt = time_step(arm) if dt is None else dt
     cases = {"bare": arm, "loaded": arm.with_payload(payload_of(arm))}
     for case, each in cases.items():
         found, end = overshoot(each, dt)
-        error = tour_error(each, dt) if case in tours else 0.0
+        error = demo_trajectory_error(each, dt) if case in tours else 0.0
         print(f"{arm.name} {case} {each.nv} joints: {found:.3f} {end:.2g} {error:.2g}")
         assert found < OVERSHOOT
         assert end < 0.2 * STEP
         assert error < TOUR
 
 
-def test_every_description_is_an_arm_or_excluded_for_a_reason():
+def test_every_description_is_an_arm_or_excluded_with_a_reason():
     known = [*ARMS, *VARIANTS, *MOTORLESS, *(name for names in EXCLUDED.values() for name in names)]
     assert len(known) == len(set(known))
     assert set(known) == set(descriptions())
@@ -175,18 +177,18 @@ def test_every_description_is_an_arm_or_excluded_for_a_reason():
 
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("name", [*ARMS, MOTORLESS[1]])
-def test_real_arms_tour_and_step(name):
+def test_real_arms_follow_demo_trajectories_and_steps(name):
     check(real_arm(name))
 
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(MANY or 5))
-def test_random_arms_tour_and_step(seed):
+def test_random_arms_follow_demo_trajectories_and_steps(seed):
     check(random_arm(seed, KILOGRAM), tours=("bare", "loaded") if MANY else ("loaded",))
 
 
 @pytest.mark.quick(6)
 @pytest.mark.skipif(not MANY, reason="ARM_DYNAMICS_MANY_ARMS is not set")
 @pytest.mark.parametrize("name", [*ARMS, *VARIANTS, *MOTORLESS])
-def test_all_real_arms_tour_and_step_at_the_usual_time_step(name):
+def test_all_real_arms_at_the_default_time_step(name):
     check(real_arm(name), USUAL, tours=("bare", "loaded"))

@@ -1,4 +1,4 @@
-"""Demonstrations: the mathematics of what they show, and what their figures contain."""
+"""Demonstrations: equations behind the results, and contents of the figures."""
 
 import runpy
 import sys
@@ -41,7 +41,7 @@ def fall(damping=0.0):
 
 
 @cache
-def swing(name="two_link"):
+def pendulum(name="two_link"):
     return two_link.simulate(name)
 
 
@@ -66,19 +66,19 @@ def puma(interface):
 
 
 def table(file, nv):
-    """Times (n,), positions (n, nv) and the last column (n,) of a CSV file."""
+    """Return times (n,), positions (n, nv) and the last column (n,) of a CSV file."""
     rows = np.loadtxt(DATA / file, delimiter=",", skiprows=1)
     return rows[:, 0], rows[:, 1 : 1 + nv], rows[:, -1]
 
 
 def at(trace, times):
-    """Indices of the samples at ``times``."""
+    """Return the indices of the samples at ``times``."""
     indices = np.round(times / trace.time[1]).astype(int)
     np.testing.assert_allclose(trace.time[indices], times, atol=1e-9)
     return indices
 
 
-# --- traces ---
+# --- motion records ---
 
 
 def test_joints_and_tool_of_a_stretched_arm():
@@ -93,7 +93,7 @@ def test_joints_and_tool_of_a_stretched_arm():
         np.testing.assert_array_equal(points[-1], tool_position(arm, q))
 
 
-def test_work_of_a_power_that_grows_evenly():
+def test_work_of_a_linearly_increasing_power():
     """∫ c t dt = c t² / 2, exactly by the trapezoidal rule."""
     np.testing.assert_allclose(fall().work(3 * fall().time), 1.5 * fall().time ** 2, atol=1e-12)
 
@@ -107,7 +107,7 @@ def test_work_of_a_power_that_grows_evenly():
         {"seconds": float("nan"), "interval": 0.1, "dt": 0.1},
     ],
 )
-def test_times_that_do_not_divide_are_refused(times):
+def test_times_that_are_not_multiples_are_rejected(times):
     arm = load_arm("two_link")
     with pytest.raises(InvalidValue):
         simulate_constant_command(arm, *release_from_rest(arm, arm.configuration("zero")), **times)
@@ -116,18 +116,18 @@ def test_times_that_do_not_divide_are_refused(times):
 # --- three_link ---
 
 
-def test_three_links_start_with_minus_g_and_g():
+def test_initial_accelerations_of_the_falling_three_link():
     np.testing.assert_allclose(three_link.first_acceleration(fall()), [-G, G, 0], atol=1e-12)
 
 
-def test_free_fall_is_that_of_the_data():
+def test_free_fall_equals_the_reference_data():
     times, q, energy = table("three_link/freefall_g9p81.csv", 3)
     np.testing.assert_allclose(fall().time, times, atol=1e-12)
     np.testing.assert_allclose(fall().q, q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fall().energy, energy, rtol=0, atol=1e-9)
 
 
-def test_friction_takes_what_it_works():
+def test_the_energy_loss_is_the_work_of_friction():
     """E(0) - E(t) = ∫ |q̇|² dt for tau = -q̇, up to the trapezoidal rule."""
     braked = fall(three_link.FRICTION)
     lost = braked.energy[0] - braked.energy
@@ -137,7 +137,7 @@ def test_friction_takes_what_it_works():
     assert lost[-1] > 30
 
 
-def test_friction_acts_at_once_on_the_second_derivative():
+def test_friction_changes_the_acceleration_immediately():
     """q̈ = M⁻¹ (-g - q̇) along the fall."""
     braked = fall(three_link.FRICTION)
     slope = (braked.v[201] - braked.v[199]) / (2 * three_link.INTERVAL)
@@ -148,19 +148,19 @@ def test_friction_acts_at_once_on_the_second_derivative():
 # --- two_link ---
 
 
-def test_swing_is_that_of_the_data_and_loses_energy_alone():
+def test_the_two_link_pendulum_equals_the_reference_data_and_loses_energy():
     times, q, energy = table("two_link/unactuated_unit.csv", 2)
-    np.testing.assert_allclose(swing().time, times, atol=1e-12)
-    np.testing.assert_allclose(swing().q, q, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(swing().energy, energy, rtol=0, atol=1e-9)
-    assert (np.diff(swing().energy) < 0).all()
+    np.testing.assert_allclose(pendulum().time, times, atol=1e-12)
+    np.testing.assert_allclose(pendulum().q, q, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(pendulum().energy, energy, rtol=0, atol=1e-9)
+    assert (np.diff(pendulum().energy) < 0).all()
 
 
-def test_both_sizes_lose_what_their_friction_takes():
-    """E(0) - E(t) = ∫ b |q̇|² dt; the arms differ in their second rod alone."""
-    small = swing("two_link_pb")
+def test_energy_loss_of_both_variants_is_the_work_of_friction():
+    """E(0) - E(t) = ∫ b |q̇|² dt; the arms differ only in their second rod."""
+    small = pendulum("two_link_pb")
     assert np.linalg.norm(small.points[0, 2] - small.points[0, 1]) == pytest.approx(0.6)
-    for trace in (swing(), small):
+    for trace in (pendulum(), small):
         lost = trace.energy[0] - trace.energy
         assert (np.diff(lost) > 0).all()
         work = trace.work(0.1 * (trace.v**2).sum(axis=1))
@@ -170,7 +170,7 @@ def test_both_sizes_lose_what_their_friction_takes():
 # --- four_joint ---
 
 
-def test_momentum_about_the_vertical_and_energy_stay():
+def test_momentum_about_the_vertical_and_energy_are_conserved():
     free = turning()
     np.testing.assert_allclose(four_joint.yaw_momentum(free), 0.14430, atol=1e-4)
     assert np.ptp(four_joint.yaw_momentum(free)) < 1e-10
@@ -178,7 +178,7 @@ def test_momentum_about_the_vertical_and_energy_stay():
     assert np.ptp(free.v[:, 0]) > 1  # while the velocity changes
 
 
-def test_momentum_decays_as_the_yaw_friction_works():
+def test_the_momentum_loss_is_the_impulse_of_the_yaw_friction():
     """p₁(t) = p₁(0) - b (q₁(t) - q₁(0))."""
     slow = turning(four_joint.FRICTION)
     momentum = four_joint.yaw_momentum(slow)
@@ -190,21 +190,21 @@ def test_momentum_decays_as_the_yaw_friction_works():
 # --- five_dof ---
 
 
-def test_braked_fall_is_that_of_the_data():
+def test_braked_fall_equals_the_reference_data():
     times, q, _ = table("five_dof/ideal_zero_voltage_dop853.csv", 5)
     found = at(braked(), times[::2])
     np.testing.assert_allclose(braked().q[found], q[::2], rtol=0, atol=1e-9)
 
 
 def test_shorted_windings_turn_all_lost_energy_into_heat():
-    """E(0) - E(t) = ∫ Σ Ra i² dt: without voltage and stops nothing else takes any."""
+    """E(0) - E(t) = ∫ Σ Ra i² dt: without voltage and end stops only windings dissipate energy."""
     lost = braked().energy[0] - braked().energy[-1]
     assert lost == pytest.approx(five_dof.heat(braked())[-1], rel=2e-3)
     assert (np.diff(braked().energy) < 0).all()
 
 
 def test_current_of_a_shorted_motor():
-    """i = -Ke w / Ra, of the last time step's start."""
+    """i = -Ke w / Ra, at the start of the last time step."""
     expected = -braked().v * [10, 10, 10, 1, 1]
     np.testing.assert_allclose(five_dof.current(braked())[5:], expected[5:], atol=1e-3)
 
@@ -218,15 +218,15 @@ def test_disconnected_fall_is_free_up_to_the_first_stop():
     before = times < first
     np.testing.assert_allclose(free.q[at(free, times[before])], q[before], rtol=0, atol=1e-9)
     np.testing.assert_allclose(free.energy[~beyond & (free.time < first)], free.energy[0])
-    assert free.energy[-1] < free.energy[0] - 10  # what the stops took
+    assert free.energy[-1] < free.energy[0] - 10  # energy dissipated by the end stops
     assert (free.q[:, 1] < free.arm.upper[1] + 0.5).all()
 
 
 # --- puma560 ---
 
 
-def test_friction_holds_exactly_the_joints_whose_weight_is_below_it():
-    """At rest joint i stays while |g_i| is below its break-away effort."""
+def test_friction_holds_exactly_the_joints_whose_gravity_torque_is_smaller():
+    """At rest joint i stays while |g_i| is below its breakaway effort."""
     slow = puma("voltage")
     weight = np.abs(rigid_body.gravity(slow.arm, slow.q[0]))
     dry = [actuator.breakaway_effort for actuator in slow.arm.actuators]
@@ -234,7 +234,7 @@ def test_friction_holds_exactly_the_joints_whose_weight_is_below_it():
     assert set(puma560_fall.stuck(slow)) == held == {"J1", "J4", "J5", "J6"}
 
 
-def test_elbow_of_the_puma_stops_where_friction_outweighs_gravity():
+def test_elbow_of_the_puma_stops_where_friction_exceeds_gravity():
     slow = puma("voltage")
     assert (slow.v[-50:, 2] == 0).all()
     assert np.ptp(slow.q[-50:, 2]) == 0
@@ -242,8 +242,8 @@ def test_elbow_of_the_puma_stops_where_friction_outweighs_gravity():
     assert weight < slow.arm.actuators[2].breakaway_effort
 
 
-def test_holding_voltage_holds():
-    """Alone, as dry friction is taken away; a tenth more does not."""
+def test_the_holding_voltage_holds_the_arm():
+    """Only without dry friction; a voltage larger by a tenth does not hold it."""
     arm = load_arm("puma560").with_motors(coulomb_friction=0.0)
     q = np.array(puma560_fall.START)
     start, _ = release_from_rest(arm, q)
@@ -268,6 +268,7 @@ def command(interface, value):
 @pytest.mark.figures
 @pytest.mark.parametrize("name", registry.DEMOS)
 def test_figures_are_complete(name):
+    """Axis labels have units, lines have finite points."""
     show = shown(name)
     assert show.title
     assert show.pictures
@@ -320,27 +321,27 @@ def _check(axes):
         ("puma560_fall", "puma560_fall", [6, 6, 6, 6, 1, 1]),
     ],
 )
-def test_every_curve_is_there(name, picture, lines):
+def test_the_figures_contain_every_curve(name, picture, lines):
     (found,) = (p for p in shown(name).pictures if p.name == picture)
     assert [len(axes.lines) for axes in found.figure.axes] == lines
 
 
-def test_curves_are_the_trace():
+def test_curves_show_the_recorded_motion():
     axes = shown("two_link").pictures[0].figure.axes
-    for column, trace in enumerate((swing(), swing("two_link_pb"))):
+    for column, trace in enumerate((pendulum(), pendulum("two_link_pb"))):
         for line, q in zip(axes[column].lines, trace.q.T, strict=True):
             np.testing.assert_array_equal(line.get_ydata(), q)
         np.testing.assert_array_equal(axes[4 + column].lines[2].get_ydata(), trace.energy)
 
 
-def test_better_integrators_drift_less():
+def test_integrators_of_higher_order_drift_less():
     (drift,) = (p for p in shown("three_link").pictures if p.name == "three_link_drift")
     worst = {line.get_label(): line.get_ydata().max() for line in drift.figure.axes[0].lines}
     assert worst["rk4"] < 1e-3 * worst["velocity_verlet"] < 1e-3 * worst["explicit_euler"]
     assert worst["velocity_verlet"] == pytest.approx(0.0396, rel=0.01)  # published
 
 
-def test_animation_shows_the_arms_as_they_move():
+def test_the_animation_shows_the_motion_of_the_arms():
     (moving,) = (p for p in shown("three_link").pictures if isinstance(p, Animation))
     moving.update(40)
     for axes, trace in zip(moving.figure.axes, (fall(), fall(three_link.FRICTION)), strict=True):
@@ -351,7 +352,7 @@ def test_animation_shows_the_arms_as_they_move():
 
 
 def test_gallery_is_current():
-    """Draw it anew with ``make gallery``."""
+    """Update the gallery with ``make gallery``."""
     gallery = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "gallery.py"))
     assert list(gallery["faults"]({name: shown(name) for name in registry.DEMOS})) == []
 
@@ -364,7 +365,7 @@ def test_numbers_as_text_have_no_negative_zero():
 
 
 def small():
-    """A show of one picture and one short animation."""
+    """Return a result with one figure and one short animation."""
     arm = load_arm("two_link")
     trace = simulate_constant_command(
         arm, *release_from_rest(arm, arm.configuration("zero")), seconds=0.2, interval=0.01, dt=0.01
@@ -376,7 +377,7 @@ def small():
     return DemoResult("Small", (DemoFigure("line", "A line.", drawn), moving), (("one", "1 m"),))
 
 
-def test_files_carry_what_they_show(tmp_path):
+def test_files_contain_a_description_of_their_content(tmp_path):
     show = small()
     result = writer.write_figures(show, tmp_path / "deep" / "folder")
     assert [file.name for file in result.files] == ["line.png", "moving.gif"]
@@ -395,7 +396,7 @@ def test_files_carry_what_they_show(tmp_path):
         assert (np.asarray(gif.convert("RGB")) != first).any()
 
 
-def test_content_is_short_and_keeps_the_ends():
+def test_the_description_is_short_and_keeps_the_end_points():
     drawn, ((axes,),) = figure("Many", 1, 1, 3.0)
     axes.plot(np.arange(1000), np.arange(1000) ** 2, label="squares")
     (line,) = content(DemoFigure("many", "Many.", drawn))["axes"][0]["lines"]
@@ -403,7 +404,7 @@ def test_content_is_short_and_keeps_the_ends():
     assert (line["x"][0], line["y"][-1], len(line["x"])) == (0, 999**2, POINT_CAPACITY)
 
 
-def test_another_point_is_another_digest():
+def test_a_changed_point_changes_the_digest():
     assert digest({"x": [1.0, 2.0]}) != digest({"x": [1.0, 2.0000001]})
 
 
@@ -417,7 +418,7 @@ def run(*arguments):
 
 
 @pytest.mark.figures
-def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
+def test_the_command_writes_figures_and_prints_their_paths(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     drawn = shown("two_link")
     monkeypatch.setattr(two_link, "show", lambda: drawn)
@@ -433,13 +434,13 @@ def test_command_writes_pictures_and_says_where(tmp_path, capsys, monkeypatch):
         Image.open(file).verify()
 
 
-def test_without_a_name_all_are_listed(capsys):
+def test_without_a_name_all_demonstrations_are_listed(capsys):
     assert run() == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in registry.DEMOS)
 
 
-def test_unknown_name_lists_those_that_exist(capsys):
+def test_an_unknown_name_lists_the_demonstrations(capsys):
     assert run("six_dof") == 2
     message = capsys.readouterr().err
     assert "'six_dof'" in message
@@ -448,9 +449,7 @@ def test_unknown_name_lists_those_that_exist(capsys):
         registry.load_demo("six_dof")
 
 
-def test_folder_that_cannot_be_is_refused_before_anything_is_computed(
-    tmp_path, capsys, monkeypatch
-):
+def test_an_impossible_folder_is_rejected_before_the_computation(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(two_link, "show", lambda: pytest.fail("computed"))
     file = tmp_path / "file"
     file.write_text("")
@@ -463,19 +462,19 @@ def test_folder_that_cannot_be_is_refused_before_anything_is_computed(
     assert file.read_text() == ""
 
 
-def test_folder_in_the_place_of_a_picture_is_named(tmp_path):
+def test_a_folder_with_the_name_of_a_figure_is_named(tmp_path):
     (tmp_path / "line.png").mkdir()
     with pytest.raises(ConfigError, match=r"line\.png"):
         writer.write_figures(small(), tmp_path)
 
 
 @pytest.mark.parametrize("arguments", [["--output"], ["--dance"], ["two_link", "x"]])
-def test_a_wrong_call_shows_the_usage(arguments, capsys):
+def test_an_invalid_call_shows_the_usage(arguments, capsys):
     assert run(*arguments) == 2
     assert "usage: arm-dynamics demo" in capsys.readouterr().err
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch, capsys):
+def test_without_matplotlib_the_required_extra_is_named(monkeypatch, capsys):
     drawing = ("arm_dynamics.demos.", "arm_dynamics.core.figure_style")
     for name in [n for n in sys.modules if n.startswith(drawing)]:
         if name != "arm_dynamics.demos.registry":
@@ -487,7 +486,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch, capsys):
     assert "matplotlib" in message
 
 
-def test_a_live_demonstration_gets_the_rest_of_the_line(monkeypatch):
+def test_a_live_demonstration_receives_the_remaining_arguments(monkeypatch):
     calls = []
     page = type("Page", (), {"run": staticmethod(lambda rest: calls.append(rest) or 7)})
     monkeypatch.setitem(registry.DEMOS, "page", registry.Demo("page", "a page", live=True))

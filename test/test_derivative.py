@@ -1,4 +1,4 @@
-"""A, B by derivative of the trace: Pinocchio's, the plant's differences, the advisor's map."""
+"""A, B from the traced step: compared with Pinocchio, the plant's differences and linearize."""
 
 from types import SimpleNamespace
 
@@ -19,14 +19,14 @@ from arm_dynamics.simulation.plant import Plant
 
 
 def full(arm):
-    """Own states: current and temperature."""
+    """Add actuator states: current and temperature."""
     return arm.with_motors(
         inductance=5e-3, thermal_resistance=3.0, viscous_friction=0.2, rotor_inertia=0.01
     )
 
 
 def sliding():
-    """A slider, and a joint without limits."""
+    """Return an arm with a prismatic and a continuous joint."""
     return chain(
         {"axis": "0.6 0 0.8", "kind": "revolute"},
         {"axis": "0 1 0", "kind": "prismatic"},
@@ -36,17 +36,20 @@ def sliding():
 
 ARMS = {
     "five_dof": (five_dof, "voltage"),
-    "five_dof, own states": (lambda: full(five_dof()), "voltage"),
+    "five_dof, actuator states": (lambda: full(five_dof()), "voltage"),
     "five_dof, effort": (lambda: full(five_dof()), "effort"),
     "puma560": (lambda: load_arm("puma560"), "voltage"),
-    "puma560, own states": (lambda: load_arm("puma560").with_motors(inductance=5e-3), "voltage"),
+    "puma560, actuator states": (
+        lambda: load_arm("puma560").with_motors(inductance=5e-3),
+        "voltage",
+    ),
     "four_joint": (lambda: load_arm("four_joint"), "effort"),
     "slider": (sliding, "effort"),
 }
 
 
 def scattered(arm, interface, seed):
-    """A random state in motion within the limits, and a command."""
+    """Return a random state in motion within the limits, and a command."""
     random = np.random.default_rng(seed)
     q = random.uniform(np.maximum(arm.lower, -3), np.minimum(arm.upper, 3))
     v, u = random.normal(size=(2, arm.nv))
@@ -55,7 +58,7 @@ def scattered(arm, interface, seed):
 
 
 def differences(arm, method, state, command, dt, h=1e-5):
-    """y⁺ of ``Plant.step`` and its central differences in (q, v, z, u)."""
+    """Return y⁺ of ``Plant.step`` and its central differences in (q, v, z, u)."""
     plant, nv = Plant(arm, method), arm.nv
 
     def step(x):
@@ -75,7 +78,7 @@ def close(found, expected, tolerance):
 
 
 @pytest.mark.parametrize(("make", "interface"), ARMS.values(), ids=ARMS)
-def test_rate_of_the_trace_has_pinocchios_derivative(make, interface):
+def test_the_derivative_of_the_traced_rate_equals_pinocchios(make, interface):
     arm = make()
     for seed in range(5):
         state, command = scattered(arm, interface, seed)
@@ -87,7 +90,7 @@ def test_rate_of_the_trace_has_pinocchios_derivative(make, interface):
         np.testing.assert_allclose(found.decay, expected.decay, rtol=1e-14)
 
 
-def test_stops_are_apart_from_the_rate():
+def test_end_stops_are_separate_from_the_traced_rate():
     arm = five_dof()
     command = Command.checked("voltage", np.ones(5), 5)
     beyond = State.of(np.minimum(arm.upper, 3) + 0.1, np.full(5, 0.3))
@@ -97,7 +100,7 @@ def test_stops_are_apart_from_the_rate():
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("own", [False, True])
-def test_step_of_the_trace_has_the_plants_differences(method, own):
+def test_the_derivative_of_the_traced_step_equals_the_plants_differences(method, own):
     arm = full(five_dof()) if own else five_dof()
     for seed in range(2):
         state, command = scattered(arm, "voltage", seed)
@@ -107,7 +110,7 @@ def test_step_of_the_trace_has_the_plants_differences(method, own):
         np.testing.assert_allclose(np.hstack([found.A, found.B]), slopes, rtol=1e-6, atol=1e-6)
 
 
-def test_step_beyond_a_stop_has_the_plants_differences():
+def test_the_derivative_beyond_an_end_stop_equals_the_plants_differences():
     arm = five_dof()
     upper, command = np.minimum(arm.upper, 3), Command("voltage", np.ones(5))
     state = State.of(upper + 0.1, np.full(5, 0.3))
@@ -119,7 +122,7 @@ def test_step_beyond_a_stop_has_the_plants_differences():
 
 
 @pytest.mark.parametrize("make", [five_dof, lambda: full(five_dof())])
-def test_at_rest_the_step_is_the_advisors_map(make):
+def test_at_rest_the_derivative_equals_the_map_of_the_stability_analysis(make):
     arm = make()
     state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
     found = linearize_by_trace(arm, state, command, 1e-4)
@@ -129,8 +132,8 @@ def test_at_rest_the_step_is_the_advisors_map(make):
 
 
 @pytest.mark.parametrize("make", [five_dof, lambda: full(five_dof())])
-def test_a_small_step_tends_to_the_rate(make):
-    """(A_d - I) / dt = A + O(dt), for every method."""
+def test_the_step_derivative_converges_to_the_rate_derivative(make):
+    """(A_d - I) / dt = A + O(dt), for every integrator."""
     arm = make()
     state, command = scattered(arm, "voltage", 3)
     rate = linearize_by_trace(arm, state, command)
@@ -140,8 +143,8 @@ def test_a_small_step_tends_to_the_rate(make):
         close(step.B / 1e-7, rate.B, 1e-3)
 
 
-def test_rk4_with_own_states_is_the_continuous_map_to_its_order():
-    """A_d = e^(A dt) + O(dt^5) at rest, where A says all: half the step, 32 times less."""
+def test_rk4_with_actuator_states_is_the_continuous_map_to_its_order():
+    """A_d = e^(A dt) + O(dt^5) at rest, where A is complete; half the step, 1/32 of the error."""
     arm = full(five_dof())
     state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
     rate = linearize(arm, state, command).A
@@ -156,21 +159,21 @@ def test_rk4_with_own_states_is_the_continuous_map_to_its_order():
 # Generated code -------------------------------------------------------------------------------
 
 
-def driven():
-    """Two joints with motors."""
+def two_motors():
+    """Return an arm of two joints with motors."""
     motor = {"kt": 2.0, "ke": 1.0, "resistance": 1.0, "supply_voltage": 24.0}
     return load_arm("two_link").with_actuator("dc_motor", **motor)
 
 
 GENERATED = {
     "four_joint": (lambda: load_arm("four_joint"), "effort", "semi_implicit_euler"),
-    "driven": (driven, "voltage", "semi_implicit_euler"),
+    "driven": (two_motors, "voltage", "semi_implicit_euler"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "interface", "method"), GENERATED.values(), ids=GENERATED)
-def test_generated_step_is_the_plants_and_its_derivative(make, interface, method):
+def test_the_generated_step_and_derivative_equal_the_plants(make, interface, method):
     arm = make()
     own = StepDerivative(arm, method, interface)
     for seed in range(3):
@@ -186,7 +189,7 @@ def test_generated_step_is_the_plants_and_its_derivative(make, interface, method
         assert not any(array.flags.writeable for array in (after, A, B))
 
 
-def test_what_does_not_agree_is_rejected():
+def test_a_generated_function_that_differs_is_rejected():
     own = StepDerivative(load_arm("four_joint"), "semi_implicit_euler")
 
     sizes = {"q": 4, "v": 4, "act": 0, "command": 4, "dt": 1, "effort": 4, "A": 64, "B": 32}
@@ -206,7 +209,7 @@ def test_what_does_not_agree_is_rejected():
         own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
 
 
-def test_refusals_say_what_is_expected():
+def test_rejections_state_the_expected_value():
     own = StepDerivative(load_arm("four_joint"), "semi_implicit_euler")
     y, u = np.zeros(8), np.zeros(4)
     with pytest.raises(InvalidValue, match=r"command = \(7,\), .*expected \(8,\), \(4,\)"):

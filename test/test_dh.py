@@ -1,4 +1,4 @@
-"""Standard-DH tables: where the written chain stands, and how heavy it is to move."""
+"""Standard-DH tables: kinematics and dynamics of the generated URDF."""
 
 from math import cos, pi, sin
 
@@ -42,14 +42,14 @@ def translation(x, y, z):
 
 
 def step(row, kind, q):
-    """Frame i in frame i-1, as the four motions that define it."""
+    """Return frame i in frame i-1, the product of the four defining motions."""
     turn, slide = (q, 0.0) if kind == "revolute" else (0.0, q)
     moved = rotation(2, row.theta + turn) @ translation(0, 0, row.d + slide)
     return moved @ translation(row.a, 0, 0) @ rotation(0, row.alpha)
 
 
 def frames(chain, positions):
-    """Frames 0 to n in the base."""
+    """Return the frames 0 to n in the base."""
     found = [np.eye(4)]
     for (row, kind, *_), q in zip(chain, positions, strict=True):
         found.append(found[-1] @ step(row, kind, q))
@@ -67,8 +67,8 @@ def load(chain, tool=(0, 0, 0)):
 
 
 @given(chains, points)
-def test_the_tool_stands_where_the_product_of_the_table_says(chain, tool):
-    """Position and axes: those of the last frame."""
+def test_the_tool_pose_is_the_product_of_the_table(chain, tool):
+    """Position and axes of the last frame."""
     model, data = load(chain, tool)
     q = np.array([entry[2] for entry in chain])
     pin.framesForwardKinematics(model, data, q)
@@ -77,7 +77,7 @@ def test_the_tool_stands_where_the_product_of_the_table_says(chain, tool):
 
 
 def motions(chain, q, body):
-    """For each link, the Jacobian (6, n) of the body in its frame, its axes and its centre."""
+    """Return for each link the Jacobian (6, n) of its centre, its axes and its centre."""
     at = frames(chain, q)
     for i in range(len(chain)):
         centre = (at[i + 1] @ [*body.centre, 1.0])[:3]
@@ -92,7 +92,7 @@ def motions(chain, q, body):
 
 @settings(max_examples=50)
 @given(chains)
-def test_mass_matrix_and_weight_are_those_of_bodies_in_the_tables_frames(chain):
+def test_mass_matrix_and_gravity_follow_from_bodies_in_the_table_frames(chain):
     """M = Σ m Jv^T Jv + Jw^T R I R^T Jw, and U = Σ m g h with every body given in frame i."""
     model, data = load(chain)
     q = np.array([entry[2] for entry in chain])
@@ -108,7 +108,7 @@ def test_mass_matrix_and_weight_are_those_of_bodies_in_the_tables_frames(chain):
 
 
 def test_a_modified_table_of_the_same_arm_gives_the_same_urdf():
-    """a and alpha belong to the next row there; here the last link ends without any."""
+    """a and alpha belong to the next row there; the last row has none."""
     proximal = [(0, 0, 0.4, 0.1), (0.3, pi / 2, 0, -0.2), (0.2, -pi / 2, 0.1, 0)]
     solids = (sphere(0.1, 1.0, (0.1, 0.2, 0.3)),)
     ends = [(0.3, pi / 2), (0.2, -pi / 2), (0, 0)]
@@ -137,7 +137,7 @@ def test_a_modified_table_of_the_same_arm_gives_the_same_urdf():
     np.testing.assert_allclose(places[0], places[1], atol=1e-15)
 
 
-def test_numbers_of_a_right_angle_stay_the_tables():
+def test_right_angles_add_no_rounding_errors():
     """No 0.30000000000000004 from a cosine that should be zero."""
     ball = sphere(0.1, 1.0, (0.1, 0.2, 0.3))
     written = urdf_text("one", [link("j0", DhRow(a=0.5, alpha=-pi / 2), solids=(ball,))])
@@ -145,11 +145,11 @@ def test_numbers_of_a_right_angle_stay_the_tables():
 
 
 @pytest.mark.parametrize("entry", ["theta", "d", "a", "alpha"])
-def test_a_row_that_is_not_finite_is_refused(entry):
+def test_a_row_that_is_not_finite_is_rejected(entry):
     with pytest.raises(InvalidValue, match=f"{entry} = inf"):
         DhRow(**{entry: float("inf")})
 
 
-def test_a_tool_that_is_no_point_is_refused():
+def test_a_tool_that_is_not_a_point_is_rejected():
     with pytest.raises(InvalidValue, match="tool"):
         urdf_text("one", [link("j0", DhRow())], (0, 0))

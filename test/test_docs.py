@@ -1,4 +1,4 @@
-"""The documentation's Python runs as it stands, and its tables are the code's."""
+"""Python of the documentation runs unchanged, and its tables agree with the code."""
 
 import re
 import sys
@@ -29,13 +29,13 @@ BLOCKS = [
 ]
 
 
-def test_there_are_examples():
+def test_the_pages_contain_examples():
     assert {block.values[0].name for block in BLOCKS} >= {"README.md", "motors.md", "my_motors.md"}
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS)
 def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
-    """Where the page has URDFs, they lie in the present folder as <name>.urdf."""
+    """URDFs of the page are written to the current folder as <name>.urdf."""
     monkeypatch.chdir(tmp_path)
     for text in urdfs(page):
         (tmp_path / f"{parse_arm(text).name}.urdf").write_text(text)
@@ -50,12 +50,12 @@ def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
 
 
 def modules(page):
-    """The Python blocks that the page says to save, by file name."""
+    """Return the Python blocks that a reader of the page saves, by file name."""
     saved = r"Save it as `(\w+\.py)`\.\n\n```python\n(.*?)```"
     return dict(re.findall(saved, page.read_text("utf-8"), re.DOTALL))
 
 
-def test_the_controller_of_the_page_is_registered_and_takes_its_gains(tmp_path, monkeypatch):
+def test_the_controller_of_the_page_is_registered_and_accepts_its_gains(tmp_path, monkeypatch):
     page = ROOT / "docs" / "write_a_controller.md"
     ((name, text),) = modules(page).items()
     (tmp_path / name).write_text(text)
@@ -109,7 +109,7 @@ def urdfs(page):
     return re.findall(r"```xml\n(<\?xml.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-def test_the_urdf_of_an_own_arm_has_the_motors_that_its_page_tells(tmp_path):
+def test_the_urdf_of_the_tutorial_has_the_motors_of_its_text(tmp_path):
     (text,) = urdfs(ROOT / "docs" / "my_motors.md")
     assert audit_urdf(text, tmp_path) == ()
     arm = parse_arm(text)
@@ -121,17 +121,17 @@ def test_the_urdf_of_an_own_arm_has_the_motors_that_its_page_tells(tmp_path):
     assert record.run([str(tmp_path / "my_run"), *given]) == 0
 
 
-def test_links_lead_somewhere():
+def test_link_targets_exist():
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name} → {target}"
 
 
 FOREIGN = {"pin", "ros2: command not found", "ros2 topic list", "Permission denied", "sim", "scan"}
-"""Quoted on the page of symptoms, and not printed by this package."""
+"""Messages of other programs, quoted on the page of symptoms."""
 
 
-def test_the_messages_of_the_symptoms_are_those_of_the_code():
+def test_the_messages_of_the_symptoms_exist_in_the_code():
     page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
     code = "".join(source.read_text("utf-8") for source in ROOT.glob("arm_dynamics/**/*.py"))
     symptoms = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
@@ -141,14 +141,14 @@ def test_the_messages_of_the_symptoms_are_those_of_the_code():
 
 
 def row(parameter):
-    """A parameter's line in the table of docs/motors.md."""
+    """Return a parameter's line in the table of docs/motors.md."""
     default = "required" if parameter.default is None else f"{parameter.default:g}"
     allowed = "any" if parameter.lower == parameter.above == -inf else parameter.range_text
     words = parameter.unit, default.replace("inf", "∞"), allowed, parameter.description
     return f"| `{parameter.name}` | {' | '.join(words)} |"
 
 
-def test_every_motor_parameter_is_listed_and_appears_in_a_term():
+def test_every_motor_parameter_is_listed_and_appears_in_an_equation():
     page = (ROOT / "docs" / "motors.md").read_text("utf-8")
     listed, terms = page.split("## Parameters")[1].split("## Terms")
     lines = [line for line in listed.splitlines() if line.startswith("| `")]

@@ -1,7 +1,7 @@
 """Every name, path and command that a document quotes in back-ticks exists.
 
 Checked are code spans that look like a path of the repository, a dotted name of arm_dynamics, a
-class of the package or a member of one, a call, or a command of make or arm-dynamics.
+class or member, a call, or a command of make or arm-dynamics.
 """
 
 import ast
@@ -27,12 +27,12 @@ FOREIGN = {
     "MoveItConfigsBuilder": "of moveit_configs_utils",
     "soft_pd.py": "the reader's module on the page about controllers",
 }
-"""Names that the package does not define, each with its place."""
+"""Names that the package does not define, each with its page."""
 DATA = (".py", ".md", ".yaml", ".json", ".xml", ".rviz", ".urdf")
 
 
 def spans(page):
-    """The code spans of a page with their lines; fenced blocks are left out."""
+    """Return the code spans of a page with their lines, without fenced blocks."""
     text = re.sub(
         r"^```.*?^```",
         lambda block: "\n" * block[0].count("\n"),
@@ -45,7 +45,7 @@ def spans(page):
 
 @cache
 def classes():
-    """Class → (names of its members, names of its parameters, names of its bases)."""
+    """Return class → (names of its members, names of its parameters, names of its bases)."""
     found = {}
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -58,7 +58,7 @@ def classes():
 
 
 def members_of(part):
-    """Names that a statement of a class body defines, attributes of self included."""
+    """Return the names that a statement of a class body defines, attributes of self included."""
     if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
         yield part.name
         stored = (n for n in ast.walk(part) if isinstance(n, ast.Attribute))
@@ -71,7 +71,7 @@ def members_of(part):
 
 
 def parameters_of(part):
-    """Parameters of ``__init__``, and fields of a dataclass or NamedTuple."""
+    """Return the parameters of ``__init__``, or the fields of a dataclass or NamedTuple."""
     if isinstance(part, ast.FunctionDef) and part.name == "__init__":
         yield from (a.arg for a in [*part.args.args, *part.args.kwonlyargs])
     if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
@@ -80,7 +80,7 @@ def parameters_of(part):
 
 @cache
 def functions():
-    """Function or method of the package → names of its parameters; "**" for any other."""
+    """Return function or method of the package → names of its parameters; "**" for any other."""
     found = {}
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -90,16 +90,16 @@ def functions():
     return found
 
 
-def has(name, kind, index):
-    """Whether a class or one of its bases has a member (index 0) or a parameter (1)."""
+def has_member(name, kind, index):
+    """Return whether a class or one of its bases has a member (index 0) or a parameter (1)."""
     entry = classes().get(name)
     return entry is not None and (
-        kind in entry[index] or any(has(base, kind, index) for base in entry[2] - {name})
+        kind in entry[index] or any(has_member(base, kind, index) for base in entry[2] - {name})
     )
 
 
 def exists(path, page):
-    """Whether a path exists from the root, the package or the page; <x> stands for any name."""
+    """Return whether a path exists from the root, the package or the page; <x> is any name."""
     pattern = re.sub("<[^>]*>", "*", path.rstrip("/"))
     return any(any(base.glob(pattern)) for base in (ROOT, PACKAGE, page.parent))
 
@@ -112,7 +112,7 @@ def file_names():
 
 
 def is_imported(name):
-    """Whether a dotted name of the package is a module, or an attribute of one."""
+    """Return whether a dotted name of the package is a module, or an attribute of one."""
     if name in {f"arm_dynamics.{group}" for group in plugins.BUILT_IN}:
         return True
     parent, _, last = name.rpartition(".")
@@ -150,14 +150,14 @@ def file_fault(span, page):
 
 
 def path_fault(span, page):
-    """Check what ends like a file or a folder, or begins with a folder of the repository."""
+    """Check a span that ends like a file or folder, or starts with a folder of the repository."""
     ours = span.endswith((*DATA, "/")) or (ROOT / span.split("/")[0]).is_dir()
     return "no such path" if ours and not exists(span, page) else None
 
 
 def member_fault(span, _page):
     name, member = span.split(".")
-    return None if has(name, member, 0) else f"{name} has no {member}"
+    return None if has_member(name, member, 0) else f"{name} has no {member}"
 
 
 def class_fault(span, _page):
@@ -174,7 +174,7 @@ def call_fault(span, _page):
     keywords = {k.arg for k in tree.keywords if k.arg}
     if isinstance(called, ast.Attribute):
         owner = getattr(called.value, "id", "")
-        if owner in classes() and not has(owner, called.attr, 0):
+        if owner in classes() and not has_member(owner, called.attr, 0):
             return f"{owner} has no {called.attr}"
         name = called.attr
     else:
@@ -182,7 +182,7 @@ def call_fault(span, _page):
         if name not in classes() and name not in functions():
             return "no such function or class"
     if name in classes():
-        keywords = {k for k in keywords if not has(name, k, 1)}
+        keywords = {k for k in keywords if not has_member(name, k, 1)}
     elif name in functions() and "**" not in functions()[name]:
         keywords -= functions()[name]
     else:
@@ -199,11 +199,11 @@ CHECKS = (
     (r"[A-Z]\w*[a-z]\w*", class_fault),
     (r"[A-Za-z_][\w.]*\(.*\)", call_fault),
 )
-"""Forms of a span, the first that fits counts, and what checks it."""
+"""Forms of a span with their checks; the first match counts."""
 
 
 def fault(span, page):
-    """What ``span`` names that does not exist; None where it exists or names something else."""
+    """Return the missing part of ``span``; None if it exists or is not a name of the project."""
     if span.partition("(")[0] in FOREIGN:
         return None
     check = next((check for form, check in CHECKS if re.fullmatch(form, span)), None)
@@ -237,7 +237,7 @@ def test_quoted_names_exist(page):
         "arm-dynamics hardware no-command",
     ],
 )
-def test_names_that_do_not_exist_are_found(span):
+def test_missing_names_are_found(span):
     assert fault(span, ROOT / "README.md")
 
 
@@ -264,13 +264,13 @@ def test_names_that_do_not_exist_are_found(span):
         "/clock",
     ],
 )
-def test_names_that_exist_or_are_of_others_pass(span):
+def test_existing_names_and_names_of_other_programs_pass(span):
     assert fault(span, ROOT / "README.md") is None
 
 
 @cache
 def documented_packages():
-    """The packages that have a page of the API reference."""
+    """Return the packages that have a page of the API reference."""
     source = (ROOT / "docs" / "extensions" / "package_face.py").read_text("utf-8")
     (value,) = (
         node.value
@@ -289,6 +289,6 @@ def test_a_documented_package_exports_names_and_has_a_page(package):
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
 
 
-def test_every_page_of_the_reference_is_of_a_documented_package():
+def test_every_page_of_the_reference_describes_a_package():
     pages = {page.stem for page in (ROOT / "docs" / "api").glob("*.md")}
     assert pages == {package.rpartition(".")[2] for package in documented_packages()}

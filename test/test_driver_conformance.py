@@ -1,4 +1,4 @@
-"""Every driver of motors under every fault: noticed, bounded, nothing raised, and it goes on."""
+"""Every motor driver under every injected fault: detection, bounded motion, recovery."""
 
 import runpy
 from pathlib import Path
@@ -16,43 +16,43 @@ pytestmark = pytest.mark.hardware
 PAGE = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "faults.py"))
 ALL = [(name, fault) for name in MAKERS for fault in FAULTS]
 LONGEST = 0.03
-"""No cycle takes longer [s], whatever is broken."""
+"""Maximum duration of a cycle during any fault [s]."""
 
 
 @pytest.fixture(params=ALL, ids=[f"{name}-{fault.name}" for name, fault in ALL])
 def case(request):
-    """A maker, a fault and what comes of it; an error that leaves the loop fails the test."""
+    """Return motors, fault and outcome; an error that leaves the loop fails the test."""
     name, fault = request.param
     return MAKERS[name], fault, outcome(name, fault.name)
 
 
 @pytest.mark.quick(30)
-def test_it_is_noticed_in_time_the_arm_stays_near_and_goes_on(case):
-    maker, fault, came = case
-    if came.detection_time is None:
+def test_the_fault_is_detected_in_time_motion_is_bounded_and_the_arm_recovers(case):
+    maker, fault, result = case
+    if result.detection_time is None:
         assert fault.quiet or (fault.silence and not maker.watched)
     else:
-        assert came.detection_time <= fault.within
-    assert came.max_displacement <= fault.far
-    assert came.max_torque <= 1.02
-    assert came.max_cycle_time <= LONGEST
-    assert came.max_position_error <= (8.0 if fault.far > 100 else 3.0), (
-        "the arm is elsewhere than is told"
+        assert result.detection_time <= fault.within
+    assert result.max_displacement <= fault.far
+    assert result.max_torque <= 1.02
+    assert result.max_cycle_time <= LONGEST
+    assert result.max_position_error <= (8.0 if fault.far > 100 else 3.0), (
+        "error of the reported position"
     )
-    assert came.recovery == "automatic" if fault.alone else came.recovery
+    assert result.recovery == "automatic" if fault.alone else result.recovery
 
 
 @pytest.mark.quick(30)
 def test_motors_with_a_watchdog_stop_without_a_host(case):
-    maker, fault, came = case
+    maker, fault, result = case
     if fault.silence and maker.watched:
-        assert came.stopped
+        assert result.stopped
     if fault.configuring:
-        assert came.stopped
-        assert came.max_displacement == 0.0
+        assert result.stopped
+        assert result.max_displacement == 0.0
 
 
-def test_every_driver_of_motors_is_broken_here():
+def test_faults_are_injected_into_every_motor_driver():
     kinds = {name: plugins.load_class("drivers", name) for name in plugins.BUILT_IN["drivers"]
              if name != "topic"}  # fmt: skip
     buses = {name for name, kind in kinds.items() if issubclass(kind, MotorBus)}
@@ -60,13 +60,13 @@ def test_every_driver_of_motors_is_broken_here():
 
 
 @pytest.mark.slow
-def test_the_page_says_what_comes_of_it():
-    """Write it anew with ``python docs/faults.py``."""
+def test_the_page_contains_the_outcomes():
+    """Update the page with ``python docs/faults.py``."""
     there = PAGE["PAGE"].read_text("utf-8")
     assert list(PAGE["differences"](PAGE["page"](), there)) == []
 
 
-def test_the_comparison_sees_a_word_and_a_large_number():
+def test_the_comparison_finds_a_changed_word_and_a_large_change_of_a_number():
     row = "| unplugged | port | 1 | 11 |"
     assert not list(PAGE["differences"](row, row.replace("11", "12")))
     assert list(PAGE["differences"](row, row.replace("11", "30")))

@@ -1,4 +1,4 @@
-"""Driver and arm in processes of their own, on a pseudo terminal: stalled, killed, unplugged."""
+"""Driver and arm in separate processes on a pseudo terminal: stalled, killed, disconnected."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ SETTINGS = {
     "feetech": (),
 }
 PATIENCE = 60.0
-"""Deadline [s] of a wait, on a machine that is busy with other things."""
+"""Deadline [s] of a wait, on a busy machine."""
 WATCHED = [name for name in SETTINGS if name != "feetech"]
 
 
@@ -28,25 +28,25 @@ def host(name, port):
     return Spoken("-m", "fault_injection.host", name.split()[0], str(port), *SETTINGS[name])
 
 
-def each(names):
-    """Tests of one driver follow each other: they share its processes."""
+def for_each(names):
+    """Parametrize ``pair``; tests of one driver run consecutively in the same processes."""
     return pytest.mark.parametrize("pair", names, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
 def pair(request, tmp_path_factory):
-    """An arm, and a host that swings it."""
+    """Yield an arm, and a host that moves it back and forth."""
     name, port = request.param, tmp_path_factory.mktemp("line") / "port"
     with served(name.split()[0], port) as arm, host(name, port) as program:
         assert program.first["error"] == ""
         assert program.first["status"] == "active"
         program.name, program.port = name, port
-        swings(arm, program)
+        require_motion(arm, program)
         yield arm, program
 
 
-def until(what, why=lambda: "it did not come to be"):
-    """What ``what`` says once it is true; ``why`` tells of it where it never is."""
+def until(what, why=lambda: "deadline passed"):
+    """Return the first true result of ``what``; fail with ``why()`` after the deadline."""
     end = time.monotonic() + PATIENCE
     while not (found := what()):
         assert time.monotonic() < end, why()
@@ -54,19 +54,19 @@ def until(what, why=lambda: "it did not come to be"):
     return found
 
 
-def swings(arm, program):
-    """Active, if need be (a busy machine) once more, and the arm moves from side to side."""
+def require_motion(arm, program):
+    """Activate the arm again if necessary (busy machine) and wait until it moves."""
 
     def is_active():
-        return program.tell("status")["status"] == "active" or taken_up(arm, program)
+        return program.tell("status")["status"] == "active" or recover(arm, program)
 
     until(is_active, why=lambda: program.tell("status"))
     arm.tell("forget")
     until(lambda: min(arm.tell("state")["moved"]) > 0.05, why=lambda: program.tell("status"))
 
 
-def taken_up(arm, program):
-    """What a person does when the arm has stopped for good."""
+def recover(arm, program):
+    """Reset and activate the arm as an operator does after a stop."""
     arm.tell("hold")
     for word in ("reset", "activate"):
         answer = program.tell(word)
@@ -74,20 +74,20 @@ def taken_up(arm, program):
 
 
 @pytest.mark.quick(1)
-@each(WATCHED)
-def test_a_host_that_stalls_is_stopped_by_the_motors_and_then_goes_on(pair):
+@for_each(WATCHED)
+def test_motors_stop_when_the_host_stalls_and_the_host_recovers(pair):
     arm, program = pair
     program.process.send_signal(signal.SIGSTOP)
     until(lambda: arm.tell("state")["stopped"])
     program.process.send_signal(signal.SIGCONT)
     until(lambda: program.tell("status")["status"] != "active")
-    until(lambda: taken_up(arm, program))
-    swings(arm, program)
+    until(lambda: recover(arm, program))
+    require_motion(arm, program)
 
 
 @pytest.mark.quick(1)
-@each(SETTINGS)
-def test_unplugged_while_moving_and_plugged_in_again(pair):
+@for_each(SETTINGS)
+def test_the_driver_reconnects_after_a_disconnection_during_motion(pair):
     arm, program = pair
     arm.tell("unplug")
     until(lambda: program.tell("status")["status"] == "error")
@@ -95,46 +95,46 @@ def test_unplugged_while_moving_and_plugged_in_again(pair):
     arm.tell("plug")
     until(lambda: program.tell("status")["status"] == "inactive")
     assert not any(arm.tell("state")["torque"])
-    until(lambda: taken_up(arm, program))
-    swings(arm, program)
+    until(lambda: recover(arm, program))
+    require_motion(arm, program)
     assert program.tell("status")["cycles"] > before
 
 
 @pytest.mark.quick(1)
-@each(SETTINGS)
-def test_a_second_program_is_refused_and_the_first_goes_on(pair):
+@for_each(SETTINGS)
+def test_a_second_program_is_rejected_and_the_first_continues(pair):
     arm, program = pair
     before = program.tell("status")
     with host(program.name, program.port) as rival:
         assert os.path.basename(program.port) in rival.first["error"]
         assert rival.first["status"] == "unconfigured"
-    swings(arm, program)
+    require_motion(arm, program)
     after, starved = program.tell("status"), arm.tell("state")["skipped"] > 0.2
     lost = [told["counts"].get("connection_lost") for told in (before, after)]
     assert starved or lost[0] == lost[1], after["latest"]
 
 
 @pytest.mark.quick(1)
-@each(WATCHED)
-def test_a_killed_host_leaves_motors_that_stop_and_another_program_takes_over(pair):
+@for_each(WATCHED)
+def test_motors_stop_after_the_host_is_killed_and_another_program_starts(pair):
     arm, program = pair
     program.process.send_signal(signal.SIGKILL)
     program.process.wait()
     arm.tell("release")
     until(lambda: arm.tell("state")["stopped"])
 
-    def taken_over():
-        """By another program, or it says that a reset is due: Damiao's "communication lost"."""
+    def is_driven_again():
+        """Return whether another program drives the arm or reports "communication lost"."""
         arm.tell("hold")
         with host(program.name, program.port) as other:
             if not other.first["error"]:
-                swings(arm, other)
+                require_motion(arm, other)
             return not other.first["error"] or "communication lost" in other.first["error"]
 
-    until(taken_over)
+    until(is_driven_again)
 
 
-def test_an_arm_that_is_wired_wrongly_is_not_opened(tmp_path):
+def test_an_arm_with_wrong_ids_or_models_is_not_opened(tmp_path):
     port = tmp_path / "port"
     with served("dynamixel", port) as arm:
         for told, said in (

@@ -1,4 +1,4 @@
-"""A program that was killed at any point, and a reset, leave motors that the next one takes up."""
+"""A program killed at any point, and a reset, leave motors that the next program can activate."""
 
 from contextlib import suppress
 
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.hardware
 PERIOD = 5e-3
 KINDS = {**MAKERS, CUBEMARS.name: CUBEMARS}
 KILLS = 6
-"""Points of a program's life at which it is killed, spread over all its writes."""
+"""Number of points at which a program is killed, spread over all its writes."""
 
 
 class Killed(BaseException):
-    """What no handler of a driver may survive: nothing more is sent."""
+    """Exception that no handler of a driver catches: nothing more is sent."""
 
 
-class MortalPort(MemoryPort):
-    """A line whose program dies at its ``left``-th write from now."""
+class KillingPort(MemoryPort):
+    """Port whose program is killed at its ``left``-th write from now."""
 
     left = 10**9
 
@@ -38,31 +38,31 @@ class MortalPort(MemoryPort):
         super().write(data)
 
     def pass_until(self, time):
-        """In steps: motors' watchdogs look at the time now and then."""
+        """Advance in steps, so that the motors' watchdogs run periodically."""
         while self.time + 1e-2 < time:
             super().pass_until(self.time + 1e-2)
         super().pass_until(time)
 
 
-class Workshop:
-    """Motors that stand still on their line, and the programs that come and go."""
+class Setup:
+    """Stationary motors on a bus, and the programs that use it."""
 
     def __init__(self, name):
         self.maker = maker = KINDS[name]
         self.arm = maker.arm if name in MAKERS else small_arm(maker.driver, maker.drive)
         self.motors = maker.motors(maker.shafts())
-        self.port = MortalPort(self.motors, baud=maker.baud)
+        self.port = KillingPort(self.motors, baud=maker.baud)
 
     def program(self, **settings):
-        """A new one; the port is free."""
+        """Return a new program's driver; the port is free."""
         self.port.opened, self.port.left = False, 10**9
         wiring = read_hardware_info(self.arm)
         kind = plugins.load_class("drivers", self.maker.driver)
         bus = kind(wiring.motors, {**wiring.settings, **settings}, self.port)
         return MotorBusDriver(self.arm, bus, interface=self.maker.interface)
 
-    def life(self, driver, writes):
-        """Configured, activated, some cycles; whether it was killed by its ``writes``-th write."""
+    def run_program(self, driver, writes):
+        """Configure, activate, run cycles; return whether the ``writes``-th write killed it."""
         self.port.left = writes
         try:
             driver.configure()
@@ -84,33 +84,33 @@ class Workshop:
         return [self.motors.torque_is_on(shaft.id) for shaft in self.motors.shafts]
 
 
-def works(shop, driver):
-    """Whether it drives all motors, without an event."""
+def is_working(shop, driver):
+    """Return whether all motors have torque enabled and no trip occurred."""
     shop.cycles(driver, 10)
     return driver.status is DriverState.ACTIVE and all(shop.torque) and not driver.trips
 
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("name", KINDS)
-def test_a_program_that_is_killed_at_any_point_leaves_an_arm_that_is_taken_up(name):
-    """At once, or after watchdogs have tripped, in turn."""
-    whole = Workshop(name)
-    assert not whole.life(whole.program(), 10**9)
+def test_an_arm_is_activated_again_after_its_program_was_killed_at_any_point(name):
+    """Immediately, or after the motors' watchdogs have tripped, in turn."""
+    whole = Setup(name)
+    assert not whole.run_program(whole.program(), 10**9)
     writes = 10**9 - whole.port.left
     for k in range(1, 1 + KILLS):
-        kill, shop = k * writes // (KILLS + 1), Workshop(name)
-        assert shop.life(shop.program(), kill)
+        kill, shop = k * writes // (KILLS + 1), Setup(name)
+        assert shop.run_program(shop.program(), kill)
         shop.port.pass_until(shop.port.now() + (0.0 if k % 2 else 0.5))
         second = shop.program()
         second.configure()
         second.activate()
-        assert works(shop, second), f"killed by write {kill} of {writes}"
+        assert is_working(shop, second), f"killed by write {kill} of {writes}"
 
 
 @pytest.mark.parametrize("cause", ["overload", "heat"])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_reset_after_a_refused_activation_works_the_first_time(name, cause):
-    shop = Workshop(name)
+def test_one_reset_after_a_rejected_activation_is_sufficient(name, cause):
+    shop = Setup(name)
     driver, shaft = shop.program(), shop.motors.shafts[1]
     driver.configure()
     if cause == "heat":
@@ -124,12 +124,12 @@ def test_a_reset_after_a_refused_activation_works_the_first_time(name, cause):
     shop.port.pass_until(shop.port.now() + 0.2)
     driver.reset()
     driver.activate()
-    assert works(shop, driver)
+    assert is_working(shop, driver)
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].watched])
-def test_a_watchdog_that_trips_in_a_pause_is_cleared_by_one_reset(name):
-    shop = Workshop(name)
+def test_one_reset_clears_watchdogs_that_tripped_during_a_pause(name):
+    shop = Setup(name)
     driver = shop.program()
     driver.configure()
     driver.activate()
@@ -137,49 +137,49 @@ def test_a_watchdog_that_trips_in_a_pause_is_cleared_by_one_reset(name):
     shop.cycles(driver, 5)
     driver.reset()
     driver.activate()
-    assert works(shop, driver)
+    assert is_working(shop, driver)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_motor_that_is_missing_is_named_with_what_to_do(name):
-    shop = Workshop(name)
+def test_a_missing_motor_is_named_with_the_remedies(name):
+    shop = Setup(name)
     driver = shop.program()
     driver.configure()
     remedies = driver.bus.remedies
     setting = "reply_timeout = 0.003 s" if "mit_can" in name else "latency = 0.00"
     assert f"if replies come late, raise {setting}" in remedies
     shop.motors.shafts[1].silent = True
-    with pytest.raises(DriverFault, match="J2") as refused:
+    with pytest.raises(DriverFault, match="J2") as rejected:
         driver.activate()
-    assert remedies in str(refused.value)
+    assert remedies in str(rejected.value)
     for shaft in shop.motors.shafts:
         shaft.silent = True
     shop.cycles(driver, 10)
-    with pytest.raises(DriverFault, match="no motor replies") as unheard:
+    with pytest.raises(DriverFault, match="no motor replies") as no_reply:
         driver.read()
-    assert remedies in str(unheard.value)
+    assert remedies in str(no_reply.value)
     with pytest.raises(DriverFault) as missing:
         shop.program().configure()
     assert remedies in str(missing.value)
 
 
 @pytest.mark.parametrize("name", ["mit_can", "mit_can_cubemars"])
-def test_slow_replies_are_waited_for_once_the_setting_is_raised_as_the_message_says(name):
-    shop = Workshop(name)
+def test_slow_replies_are_received_after_raising_the_setting_of_the_message(name):
+    shop = Setup(name)
     shop.port.latency = 4e-3
     with pytest.raises(DriverFault, match=r"raise reply_timeout = 0\.003 s"):
         shop.program().configure()
-    shop = Workshop(name)
+    shop = Setup(name)
     shop.port.latency = 4e-3
     driver = shop.program(reply_timeout="0.01")
     driver.configure()
     driver.activate()
-    assert works(shop, driver)
+    assert is_working(shop, driver)
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_closed_arm_has_released_its_port(name):
-    """Whether it was active, lost or never found whole: the next program gets the port."""
+def test_close_releases_the_port(name):
+    """In every state, active, lost or with a missing motor: the next program gets the port."""
     bench = Bench(MAKERS[name]).up()
     bench.driver.close()
     assert not bench.port.opened

@@ -1,7 +1,7 @@
-"""Random sequences of faults on every driver: no hang, no unbounded motion, nothing raised.
+"""Random sequences of faults on every driver: no hang, bounded motion, no exceptions.
 
-SEQUENCES, a variable of the environment, is how many there are for each kind of motors: new ones at
-each run. Without it they are always the same few.
+The environment variable SEQUENCES is the number of new random sequences for each kind of motors.
+Without it a few fixed ones run.
 """
 
 import os
@@ -37,12 +37,12 @@ ACTS = (
 EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])
 SEQUENCE = st.lists(st.tuples(EVENTS, st.integers(1, 15)), min_size=1, max_size=6)
 LONGEST, FASTEST, BEYOND = 0.5, 25.0, 0.4
-"""Of any cycle, one in which the arm is closed too [s]; of any joint, falling too [rad/s]; of any
-joint beyond its limits [rad]."""
+"""Maxima: duration of a cycle, close included [s]; joint velocity, also in a fall [rad/s]; distance
+beyond a position limit [rad]."""
 
 
-def act(bench, name):
-    """Break something, or do what an operator does, whatever state the arm is in."""
+def apply_event(bench, name):
+    """Inject a fault or do an operator's action, in any state of the arm."""
     if name in BEGINS:
         BEGINS[name](bench)
     elif name == "mended":
@@ -55,8 +55,8 @@ def act(bench, name):
             does()
 
 
-def is_bounded(bench):
-    """Where the arm is, how fast, and what its motors gave."""
+def require_bounded(bench):
+    """Check position, velocity and motor efforts."""
     arm, state = bench.maker.arm, bench.body.state
     assert (arm.lower - BEYOND < state.q).all(), state.q
     assert (state.q < arm.upper + BEYOND).all(), state.q
@@ -67,14 +67,14 @@ def is_bounded(bench):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("name", MAKERS)
-def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
+def test_motion_stays_bounded_and_the_arm_recovers_after_random_faults(name):
     @settings(
         max_examples=COUNT,
         derandomize=not MANY,
         print_blob=MANY,
         suppress_health_check=list(HealthCheck),
     )
-    # Cycles without answers are longer than any gains allow; the arm is opened anew after them.
+    # Cycles without replies are longer than any gains allow; the arm is opened again after them.
     @example(
         [("one motor not responding", 11), ("reset", 6), ("unplugged, then closed twice", 1)], 0
     )
@@ -82,13 +82,13 @@ def test_whatever_happens_the_arm_stays_bounded_and_comes_back(name):
     def check(sequence, seed):
         bench = Bench(MAKERS[name], seed).up()
         for event, cycles in sequence:
-            act(bench, event)
+            apply_event(bench, event)
             for _ in range(cycles):
                 bench.cycle()
-            is_bounded(bench)
+            require_bounded(bench)
         mended(bench)
         if bench.driver.status is DriverState.UNCONFIGURED:
             bench.port.close()
-        assert recovered(bench, 10), "it did not come back"
+        assert recovered(bench, 10), "no recovery"
 
     check()

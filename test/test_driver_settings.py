@@ -1,4 +1,4 @@
-"""Settings of drivers by name: what none knows is refused before anything is opened."""
+"""Settings of drivers: unknown names are rejected before anything is opened."""
 
 import pytest
 from emulators.makers import MAKERS
@@ -12,16 +12,16 @@ DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_a_setting_that_a_driver_does_not_know_is_refused_by_name(driver):
+def test_an_unknown_setting_is_rejected_by_name(driver):
     arm = DRIVERS[driver]
     known = {"port": "/dev/null", "baud": "1000000", "allow_missing_watchdog": "true"}
-    said = f"setting of driver '{driver}' 'watchdog_off'.*allow_missing_watchdog"
-    with pytest.raises(UnknownName, match=said):
+    text = f"setting of driver '{driver}' 'watchdog_off'.*allow_missing_watchdog"
+    with pytest.raises(UnknownName, match=text):
         build_bus(arm, driver, {**known, "watchdog_off": "true"})
     assert build_bus(arm, driver, known).settings["allow_missing_watchdog"] == "true"
 
 
-def test_a_setting_of_one_motor_is_known_by_its_name():
+def test_settings_of_single_motors_are_accepted():
     bus = build_bus(DRIVERS["mit_can"], "mit_can", {"interface": "virtual", "kp_2": "30"})
     assert bus.settings["kp_2"] == "30"
     with pytest.raises(UnknownName, match="ki_2"):

@@ -1,4 +1,4 @@
-"""The published step: trajectory, objectives, motor bench, and its two artefacts."""
+"""The published time step: trajectory, objectives, motor bench, and its two artefacts."""
 
 import csv
 import json
@@ -56,8 +56,8 @@ def at_rest(arm):
     return pack_state(arm, State.of(arm.configuration("initial")))
 
 
-def held(arm, step, p=P, calls=30000):
-    """States of the published P law around ``step``, which takes (state, voltages)."""
+def published_loop(arm, step, p=P, calls=30000):
+    """Yield the states of the published P controller with ``step(state, voltages)``."""
     x, volts, target = at_rest(arm), np.zeros(5), arm.configuration("initial")
     for _ in range(calls):
         x = step(x, volts)
@@ -72,8 +72,8 @@ def published(arm):
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("arm", [published_arm(), five_dof()], ids=["published", "bundled"])
 def test_the_published_trajectory(arm):
-    """The bundled arm's supply limits nothing here, and its R5 stays off its stops."""
-    states = np.array(list(held(arm, published(arm))))
+    """The bundled arm's supply is not limiting here, and R5 does not reach its end stops."""
+    states = np.array(list(published_loop(arm, published(arm))))
     rows = table("traj_P.csv")
     got = states[[int(row["step"]) - 1 for row in rows]]
     np.testing.assert_allclose(got[:, :5], columns(rows, "q"), rtol=0, atol=1e-9)
@@ -81,27 +81,27 @@ def test_the_published_trajectory(arm):
     np.testing.assert_allclose(got[:, 10:15], columns(rows, "qdd"), rtol=0, atol=1e-5)
     tool = [[row[f"ee_{axis}"] for axis in "xyz"] for row in rows]
     np.testing.assert_allclose(got[:, 15:18], tool, rtol=0, atol=1e-9)
-    # R1 and R4 move by rounding errors alone, with flags to match
+    # R1 and R4 move only by rounding errors, so do their flags
     flags = got[:, 18::2] == columns(rows, "stiction")
     assert flags[:, JOINTS].all()
     np.testing.assert_allclose(got[:, 19::2], columns(rows, "prevvel"), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("row", json.loads((DATA / "objectives.json").read_text()))
-def test_the_published_objectives(row):
+def test_objectives_equal_the_published_ones(row):
     assert objective(published_arm(), row["P"], row["I"]) == pytest.approx(
         row["objective"], rel=1e-9
     )
 
 
-def test_the_figures_of_the_publication():
+def test_digits_of_the_publication():
     assert objective(published_arm(), P) == pytest.approx(16.3888758427019, rel=1e-9)
     assert objective(published_arm(), P, INTEGRAL) == pytest.approx(0.305710199012247, rel=1e-9)
 
 
 @pytest.mark.parametrize(("gain", "figure"), [(np.zeros(3), 16.384672), (INTEGRAL, 0.279443)])
 def test_without_its_artefacts_it_is_explicit_euler(gain, figure):
-    """The product's explicit Euler, a voltage acting one call after it was given."""
+    """The package's explicit Euler, each voltage acting one call later."""
     arm = published_arm()
     plant, state = Plant(arm, "explicit_euler"), State.of(arm.configuration("initial"))
     target, volts, total, errors = state.q, np.zeros(5), 0.0, np.zeros(3)
@@ -115,21 +115,23 @@ def test_without_its_artefacts_it_is_explicit_euler(gain, figure):
     assert total == pytest.approx(figure, abs=1e-6)
 
 
-def test_the_original_does_not_limit_r5():
-    """Stops there keep gains from blowing up that blew up in the original."""
+def test_the_original_program_has_no_end_stops_of_r5():
+    """With end stops, gains that are unstable in the original stay bounded."""
     hot = (20000, 20000, 20000)
     assert objective(published_arm(), hot) == LOST
     assert objective(five_dof(), hot) < LOST
 
 
-def test_the_published_gains_sit_on_the_edge():
+def test_the_published_gains_are_at_the_stability_limit():
     assert objective(published_arm(), 1.01 * np.array(P)) > 10 * objective(published_arm(), P)
 
 
 def test_the_objective_is_the_sum_over_calls_of_the_forward_model():
     arm = published_arm()
     target = arm.configuration("initial")
-    errors = [np.abs(target - x[:5])[JOINTS].sum() for x in held(arm, published(arm), calls=500)]
+    errors = [
+        np.abs(target - x[:5])[JOINTS].sum() for x in published_loop(arm, published(arm), calls=500)
+    ]
     assert objective(arm, P, duration=0.05) == pytest.approx(sum(errors), rel=1e-13)
 
 
@@ -144,17 +146,17 @@ def test_the_motor_bench():
     found = np.array([motor_torque(*row) for row in np.vstack([values, constants]).T]).T
     want = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
     np.testing.assert_allclose([found[0], x[V], found[1]], want, rtol=1e-13, atol=1e-13)
-    np.testing.assert_array_equal(bench["vel_out"], bench["prev_out"])  # the next call's previous
+    np.testing.assert_array_equal(bench["vel_out"], bench["prev_out"])  # the next call's
 
 
-def test_the_products_motor_agrees_where_no_velocity_reversed():
-    """M q̈ of one joint is the bench's torque; the weight of its link is the external torque."""
+def test_the_packages_motor_agrees_without_velocity_reversal():
+    """M q̈ of one joint is the bench's torque; the external torque is that of gravity."""
     rows = [row for row in BENCH if row not in REVERSED]
-    found = [torque_of_the_product(row) for row in rows]
+    found = [package_torque(row) for row in rows]
     np.testing.assert_allclose(found, [row["torque_out"] for row in rows], rtol=1e-5, atol=1e-6)
 
 
-def torque_of_the_product(row):
+def package_torque(row):
     motors = {
         "kt": row["Kt"], "ke": row["Kb"], "resistance": row["Ra"], "rotor_inertia": row["Jm"],
         "brush_drop": row["Vmax"], "brush_half_voltage": row["Vhalf"],
@@ -171,8 +173,8 @@ RUNS = json.loads((DATA / "dynamechs_runs.json").read_text())
 
 
 @pytest.mark.parametrize("run", RUNS, ids=[run["name"] for run in RUNS])
-def test_runs_of_dynamechs_itself(run):
-    """Computed by the original program: joints that lock, dry friction, rotors, leaf link."""
+def test_runs_of_the_original_program(run):
+    """Computed by DynaMechs: joints that lock, dry friction, rotors, a leaf link."""
     arm = published_arm()
     names = (
         "kt", "ke", "resistance", "rotor_inertia", "coulomb_friction", "viscous_friction",
@@ -193,12 +195,12 @@ def test_runs_of_dynamechs_itself(run):
         np.testing.assert_array_equal(x[FLAG], row["stiction"])
 
 
-def test_without_gains_r5_locks_and_the_objective_is_that_of_the_original():
+def test_without_gains_r5_locks_and_the_objective_equals_the_original():
     assert objective(published_arm(), np.zeros(3)) == pytest.approx(4710.8726490606623, rel=1e-12)
 
 
 def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
-    """An artefact: the product's motor goes through zero."""
+    """An artefact: with the package's motor the velocity changes its sign."""
     x = Dynamechs(published_arm()).rows
     x[[A, FLAG, VOLTAGE]], x[Q], x[V], x[PREVIOUS] = 0.0, 0.1, 0.3, -0.2
     advance_published_step(x, DT)
@@ -211,7 +213,7 @@ def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
 
 
 def test_accelerations_of_the_original():
-    """Where a limit acts its torque counts twice, else all is as in the product."""
+    """At a position limit its torque counts twice; everything else equals the package."""
     q, v, volts, original, once = (
         columns(SAMPLES, name)
         for name in ("q", "qd", "V", "qdd_dynamechs", "qdd_pinocchio_limit_once")
@@ -235,7 +237,7 @@ def test_a_voltage_moves_the_velocity_one_call_later():
     assert second.v[0] == DT * first.a[0]
 
 
-def test_no_supply_and_no_friction_of_the_joint_acts():
+def test_supply_limit_and_joint_friction_are_ignored():
     limited, volts = five_dof(), np.array([100.0, -90, 80, 40, -30])
     free = limited.with_motors(supply_voltage=np.inf)
     rubbing = free.with_joint("R2", damping=0.3, friction=1.0)
@@ -259,7 +261,7 @@ def test_constants_behind_a_gear_count_at_the_joint():
 
 
 @pytest.mark.parametrize(
-    ("gains", "more", "said"),
+    ("gains", "more", "text"),
     [
         (P[:2], {}, r"p: shape = \(2,\); expected \(3,\)"),
         ((1, np.nan, 1), {}, r"p\[1\] = nan"),
@@ -268,20 +270,20 @@ def test_constants_behind_a_gear_count_at_the_joint():
         (P, {"duration": 0.0}, "duration .*at least"),
     ],
 )
-def test_gains_that_cannot_be_judged(gains, more, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_invalid_gains_have_no_objective(gains, more, text):
+    with pytest.raises(InvalidValue, match=text):
         objective(published_arm(), gains, **more)
     with pytest.raises(UnknownName, match="R9"):
         objective(published_arm(), P, joints=("R2", "R3", "R9"))
 
 
-def test_an_arm_without_motors_has_no_published_step():
+def test_an_arm_without_motors_is_rejected():
     arm = chain({})
     with pytest.raises(InvalidValue, match="'dynamechs': joint 'J1' has actuator 'ideal'"):
         forward_model(arm, np.zeros(8), [0.0], DT, compatibility="dynamechs")
 
 
-def test_a_motion_that_blows_up_is_an_error():
+def test_a_diverging_motion_is_an_error():
     arm = published_arm()
     fast = pack_state(arm, State.of(arm.configuration("initial"), np.full(5, 1e160)))
     with pytest.raises(InvalidValue, match=r"diverged .dynamechs, dt = 0\.0001 s"):

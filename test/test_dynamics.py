@@ -1,4 +1,4 @@
-"""Rigid-body dynamics: published values, and the identities that any arm obeys."""
+"""Rigid-body dynamics: published values, and identities of any arm."""
 
 import json
 import threading
@@ -22,19 +22,19 @@ arms = st.sampled_from(ARMS)
 exactly = settings(max_examples=60)
 
 
-def drawn(arm, seed):
+def random_state(arm, seed):
     rng = np.random.default_rng(seed)
     return rng.uniform(-3, 3, arm.nv), rng.uniform(-5, 5, arm.nv), rng.uniform(-20, 20, arm.nv)
 
 
-def slope(function, x, h=1e-6):
-    """Central difference of ``function`` in each entry of ``x``, last axis."""
+def central_difference(function, x, h=1e-6):
+    """Return the central difference of ``function`` in each entry of ``x``, last axis."""
     steps = np.eye(x.size) * h
     return np.stack([(function(x + e) - function(x - e)) / (2 * h) for e in steps], axis=-1)
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_published_values(sample):
+def test_results_equal_published_values(sample):
     arm, q, v = five_dof(), sample["q"], sample["qd"]
     near = {"rtol": 1e-12, "atol": 1e-12}
     np.testing.assert_allclose(rigid_body.mass_matrix(arm, q), sample["M"], **near)
@@ -48,7 +48,7 @@ def test_pendulum_closed_form():
     arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.03})
     inertia = 0.03 + 2 * 0.25**2
     np.testing.assert_allclose(rigid_body.mass_matrix(arm, [0.7]), [[inertia]], rtol=1e-14)
-    # y points away: positive q lowers the link from +x.
+    # y points away from the viewer: positive q lowers the link from +x.
     np.testing.assert_allclose(
         rigid_body.gravity(arm, [0.7]), [-2 * 9.81 * 0.25 * np.cos(0.7)], rtol=1e-14
     )
@@ -58,7 +58,7 @@ def test_pendulum_closed_form():
 @exactly
 @given(arms, seeds)
 def test_mass_matrix_is_symmetric_and_positive_definite(arm, seed):
-    q, v, _ = drawn(arm, seed)
+    q, v, _ = random_state(arm, seed)
     M = rigid_body.mass_matrix(arm, q)
     assert (M == M.T).all()
     assert np.linalg.eigvalsh(M).min() > 0
@@ -68,7 +68,7 @@ def test_mass_matrix_is_symmetric_and_positive_definite(arm, seed):
 @exactly
 @given(arms, seeds)
 def test_forward_dynamics_inverts_inverse_dynamics(arm, seed):
-    q, v, a = drawn(arm, seed)
+    q, v, a = random_state(arm, seed)
     tau = rigid_body.rnea(arm, q, v, a)
     condition = np.linalg.cond(rigid_body.mass_matrix(arm, q))
     np.testing.assert_allclose(rigid_body.aba(arm, q, v, tau), a, atol=1e-12 * condition)
@@ -79,27 +79,27 @@ def test_forward_dynamics_inverts_inverse_dynamics(arm, seed):
 @exactly
 @given(arms, seeds)
 def test_coriolis_matrix(arm, seed):
-    q, v, _ = drawn(arm, seed)
+    q, v, _ = random_state(arm, seed)
     C = rigid_body.coriolis_matrix(arm, q, v)
     bias = C @ v + rigid_body.gravity(arm, q)
     np.testing.assert_allclose(bias, rigid_body.nle(arm, q, v), rtol=1e-11, atol=1e-11)
-    M_dot = slope(lambda x: np.array(rigid_body.mass_matrix(arm, x)), q) @ v
+    M_dot = central_difference(lambda x: np.array(rigid_body.mass_matrix(arm, x)), q) @ v
     skew = M_dot - 2 * C
     np.testing.assert_allclose(skew, -skew.T, atol=1e-7)
 
 
 @exactly
 @given(arms, seeds)
-def test_gravity_is_the_slope_of_potential_energy(arm, seed):
-    q, _, _ = drawn(arm, seed)
-    numeric = slope(lambda x: rigid_body.potential_energy(arm, x), q)
+def test_gravity_is_the_gradient_of_potential_energy(arm, seed):
+    q, _, _ = random_state(arm, seed)
+    numeric = central_difference(lambda x: rigid_body.potential_energy(arm, x), q)
     np.testing.assert_allclose(rigid_body.gravity(arm, q), numeric, atol=1e-7)
 
 
 @exactly
 @given(arms, seeds)
-def test_power_of_the_joints_is_the_change_of_energy(arm, seed):
-    q, v, tau = drawn(arm, seed)
+def test_joint_power_is_the_rate_of_energy(arm, seed):
+    q, v, tau = random_state(arm, seed)
     a, h = rigid_body.aba(arm, q, v, tau), 1e-6
 
     def energy(t):
@@ -110,9 +110,9 @@ def test_power_of_the_joints_is_the_change_of_energy(arm, seed):
     assert rate == pytest.approx(v @ tau, rel=1e-6, abs=noise + 1e-4 * h * np.abs(a).max() ** 2)
 
 
-def test_rotors_add_to_the_diagonal_alone():
+def test_rotors_add_only_to_the_diagonal():
     plain, geared = five_dof(), five_dof().with_motors(gear_ratio=20.0, rotor_inertia=2e-5)
-    q, v = drawn(plain, 3)[:2]
+    q, v = random_state(plain, 3)[:2]
     added = rigid_body.mass_matrix(geared, q) - rigid_body.mass_matrix(plain, q)
     np.testing.assert_allclose(added, 20**2 * 2e-5 * np.eye(5), atol=1e-15)
     np.testing.assert_array_equal(rigid_body.nle(geared, q, v), rigid_body.nle(plain, q, v))
@@ -129,7 +129,7 @@ def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, centre):
         <origin xyz="{centre[0]!r} {centre[1]!r} {centre[2]!r}"/></joint></robot>""",
     )
     welded, told = parse_arm(text), five_dof().with_payload(mass, centre)
-    q, v, a = drawn(told, seed)
+    q, v, a = random_state(told, seed)
     for function, inputs in (
         (rigid_body.mass_matrix, (q,)),
         (rigid_body.rnea, (q, v, a)),
@@ -140,15 +140,15 @@ def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, centre):
         )
 
 
-def test_payload_comes_and_goes():
+def test_a_payload_can_be_added_and_removed():
     arm = five_dof()
     again = arm.with_payload(2.0).with_payload(0.0)
-    q = drawn(arm, 1)[0]
+    q = random_state(arm, 1)[0]
     np.testing.assert_array_equal(rigid_body.mass_matrix(again, q), rigid_body.mass_matrix(arm, q))
 
 
-def test_gravity_follows_the_field():
-    q = drawn(five_dof(), 5)[0]
+def test_gravity_depends_on_the_gravity_vector():
+    q = random_state(five_dof(), 5)[0]
     g = rigid_body.gravity(five_dof(), q)
     np.testing.assert_allclose(
         rigid_body.gravity(five_dof().with_gravity([0, 0, 9.81]), q), -g, atol=1e-12
@@ -172,7 +172,7 @@ def test_gravity_follows_the_field():
         (rigid_body.aba, ["q", "v", "tau"]),
     ],
 )
-def test_errors_name_the_culprit(function, arguments):
+def test_errors_name_the_cause(function, arguments):
     good = {name: [0.1] * 5 for name in arguments}
     assert np.isfinite(function(five_dof(), *good.values())).all()
     for name in arguments:
@@ -186,14 +186,14 @@ def test_errors_name_the_culprit(function, arguments):
                 function(five_dof(), *(good | {name: bad}).values())
 
 
-def test_results_are_read_only_and_threads_do_not_mix():
-    arm, (q, v, a) = heavy_rotors(), drawn(heavy_rotors(), 9)
+def test_results_are_read_only_and_thread_safe():
+    arm, (q, v, a) = heavy_rotors(), random_state(heavy_rotors(), 9)
     alone = rigid_body.rnea(arm, q, v, a)
     assert not alone.flags.writeable
     wrong = []
 
     def work(seed):
-        other = drawn(arm, seed)
+        other = random_state(arm, seed)
         expected = rigid_body.rnea(arm, *other)
         wrong.extend(i for i in range(300) if (rigid_body.rnea(arm, *other) != expected).any())
 
@@ -207,20 +207,20 @@ def test_results_are_read_only_and_threads_do_not_mix():
 
 @exactly
 @given(arms, seeds)
-def test_slopes_of_forward_dynamics(arm, seed):
-    """Against central differences; M⁻¹ against the mass matrix."""
-    q, v, tau = drawn(arm, seed)
+def test_derivatives_of_forward_dynamics(arm, seed):
+    """Compared with central differences; M⁻¹ with the mass matrix."""
+    q, v, tau = random_state(arm, seed)
     by_q, by_v, by_tau = rigid_body.aba_derivatives(arm, q, v, tau)
     for found, expected in (
-        (by_q, slope(lambda x: rigid_body.aba(arm, x, v, tau), q)),
-        (by_v, slope(lambda x: rigid_body.aba(arm, q, x, tau), v)),
+        (by_q, central_difference(lambda x: rigid_body.aba(arm, x, v, tau), q)),
+        (by_v, central_difference(lambda x: rigid_body.aba(arm, q, x, tau), v)),
     ):
         np.testing.assert_allclose(found, expected, atol=1e-5 * (1 + np.abs(found).max()))
     unit = by_tau @ rigid_body.mass_matrix(arm, q)
     np.testing.assert_allclose(unit, np.eye(arm.nv), atol=1e-8)
 
 
-def test_efforts_of_many_instants_are_those_of_each():
+def test_batch_inverse_dynamics_equals_single_calls():
     arm = five_dof()
     q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, 6, 5))
     each = [rigid_body.rnea(arm, *row) for row in zip(q, v, a, strict=True)]

@@ -1,11 +1,11 @@
-"""The Dynamixel bus on emulated motors: what it reads, sends, refuses and survives."""
+"""The Dynamixel bus on emulated motors: feedback, commands, rejections, broken communication."""
 
 import random
 from dataclasses import replace
 from math import inf, isnan, nan, pi
 
 import pytest
-from dynamixel_line import Wire, bus, wiring
+from dynamixel_rig import Wire, bus, wiring
 from emulators.base import Shaft
 from emulators.dynamixel import SHEETS, EmulatedDynamixels
 from hypothesis import given
@@ -33,7 +33,7 @@ SIX = ("XM430-W350",) * 6
 
 
 def ready(models=("XM430-W350",) * 3, interface="effort", **options):
-    """A bus whose motors are prepared."""
+    """Return a bus whose motors are prepared."""
     made, motors, wire = bus(models, **options)
     made.open()
     made.identify()
@@ -42,19 +42,19 @@ def ready(models=("XM430-W350",) * 3, interface="effort", **options):
 
 
 def running(models=("XM430-W350",) * 3, interface="effort", **options):
-    """A bus whose motors apply torque."""
+    """Return a bus whose motors have torque enabled."""
     made, motors, wire = ready(models, interface, **options)
     assert made.enable_watchdog(0.1) == made.enable(made.motors) == set(made.motors)
     return made, motors, wire
 
 
 def cycle(made, wire):
-    """What one read took: readings, [s], questions."""
+    """Return readings, duration [s] and number of requests of one read."""
     time, writes = wire.time, wire.writes
     return made.read(), wire.time - time, wire.writes - writes
 
 
-def test_figures_are_those_of_the_emulators_data_sheets():
+def test_constants_equal_the_data_sheets_of_the_emulator():
     for name, sheet in SHEETS.items():
         model = MODELS[name]
         assert model.number == sheet.number
@@ -70,7 +70,7 @@ def test_models_are_found_by_any_spelling_of_their_name():
 
 
 @given(st.floats(-40, 40), st.floats(-8, 8), st.integers(5, 75), st.floats(9.6, 15.9))
-def test_what_is_read_is_what_the_shaft_does(q, v, temperature, supply):
+def test_readings_equal_the_state_of_the_shaft(q, v, temperature, supply):
     made, motors, _ = ready(("XM430-W350", "XM430-W350"))
     shaft = motors.shafts[1]
     shaft.q, shaft.v, shaft.temperature, shaft.supply = q, v, float(temperature), supply
@@ -84,7 +84,7 @@ def test_what_is_read_is_what_the_shaft_does(q, v, temperature, supply):
 
 @pytest.mark.parametrize("fast", ["0", "1"])
 @pytest.mark.parametrize("models", [SIX, ("XL430-W250",) * 2 + ("XL330-M288",) * 4])
-def test_a_cycle_is_one_question(models, fast):
+def test_a_cycle_is_one_request(models, fast):
     made, _, wire = ready(models, "position", settings={"fast_sync_read": fast})
     for _ in range(5):
         found, _, questions = cycle(made, wire)
@@ -93,14 +93,14 @@ def test_a_cycle_is_one_question(models, fast):
         assert all(abs(r.time - wire.time) < 2e-3 for r in found.values())
 
 
-def test_old_firmware_is_asked_the_old_way():
+def test_old_firmware_gets_plain_requests():
     made, _, wire = ready(SIX, firmware=44)
     found, _, questions = cycle(made, wire)
     assert set(found) == set(range(1, 7))
     assert questions == 1
 
 
-def test_echoes_and_noise_are_passed_over():
+def test_echoes_and_noise_are_ignored():
     made, _, wire = running(SIX, echo=True)
     wire.spoil = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
     for _ in range(4):
@@ -110,7 +110,7 @@ def test_echoes_and_noise_are_passed_over():
 
 
 @given(st.floats(-3, 3))
-def test_effort_becomes_current_and_comes_back(effort):
+def test_effort_is_converted_to_current_and_back(effort):
     made, motors, wire = running()
     made.write({2: MotorCommand("effort", effort)})
     wire.advance(1e-3)
@@ -121,7 +121,7 @@ def test_effort_becomes_current_and_comes_back(effort):
 
 
 @given(st.floats(-11, 11))
-def test_voltage_becomes_pwm_of_the_supply_there_is(volts):
+def test_voltage_is_converted_to_pwm_of_the_measured_supply(volts):
     made, motors, wire = running(("XL430-W250",), "voltage")
     motors.shafts[0].supply = 11.0
     made.read()
@@ -141,7 +141,7 @@ def test_position_and_velocity_move_the_shaft():
     assert motors.shafts[0].effort < 0
 
 
-def test_huge_goals_are_cut_to_the_motors_own_limits():
+def test_large_goals_are_clipped_to_the_limits_of_the_motor():
     made, motors, _ = running()
     motors.set(1, 38, 500)
     made.disable([1])
@@ -151,14 +151,14 @@ def test_huge_goals_are_cut_to_the_motors_own_limits():
 
 
 @pytest.mark.parametrize("value", [nan, inf, -inf])
-def test_goals_that_are_no_numbers_reach_no_motor(value):
+def test_non_finite_goals_are_not_sent(value):
     made, motors, _ = running()
     with pytest.raises(CommandRejected):
         made.write({1: MotorCommand("effort", 1.0), 2: MotorCommand("effort", value)})
     assert motors.get(1, 102) == 0
 
 
-def test_goals_of_another_interface_or_before_preparation_are_refused():
+def test_goals_of_another_interface_or_before_preparation_are_rejected():
     made, _, _ = running()
     with pytest.raises(CommandRejected, match="expected 'effort'"):
         made.write({1: MotorCommand("voltage", 1.0)})
@@ -169,7 +169,7 @@ def test_goals_of_another_interface_or_before_preparation_are_refused():
     assert made.enable([1]) == set()
 
 
-def test_motors_without_a_true_current_take_volts_instead():
+def test_motors_without_current_control_accept_voltage():
     made, _, _ = bus(("XL430-W250", "XC330-T288", "XM430-W350", "XL330-M288"))
     takes = {id: made.interfaces(id) for id in made.motors}
     assert [id for id, taken in takes.items() if "effort" in taken] == [3]
@@ -186,13 +186,13 @@ def test_enabling_moves_nothing():
     assert made.enable([1, 2, 3]) == {1, 2, 3}
     wire.advance(0.05)
     assert all(abs(shaft.effort) < 0.02 for shaft in motors.shafts)
-    made, motors, wire = ready()  # goal current comes up at its limit
+    made, motors, wire = ready()  # the initial goal current is its limit
     assert made.enable([1, 2, 3]) == {1, 2, 3}
     wire.advance(0.05)
     assert all(shaft.effort == 0 for shaft in motors.shafts)
 
 
-def test_goals_set_before_torque_are_kept():
+def test_goals_written_before_enabling_are_kept():
     made, motors, wire = ready()
     made.write({1: MotorCommand("effort", 1.0)})
     wire.advance(1e-3)
@@ -202,7 +202,7 @@ def test_goals_set_before_torque_are_kept():
     assert motors.shafts[0].effort == pytest.approx(1.0, abs=0.01)
 
 
-def test_goals_end_with_the_torque():
+def test_disabling_torque_clears_the_goals():
     made, motors, wire = running()
     made.write({1: MotorCommand("effort", 1.0)})
     made.disable([1])
@@ -230,10 +230,10 @@ def test_the_watchdog_counts_steps_of_20_ms(timeout, steps):
     assert motors.get(2, 98) == steps
 
 
-def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
+def test_a_host_timeout_trips_the_watchdog_and_is_reported_afterwards():
     made, motors, wire = running()
     made.write({1: MotorCommand("effort", 1.0)})
-    for _ in range(100):  # every read counts as life
+    for _ in range(100):  # every read restarts the watchdog
         wire.advance(5e-3)
         assert not any(r.fault for r in made.read().values())
     wire.advance(0.13)
@@ -250,7 +250,7 @@ def test_a_silent_host_is_noticed_by_the_motors_and_told_afterwards():
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
-def test_a_tripped_watchdog_is_cleared_before_anything_else_is_written(interface):
+def test_a_tripped_watchdog_is_cleared_before_other_writes(interface):
     made, motors, wire = running(interface="voltage")
     made.write({1: MotorCommand("voltage", 1.0)})
     wire.advance(0.3)
@@ -265,24 +265,24 @@ def test_a_tripped_watchdog_is_cleared_before_anything_else_is_written(interface
     assert {(r.fault, r.enabled) for r in after.read().values()} == {("", True)}
 
 
-def test_a_watchdog_whose_clearing_was_lost_is_armed_all_the_same():
+def test_a_watchdog_is_enabled_although_its_first_clearing_was_lost():
     made, motors, wire = running()
     wire.advance(0.3)
-    heard, lost = motors.receive, []
+    received, lost = motors.receive, []
 
-    def deaf(data, now):
-        """Does not hear the first clearing."""
+    def ignore_first_clearing(data, now):
+        """Ignore the first clearing."""
         if data[7:10] == b"\x83\x62\x00" and not lost:
             lost.append(data)
             return b""
-        return heard(data, now)
+        return received(data, now)
 
-    motors.receive = deaf
+    motors.receive = ignore_first_clearing
     assert made.enable_watchdog(0.1) == {1, 2, 3}
     assert lost
 
 
-def test_a_motor_without_a_watchdog_is_cleared_by_a_restart_too():
+def test_a_restart_clears_a_motor_without_a_watchdog():
     made, motors, _ = ready(firmware=37)
     motors.reboot(2)
     for _ in range(2):
@@ -293,7 +293,7 @@ def test_a_motor_without_a_watchdog_is_cleared_by_a_restart_too():
 
 
 @pytest.mark.parametrize("model", ["XL330-M288", "XC330-T288"])
-def test_the_current_of_a_supply_is_no_torque(model):
+def test_a_supply_current_is_not_reported_as_effort(model):
     made, motors, wire = running((model,), "voltage")
     made.read()
     made.write({1: MotorCommand("voltage", 1.0)})
@@ -305,7 +305,7 @@ def test_the_current_of_a_supply_is_no_torque(model):
 
 
 @pytest.mark.parametrize(
-    ("model", "firmware", "armed", "said"),
+    ("model", "firmware", "armed", "text"),
     [
         ("XM430-W350", 37, False, "firmware = 37; expected at least 38"),
         ("XC330-T288", 37, False, "firmware = 37; expected at least 38"),
@@ -321,12 +321,14 @@ def test_the_current_of_a_supply_is_no_torque(model):
         ),
     ],
 )
-def test_a_watchdog_that_is_told_stops_the_motor_and_no_other_is_told(model, firmware, armed, said):
+def test_only_the_supported_watchdog_is_written_and_it_stops_the_motor(
+    model, firmware, armed, text
+):
     made, motors, wire = bus((model,), firmware=firmware)
     assert made.has_watchdog(1) is None
     made.open()
     made.identify()
-    assert (made.has_watchdog(1), made.missing_watchdog_reason(1)) == (armed, said)
+    assert (made.has_watchdog(1), made.missing_watchdog_reason(1)) == (armed, text)
     made.prepare("voltage")
     assert made.enable_watchdog(0.1) == ({1} if armed else set())
     assert made.enable([1]) == {1}
@@ -335,7 +337,7 @@ def test_a_watchdog_that_is_told_stops_the_motor_and_no_other_is_told(model, fir
     assert (motors.shafts[0].effort == 0.0) is armed
 
 
-def test_motors_that_were_not_identified_tell_of_their_watchdogs_once_prepared():
+def test_watchdog_support_is_known_after_preparation_without_identification():
     made, _, _ = bus(firmware=37)
     made.open()
     made.prepare("position")
@@ -345,7 +347,7 @@ def test_motors_that_were_not_identified_tell_of_their_watchdogs_once_prepared()
 
 
 @pytest.mark.parametrize("option", [{}, {"chained": True}, {"firmware": 44, "chained": True}])
-def test_a_silent_motor_costs_the_others_nothing(option):
+def test_a_motor_without_reply_does_not_delay_the_others(option):
     made, motors, wire = running(SIX, **option)
     _, usual, _ = cycle(made, wire)
     motors.shafts[2].silent = True
@@ -361,7 +363,7 @@ def test_a_silent_motor_costs_the_others_nothing(option):
     assert set(made.read()) == set(range(1, 7))
 
 
-def test_a_motor_that_comes_back_is_heard_behind_one_that_does_not():
+def test_a_recovered_motor_is_read_behind_one_without_reply():
     made, motors, _ = running(SIX, firmware=44, chained=True)
     motors.shafts[2].silent = motors.shafts[4].silent = True
     for _ in range(4):
@@ -371,21 +373,21 @@ def test_a_motor_that_comes_back_is_heard_behind_one_that_does_not():
     assert any(5 in made.read() for _ in range(3))
 
 
-def test_what_came_before_the_question_is_no_answer():
+def test_bytes_before_the_request_are_not_a_reply():
     made, motors, wire = running(settings={"fast_sync_read": "0"})
-    heard = []
-    wire.spoil = lambda data: heard.append(data) or data
+    received = []
+    wire.spoil = lambda data: received.append(data) or data
     made.read()
-    (old,) = heard
+    (old,) = received
     motors.shafts[0].silent = True
     for _ in range(2):
         made.read()
-    wire.repeat(old)  # of the length that is asked for again now
+    wire.repeat(old)  # of the length of the next request
     assert set(made.read()) == {2, 3}
 
 
-def test_an_answer_without_the_value_does_not_end_the_wait_for_it():
-    """As to a write, of the same motor: no error, no data."""
+def test_a_reply_without_the_value_does_not_end_the_wait():
+    """A reply of the same motor to a write has no error and no data."""
     _, _, wire = bus()
     line = DynamixelTransport(wire, 1e6, 1e-3)
     empty = packets.encode(2, packets.STATUS, b"\x00")
@@ -395,8 +397,8 @@ def test_an_answer_without_the_value_does_not_end_the_wait_for_it():
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_a_register_that_all_should_take_is_written_again_where_it_was_not(lost):
-    """``lost`` rounds without the answer of the first motor, out of three."""
+def test_a_register_write_is_repeated_for_unconfirmed_motors(lost):
+    """The first motor's reply is lost in ``lost`` of three rounds."""
     _, _, wire = bus()
     line, rounds = DynamixelTransport(wire, 1e6, 1e-3), []
 
@@ -405,17 +407,17 @@ def test_a_register_that_all_should_take_is_written_again_where_it_was_not(lost)
         return data[packets.STATUS_SIZE + BUS_WATCHDOG.size :] if len(rounds) <= lost else data
 
     wire.spoil = spoil
-    wanted = dict.fromkeys((1, 2, 3), 5)
-    assert line.write_registers(BUS_WATCHDOG, wanted, lost) == {2, 3}
+    values = dict.fromkeys((1, 2, 3), 5)
+    assert line.write_registers(BUS_WATCHDOG, values, lost) == {2, 3}
     rounds.clear()
-    assert line.write_registers(BUS_WATCHDOG, wanted, lost + 1) == {1, 2, 3}
+    assert line.write_registers(BUS_WATCHDOG, values, lost + 1) == {1, 2, 3}
     assert len(rounds) == lost + 1
     rounds[:] = [b""] * lost
-    assert line.write_registers(BUS_WATCHDOG, wanted, 3) == {1, 2, 3}
-    assert len(rounds) == lost + 1, "nothing is asked again once all have it"
+    assert line.write_registers(BUS_WATCHDOG, values, 3) == {1, 2, 3}
+    assert len(rounds) == lost + 1, "no request after all have confirmed"
 
 
-def test_half_of_the_answers_lost_cost_no_wrong_value():
+def test_corrupted_replies_give_no_wrong_value():
     made, motors, wire = running(SIX)
     chance = random.Random(3)
     for k, shaft in enumerate(motors.shafts):
@@ -438,7 +440,7 @@ def test_half_of_the_answers_lost_cost_no_wrong_value():
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.integers(0, 5))
-def test_whatever_comes_back_is_no_value_and_raises_nothing(noise, where):
+def test_random_bytes_give_no_value_and_raise_nothing(noise, where):
     made, motors, wire = running(("XM430-W350",) * 2)
     motors.shafts[1].q = 0.5
     pieces = iter(noise)
@@ -457,7 +459,7 @@ def test_whatever_comes_back_is_no_value_and_raises_nothing(noise, where):
     assert set(made.read()) == {1, 2}
 
 
-def test_a_slow_adapter_is_waited_for_once_it_is_known():
+def test_a_slow_adapter_is_waited_for_after_identification():
     made, _, wire = bus(SIX)
     wire.hold = 0.012
     made.open()
@@ -466,9 +468,9 @@ def test_a_slow_adapter_is_waited_for_once_it_is_known():
     assert all(set(made.read()) == set(range(1, 7)) for _ in range(5))
 
 
-def test_an_answer_to_the_last_question_is_not_taken_for_this_one():
+def test_a_reply_to_the_previous_request_is_ignored():
     made, motors, wire = running(settings={"fast_sync_read": "0"})
-    late = [b"", b""]  # two questions a cycle, as long as nobody answers
+    late = [b"", b""]  # two requests per cycle without replies
 
     def hold_back(data):
         late.append(data)
@@ -485,7 +487,7 @@ def test_an_answer_to_the_last_question_is_not_taken_for_this_one():
     assert found[1].q == pytest.approx(motors.shafts[0].q, abs=TICK)
 
 
-def test_a_motor_that_restarts_says_so_until_it_is_cleared():
+def test_a_restart_is_reported_until_it_is_cleared():
     made, motors, wire = running(SIX)
     motors.shafts[3].q = 1.0
     made.write({4: MotorCommand("effort", 1.0)})
@@ -503,7 +505,7 @@ def test_a_motor_that_restarts_says_so_until_it_is_cleared():
     assert made.read()[1].enabled
 
 
-def test_motors_are_taken_for_unprepared_once_the_port_was_closed():
+def test_closing_the_port_resets_the_preparation():
     made, motors, _ = running()
     motors.shafts[0].q = 1.0
     made.close()
@@ -519,7 +521,7 @@ def test_motors_are_taken_for_unprepared_once_the_port_was_closed():
     assert made.read()[3].fault == ""
 
 
-def test_a_goal_that_only_bounds_the_mode_is_set_to_its_limit():
+def test_a_goal_that_only_bounds_the_mode_is_set_to_its_maximum():
     made, motors, _ = bus()
     made.open()
     motors.set(1, 11, 0)
@@ -529,7 +531,7 @@ def test_a_goal_that_only_bounds_the_mode_is_set_to_its_limit():
 
 
 @pytest.mark.parametrize("fault", ["overload", "overheating", "electrical shock"])
-def test_a_fault_is_told_in_words_and_cleared_by_a_restart(fault):
+def test_a_fault_is_described_and_cleared_by_a_restart(fault):
     made, motors, _ = running()
     motors.trip(2, fault)
     found = made.read()
@@ -544,18 +546,18 @@ def test_a_fault_is_told_in_words_and_cleared_by_a_restart(fault):
 
 
 @pytest.mark.parametrize("away", [0.0, 0.3, 5.0])
-def test_a_restart_is_waited_for_as_long_as_it_takes_and_no_longer(away):
+def test_the_wait_for_a_restart_ends_with_its_first_reply(away):
     made, motors, wire = running()
     motors.trip(2, "overload")
-    motor, start, heard = motors.motors[1], wire.time, motors.receive
+    motor, start, received = motors.motors[1], wire.time, motors.receive
     back = []
 
     def starting(data, now):
-        """Motor 2 answers the restart, then nothing until it has started."""
+        """Reply to the reboot request of motor 2, then not until it has started."""
         if motor.reboots and not back:
             back.append(now + away)
         motors.shafts[1].silent = bool(back) and now < back[0]
-        return heard(data, now)
+        return received(data, now)
 
     motors.receive = starting
     writes = wire.writes
@@ -568,7 +570,7 @@ def test_a_restart_is_waited_for_as_long_as_it_takes_and_no_longer(away):
         assert made.read()[2].fault == ""
         assert made.enable([2]) == {2}
     else:
-        motors.receive, motors.shafts[1].silent = heard, False
+        motors.receive, motors.shafts[1].silent = received, False
         for _ in range(12):
             found = made.read()
         assert found[2].fault == "rebooted"
@@ -582,7 +584,7 @@ def test_a_motor_that_cannot_be_prepared_again_is_not_cleared():
     assert made.clear_faults([1, 2, 3]) == {1, 3}
 
 
-def test_a_watchdog_is_cleared_before_the_motors_are_prepared_too():
+def test_a_watchdog_is_cleared_also_before_preparation():
     made, motors, _ = bus()
     made.open()
     motors.set(1, 98, -1)
@@ -591,8 +593,8 @@ def test_a_watchdog_is_cleared_before_the_motors_are_prepared_too():
     assert made.read()[1].fault == ""
 
 
-def test_a_motor_that_restarted_is_prepared_and_believed_at_once():
-    """Its clock begins at 0: the answers before do not make it a late one."""
+def test_a_restarted_motor_is_prepared_and_its_readings_accepted_immediately():
+    """Its clock restarts at 0; earlier replies do not mark it as late."""
     made, motors, wire = running()
     for _ in range(10):
         wire.advance(0.5)
@@ -608,7 +610,7 @@ def test_a_motor_that_restarted_is_prepared_and_believed_at_once():
     assert questions == 1
 
 
-def test_a_fault_that_stays_is_not_cleared():
+def test_a_persistent_fault_is_not_cleared():
     made, motors, wire = running()
     motors.shafts[0].temperature = 95.0
     wire.advance(1e-3)
@@ -617,7 +619,7 @@ def test_a_fault_that_stays_is_not_cleared():
     assert made.read()[1].temperature == 95
 
 
-def test_before_preparation_values_are_read_as_they_lie():
+def test_values_are_read_before_preparation():
     made, motors, _ = bus(SIX)
     made.open()
     motors.shafts[1].q = 1.0
@@ -632,7 +634,7 @@ def test_before_preparation_values_are_read_as_they_lie():
     assert changed <= {0, 1, 6, *range(120, 147)}  # what the motors measure
 
 
-def test_identification_changes_nothing_and_names_every_culprit():
+def test_identification_changes_nothing_and_names_every_wrong_motor():
     shafts = [
         Shaft(1, "XM430-W350"),
         Shaft(1, "XM430-W350", q=1.0),
@@ -652,14 +654,14 @@ def test_identification_changes_nothing_and_names_every_culprit():
 
 
 @pytest.mark.parametrize("k", range(1, 31))
-def test_two_motors_of_one_model_with_one_id_are_noticed_wherever_they_stand(k):
+def test_two_motors_of_one_model_with_one_id_are_detected_in_any_position(k):
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XM430-W350", q=0.1 * k)])
     made.open()
     with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
         made.identify()
 
 
-def test_a_poor_line_is_no_second_motor():
+def test_lost_bytes_are_not_reported_as_a_second_motor():
     chance = random.Random(1)
     made, _, wire = bus()
     wire.spoil = lambda data: data if chance.random() < 0.95 else data[:-1]
@@ -668,14 +670,14 @@ def test_a_poor_line_is_no_second_motor():
         made.identify()
 
 
-def test_two_models_with_one_id_are_noticed():
+def test_two_models_with_one_id_are_detected():
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250")])
     made.open()
     with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
         made.identify()
 
 
-def test_a_line_on_which_none_answers_points_at_rate_and_latency():
+def test_without_any_reply_the_error_names_baud_rate_and_latency():
     made, _, _ = bus(("XM430-W350",) * 2, [])
     made.open()
     with pytest.raises(DriverFault, match=r"baud = 1000000 bit/s .*raise latency = 0\.004 s"):
@@ -683,7 +685,7 @@ def test_a_line_on_which_none_answers_points_at_rate_and_latency():
 
 
 @pytest.mark.parametrize("bit", [1, 2, 8])
-def test_drive_modes_that_turn_meanings_round_are_refused(bit):
+def test_inverting_drive_modes_are_rejected(bit):
     made, motors, _ = bus()
     made.open()
     motors.set(2, 10, bit)
@@ -704,7 +706,7 @@ def test_eeprom_is_written_only_where_it_differs():
     assert motors.get(1, 11) == 0
 
 
-def test_a_line_that_is_gone_is_a_fault_until_it_is_opened_again():
+def test_a_disconnected_port_is_a_fault_until_it_is_reopened():
     made, _, wire = running()
     wire.gone = True
     for call in (made.read, made.identify, made.open, lambda: made.disable([1])):
@@ -739,28 +741,28 @@ def test_scan_lists_motors_by_rate_and_changes_nothing():
         assert [motor.get(a) for a in writable] == [like.get(a) for a in writable]
 
 
-def test_scan_tells_of_two_motors_that_talk_at_once():
+def test_scan_reports_colliding_replies():
     shafts = [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250"), Shaft(2, "XM430-W350")]
     found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
     assert [(f.id, f.model) for f in found] == [(2, "XM430-W350"), (1, "corrupt")]
 
 
-def test_scan_tells_two_motors_apart_that_say_the_same_of_themselves():
+def test_scan_reports_two_motors_with_identical_replies():
     shafts = [Shaft(1, "XM430-W350", q=0.3), Shaft(1, "XM430-W350"), Shaft(2, "XM430-W350")]
     found = scan_port(lambda baud: bus(("XM430-W350",), shafts)[2], (1_000_000,))
     assert {f.id for f in found if f.model == "corrupt"} == {1}
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         ({"baud": "fast"}, "baud"),
         ({"baud": "12"}, "at least 9600"),
         ({"latency": "-1"}, "latency"),
     ],
 )
-def test_bad_settings_are_named(settings, said):
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_settings_are_named(settings, text):
+    with pytest.raises(ConfigError, match=text):
         bus(settings=settings)
 
 
@@ -772,14 +774,14 @@ def test_a_port_must_be_named_and_ids_must_be_possible():
         Dynamixel([motor], {"port": "x"})
 
 
-def test_errors_in_answers_are_no_values():
+def test_replies_with_an_error_give_no_value():
     line = ready(firmware=37)[0]._transport
     assert line.read_register(2, BUS_WATCHDOG) is None
     assert line.read_register(2, TORQUE_ENABLE) == 0
     assert not line.write_register(2, BUS_WATCHDOG, 0)
 
 
-def test_fast_and_plain_blocks_are_the_same():
+def test_fast_and_plain_sync_reads_are_equal():
     fast, one, _ = running(SIX)
     plain, other, _ = running(SIX, settings={"fast_sync_read": "0"})
     for motors in (one, other):
@@ -793,15 +795,15 @@ def test_fast_and_plain_blocks_are_the_same():
         assert set(a) == set(range(1, 7))
 
 
-def test_instructions_behind_a_broken_one_are_understood():
+def test_instructions_after_a_truncated_one_are_executed():
     motors = EmulatedDynamixels([Shaft(1, "XM430-W350")])
     cut = packets.ping(1)[:7]
     assert motors.receive(cut, 0.0) == b""
     assert motors.receive(packets.ping(1), 0.0) != b""
 
 
-def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
-    """Twelve questions late, of the length that is asked for: four of the lengths' turns."""
+def test_a_reply_many_cycles_late_is_detected_by_the_motors_clock():
+    """Twelve requests late, with the expected length: four periods of the cycle of lengths."""
     made, _, wire = running(settings={"fast_sync_read": "0"})
     for _ in range(3):
         made.read()
@@ -818,7 +820,7 @@ def test_an_answer_many_cycles_late_is_told_by_the_motors_clock():
     assert any(made.read() for _ in range(4))
 
 
-def test_a_motor_whose_clock_was_off_is_believed_again_after_a_while():
+def test_readings_are_accepted_again_after_a_clock_deviation():
     made, _, wire = running(settings={"fast_sync_read": "0"})
     made.read()
     wire.spoil = lambda data: b""

@@ -1,4 +1,4 @@
-"""Packets of Dynamixel protocol 2.0: the e-manual's examples, the maker's own codec, noise."""
+"""Packets of Dynamixel protocol 2.0: examples of the e-manual, ROBOTIS' codec, noise."""
 
 import pytest
 from dynamixel_sdk import COMM_SUCCESS, Protocol2PacketHandler
@@ -53,7 +53,7 @@ def words(text: str) -> bytes:
         ),
     ],
 )
-def test_instructions_are_those_of_the_manual(packet, golden):
+def test_instructions_equal_the_manual(packet, golden):
     assert packet == words(golden)
 
 
@@ -68,13 +68,13 @@ def test_instructions_are_those_of_the_manual(packet, golden):
         ("FF FF FD 00 01 06 00 55 00 77 00 C3 69", 1, "77 00"),
     ],
 )
-def test_status_packets_are_those_of_the_manual(packet, id, data):
+def test_status_packets_equal_the_manual(packet, id, data):
     (found,) = Parser().feed(words(packet))
     assert (found.id, found.instruction, found.error) == (id, codec.STATUS, 0)
     assert found.data == words(data)
 
 
-def test_bulk_read_asks_each_motor_for_its_own_address():
+def test_bulk_read_has_one_address_per_motor():
     packet = codec.sync_or_bulk_read({1: 208, 2: 224}, 16, fast=True)
     (found,) = Parser().feed(packet)
     assert found.instruction == codec.FAST_BULK_READ
@@ -88,7 +88,7 @@ FAST = words(
 FAST_SHARES = [(3, 166), (7, 2079), (4, 1023)]
 
 
-def test_fast_read_is_that_of_the_manual():
+def test_fast_sync_read_equals_the_manual():
     (found,) = Parser().feed(FAST)
     shares = codec.status_data(found, 4, 3)
     assert [(s.id, int.from_bytes(s.data, "little")) for s in shares] == FAST_SHARES
@@ -98,7 +98,7 @@ def test_fast_read_is_that_of_the_manual():
 
 @pytest.mark.parametrize("length", [0, 1, 2, 0xFFFF])
 def test_noise_of_an_impossible_length_hides_no_packet(length):
-    """Even where its CRC fits: a packet has an instruction and a CRC at least."""
+    """Even with a valid CRC: a packet contains at least an instruction and a CRC."""
     head = codec.HEADER + b"\x01" + length.to_bytes(2, "little")
     noise = head + crc16(head).to_bytes(2, "little")
     packet = codec.encode(2, codec.STATUS, b"\x00\x07")
@@ -107,21 +107,21 @@ def test_noise_of_an_impossible_length_hides_no_packet(length):
 
 
 @pytest.mark.parametrize(("size", "count"), [(3, 3), (5, 3), (4, 2), (4, 4), (12, 1)])
-def test_a_fast_packet_of_another_length_is_no_answer(size, count):
-    """An answer that comes late belongs to another request: none of its bytes is a value."""
+def test_a_fast_packet_of_another_length_is_ignored(size, count):
+    """A late reply belongs to another request: none of its bytes is a value."""
     (late,) = Parser().feed(FAST)
     assert list(codec.status_data(late, size, count)) == []
 
 
 @pytest.mark.parametrize("kept", range(len(FAST) + 1))
-def test_what_came_of_a_cut_off_fast_read_is_used(kept):
+def test_complete_values_of_a_truncated_fast_read_are_used(kept):
     shares = list(codec.split_fast_status(FAST[:kept], 4))
     whole = max(0, (kept - codec.FAST_SIZE) // 8)
     assert [(s.id, int.from_bytes(s.data, "little")) for s in shares] == FAST_SHARES[:whole]
 
 
 @pytest.mark.parametrize("bit", range(0, 8 * len(FAST), 5))
-def test_no_share_behind_a_wrong_bit_of_a_fast_read_is_used(bit):
+def test_values_after_a_corrupt_bit_of_a_fast_read_are_discarded(bit):
     wrong = bytearray(FAST)
     wrong[bit // 8] ^= 1 << bit % 8
     good = max(0, (bit // 8 - codec.FAST_SIZE) // 8)
@@ -137,20 +137,20 @@ def test_stuffing_is_undone_and_leaves_no_header(data):
 
 
 @given(DATA, st.integers(0, 0xFFFF))
-def test_crc_goes_on_from_where_it_stopped(data, start):
+def test_crc_can_be_computed_in_parts(data, start):
     half = len(data) // 2
     assert crc16(data[half:], crc16(data[:half], start)) == crc16(data, start)
 
 
 @given(DATA)
-def test_crc_and_stuffing_are_the_emulators(data):
+def test_crc_and_stuffing_equal_the_emulator(data):
     assert crc16(data) == emulated._checksum(data)
     assert codec.stuff(data) == emulated._with_stuffing(data)
     assert codec.unstuff(codec.stuff(data)) == emulated._without_stuffing(codec.stuff(data))
 
 
-class Loop:
-    """What the maker's packet handler wants of a port: keeps what is sent, gives what came."""
+class SdkPort:
+    """Port for the packet handler of dynamixel-sdk: stores what is sent, returns given bytes."""
 
     def __init__(self, coming: bytes = b"") -> None:
         self.is_using, self.sent, self.coming = False, b"", coming
@@ -177,20 +177,20 @@ class Loop:
 
 
 @given(st.integers(0, 252), st.integers(0, 660), DATA.filter(lambda d: len(d) > 0))
-def test_the_makers_codec_sends_what_ours_sends(id, address, data):
+def test_dynamixel_sdk_encodes_the_same_packets(id, address, data):
     if b"\xff\xff\xfd" in codec.write(id, address, data)[7:-2]:
-        return  # dynamixel-sdk 4.1.0 drops the stuffing that it has put in
-    loop = Loop()
+        return  # dynamixel-sdk 4.1.0 removes the stuffing that it has added
+    loop = SdkPort()
     Protocol2PacketHandler().writeTxOnly(loop, id, address, len(data), list(data))
     assert loop.sent == codec.write(id, address, data)
 
 
 @given(st.integers(0, 252), st.integers(0, 127), DATA)
-def test_the_makers_codec_reads_what_ours_reads(id, error, data):
+def test_dynamixel_sdk_decodes_the_same_packets(id, error, data):
     status = codec.encode(id, codec.STATUS, bytes((error,)) + data)
     if len(status) > 250:
         return
-    packet, result = Protocol2PacketHandler().rxPacket(Loop(status), False)
+    packet, result = Protocol2PacketHandler().rxPacket(SdkPort(status), False)
     (ours,) = Parser().feed(status)
     assert result == COMM_SUCCESS
     assert (packet[4], packet[8]) == (ours.id, ours.error) == (id, error)
@@ -199,14 +199,14 @@ def test_the_makers_codec_reads_what_ours_reads(id, error, data):
 
 
 @given(st.lists(st.integers(0, 252), min_size=1, max_size=8, unique=True), st.integers(1, 18))
-def test_the_makers_sync_read_is_ours(ids, size):
+def test_dynamixel_sdk_sync_read_is_equal(ids, size):
     for fast in (False, True):
-        loop = Loop()
+        loop = SdkPort()
         Protocol2PacketHandler().syncReadTx(loop, 224, size, ids, len(ids), fast)
         assert loop.sent == codec.sync_or_bulk_read(dict.fromkeys(ids, 224), size, fast)
 
 
-def fed(data: bytes, cuts: list[int]) -> list[codec.Packet]:
+def parse_in_pieces(data: bytes, cuts: list[int]) -> list[codec.Packet]:
     parser, found, begin = Parser(), [], 0
     for end in [*sorted(cut % (len(data) + 1) for cut in cuts), len(data)]:
         found += parser.feed(data[begin:end])
@@ -221,25 +221,27 @@ CUTS = st.lists(st.integers(0, 10_000), max_size=8)
 @example(b"\xff\xff\xfd\x00\x01\xff\x17", b"\x01", b"", [3])
 @example(b"\xff\xff\xfd\x00\x01\xff\xff\x55", b"\x01", b"\xff", [])
 @example(b"\xff", b"", b"", [1])
-def test_no_noise_hides_the_packet_that_follows(before, data, after, cuts):
+def test_noise_does_not_hide_the_following_packet(before, data, after, cuts):
     packet = codec.encode(7, codec.STATUS, b"\x00" + data)
-    found = fed(before + packet + after, cuts)
+    found = parse_in_pieces(before + packet + after, cuts)
     assert packet in [p.raw for p in found]
 
 
 @given(st.lists(DATA, max_size=6), CUTS)
-def test_packets_come_out_whole_in_any_split(datas, cuts):
+def test_packets_are_parsed_in_any_split(datas, cuts):
     packets = [codec.encode(k, codec.STATUS, b"\x00" + d) for k, d in enumerate(datas)]
-    assert [(p.id, p.data) for p in fed(b"".join(packets), cuts)] == list(enumerate(datas))
+    assert [(p.id, p.data) for p in parse_in_pieces(b"".join(packets), cuts)] == list(
+        enumerate(datas)
+    )
 
 
 @given(st.binary(max_size=300), CUTS)
-def test_no_bytes_upset_the_parser(data, cuts):
-    for packet in fed(data, cuts):
+def test_random_bytes_raise_nothing_in_the_parser(data, cuts):
+    for packet in parse_in_pieces(data, cuts):
         assert packet.raw in data
 
 
-def test_the_parser_forgets_what_can_become_nothing():
+def test_the_parser_discards_bytes_that_cannot_become_a_packet():
     parser = Parser()
     for _ in range(50):
         parser.feed(b"\xff\xff\xfd\x00\x01\xff\x17" + bytes(500))
@@ -247,19 +249,19 @@ def test_the_parser_forgets_what_can_become_nothing():
 
 
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 10_000))
-def test_a_wrong_byte_is_noticed(data, where):
+def test_a_wrong_byte_is_detected(data, where):
     packet = bytearray(codec.encode(3, codec.STATUS, b"\x00" + data))
     packet[where % len(packet)] ^= 0x40
     assert all(p.raw != bytes(packet) for p in Parser().feed(bytes(packet)))
 
 
-def test_a_block_says_that_it_is_forgotten():
+def test_a_lost_register_mapping_is_detected():
     assert feedback_reader.unpack(bytes(18)) is None
     block = feedback_reader.unpack(words("01 20 FF FEFF 9CFFFFFF 00080000 7800 1E 0000"))
     assert block == (1, 0x20, 0xFF, -2, -100, 2048, 120, 30, 0)
 
 
-def test_registers_are_those_of_the_manual():
+def test_registers_equal_the_manual():
     """E-manual, "Control Table" of XM430-W350: address and size."""
     found = {
         n: (r.address, r.size) for n, r in vars(control_table).items() if isinstance(r, Register)

@@ -1,8 +1,8 @@
-"""Torque on over goals of long ago, on a line that loses what should have replaced them."""
+"""Torque is enabled while old goals are stored and the writes that replace them are lost."""
 
 import numpy as np
 import pytest
-from dynamixel_line import bus
+from dynamixel_rig import bus
 from emulators.makers import MAKERS
 from emulators.memory import MemoryPort
 
@@ -19,14 +19,14 @@ OLD = {"position": 3000, "velocity": 200, "effort": 900, "voltage": 700}
 SYNC_WRITE = 0x83
 
 
-def goal_write(data, interface):
-    """Whether ``data`` is a sync write of goals."""
+def is_goal_write(data, interface):
+    """Return whether ``data`` is a sync write of goals."""
     place = GOALS[interface].to_bytes(2, "little")
     return data[:4] == b"\xff\xff\xfd\x00" and data[7:10] == bytes((SYNC_WRITE,)) + place
 
 
-class Lossy(MemoryPort):
-    """Loses the first write that ``lost`` is true of; ``then`` happens beside it."""
+class LossyPort(MemoryPort):
+    """Port that loses the first write for which ``lost`` is true, and then calls ``then``."""
 
     def __init__(self, *args, lost, then, **more):
         super().__init__(*args, **more)
@@ -40,8 +40,8 @@ class Lossy(MemoryPort):
             super().write(data)
 
 
-def arm_over_old_goals(interface, silenced):
-    """An arm at rest that nobody holds once a motor has torque; its goals are of long ago."""
+def arm_with_old_goals(interface, silenced):
+    """Return an arm with old goals, supported until a motor has torque enabled."""
     maker = MAKERS["dynamixel"]
     motors = maker.motors(maker.shafts())
     body = maker.body(motors)
@@ -50,7 +50,7 @@ def arm_over_old_goals(interface, silenced):
     def then():
         motors.shafts[2].silent = silenced
 
-    port = Lossy(motors, body, lost=None, then=then)
+    port = LossyPort(motors, body, lost=None, then=then)
     made = plugins.load_class("drivers", "dynamixel")(
         read_hardware_info(maker.arm).motors, maker.drive.settings, port
     )
@@ -62,14 +62,14 @@ def arm_over_old_goals(interface, silenced):
         port.pass_until(port.now() + 0.005)
     for shaft in motors.shafts:
         motors.set(shaft.id, GOALS[interface], OLD[interface])
-    port.lost = lambda data: goal_write(data, interface)
+    port.lost = lambda data: is_goal_write(data, interface)
     body.forget()
     return driver, body, port
 
 
 @pytest.mark.parametrize("interface", ["position", "effort"])
-def test_a_lost_goal_and_a_motor_that_falls_silent_move_nothing(interface):
-    driver, body, port = arm_over_old_goals(interface, silenced=True)
+def test_a_lost_goal_and_a_motor_without_reply_cause_no_motion(interface):
+    driver, body, port = arm_with_old_goals(interface, silenced=True)
     with pytest.raises(DriverFault, match="J3"):
         driver.activate()
     port.pass_until(port.now() + 0.3)
@@ -80,7 +80,7 @@ def test_a_lost_goal_and_a_motor_that_falls_silent_move_nothing(interface):
 
 @pytest.mark.parametrize("interface", ["position", "effort"])
 def test_a_lost_goal_is_sent_again(interface):
-    driver, body, port = arm_over_old_goals(interface, silenced=False)
+    driver, body, port = arm_with_old_goals(interface, silenced=False)
     driver.activate()
     assert port.lost is None
     assert body.moved.max() < np.radians(0.1)
@@ -88,7 +88,7 @@ def test_a_lost_goal_is_sent_again(interface):
 
 
 @pytest.mark.parametrize("interface", list(GOALS))
-def test_a_motor_whose_goal_is_not_confirmed_gets_no_torque(interface):
+def test_torque_is_not_enabled_without_a_confirmed_goal(interface):
     made, motors, _ = bus()
     made.open()
     made.identify()
@@ -96,7 +96,7 @@ def test_a_motor_whose_goal_is_not_confirmed_gets_no_torque(interface):
     for id in made.motors:
         motors.set(id, GOALS[interface], OLD[interface])
     made.write({id: MotorCommand(interface, 0.0) for id in made.motors})
-    motors.set(2, 98, -1)  # its watchdog has tripped: it takes no goal
+    motors.set(2, 98, -1)  # its watchdog has tripped: it accepts no goal
     motors.set(2, GOALS[interface], OLD[interface])
     assert made.enable([1, 2, 3]) == {1, 3}
     assert [motors.torque_is_on(id) for id in (1, 2, 3)] == [True, False, True]
@@ -104,7 +104,7 @@ def test_a_motor_whose_goal_is_not_confirmed_gets_no_torque(interface):
     assert [motors.get(id, GOALS[interface]) for id in (1, 3)] == [still, still]
 
 
-def test_a_motor_that_does_not_confirm_its_torque_is_told_to_have_none():
+def test_torque_is_disabled_if_enabling_is_not_confirmed():
     made, motors, wire = bus()
     made.open()
     made.identify()
@@ -113,7 +113,7 @@ def test_a_motor_that_does_not_confirm_its_torque_is_told_to_have_none():
 
     def spoil(data):
         switched.append(motors.torque_is_on(3))
-        return b"" if switched[-1] else data  # nothing is heard any more while it has torque
+        return b"" if switched[-1] else data  # no reply is received while torque is enabled
 
     wire.spoil = spoil
     assert made.enable([3]) == set()

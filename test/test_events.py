@@ -1,4 +1,4 @@
-"""What is logged of events: each answer to a request, streams throttled, no flood."""
+"""Log of events: each rejected request, streams throttled, bursts bounded."""
 
 import time
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from arm_dynamics.safety.events import BURST, PERIOD, SINGLE, Events, Throttle
 
 
 class Log:
-    """A throttle's lines on a clock that stands until it is told."""
+    """Lines of a throttle with a settable clock."""
 
     def __init__(self, monkeypatch):
         self.now, self.lines = 100.0, []
@@ -30,7 +30,7 @@ def test_each_rejected_request_is_logged(log, kind):
     assert log.lines == [f"{kind}: reason {i}" for i in range(7)]
 
 
-def test_a_stream_is_logged_once_a_period_with_the_number_left_out(log):
+def test_a_stream_is_logged_once_per_period_with_the_number_of_omitted_events(log):
     for _ in range(128):
         log.events.report("trajectory_refused", "too fast")
         log.now += PERIOD / 64
@@ -55,7 +55,7 @@ def test_a_flood_of_goals_is_counted_beyond_a_burst(log):
     assert log.events.counts["goal_rejected"] == 1001
 
 
-def test_kinds_do_not_hide_each_other(log):
+def test_event_kinds_are_throttled_separately(log):
     for kind in ("goal_rejected", "state_rejected", "goal_aborted"):
         log.events.report(kind, "why")
     assert log.lines == ["goal_rejected: why", "state_rejected: why", "goal_aborted: why"]

@@ -1,4 +1,4 @@
-"""Every script of examples/ runs as it stands, and what it says is true."""
+"""Every script of examples/ runs unchanged, and its output is correct."""
 
 import runpy
 from pathlib import Path
@@ -14,7 +14,7 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 def motor_voltages(done):
-    """The tool turns about the vertical, and R1 nears the speed at which it has no torque."""
+    """The tool rotates about the vertical; R1 approaches the velocity of zero available torque."""
     assert done["state"].time == pytest.approx(1.0)
     assert 0.9 < done["state"].v[0] / done["fastest"] <= 1.0
 
@@ -57,12 +57,12 @@ def impedance_control(done):
 
 
 def many_arms(done):
-    """Another motor constant is another motion, of each arm by itself."""
+    """Different motor constants give different motions."""
     assert done["end"].failed_step.max() < 0
     assert done["tools"].shape == (512, 3)
     assert (done["tools"].std(axis=0) > 1e-5).all()
     shoulder = done["end"].q[:, -1, 0]
-    assert np.corrcoef(shoulder, done["kt"][:, 0])[0, 1] > 0.9  # the stronger, the further
+    assert np.corrcoef(shoulder, done["kt"][:, 0])[0, 1] > 0.9  # motion increases with strength
 
 
 def custom_controller(done):
@@ -75,7 +75,7 @@ def test_every_example_is_tested():
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_example_does_what_it_says(name, capsys):
+def test_the_result_of_an_example_is_correct(name, capsys):
     file = FOLDER / f"{name}.py"
     assert 15 <= len(file.read_text("utf-8").splitlines()) <= 30
     done = runpy.run_path(str(file))

@@ -1,4 +1,4 @@
-"""Parts of a tool's way that the arm can not follow are found, with time and distance."""
+"""Infeasible parts of a Cartesian path are found, with times and position error."""
 
 import re
 
@@ -32,34 +32,36 @@ def rest(arm=ARM, q=BENT):
     return CartesianTrajectory.from_configuration(arm, q, start=2.0)
 
 
-def reaching(far, speed=0.5):
-    """Straight away from the base to a distance ``far`` [m] from it, and back."""
+def radial_trajectory(far, speed=0.5):
+    """Return a trajectory straight away from the base to a distance ``far`` [m] and back."""
     away = (tool() - BASE) / np.linalg.norm(tool() - BASE)
     limits = ToolLimits(speed, 1e6)
     return rest().line(BASE + far * away, limits).line(tool(), limits)
 
 
-def test_the_joints_follow_a_way_within_reach():
-    way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
-    found = feasibility.solve_along(ARM, way)
+def test_the_joints_follow_a_reachable_path():
+    path = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
+    found = feasibility.solve_along(ARM, path)
     assert found.spans == ()
-    way.check(ARM)
+    path.check(ARM)
     joints = found.joints()
     assert (joints.start, joints.end) == (2.0, 4.0)
     for t in np.linspace(2.0, 4.0, 33):
-        miss = kinematics.tool_position(ARM, joints.at(t).q) - way.at(t).position
+        miss = kinematics.tool_position(ARM, joints.at(t).q) - path.at(t).position
         assert np.abs(miss).max() < 1e-5
     t = 3.1
     twist = kinematics.twist(ARM, joints.at(t).q, joints.at(t).v)
-    np.testing.assert_allclose(twist[:3], way.at(t).twist[:3], atol=1e-3)
+    np.testing.assert_allclose(twist[:3], path.at(t).twist[:3], atol=1e-3)
 
 
-def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
-    """At even speed away from the base and back, the edge of 2 m is passed at known times."""
-    way, before = reaching(2.2), np.linalg.norm(tool() - BASE)
+def test_an_unreachable_part_is_reported_with_times_and_position_error():
+    """At constant velocity away from the base and back, the workspace limit of 2 m is passed at
+    known times.
+    """
+    path, before = radial_trajectory(2.2), np.linalg.norm(tool() - BASE)
     crossing = 2.0 + (2.0 - before) / 0.5
     turning = 2.0 + (2.2 - before) / 0.5
-    (part,) = feasibility.solve_along(ARM, way).faults
+    (part,) = feasibility.solve_along(ARM, path).faults
     assert part.kind == "out of reach"
     assert part.begin == pytest.approx(crossing, abs=5e-3)
     assert part.end == pytest.approx(2 * turning - crossing, abs=5e-3)
@@ -68,37 +70,37 @@ def test_a_part_out_of_reach_is_told_with_its_times_and_the_distance():
     with pytest.raises(
         TrajectoryRejected, match=r"from 2\.\d+ s to .* position error = 0\.\d+ m at"
     ):
-        way.check(ARM)
+        path.check(ARM)
 
 
-def test_what_may_go_beyond_passes_the_check():
-    way = reaching(2.2)
-    type(way)(
-        way.arm,
-        way.position,
-        way.rotation,
-        way.posture,
-        way.start_time,
-        way.segments,
+def test_allow_unreachable_passes_the_check():
+    path = radial_trajectory(2.2)
+    type(path)(
+        path.arm,
+        path.position,
+        path.rotation,
+        path.posture,
+        path.start_time,
+        path.segments,
         allow_unreachable=True,
     ).check(ARM)
 
 
-def test_a_stretched_arm_is_told_to_be_singular_and_is_no_fault():
+def test_a_stretched_arm_is_reported_as_singular_without_a_fault():
     q = np.array([0.6, 1e-3])
     parts = feasibility.solve_along(ARM, rest(q=q).hold(1.0)).spans
     assert [part.kind for part in parts] == ["singular"]
     assert parts[0].amount < feasibility.MIN_SINGULAR_RATIO
 
 
-def test_a_joint_limit_on_the_way_is_named():
-    """Two links of 0.5 m whose elbow opens no further than 1 rad."""
+def test_a_joint_limit_on_the_path_is_named():
+    """Two links of 0.5 m whose elbow range ends at 1 rad."""
     arm = chain({}, {"lower": 1.0}, more=TIP)
     q = np.array([0.2, 1.4])
     start, base = (kinematics.joint_origins(arm, q)[i] for i in (-1, 0))
     outward = start - base
-    way = rest(arm, q).line(base + 1.2 * outward, quintic(2.0))
-    (part,) = feasibility.solve_along(arm, way, weights=np.array([1.0, 0, 1, 0, 0, 0])).faults
+    path = rest(arm, q).line(base + 1.2 * outward, quintic(2.0))
+    (part,) = feasibility.solve_along(arm, path, weights=np.array([1.0, 0, 1, 0, 0, 0])).faults
     assert "'J2' at its limit" in part.text
     longest = np.sqrt(0.5 + 0.5 * np.cos(1.0))
     assert part.amount == pytest.approx(1.2 * np.linalg.norm(outward) - longest, abs=2e-3)
@@ -108,21 +110,21 @@ TIP = """<link name="tip"/><joint name="end" type="fixed"><origin xyz="0.5 0 0"/
 <parent link="J2_link"/><child link="tip"/></joint>"""
 
 
-def test_joints_that_had_to_be_too_fast_are_named():
-    way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(0.004))
-    (part,) = feasibility.solve_along(ARM, way).faults
+def test_joints_above_their_velocity_limit_are_named():
+    path = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(0.004))
+    (part,) = feasibility.solve_along(ARM, path).faults
     assert (part.kind, part.at) == ("too fast", pytest.approx(2.002, abs=1e-3))
     assert part.amount > 1
     with pytest.raises(
         TrajectoryRejected, match=r"joint '\w+': velocity = .* expected within the limit 100"
     ):
-        way.check(ARM)
+        path.check(ARM)
 
 
-def test_a_stand_is_followed_and_the_way_to_a_later_start_is_checked_too():
+def test_a_hold_is_feasible_and_a_transition_to_a_later_start_is_checked():
     assert feasibility.solve_along(ARM, rest()).times.tolist() == [2.0]
     rest().check(ARM)
-    arm = five_dof()  # whose first joint turns by 1.2 rad/s at most
+    arm = five_dof()  # the first joint's velocity limit is 1.2 rad/s
     home = np.array(arm.configuration("initial"))
     entered = rest(arm, home).starting_from(1.9, Reference.hold(home + 0.5 * np.eye(5)[0]))
     assert feasibility.solve_along(arm, entered).times[0] == 1.9
@@ -130,19 +132,19 @@ def test_a_stand_is_followed_and_the_way_to_a_later_start_is_checked_too():
         entered.check(arm)
 
 
-def test_joint_trajectories_and_bad_periods_are_refused():
+def test_joint_trajectories_and_invalid_periods_are_rejected():
     with pytest.raises(TrajectoryRejected, match="expected a Cartesian trajectory"):
         feasibility.solve_along(ARM, joint_splines.cubic_trajectory([BENT, BENT + 0.1], [0.0, 1.0]))
     with pytest.raises(InvalidValue, match="period"):
         feasibility.solve_along(ARM, rest(), period=0.0)
 
 
-def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach():
+def test_a_loop_rejects_an_unreachable_path_before_its_start_and_follows_a_reachable_one():
     sim = Simulation(ARM, q=BENT, period=2e-3)
     loop = ControlLoop(SimulationDriver(ARM, sim), TaskSpace(ARM))
     loop.step()
     with pytest.raises(TrajectoryRejected, match="trajectory out of reach from"):
-        loop.follow(reaching(2.2))
+        loop.follow(radial_trajectory(2.2))
     to = tool() + np.array([-0.3, 0.0, 0.2])
     loop.follow(CartesianTrajectory.from_configuration(ARM, BENT, start=0.1).line(to, quintic(0.8)))
     far = 0.0
@@ -155,52 +157,52 @@ def test_a_loop_refuses_such_a_way_before_it_starts_and_follows_one_within_reach
     assert not loop.events.counts
 
 
-def test_a_way_far_beyond_reach_is_told_with_time_and_distance_not_with_a_joint():
-    """5 m away: joints race at the edge of the reach, which is not what is wrong with the way."""
-    way, before = reaching(5.0, speed=60.0), np.linalg.norm(tool() - BASE)
-    faults = feasibility.solve_along(ARM, way).faults
-    assert "too fast" in {part.kind for part in faults}  # shortly before it is stretched
+def test_a_far_unreachable_path_is_reported_with_time_and_position_error():
+    """5 m away: joints are too fast at the workspace limit, but this is not the cause."""
+    path, before = radial_trajectory(5.0, speed=60.0), np.linalg.norm(tool() - BASE)
+    faults = feasibility.solve_along(ARM, path).faults
+    assert "too fast" in {part.kind for part in faults}  # shortly before full extension
     crossing = 2.0 + (2.0 - before) / 60.0
-    with pytest.raises(TrajectoryRejected, match="error = ") as refused:
-        way.check(ARM)
-    told = [float(x) for x in re.findall(r"(\d+\.\d+) s", str(refused.value))]
-    assert told[0] == pytest.approx(crossing, abs=3e-3)
-    assert told[1] == pytest.approx(way.end - (crossing - 2.0), abs=3e-3)
-    distance = float(re.search(r"error = (\S+) m at", str(refused.value))[1])
+    with pytest.raises(TrajectoryRejected, match="error = ") as rejected:
+        path.check(ARM)
+    times = [float(x) for x in re.findall(r"(\d+\.\d+) s", str(rejected.value))]
+    assert times[0] == pytest.approx(crossing, abs=3e-3)
+    assert times[1] == pytest.approx(path.end - (crossing - 2.0), abs=3e-3)
+    distance = float(re.search(r"error = (\S+) m at", str(rejected.value))[1])
     assert distance == pytest.approx(3.0, rel=0.15)
 
 
-def test_a_verdict_looks_no_further_than_it_must(monkeypatch):
-    asked = []
+def test_the_check_stops_at_the_first_fault(monkeypatch):
+    sampled = []
     plain = CartesianTrajectory.at
-    monkeypatch.setattr(CartesianTrajectory, "at", lambda s, t: asked.append(t) or plain(s, t))
-    way = reaching(2.2).hold(900.0)
+    monkeypatch.setattr(CartesianTrajectory, "at", lambda s, t: sampled.append(t) or plain(s, t))
+    path = radial_trajectory(2.2).hold(900.0)
     with pytest.raises(TrajectoryRejected, match="error = "):
-        feasibility.require_feasible(ARM, way)
-    assert len(asked) < 300
+        feasibility.require_feasible(ARM, path)
+    assert len(sampled) < 300
 
 
-def test_standing_is_looked_at_rarely_and_motion_often():
+def test_sampling_is_sparse_at_rest_and_dense_in_motion():
     to = tool() + np.array([-0.3, 0.0, 0.2])
-    way = rest().line(to, quintic(1.0)).hold(20.0).line(tool(), quintic(1.0))
-    times = feasibility.solve_along(ARM, way).times
+    path = rest().line(to, quintic(1.0)).hold(20.0).line(tool(), quintic(1.0))
+    times = feasibility.solve_along(ARM, path).times
     still = (times > 3.0) & (times < 23.0)
     assert still.sum() < 20.0 / 0.15
     moving = np.diff(times)[~still[1:] & ~still[:-1]]
     assert moving.size >= 80
-    places = np.array([way.at(t).position for t in times])
+    places = np.array([path.at(t).position for t in times])
     assert np.linalg.norm(np.diff(places, axis=0), axis=1).max() < 0.02
 
 
-def test_a_pause_is_asked_for_after_every_sample():
+def test_pause_is_called_after_every_sample():
     pauses = []
-    way = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
-    found = feasibility.solve_feasible(ARM, way, pause=lambda: pauses.append(1))
+    path = rest().line(tool() + np.array([-0.3, 0.0, 0.2]), quintic(2.0))
+    found = feasibility.solve_feasible(ARM, path, pause=lambda: pauses.append(1))
     assert len(pauses) == len(found.times)
-    np.testing.assert_array_equal(found.q, feasibility.solve_along(ARM, way).q)
+    np.testing.assert_array_equal(found.q, feasibility.solve_along(ARM, path).q)
 
 
-def test_a_motion_of_years_is_refused_before_it_fills_the_memory():
-    way = reaching(0.3, speed=1e-9)
+def test_a_very_long_trajectory_is_rejected_immediately():
+    path = radial_trajectory(0.3, speed=1e-9)
     with pytest.raises(TrajectoryRejected, match=r"duration = .* expected at most 1000 s"):
-        feasibility.solve_along(ARM, way)
+        feasibility.solve_along(ARM, path)

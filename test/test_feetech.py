@@ -1,4 +1,4 @@
-"""Feetech servos behind the seam of every motor bus, on virtual time and with broken lines."""
+"""Feetech servos behind the motor bus interface, on virtual time and with bad communication."""
 
 import math
 import random
@@ -30,7 +30,7 @@ IDS = (1, 2, 3, 4, 5, 6)
 
 
 class Wire(Port):
-    """Bytes between a bus and emulated servos, ten bits each; ``fault`` changes what comes back."""
+    """Bytes between a bus and emulated servos, ten bits each; ``fault`` changes the replies."""
 
     def __init__(self, motors, baud=BAUD):
         self.motors, self.time, self.sent, self.queue = motors, 0.0, [], []
@@ -78,7 +78,7 @@ def wired(id, motor="sts3215"):
 
 
 def started(interface="position", ids=IDS, settings=None, baud=BAUD, **shaft):
-    """A prepared bus, its wire and its shafts by id."""
+    """Return a prepared bus, its wire and its shafts by id."""
     shafts = {id: Shaft(id, "sts3215", **shaft) for id in ids}
     wire = Wire(EmulatedFeetech(list(shafts.values())), baud)
     bus = Feetech([wired(id) for id in ids], settings or {}, wire)
@@ -89,14 +89,14 @@ def started(interface="position", ids=IDS, settings=None, baud=BAUD, **shaft):
 
 
 def written(wire):
-    """Addresses that were written to since the list was cleared."""
+    """Return the addresses of write requests since the list was cleared."""
     return {data[5] for data in wire.sent if data[4] in (0x03, 0x83)}
 
 
-# --- what a cycle tells ---
+# --- feedback ---
 
 
-def test_it_is_found_by_name_and_says_what_it_takes():
+def test_the_driver_is_registered_and_lists_its_command_interfaces():
     assert plugins.load_class("drivers", "feetech") is Feetech
     bus, _, _ = started()
     assert bus.interfaces(1) == ("position", "voltage")
@@ -104,7 +104,7 @@ def test_it_is_found_by_name_and_says_what_it_takes():
     assert not bus.enable_watchdog(0.1)
 
 
-def test_a_reading_is_what_the_shaft_does():
+def test_a_reading_equals_the_state_of_the_shaft():
     bus, wire, shafts = started()
     for id, shaft in shafts.items():
         shaft.q, shaft.v, shaft.temperature, shaft.supply = 0.2 * id - 1, id - 3.5, 30 + id, 11.9
@@ -118,7 +118,7 @@ def test_a_reading_is_what_the_shaft_does():
         assert told.time <= wire.time
 
 
-def test_speed_is_read_in_the_unit_that_the_servo_says():
+def test_velocity_is_read_in_the_unit_of_the_servo():
     bus, wire, shafts = started()
     wire.motors.servos[0].memory[18] = 0
     bus.prepare("position")
@@ -141,7 +141,7 @@ def test_effort_is_estimated_from_current_and_its_direction(sign):
 
 
 def test_turns_are_counted_from_the_first_position():
-    """Eleven radians either way in steps of 0.3, past the end of the encoder's turn."""
+    """11 rad in either direction in steps of 0.3, past the end of the encoder's turn."""
     bus, _, shafts = started()
     path = [3.0 + 0.3 * k for k in range(30)] + [11.7 - 0.3 * k for k in range(75)]
     for q in path:
@@ -152,7 +152,7 @@ def test_turns_are_counted_from_the_first_position():
     assert bus.read()[1].q == pytest.approx(7.0 - 2 * math.pi, abs=STEP)
 
 
-def test_a_servo_that_counts_its_turns_is_believed():
+def test_multi_turn_positions_of_a_servo_are_accepted():
     bus, wire, shafts = started()
     for servo in wire.motors.servos:
         servo.memory[18] |= 16
@@ -161,7 +161,7 @@ def test_a_servo_that_counts_its_turns_is_believed():
     assert bus.read()[1].q == pytest.approx(-9.0, abs=STEP)
 
 
-def test_homing_is_the_servos_own():
+def test_the_homing_offset_of_the_servo_is_kept():
     bus, wire, _ = started(q=0.5)
     servo = wire.motors.servos[0]
     servo.put(servo.memory, 31, -100, 11)
@@ -171,7 +171,7 @@ def test_homing_is_the_servos_own():
 # --- goals ---
 
 
-def test_a_goal_reaches_the_servo_and_moves_its_shaft_there():
+def test_a_goal_moves_the_shaft():
     bus, wire, shafts = started()
     bus.read()
     assert set(bus.enable(IDS)) == set(IDS)
@@ -184,7 +184,7 @@ def test_a_goal_reaches_the_servo_and_moves_its_shaft_there():
     assert shafts[1].effort == pytest.approx(0, abs=0.1)
 
 
-def test_a_goal_beyond_the_turn_is_held_at_its_end():
+def test_a_goal_beyond_one_turn_is_clipped():
     bus, wire, shafts = started(q=3.0)
     bus.read()
     bus.enable(IDS)
@@ -203,7 +203,7 @@ def test_a_goal_beyond_the_turn_is_held_at_its_end():
 
 
 @pytest.mark.parametrize("supply", [5.0, 12.0])
-def test_volts_are_a_share_of_the_supply_and_no_more_than_it(supply):
+def test_voltage_is_converted_to_a_fraction_of_the_supply_and_clipped(supply):
     bus, wire, _ = started("voltage", supply=supply)
     bus.read()
     bus.enable(IDS)
@@ -216,7 +216,7 @@ def test_volts_are_a_share_of_the_supply_and_no_more_than_it(supply):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("interface", ["position", "voltage"])
-def test_goals_that_are_not_finite_are_refused_and_none_is_sent(interface, value):
+def test_a_goal_that_is_not_finite_is_rejected_with_all_others(interface, value):
     bus, wire, _ = started(interface)
     bus.enable(IDS)
     wire.sent.clear()
@@ -225,7 +225,7 @@ def test_goals_that_are_not_finite_are_refused_and_none_is_sent(interface, value
     assert not wire.sent
 
 
-def test_goals_of_another_interface_are_refused():
+def test_goals_of_another_interface_are_rejected():
     bus, _, _ = started()
     with pytest.raises(InvalidValue, match="expected 'position'"):
         bus.write({1: MotorCommand("voltage", 0.1)})
@@ -237,7 +237,7 @@ def test_goals_of_another_interface_are_refused():
 
 
 @pytest.mark.parametrize("interface", ["position", "voltage"])
-def test_enabling_moves_nothing_whatever_the_old_goals_were(interface):
+def test_enabling_torque_moves_nothing_for_any_old_goals(interface):
     bus, wire, shafts = started(interface, q=0.7)
     for servo in wire.motors.servos:
         servo.put(servo.memory, 42, 100)
@@ -251,7 +251,7 @@ def test_enabling_moves_nothing_whatever_the_old_goals_were(interface):
 
 
 def test_goals_of_servos_without_torque_are_not_sent():
-    """A goal alone would switch their torque on."""
+    """A goal would enable their torque."""
     bus, wire, _ = started()
     bus.enable((1, 2))
     bus.write(dict.fromkeys(IDS, MotorCommand("position", 0.1)))
@@ -263,7 +263,7 @@ def test_goals_of_servos_without_torque_are_not_sent():
     assert not wire.motors.torque_is_on(1)
 
 
-def test_disabling_is_confirmed_by_reading():
+def test_disabling_is_confirmed_by_reading_back():
     bus, wire, shafts = started()
     bus.enable(IDS)
     shafts[3].silent = True
@@ -281,8 +281,8 @@ def test_a_servo_that_does_not_confirm_is_not_enabled():
 
 
 @pytest.mark.parametrize("interface", ["position", "voltage"])
-def test_torque_that_is_on_already_is_no_confirmation_of_a_goal(interface):
-    """Somebody else switched it on; the packet with the present position is lost."""
+def test_enabled_torque_does_not_confirm_a_goal(interface):
+    """Another program enabled it; the packet with the present position is lost."""
     bus, wire, shafts = started(interface, q=0.7)
     for servo in wire.motors.servos:
         servo.put(servo.memory, 42, 100)
@@ -303,21 +303,21 @@ def test_torque_that_is_on_already_is_no_confirmation_of_a_goal(interface):
     assert [shaft.effort for shaft in shafts.values()] == pytest.approx([0.0] * 6, abs=0.05)
 
 
-def test_a_servo_that_does_not_take_its_goal_gets_no_torque():
+def test_torque_is_not_enabled_if_a_goal_is_not_stored():
     bus, wire, _ = started(q=0.7)
     servo = wire.motors.servos[1]
     take = servo.write
 
     def write(address, data):
         take(address, data)
-        servo.put(servo.memory, 42, 100)  # stays as it was
+        servo.put(servo.memory, 42, 100)  # unchanged
 
     servo.write = write
     assert set(bus.enable(IDS)) == set(IDS) - {2}
     assert not wire.motors.torque_is_on(2)
 
 
-def test_a_servo_that_lost_its_mode_with_its_power_takes_it_again():
+def test_the_mode_is_restored_after_a_loss_of_power():
     bus, wire, _ = started("voltage")
     bus.enable(IDS)
     wire.motors.reboot(2)
@@ -329,8 +329,8 @@ def test_a_servo_that_lost_its_mode_with_its_power_takes_it_again():
     assert wire.motors.servos[1].get(44, 10) == 0
 
 
-def test_a_servo_whose_own_mode_is_pwm_does_not_run_off_after_a_loss_of_power():
-    """It wakes up with the factory's PWM, and a goal switches its torque on."""
+def test_a_servo_with_stored_pwm_mode_does_not_move_after_a_loss_of_power():
+    """It restarts in the stored PWM mode, and a goal enables its torque."""
     bus, wire, shafts = started()
     wire.motors.servos[1].saved[33] = 2
     bus.enable(IDS)
@@ -342,27 +342,27 @@ def test_a_servo_whose_own_mode_is_pwm_does_not_run_off_after_a_loss_of_power():
     assert shafts[2].effort == 0.0
 
 
-def test_a_confirmation_that_is_late_is_none():
-    """The answer about one register is never taken for that about another, or for a later one."""
+def test_a_late_confirmation_is_ignored():
+    """A reply about one register does not count for another one or for a later request."""
     bus, wire, _ = started()
     bus.enable(IDS)
     for servo in wire.motors.servos:
-        servo.write = lambda *_: None  # nothing is obeyed any more
+        servo.write = lambda *_: None  # writes are ignored from now on
     wire.delay = 0.012
     for _ in range(20):
         bus.clear_faults(IDS)
         assert not bus.disable(IDS)
 
 
-# --- what is written for good ---
+# --- EEPROM ---
 
 
-def test_nothing_but_the_mode_is_written_and_it_only_where_it_differs():
+def test_only_a_differing_mode_is_written():
     bus, wire, _ = started()
     saved = [bytes(servo.saved) for servo in wire.motors.servos]
     assert written(wire) == {40, 44}, "torque off, PWM 0"
     for servo in wire.motors.servos:
-        servo.memory[55] = 0  # as some programs leave it
+        servo.memory[55] = 0  # left by some programs
     bus.prepare("voltage")
     assert written(wire) == {40, 44, 55, 33}
     assert {servo.memory[33] for servo in wire.motors.servos} == {2}
@@ -375,7 +375,7 @@ def test_nothing_but_the_mode_is_written_and_it_only_where_it_differs():
     assert written(wire) == {40, 44}
 
 
-def test_who_does_not_confirm_its_mode_is_named():
+def test_a_servo_that_does_not_confirm_its_mode_is_named():
     bus, wire, shafts = started()
     shafts[4].silent = True
     with pytest.raises(DriverFault, match=r"motors 4 \(J4\) do not confirm torque off"):
@@ -390,7 +390,7 @@ def test_who_does_not_confirm_its_mode_is_named():
 
 
 @pytest.mark.parametrize("fault", ["voltage", "sensor", "overheating", "overcurrent", "overload"])
-def test_faults_are_named_and_cost_the_others_nothing(fault):
+def test_faults_are_named_and_do_not_affect_other_servos(fault):
     bus, wire, _ = started()
     wire.motors.trip(3, fault)
     found = bus.read()
@@ -409,10 +409,10 @@ def test_an_overload_is_cleared_and_heat_is_not():
     assert set(bus.clear_faults((1, 2))) == {1, 2}
 
 
-# --- who is there ---
+# --- identification ---
 
 
-def test_missing_doubled_and_foreign_servos_are_all_named():
+def test_missing_duplicate_and_unsupported_servos_are_all_named():
     shafts = [Shaft(1, "sts3215"), Shaft(2, "sts3250"), Shaft(3, "sts3215"), Shaft(3, "sts3215")]
     bus = Feetech([wired(id) for id in (1, 2, 3, 4)], {}, Wire(EmulatedFeetech(shafts)))
     bus.open()
@@ -426,7 +426,7 @@ def test_missing_doubled_and_foreign_servos_are_all_named():
 
 
 @pytest.mark.parametrize("baud", [BAUD, 9600])
-def test_two_that_answer_one_after_the_other_are_two(baud):
+def test_two_successive_replies_are_reported_as_two_servos(baud):
     settings = {"baud": str(baud), "latency": "0.0002"}
     bus, wire, _ = started(ids=(1,), settings=settings, baud=baud)
     wire.fault = lambda reply: reply * 2
@@ -434,7 +434,7 @@ def test_two_that_answer_one_after_the_other_are_two(baud):
         bus.identify()
 
 
-def test_when_none_answers_it_says_where_to_look():
+def test_without_any_reply_the_error_names_remedies():
     bus = Feetech([wired(1), wired(2)], {}, Wire(EmulatedFeetech([])))
     bus.open()
     with pytest.raises(
@@ -443,7 +443,7 @@ def test_when_none_answers_it_says_where_to_look():
         bus.identify()
 
 
-def test_a_scan_lists_who_answers_at_which_rate_and_writes_nothing():
+def test_a_scan_lists_servos_by_baud_rate_and_writes_nothing():
     shafts = [Shaft(1, "sts3215"), Shaft(6, "sts3250"), Shaft(9, "sts9999"), Shaft(7, "sts3215")]
     shafts += [Shaft(7, "sts3215")]
     lines = {BAUD: Wire(EmulatedFeetech(shafts)), 115_200: Wire(EmulatedFeetech([]), 115_200)}
@@ -459,8 +459,8 @@ def test_a_scan_lists_who_answers_at_which_rate_and_writes_nothing():
     assert not any(line.is_open for line in lines.values())
 
 
-class Busy(Wire):
-    """The first answer of servo 6 comes ``late`` [s]."""
+class DelayingWire(Wire):
+    """Wire that delays the first reply of servo 6 by ``late`` [s]."""
 
     def __init__(self, motors, late):
         super().__init__(motors)
@@ -474,16 +474,16 @@ class Busy(Wire):
 
 
 @pytest.mark.parametrize("late", [0.0, 3.4e-3, 3.45e-3, 3.5e-3, 3.6e-3, 0.005, 0.012, 0.02])
-def test_a_late_answer_is_not_taken_for_another_servo_nor_for_two(late):
-    wire = Busy(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(6, "sts3250")]), late)
+def test_a_late_reply_in_a_scan_is_attributed_to_one_servo(late):
+    wire = DelayingWire(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(6, "sts3250")]), late)
     assert [(found.id, found.model) for found in scan_port({BAUD: wire}.__getitem__, [BAUD])] == [
         (1, "sts3215"), (6, "sts3250"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("late", [0.0005, 0.001, 0.0012, 0.002])
-def test_a_late_answer_is_not_counted_twice_when_a_servo_is_identified(late):
-    wire = Busy(EmulatedFeetech([Shaft(5, "sts3215"), Shaft(6, "sts3215")]), late)
+def test_a_late_reply_is_not_counted_twice_during_identification(late):
+    wire = DelayingWire(EmulatedFeetech([Shaft(5, "sts3215"), Shaft(6, "sts3215")]), late)
     bus = Feetech([wired(5), wired(6)], {"latency": "0.0001"}, wire)
     bus.open()
     bus.identify()
@@ -499,20 +499,20 @@ def test_a_late_answer_is_not_counted_twice_when_a_servo_is_identified(late):
         ({}, "port is missing; expected"),
     ],
 )
-def test_bad_settings_are_refused(settings, words):
+def test_invalid_settings_are_rejected(settings, words):
     with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
         Feetech([wired(1)], settings)
 
 
-def test_other_servos_are_refused_with_those_that_are_known():
+def test_an_unknown_model_is_rejected_with_the_known_ones():
     with pytest.raises(UnknownName, match="'ax12'; known: sts3215, sts3250"):
         Feetech([wired(1, "ax12")], {}, Wire(EmulatedFeetech([])))
 
 
-# --- a bad line ---
+# --- bad communication ---
 
 
-def test_a_silent_servo_costs_the_others_no_answer_and_little_time():
+def test_a_servo_without_reply_costs_little_time_and_no_other_reply():
     bus, wire, shafts = started()
     start = wire.time
     bus.read()
@@ -530,7 +530,7 @@ def test_a_silent_servo_costs_the_others_no_answer_and_little_time():
     assert set(bus.read()) == set(IDS)
 
 
-def test_a_servo_that_was_silent_is_heard_again_at_once_however_slow_the_line():
+def test_a_recovered_servo_is_read_immediately_at_any_baud_rate():
     bus, _, shafts = started(ids=(1, 2), settings={"baud": "9600"}, baud=9600)
     for k in range(20):
         shafts[1].silent = True
@@ -539,7 +539,7 @@ def test_a_servo_that_was_silent_is_heard_again_at_once_however_slow_the_line():
         assert set(bus.read()) == {1, 2}, k
 
 
-def test_servos_that_were_all_silent_are_heard_again():
+def test_servos_are_read_again_after_all_were_missing():
     bus, wire, shafts = started()
     for shaft in shafts.values():
         shaft.silent = True
@@ -551,8 +551,8 @@ def test_servos_that_were_all_silent_are_heard_again():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_bytes_that_are_changed_or_lost_never_make_a_wrong_reading(seed):
-    """The checksum has eight bits: what gets through changed is as rare as 1 in 256."""
+def test_corrupt_or_lost_bytes_rarely_make_a_wrong_reading(seed):
+    """The checksum has eight bits: at most 1 of 256 corrupt replies passes."""
     bus, wire, shafts = started()
     rng = random.Random(seed)
     for id, shaft in shafts.items():
@@ -571,7 +571,7 @@ def test_bytes_that_are_changed_or_lost_never_make_a_wrong_reading(seed):
     assert wrong <= 3
 
 
-def test_an_answer_that_comes_a_cycle_late_is_not_taken_for_a_fresh_one():
+def test_a_reply_one_cycle_late_is_not_fresh():
     bus, wire, shafts = started(ids=(1,))
     for k in range(12):
         shafts[1].q = 0.1 * k
@@ -583,8 +583,8 @@ def test_an_answer_that_comes_a_cycle_late_is_not_taken_for_a_fresh_one():
         assert k % 2 == 1 or not found
 
 
-def test_what_waited_at_the_port_before_the_question_is_no_answer():
-    """Answers of every length that may be asked for, from before the servo fell silent."""
+def test_bytes_received_before_the_request_are_not_a_reply():
+    """Replies of every length, from before the servo stopped replying."""
     bus, wire, shafts = started(ids=(1, 2))
     old = []
     wire.fault = lambda reply: old.append(reply) or reply
@@ -597,7 +597,7 @@ def test_what_waited_at_the_port_before_the_question_is_no_answer():
         assert set(bus.read()) <= {2}
 
 
-def test_a_port_that_is_gone_is_a_fault_until_it_is_opened_again():
+def test_a_disconnected_port_is_a_fault_until_it_is_reopened():
     bus, wire, _ = started()
     bus.enable(IDS)
     wire.gone = True

@@ -1,4 +1,4 @@
-"""Feetech's packets: the maker's own examples, and a parser that noise cannot stop."""
+"""Feetech's packets: examples of the manual, and a parser robust to noise."""
 
 import pytest
 from emulators.base import Shaft
@@ -41,8 +41,8 @@ def raw(packet):
     return codec.packet(packet.id, packet.error, packet.data)
 
 
-def fed(data, cuts=()):
-    """The packets found in ``data`` when it comes in pieces."""
+def parse_in_pieces(data, cuts=()):
+    """Return the packets of ``data`` received in pieces."""
     parser, found, start = Parser(), [], 0
     for cut in [*sorted(c % (len(data) + 1) for c in cuts), len(data)]:
         found += parser.feed(data[start:cut])
@@ -51,19 +51,19 @@ def fed(data, cuts=()):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_makers_examples_of_instructions(name):
+def test_instructions_equal_the_manual(name):
     built, expected = EXAMPLES[name]
     assert built == bytes.fromhex(expected)
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_makers_examples_of_answers(name):
+def test_replies_equal_the_manual(name):
     text, expected = ANSWERS[name]
     assert decode(bytes.fromhex(text)) == expected
     assert raw(expected) == bytes.fromhex(text)
 
 
-def test_the_position_of_the_example():
+def test_the_position_of_the_example_is_decoded():
     assert table.POSITION.unpack(bytes.fromhex("18 05"), 0x38) == 1304
 
 
@@ -79,18 +79,18 @@ def test_the_position_of_the_example():
         (table.TORQUE, 1, "01"),
     ],
 )
-def test_negative_values_have_a_sign_bit(register, value, stored):
+def test_negative_values_use_a_sign_bit(register, value, stored):
     assert register.pack(value) == bytes.fromhex(stored)
     assert register.unpack(bytes.fromhex(stored), register.address) == value
 
 
-def test_faults_in_words():
+def test_faults_are_described():
     assert table.fault_text(0) == ""
     assert table.fault_text(0x24) == "overheating, overload"
     assert table.fault_text(0x50) == "status 0x50"
 
 
-def test_names_and_numbers_of_servos():
+def test_models_are_identified_by_their_numbers():
     assert table.model_number("STS3215") == 777
     assert table.model_name(777) == "sts3215"
     with pytest.raises(UnknownName, match="'scs0009'; known: sts3215, sts3250"):
@@ -98,31 +98,31 @@ def test_names_and_numbers_of_servos():
 
 
 @given(packets)
-def test_what_is_packed_is_decoded(packet):
+def test_encoded_values_are_decoded(packet):
     assert decode(raw(packet)) == packet
 
 
 @given(packets, st.integers(0, 300), st.integers(1, 255))
 def test_a_changed_byte_makes_no_packet(packet, at, change):
-    """One alone always changes the sum, the header, the id's range or the length."""
+    """One changed byte always changes the checksum, the header, the id range or the length."""
     data = bytearray(raw(packet))
     data[at % len(data)] ^= change
     assert decode(bytes(data)) is None
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=8))
-def test_any_bytes_in_any_split_raise_nothing_and_make_nothing_up(data, cuts):
-    assert all(raw(packet) in data for packet in fed(data, cuts))
+def test_random_bytes_in_any_split_raise_nothing_and_give_no_packet(data, cuts):
+    assert all(raw(packet) in data for packet in parse_in_pieces(data, cuts))
     parser = Parser()
     whole = parser.feed(data)
     assert parser.lost + parser.waiting + sum(len(raw(p)) for p in whole) == len(data)
 
 
 @given(st.lists(packets, max_size=6), st.lists(st.integers(0, 400), max_size=8))
-def test_packets_alone_come_out_in_any_split(sent, cuts):
+def test_packets_are_parsed_in_any_split(sent, cuts):
     data = b"".join(map(raw, sent))
     assume(not any(_hidden(data, sent)))
-    assert fed(data, cuts) == sent
+    assert parse_in_pieces(data, cuts) == sent
 
 
 headers = st.builds(
@@ -132,15 +132,15 @@ noise = st.lists(st.one_of(st.binary(max_size=12), headers), max_size=5).map(b""
 
 
 @given(noise, packets, st.lists(st.integers(0, 200), max_size=6))
-def test_a_good_packet_after_noise_is_never_lost(before, packet, cuts):
-    """Whatever the noise claims to be; eight bits of checksum may make a packet of it by chance."""
+def test_a_valid_packet_after_noise_is_found(before, packet, cuts):
+    """For any noise; by chance the 8-bit checksum may accept some noise as a packet."""
     data = before + raw(packet)
     assume(not any(_hidden(data, [packet], len(before))))
-    assert packet in fed(data, cuts)
+    assert packet in parse_in_pieces(data, cuts)
 
 
 def _hidden(data, sent, start=0):
-    """Packets in ``data`` that are not those sent, one after the other from ``start`` on."""
+    """Return the packets in ``data`` that were not sent, in sequence from ``start``."""
     starts = set()
     for packet in sent:
         starts.add(start)
@@ -160,11 +160,11 @@ instructions = st.builds(
     st.lists(st.one_of(st.binary(max_size=60), instructions), max_size=5).map(b"".join),
     st.integers(0, 200),
 )
-def test_the_emulated_servos_survive_any_bytes_too(data, cut):
+def test_the_emulated_servos_accept_random_bytes(data, cut):
     motors = EmulatedFeetech([Shaft(1, "sts3215"), Shaft(2, "sts3215")])
     motors.receive(data[:cut], 0.0)
     motors.receive(data[cut:], 0.0)
-    motors.receive(bytes(260), 0.0)  # ends what the bytes may have begun
+    motors.receive(bytes(260), 0.0)  # completes a packet that the bytes may have started
     answer = motors.receive(codec.ping(1), 0.0)
     alive = motors.servos[0].memory[5] == 1 and motors.servos[0].away_until < 0
     assume(alive)
@@ -172,7 +172,7 @@ def test_the_emulated_servos_survive_any_bytes_too(data, cut):
 
 
 @pytest.mark.parametrize("noise", ["FF", "FF FF", "FF FF FF", "00 FF", "FF FF 05 FF"])
-def test_a_packet_right_behind_bytes_that_look_like_its_header_is_found(noise):
+def test_a_packet_after_bytes_like_its_header_is_found(noise):
     packet = bytes.fromhex("FF FF 01 02 00 FC")  # status of servo 1, no error, no data
     parser = Parser()
     (found,) = parser.feed(bytes.fromhex(noise) + packet)
@@ -182,8 +182,8 @@ def test_a_packet_right_behind_bytes_that_look_like_its_header_is_found(noise):
 
 
 @given(st.lists(st.binary(max_size=300), max_size=6))
-def test_what_is_no_packet_is_not_kept(pieces):
-    """At most the largest packet may still be on its way: a noisy line costs no memory."""
+def test_bytes_without_a_packet_are_discarded(pieces):
+    """At most one packet is buffered: a noisy line needs no memory."""
     parser = Parser()
     for piece in pieces:
         parser.feed(piece)

@@ -1,4 +1,4 @@
-"""One step as a pure function of numbers, and that looping it is the simulation."""
+"""The forward model: one step as a pure function of arrays; its iteration is the simulation."""
 
 import threading
 
@@ -25,13 +25,13 @@ from arm_dynamics.simulation.integrators import INTEGRATORS
 DT = 1e-4
 
 
-def rubbing():
-    """five_dof with dry friction in two joints."""
+def with_dry_friction():
+    """Return five_dof with dry friction in two joints."""
     return five_dof().with_joint("R2", friction=3.0).with_joint("R4", friction=0.02)
 
 
-def whole_motors():
-    """five_dof whose motors have own states: current, temperature; R1 rotor speed and gap too."""
+def with_actuator_states():
+    """Return five_dof with current and temperature; also rotor velocity and gap in R1."""
     arm = five_dof().with_motors(inductance=1e-4, thermal_resistance=1.0)
     play = {"backlash": 1e-3, "gear_stiffness": 1e3, "gear_damping": 1.0}
     return arm.with_motor("R1", rotor_inertia=0.1, coulomb_friction=1e-3, **play)
@@ -40,8 +40,8 @@ def whole_motors():
 ARMS = {
     "five_dof": five_dof,
     "heavy_rotors": heavy_rotors,
-    "rubbing": rubbing,
-    "whole_motors": whole_motors,
+    "dry friction": with_dry_friction,
+    "actuator states": with_actuator_states,
 }
 
 
@@ -50,7 +50,7 @@ def start(arm, v=None):
 
 
 def commands(arm, interface, count):
-    """Within what the watch lets pass unchanged."""
+    """Return random commands within the command limits."""
     limit = np.array([a.command_limit(interface) for a in arm.actuators])
     limit = np.where(np.isfinite(limit), limit, 10.0)
     return [limit * x for x in np.random.default_rng(5).uniform(-1, 1, (count, arm.nv))]
@@ -60,7 +60,7 @@ def commands(arm, interface, count):
 @pytest.mark.parametrize("interface", ["voltage", "effort"])
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("name", ARMS)
-def test_looping_it_is_the_simulation_bit_for_bit(name, method, interface):
+def test_its_iteration_equals_the_simulation_bit_for_bit(name, method, interface):
     arm = ARMS[name]()
     sim = Simulation(arm, dt=DT, period=4 * DT, integrator=method)
     x = start(arm)
@@ -76,7 +76,7 @@ def test_looping_it_is_the_simulation_bit_for_bit(name, method, interface):
     assert not sim.watch.events.counts
 
 
-def test_servos_too_go_as_in_the_simulation():
+def test_servos_move_as_in_the_simulation():
     arm = chain({}, {}).with_actuator("rate_limited")
     sim = Simulation(arm, q=[0.3, 0.2], dt=DT, period=4 * DT)
     x = pack_state(arm, State.of([0.3, 0.2]))
@@ -91,7 +91,7 @@ def test_servos_too_go_as_in_the_simulation():
             np.testing.assert_array_equal(getattr(got, entry), getattr(state, entry))
 
 
-def test_what_the_vector_is_made_of():
+def test_parts_of_the_state_vector():
     arm = five_dof()
     names = entry_names(arm)
     assert len(names) == start(arm).size == 28
@@ -109,7 +109,7 @@ def test_what_the_vector_is_made_of():
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=10, max_size=10), st.floats(0, 1e6))
-def test_packing_and_unpacking_gives_the_state_back(numbers, time):
+def test_packing_and_unpacking_restores_the_state(numbers, time):
     arm = five_dof()
     state = State.of(numbers[:5], numbers[5:], time=time)
     vector = pack_state(arm, state)
@@ -123,7 +123,7 @@ def test_packing_and_unpacking_gives_the_state_back(numbers, time):
     np.testing.assert_array_equal(pack_state(arm, back), vector)
 
 
-def test_what_comes_out_is_the_step_just_taken():
+def test_the_result_describes_the_last_step():
     arm, volts = five_dof(), np.array([3.0, -2, 1, 0.5, -0.5])
     before = State.of([0.1, -0.7, 0.2, 0.3, -0.4], [0.5, 0.2, -0.3, 1.0, -1.0])
     vector = forward_model(arm, pack_state(arm, before), volts, DT)
@@ -141,21 +141,21 @@ def test_what_comes_out_is_the_step_just_taken():
     assert not vector.flags.writeable
 
 
-def test_the_flag_tells_which_joints_dry_friction_holds():
+def test_the_stiction_flag_marks_joints_held_by_dry_friction():
     weightless = five_dof().with_gravity([0, 0, 0])
     at_rest = split_state_vector(
         weightless, forward_model(weightless, start(weightless), np.zeros(5), DT)
     )
     assert not at_rest.v.any()
-    assert not at_rest.stiction.any()  # at rest, but nothing holds it
+    assert not at_rest.stiction.any()  # at rest without friction
     arm = weightless.with_joint("R2", friction=1.0).with_joint("R3", friction=1.0)
-    pushed = forward_model(arm, start(arm), [0, 0, 0.2, 0, 0], DT)  # 2 N·m break R3 away
+    pushed = forward_model(arm, start(arm), [0, 0, 0.2, 0, 0], DT)  # 2 N·m above breakaway of R3
     np.testing.assert_array_equal(split_state_vector(arm, pushed).stiction, [0, 1, 0, 0, 0])
 
 
-def test_nothing_is_remembered_between_calls():
-    """Other arms, methods and threads in between change no bit, and no argument."""
-    arm, volts = rubbing(), np.array([3.0, -2, 1, 0.5, -0.5])
+def test_the_function_has_no_memory():
+    """Other arms, integrators and threads in between change no bit and no argument."""
+    arm, volts = with_dry_friction(), np.array([3.0, -2, 1, 0.5, -0.5])
     x = np.array(start(arm, [0.5, 0.2, -0.3, 1.0, -1.0]))
     kept, first = x.copy(), forward_model(arm, x, volts, DT)
     forward_model(heavy_rotors(), start(heavy_rotors()), volts, DT)
@@ -175,22 +175,22 @@ def test_nothing_is_remembered_between_calls():
     np.testing.assert_array_equal(volts, [3.0, -2, 1, 0.5, -0.5])
 
 
-def test_acceleration_flag_and_previous_velocity_are_not_read():
-    arm, x = rubbing(), np.array(start(rubbing(), [0.5, 0.2, -0.3, 1.0, -1.0]))
+def test_acceleration_flag_and_previous_velocity_are_ignored():
+    arm, x = with_dry_friction(), np.array(start(with_dry_friction(), [0.5, 0.2, -0.3, 1.0, -1.0]))
     expected = forward_model(arm, x, np.ones(5), DT)
     x[10:] = 7.0
     np.testing.assert_array_equal(forward_model(arm, x, np.ones(5), DT), expected)
 
 
-def test_the_actuators_own_states_stand_at_the_end():
-    arm = whole_motors()
+def test_actuator_states_are_the_last_entries():
+    arm = with_actuator_states()
     assert len(arm.act_names) == 12
     assert entry_names(arm)[28:] == arm.act_names
     x = start(arm)
     np.testing.assert_array_equal(x[28:], arm.initial_act)
     after = forward_model(arm, x, np.full(5, 5.0), DT)
     current = after[28 + arm.act_names.index("R1.current")]
-    # L di/dt + R i = V, the rotor at rest
+    # L di/dt + R i = V at rest
     assert current == pytest.approx(5.0 * (1 - np.exp(-DT * 1.0 / 1e-4)), rel=1e-2)
     with pytest.raises(InvalidValue, match=r"\(40,\) expected .* 12 actuator states"):
         forward_model(arm, x[:28], np.zeros(5), DT)
@@ -211,7 +211,7 @@ def bad(index, value):
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "said"),
+    ("changes", "error", "text"),
     [
         ({"state": np.zeros(27)}, InvalidValue, r"shape \(27,\) given, \(28,\) expected .*5 posit"),
         ({"state": "five"}, InvalidValue, "28 numbers are expected"),
@@ -230,13 +230,13 @@ def bad(index, value):
         ({"compatibility": "dynamechs", "interface": "effort"}, InvalidValue, "takes voltages"),
     ],
 )
-def test_what_is_refused(changes, error, said):
+def test_invalid_arguments_are_rejected(changes, error, text):
     good = {"state": start(five_dof()), "voltages": np.zeros(5), "dt": DT}
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=text):
         forward_model(five_dof(), **(good | changes))
 
 
-def test_states_that_are_not_this_arms():
+def test_states_of_other_sizes_are_rejected():
     arm = five_dof()
     with pytest.raises(InvalidValue, match="4 positions, 4 velocities and 0 actuator states"):
         pack_state(arm, State.of(np.zeros(4)))

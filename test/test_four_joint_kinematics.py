@@ -1,4 +1,4 @@
-"""The closed inverse of four_joint: published pairs, both elbows, and the distance missed."""
+"""Closed-form inverse kinematics of four_joint: published pairs, both elbows, position error."""
 
 import json
 from math import hypot, pi, sin
@@ -19,7 +19,7 @@ ARM = load_arm("four_joint")
 points = st.tuples(*[st.floats(-1.2, 1.2)] * 3)
 
 
-def test_published_pairs_of_both_elbows():
+def test_solutions_equal_the_published_pairs_of_both_elbows():
     for pair in TRUTH["pairs"]:
         up, down = elbow_postures(pair["xyz"])
         np.testing.assert_allclose(up, pair["theta_elbow_up"], rtol=0, atol=1e-12)
@@ -30,7 +30,7 @@ def test_published_pairs_of_both_elbows():
     ("target", "missed"),
     [*zip(TRUTH["unreachable"], [0.01, hypot(0.5, 0.75) - 0.75, 0.15], strict=True)],
 )
-def test_unreachable_targets_are_refused_with_the_distance_missed(target, missed):
+def test_unreachable_targets_are_rejected_with_the_position_error(target, missed):
     with pytest.raises(
         Unreachable, match=r"position \(.*out of reach: position error = "
     ) as refusal:
@@ -42,7 +42,7 @@ def test_unreachable_targets_are_refused_with_the_distance_missed(target, missed
 
 
 @given(points)
-def test_the_postures_reach_the_nearest_reachable_point_with_a_horizontal_hand(target):
+def test_solutions_for_the_nearest_reachable_point_have_a_horizontal_hand(target):
     goal = nearest_reachable_point(target)
     for q in elbow_postures(goal):
         np.testing.assert_allclose(tool_position(ARM, q), goal, atol=1e-8)  # sqrt(eps) of L
@@ -64,13 +64,13 @@ def test_stretched_folded_and_on_the_axis(target):
         np.testing.assert_allclose(tool_position(ARM, q), target, atol=1e-8)
 
 
-def test_the_shoulder_itself_is_in_the_hole():
+def test_the_shoulder_is_unreachable():
     with pytest.raises(Unreachable) as refusal:
         elbow_postures((0, 0.2, 0))
     assert refusal.value.position_error == pytest.approx(0.05)
 
 
-def test_what_is_no_point_is_refused():
+def test_a_target_that_is_not_a_point_is_rejected():
     with pytest.raises(InvalidValue, match=r"position\[2\] = nan"):
         elbow_postures((0, 0.3, np.nan))
     with pytest.raises(InvalidValue, match=r"position: shape = \(2,\)"):

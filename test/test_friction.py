@@ -1,4 +1,4 @@
-"""Friction: closed forms of one joint, break-away of many, and the conditions of the impulse."""
+"""Friction: closed forms of one joint, breakaway of many, conditions of the friction impulse."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def turntable(friction):
     return chain({"axis": "0 0 1", "friction": friction, "kind": "continuous"})
 
 
-def test_sliding_joint_slows_at_f_over_m_then_stands_still():
+def test_a_sliding_joint_decelerates_at_f_over_m_until_rest():
     state = run(turntable(0.1), State.of([0.0], [1.0]), [0.0], dt=1e-4, steps=5000)
     assert state.v[0] == pytest.approx(1 - 0.1 / MASS * 0.5, rel=1e-10)
     stopped = run(turntable(0.1), state, [0.0], dt=1e-4, steps=5000)
@@ -34,51 +34,51 @@ def test_sliding_joint_slows_at_f_over_m_then_stands_still():
 
 
 @pytest.mark.parametrize("push", [0.0999, -0.0999, 0.05, 0.0])
-def test_a_joint_at_rest_stays_exactly_below_break_away(push):
+def test_a_joint_below_its_breakaway_effort_stays_exactly_at_rest(push):
     state = run(turntable(0.1), State.of([0.3]), [push])
     assert (state.q[0], state.v[0]) == (0.3, 0.0)
 
 
 @pytest.mark.parametrize("push", [0.1001, -0.1001, 3.0])
-def test_above_break_away_the_excess_accelerates(push):
+def test_above_breakaway_the_excess_effort_accelerates(push):
     state = run(turntable(0.1), State.of([0.3]), [push])
     assert state.v[0] == pytest.approx((push - np.sign(push) * 0.1) / MASS, rel=1e-9)
 
 
-def test_viscous_friction_decays_exponentially():
+def test_velocity_decays_exponentially_under_viscous_friction():
     arm = chain({"axis": "0 0 1", "damping": 0.4, "kind": "continuous"})
     state = run(arm, State.of([0.0], [2.0]), [0.0], dt=1e-5, steps=20000)
     assert state.v[0] == pytest.approx(2 * np.exp(-0.4 * 0.2 / MASS), rel=1e-4)
     assert viscous_effort(2.0, 0.4) == -0.8
 
 
-def holding(arm, q, share):
-    """Whether the arm stays at rest when friction is ``share`` of what gravity asks."""
+def is_holding(arm, q, ratio):
+    """Return whether the arm rests if friction is ``ratio`` times the gravity torque."""
     weight = np.abs(rigid_body.gravity(arm, q))
-    for name, f in zip(arm.joint_names, share * weight + 1e-6, strict=True):
+    for name, f in zip(arm.joint_names, ratio * weight + 1e-6, strict=True):
         arm = arm.with_joint(name, friction=f)
     state = run(arm, State.of(q), [0.0] * arm.nv, steps=200)
     return (state.q == q).all() and (state.v == 0).all(), state
 
 
-def test_gravity_is_held_exactly_up_to_the_break_away_effort():
+def test_gravity_is_held_exactly_up_to_the_breakaway_effort():
     q = np.array([0.0, -1.1, 0.3, 0.2, 0.4])
     free = five_dof().with_actuator("ideal")
-    assert holding(free, q, 1.001)[0]
-    held, state = holding(free, q, 0.999)
+    assert is_holding(free, q, 1.001)[0]
+    held, state = is_holding(free, q, 0.999)
     assert not held
-    # What moves goes down: the energy of position falls.
+    # The motion is downward: potential energy decreases.
     assert rigid_body.potential_energy(free, state.q) < rigid_body.potential_energy(free, q)
 
 
-def test_a_held_joint_feels_its_neighbour_through_the_mass_matrix():
-    """A torque on joint 2 pushes joint 1 by M12/M22 of it, and friction answers to that."""
+def test_stiction_balances_the_inertial_coupling():
+    """A torque on joint 2 acts on joint 1 with M12/M22 of it, balanced by stiction."""
     arm = chain({"axis": "0 0 1"}, {"axis": "0 0 1"}).with_gravity([0, 0, 0])
     M = rigid_body.mass_matrix(arm, [0.0, 0.0])
     push = 0.4
     reaction = push * M[0, 1] / M[1, 1]
-    for share, stays in ((1.01, True), (0.99, False)):
-        rough = arm.with_joint("J1", friction=share * reaction)
+    for ratio, stays in ((1.01, True), (0.99, False)):
+        rough = arm.with_joint("J1", friction=ratio * reaction)
         state = run(rough, State.of([0.0, 0.0]), [0.0, push], dt=1e-4, steps=1)
         assert (state.v[0] == 0.0) == stays
         assert state.v[1] > 0
@@ -94,13 +94,13 @@ def test_viscous_friction_of_the_motor_adds_to_that_of_the_joint():
     np.testing.assert_allclose((after.v - v) / 1e-6, expected, rtol=1e-6, atol=1e-8)
 
 
-def test_motor_friction_counts_at_the_joint():
+def test_motor_friction_is_scaled_to_the_joint():
     arm = five_dof().with_gravity([0, 0, 0])
     arm = arm.with_motors(gear_ratio=10.0, coulomb_friction=0.02)
     below, above = (run(arm, State.of([0.0] * 5), [u, 0, 0, 0, 0]) for u in (0.199, 0.201))
     assert (below.q == 0).all()
     assert above.v[0] > 0
-    # The geared constants: kt N = 100 N·m/A at the joint, and the current loop holds the effort.
+    # Geared constants: kt N = 100 N·m/A at the joint; the current loop maintains the effort.
     assert below.tau[0] == pytest.approx(0.199, rel=1e-12)
 
 
@@ -116,20 +116,20 @@ def impulses(draw):
 
 @settings(max_examples=300)
 @given(impulses())
-def test_the_impulse_meets_coulombs_law(case):
+def test_the_impulse_satisfies_coulomb_friction(case):
     M, v, bound = case
     after = velocity_after_dry_friction(v, np.linalg.inv(M), bound, bound)
     impulse = M @ (after - v)
     assert (np.abs(impulse) <= bound + 1e-8).all()
     moving = after != 0
     np.testing.assert_allclose(impulse[moving], -(bound * np.sign(after))[moving], atol=1e-8)
-    # Friction only takes energy, and takes the most that it may.
+    # Friction dissipates the maximum possible energy.
     assert after @ M @ after <= v @ M @ v + 1e-9
     assert impulse @ after <= 1e-9
 
 
 @given(st.floats(-10, 10), st.floats(0.1, 10), st.floats(0, 5))
-def test_one_joint_is_a_dead_band(v, m, bound):
+def test_the_impulse_of_one_joint_is_a_dead_band(v, m, bound):
     after = velocity_after_dry_friction(
         np.array([v]), np.array([[1 / m]]), np.array([bound]), np.array([bound])
     )[0]
@@ -139,7 +139,7 @@ def test_one_joint_is_a_dead_band(v, m, bound):
 
 @pytest.mark.parametrize("method", INTEGRATORS)
 def test_a_stuck_joint_does_not_creep(method):
-    """Whatever the integrator: under its weight alone, q stays to the last bit at any step."""
+    """For every integrator and step: under gravity q is constant to the last bit."""
     weight = rigid_body.gravity(chain({}), [0.2])[0]
     start = State.of([0.2])
     arm = chain({"friction": 1.01 * abs(weight)})
@@ -148,8 +148,8 @@ def test_a_stuck_joint_does_not_creep(method):
 
 
 @pytest.mark.parametrize("method", INTEGRATORS)
-def test_friction_moves_positions_as_the_method_moves_them(method):
-    """One step of a sliding joint by hand: v falls by f dt / m, q goes with the method's v."""
+def test_friction_changes_positions_according_to_the_integrator(method):
+    """One step of a sliding joint by hand: v changes by -f dt / m, q follows the integrator's v."""
     dt, v = 1e-3, 2.0
     end = Plant(turntable(0.5), method).step(
         State.of([0.0], [v]), Command.checked("effort", [0.0], 1), dt
@@ -163,10 +163,10 @@ def test_friction_moves_positions_as_the_method_moves_them(method):
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("push", "stays"), [(1.5, True), (1.99, True), (2.2, False)])
-def test_a_joint_that_turns_round_must_break_away(method, sign, push, stays):
-    """m v' = -u - f sign(v) brings v to 0 early in the step; from there u moves it iff u > fs.
+def test_a_reversing_joint_moves_only_above_its_breakaway_effort(method, sign, push, stays):
+    """m v' = -u - f sign(v) brings v to 0 early in the step; then u moves it iff u > fs.
 
-    The speed before is ten times the Stribeck speed: friction of motion is fc = 1, fs = 2.
+    The initial velocity is ten times the Stribeck velocity: kinetic friction is fc = 1, fs = 2.
     """
     motor = {"kt": 1.0, "ke": 1.0, "resistance": 1.0, "coulomb_friction": 1.0, "stiction": 2.0}
     arm = turntable(0.0).with_actuator("dc_motor", **motor, stribeck_velocity=1e-4)
@@ -180,13 +180,13 @@ def test_a_joint_that_turns_round_must_break_away(method, sign, push, stays):
 
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("dt", [1e-4, 1e-3])
-def test_a_braked_joint_breaks_away_at_its_break_away_effort(method, dt):
-    """Back-EMF and viscous friction brake motion, not rest: N Kt V / R = N fc at any step."""
+def test_braking_terms_do_not_change_the_breakaway_effort(method, dt):
+    """Back-EMF and viscous friction act only in motion: N Kt V / R = N fc at any step."""
     arm = five_dof().with_gravity([0, 0, 0]).with_motors(rotor_inertia=0.01)
     arm = arm.with_motor("R1", coulomb_friction=1.0).with_joint("R1", damping=20.0)
     plant = Plant(arm, method)
-    for share, moves in ((1 - 1e-9, False), (1 + 1e-6, True)):
-        volts = Command.checked("voltage", [0.1 * share, 0, 0, 0, 0], 5)
+    for ratio, moves in ((1 - 1e-9, False), (1 + 1e-6, True)):
+        volts = Command.checked("voltage", [0.1 * ratio, 0, 0, 0, 0], 5)
         end = plant.step(State.of([0.0] * 5), volts, dt, 3)
         assert (end.v[0] != 0) == moves
         assert (end.q[0] != 0) == moves

@@ -1,6 +1,6 @@
-"""The committed gallery is complete, and its comparison finds what differs.
+"""The committed gallery is complete, and its comparison finds differences.
 
-test_demos compares it with what the demonstrations draw.
+test_demos compares it with the output of the demonstrations.
 """
 
 import copy
@@ -25,7 +25,7 @@ def differences(now, then):
     return list(GALLERY["differences"](now, then))
 
 
-def test_page_shows_every_picture_and_command():
+def test_the_page_shows_every_figure_and_command():
     page = GALLERY["PAGE"].read_text("utf-8")
     pictures = {Path(target).name for target in re.findall(r"\]\(images/gallery/(.*?)\)", page)}
     assert pictures == set(STORED)
@@ -35,7 +35,7 @@ def test_page_shows_every_picture_and_command():
 
 @pytest.mark.figures
 @pytest.mark.parametrize("name", STORED)
-def test_picture_decodes_whole_and_shows_something(name):
+def test_figures_are_valid_and_not_blank(name):
     with Image.open(FOLDER / name) as image:
         for frame in range(getattr(image, "n_frames", 1)):
             image.seek(frame)
@@ -55,21 +55,21 @@ def curve():
     return {"axes": [{"x": "time [s]", "lines": [{"label": "J1", "y": [0.0, 1.0, -4.0]}]}]}
 
 
-def test_rounding_is_no_difference():
+def test_rounding_errors_are_not_differences():
     other = copy.deepcopy(curve())
     other["axes"][0]["lines"][0]["y"] = [1e-7, 1.0 + 1e-7, -4.0 - 1e-7]
     assert differences(curve(), other) == []
 
 
 @pytest.mark.parametrize("y", [[0.0, 1.0 + 1e-5, -4.0], [0.0, 1.0], [0.0, float("nan"), -4.0], []])
-def test_another_curve_is_found(y):
+def test_a_different_curve_is_found(y):
     other = copy.deepcopy(curve())
     other["axes"][0]["lines"][0]["y"] = y
     (found,) = differences(other, curve())
     assert found.startswith("/axes/0/lines/0/y")
 
 
-def test_another_word_or_line_is_found():
+def test_a_different_word_or_line_is_found():
     other = copy.deepcopy(curve())
     other["axes"][0]["x"] = "time [ms]"
     (found,) = differences(other, curve())
@@ -79,7 +79,7 @@ def test_another_word_or_line_is_found():
     assert len(differences(other, curve())) == 1
 
 
-def test_a_picture_of_another_content_is_found(tmp_path):
+def test_a_figure_of_different_content_is_found(tmp_path):
     file = tmp_path / "picture.png"
     Image.new("RGB", (4, 3)).save(file)
     stored = {"size": [4, 4], "content": {}}

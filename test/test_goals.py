@@ -1,4 +1,4 @@
-"""Goals on a loop, without ROS: rules, tolerances, codes, cancel, preemption."""
+"""Trajectory goals on a control loop without ROS: rules, tolerances, codes, cancel, preemption."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ NAN = float("nan")
 
 
 class Session:
-    """A simulated arm with goals, ticked by hand."""
+    """A simulated arm with a goal handler, stepped by the test."""
 
     def __init__(self, payload=0.0, law="pid_gravity"):
         self.simulation = Simulation(ARM.with_payload(payload), nominal=ARM)
@@ -40,12 +40,12 @@ class Session:
             self.goals.update()
 
     def finish(self, goal, ticks=4000):
-        """Its verdict, and the time it took."""
+        """Step until the goal has a result; return it."""
         for _ in range(ticks):
             if goal.result is not None:
                 return goal.result
             self.tick()
-        raise AssertionError(f"no verdict after {ticks} ticks")
+        raise AssertionError(f"no result after {ticks} ticks")
 
     @property
     def now(self):
@@ -61,8 +61,8 @@ def within(position, velocity=0.0):
     return dict.fromkeys(NAMES, (position, velocity))
 
 
-def test_a_single_waypoint_due_at_once_is_taken_as_far_as_limits_allow():
-    """As joint_trajectory_controller does; a step of the position is refused with its joint."""
+def test_a_single_waypoint_at_time_zero_is_accepted_within_the_limits():
+    """As in joint_trajectory_controller; a position step is rejected with the joint's name."""
     session = Session()
     session.goals.accept(GoalRequest(NAMES, [0.0], [session.loop.reference.q]))
     far = session.loop.reference.q + np.array([0, 0.2, 0, 0, 0])
@@ -70,8 +70,8 @@ def test_a_single_waypoint_due_at_once_is_taken_as_far_as_limits_allow():
         session.goals.accept(GoalRequest(NAMES, [0.0], [far]))
 
 
-def test_a_goal_that_comes_while_another_trajectory_is_entered_is_followed():
-    """The loop's thread computes the entry without a lock; a trajectory posted then is not lost."""
+def test_a_goal_received_during_a_trajectory_replacement_is_followed():
+    """The loop computes the transition without a lock; a trajectory set during it is not lost."""
     session, goals = Session(), []
     following = session.loop.reference_generator
     spliced_at = following.spliced_at
@@ -85,33 +85,33 @@ def test_a_goal_that_comes_while_another_trajectory_is_entered_is_followed():
     session.loop.hold({"R1": HOME[0] + 0.01})
     following.spliced_at = interrupted
     session.tick()
-    verdict = session.finish(goals[0])
-    assert verdict.code == ErrorCode.SUCCESSFUL
-    assert OVERRIDDEN not in verdict.text
+    result = session.finish(goals[0])
+    assert result.code == ErrorCode.SUCCESSFUL
+    assert OVERRIDDEN not in result.text
     assert np.abs(session.loop.state.q - AWAY).max() < 0.011
 
 
-def test_a_goal_is_checked_although_a_stream_always_has_a_trajectory_pending():
+def test_tolerances_are_checked_although_a_stream_always_has_a_pending_trajectory():
     session = Session()
     goal = session.goals.accept(to(path=within(0.05)))
     session.tick(2)
-    streamed(session, 20)
+    step_with_stream(session, 20)
     assert goal.result is None
-    session.simulation.reset(HOME + 0.09)  # no motion that restarts the loop
-    streamed(session, 1)
+    session.simulation.reset(HOME + 0.09)  # too small to restart the loop
+    step_with_stream(session, 1)
     assert goal.result.code == ErrorCode.PATH_TOLERANCE_VIOLATED
     assert OVERRIDDEN in goal.result.text
 
 
-def streamed(session, count):
-    """Ticks with a new trajectory between the loop's step and the look at the goal."""
+def step_with_stream(session, count):
+    """Step with a new trajectory between the loop's step and the goal handler's update."""
     for _ in range(count):
         session.loop.step()
         session.loop.follow(parse_trajectory(ARM, NAMES, [2.0], [AWAY], start=session.now))
         session.goals.update()
 
 
-def test_a_goal_whose_trajectory_is_replaced_before_it_is_entered_is_overridden():
+def test_a_goal_whose_trajectory_is_replaced_before_its_start_is_overridden():
     session = Session()
     goal = session.goals.accept(to())
     session.loop.hold({"R1": HOME[0]})
@@ -122,15 +122,15 @@ def test_a_goal_is_reached():
     session = Session()
     start = session.now
     goal = session.goals.accept(to(goal=within(0.01)))
-    verdict = session.finish(goal)
-    assert verdict.code == ErrorCode.SUCCESSFUL
-    assert not verdict.canceled
+    result = session.finish(goal)
+    assert result.code == ErrorCode.SUCCESSFUL
+    assert not result.canceled
     assert session.now >= start + 1.0
     assert np.abs(session.simulation.state.q - AWAY).max() < 0.01
     assert session.goals.active is None
 
 
-def test_it_is_not_reached_before_the_trajectory_ends():
+def test_a_goal_is_not_reached_before_the_trajectory_ends():
     session = Session()
     goal = session.goals.accept(to(HOME, 1.0))
     session.tick(495)
@@ -139,7 +139,7 @@ def test_it_is_not_reached_before_the_trajectory_ends():
     assert goal.result.code == ErrorCode.SUCCESSFUL
 
 
-def test_without_a_goal_time_it_waits_for_ever():
+def test_without_a_goal_time_a_goal_waits_indefinitely():
     session = Session(payload=0.5, law="pid_gravity")
     goal = session.goals.accept(to(goal=within(1e-12)))
     session.tick(1500)
@@ -207,7 +207,7 @@ def standing():
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_cannot_be_followed_is_refused_with_its_code(standing, kind):
+def test_invalid_goals_are_rejected_with_their_code(standing, kind):
     request, code, words = REFUSED[kind]
     with pytest.raises(GoalRejected) as refused:
         standing.goals.accept(request)
@@ -217,7 +217,7 @@ def test_what_cannot_be_followed_is_refused_with_its_code(standing, kind):
     assert not standing.loop.reference_generator.pending
 
 
-def test_an_effort_beyond_the_limit_is_refused_by_the_law_s_model():
+def test_a_goal_beyond_the_effort_limit_of_the_controller_model_is_rejected():
     session = Session()
     session.loop.controller.set_model(ARM.with_payload(16.0))
     with pytest.raises(
@@ -227,14 +227,14 @@ def test_an_effort_beyond_the_limit_is_refused_by_the_law_s_model():
     assert it.value.code == ErrorCode.INVALID_GOAL
 
 
-def test_before_the_first_state_nothing_is_accepted():
+def test_before_the_first_state_goals_are_rejected():
     simulation = Simulation(ARM)
     loop = ControlLoop(SimulationDriver(ARM, simulation), build_controller(ARM, "pid_gravity"))
     with pytest.raises(GoalRejected, match="no state of the arm"):
         GoalHandler(loop).accept(to())
 
 
-def test_a_refused_goal_leaves_the_one_before_it_alone():
+def test_a_rejected_goal_does_not_change_the_active_one():
     session = Session()
     goal = session.goals.accept(to())
     session.tick(100)
@@ -250,10 +250,10 @@ def test_a_refused_goal_leaves_the_one_before_it_alone():
 def test_an_error_on_the_path_aborts_and_stops_the_arm():
     session = Session(payload=0.5)
     goal = session.goals.accept(to(path={"R2": (1e-4, 0.0)}))
-    verdict = session.finish(goal)
-    assert verdict.code == ErrorCode.PATH_TOLERANCE_VIOLATED
-    assert "joint 'R2': position error" in verdict.text
-    assert "expected within the tolerance 0.0001 at " in verdict.text
+    result = session.finish(goal)
+    assert result.code == ErrorCode.PATH_TOLERANCE_VIOLATED
+    assert "joint 'R2': position error" in result.text
+    assert "expected within the tolerance 0.0001 at " in result.text
     where = session.simulation.state.q
     session.tick(1000)
     assert np.abs(session.simulation.state.q - where).max() < 0.15
@@ -264,45 +264,45 @@ def test_an_error_at_the_end_aborts_after_the_goal_time():
     session = Session(payload=0.5, law="pid")
     goal = session.goals.accept(to(seconds=0.6, goal={"R2": (1e-6, -1.0)}, goal_time=0.1))
     start = session.now
-    verdict = session.finish(goal)
-    assert verdict.code == ErrorCode.GOAL_TOLERANCE_VIOLATED
+    result = session.finish(goal)
+    assert result.code == ErrorCode.GOAL_TOLERANCE_VIOLATED
     assert session.now == pytest.approx(start + 0.7, abs=0.005)
-    assert "joint 'R2': position error" in verdict.text
-    assert "0.1 s after the trajectory's end" in verdict.text
+    assert "joint 'R2': position error" in result.text
+    assert "0.1 s after the trajectory's end" in result.text
 
 
 def test_a_velocity_error_on_the_path_aborts():
     session = Session(payload=0.5)
     goal = session.goals.accept(to(path={"R3": (0.0, 1e-3)}))
-    verdict = session.finish(goal)
-    assert verdict.code == ErrorCode.PATH_TOLERANCE_VIOLATED
-    assert "joint 'R3': velocity error" in verdict.text
+    result = session.finish(goal)
+    assert result.code == ErrorCode.PATH_TOLERANCE_VIOLATED
+    assert "joint 'R3': velocity error" in result.text
 
 
-def test_a_velocity_error_at_the_end_is_no_success():
-    """At its place, but still moving: the goal waits for rest, and its time runs out."""
+def test_a_velocity_error_at_the_end_is_not_a_success():
+    """At the target position but still moving: the goal waits for rest until its goal time ends."""
     session = Session(payload=0.5)
     session.goals.constraints = Constraints.of(ARM, general={"stopped_velocity_tolerance": 0.0})
     goal = session.goals.accept(to(seconds=0.6, goal={"R2": (1.0, 1e-9)}, goal_time=0.1))
-    verdict = session.finish(goal)
-    assert verdict.code == ErrorCode.GOAL_TOLERANCE_VIOLATED
-    assert "joint 'R2': velocity error" in verdict.text
+    result = session.finish(goal)
+    assert result.code == ErrorCode.GOAL_TOLERANCE_VIOLATED
+    assert "joint 'R2': velocity error" in result.text
 
 
-def test_the_stopped_velocity_tolerance_is_every_joint_s_default():
+def test_the_stopped_velocity_tolerance_is_the_default_of_every_joint():
     session = Session(payload=0.5)
     slow = {"goal_time": 0.1, "stopped_velocity_tolerance": 1e-9}
     session.goals.constraints = Constraints.of(ARM, general=slow)
-    verdict = session.finish(session.goals.accept(to(seconds=0.6)))
-    assert verdict.code == ErrorCode.GOAL_TOLERANCE_VIOLATED
-    assert "velocity error" in verdict.text
+    result = session.finish(session.goals.accept(to(seconds=0.6)))
+    assert result.code == ErrorCode.GOAL_TOLERANCE_VIOLATED
+    assert "velocity error" in result.text
 
 
 @pytest.mark.parametrize("part", ["position", "velocity"])
 @pytest.mark.parametrize("joint", [0, 1])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
-    """|reference - measured| <= tolerance for every joint, in position and in velocity."""
+    """abs(reference - measured) <= tolerance for every joint, in position and in velocity."""
     tolerances = Tolerances.of(TWO, np.array([0.1, 0.2]), np.array([0.3, 0.4]))
     limit = getattr(tolerances, part)[joint]
     for share, met in ((1 - 1e-9, True), (1 + 1e-9, False)):
@@ -315,7 +315,7 @@ def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
         assert all(f"joint '{'ab'[joint]}': {part} error" in text for text in said)
 
 
-def test_zero_is_the_default_and_minus_one_is_none():
+def test_zero_means_the_default_and_minus_one_no_tolerance():
     default = Tolerances.of(TWO, np.array([0.1, 0.0]), np.array([0.0, 0.2]))
     assert default.position.tolist() == [0.1, np.inf]
     changed = default.overridden_by("path", ("a", "b"), {"a": (0.0, 0.3), "b": (0.5, -1.0)})
@@ -324,7 +324,7 @@ def test_zero_is_the_default_and_minus_one_is_none():
     assert default.overridden_by("path", ("a", "b"), {"a": (-1.0, 0.0)}).position[0] == np.inf
 
 
-def test_defaults_come_from_the_parameters():
+def test_default_tolerances_are_parameters():
     session = Session(payload=0.5)
     session.goals.constraints = Constraints.of(ARM, {"R2": {"trajectory": 1e-4}})
     assert session.finish(session.goals.accept(to())).code == ErrorCode.PATH_TOLERANCE_VIOLATED
@@ -333,7 +333,7 @@ def test_defaults_come_from_the_parameters():
     assert session.finish(erased).code == ErrorCode.SUCCESSFUL
 
 
-def test_a_state_that_is_not_finite_is_no_success():
+def test_a_state_that_is_not_finite_is_not_a_success():
     tolerance = Tolerances.of(TWO, np.array([0.0, 0.1]), np.zeros(2))
     bad = State(0.0, np.array([0.0, NAN]), np.zeros(2), np.zeros(2))
     reference = parse_trajectory(two := five_dof(), two.joint_names, [1.0], [HOME]).at(0.0)
@@ -349,10 +349,10 @@ def test_constraints_are_checked():
         Constraints.of(ARM, general={"goal_time": -1.0})
 
 
-# --- cancel, preemption, what comes between
+# --- cancel, preemption, interruptions
 
 
-def test_cancel_decelerates_and_ends_when_the_arm_is_told_to_stand():
+def test_cancel_decelerates_and_ends_when_the_reference_is_at_rest():
     session = Session()
     goal = session.goals.accept(to())
     session.tick(250)
@@ -389,7 +389,7 @@ def test_cancel_of_a_paused_goal_does_not_wait_for_the_pause_to_end():
     assert np.abs(session.loop.reference.q - at).max() < 1e-9
 
 
-def test_cancel_of_a_goal_that_is_over_changes_nothing():
+def test_cancel_of_a_finished_goal_changes_nothing():
     session = Session()
     goal = session.goals.accept(to(seconds=0.5))
     session.finish(goal)
@@ -412,24 +412,24 @@ def test_a_new_goal_preempts_without_a_jump():
     assert np.abs(session.loop.reference.q - HOME).max() == 0
 
 
-def test_a_trajectory_from_elsewhere_overrides_without_aborting():
+def test_a_trajectory_of_another_source_overrides_without_aborting():
     session = Session()
     goal = session.goals.accept(to())
     session.tick(100)
     session.loop.follow(parse_trajectory(ARM, NAMES, [1.0], [HOME], start=session.now))
     session.tick(100)
     assert goal.result is None
-    verdict = session.finish(goal)
-    assert verdict.code == ErrorCode.SUCCESSFUL
-    assert verdict.text.endswith(OVERRIDDEN)
+    result = session.finish(goal)
+    assert result.code == ErrorCode.SUCCESSFUL
+    assert result.text.endswith(OVERRIDDEN)
 
 
 TIGHT = 0.0005
-"""Tolerance [rad] that the arm with 0.5 kg exceeds on its way."""
+"""Tolerance [rad] that the arm with 0.5 kg exceeds during the motion."""
 
 
-def unasked(tolerance, **general):
-    """A session whose trajectories without a goal are held to this tolerance at R2."""
+def session_with_tolerance(tolerance, **general):
+    """Return a session that checks this tolerance of R2 for trajectories without a goal."""
     session = Session(payload=0.5)
     row = {"trajectory": tolerance, "goal": 0.0} if not general else {"goal": tolerance}
     session.goals.constraints = Constraints.of(ARM, {"R2": row}, general)
@@ -437,8 +437,10 @@ def unasked(tolerance, **general):
 
 
 def test_a_trajectory_without_a_goal_stops_beyond_its_path_tolerance():
-    """As of joint_trajectory_controller: the arm holds where it is, and says why."""
-    session = unasked(TIGHT)
+    """As in joint_trajectory_controller: the arm holds its configuration and an event states the
+    cause.
+    """
+    session = session_with_tolerance(TIGHT)
     events = session.loop.events
     session.loop.follow(parse_trajectory(ARM, NAMES, [1.0], [AWAY], start=session.now))
     session.tick(1500)
@@ -453,9 +455,9 @@ def test_a_trajectory_without_a_goal_stops_beyond_its_path_tolerance():
     assert np.any(session.loop.reference.v), "the next one is followed again"
 
 
-def test_a_stream_with_a_message_in_every_control_cycle_is_held_to_its_tolerance():
-    """Another trajectory is always pending then; the one that is followed is judged."""
-    session = unasked(TIGHT)
+def test_a_stream_with_a_message_in_every_control_cycle_is_checked():
+    """The tolerance of the active trajectory is checked although another one is always pending."""
+    session = session_with_tolerance(TIGHT)
     for _ in range(600):
         session.loop.step()
         session.loop.follow(parse_trajectory(ARM, NAMES, [1.0], [AWAY], start=session.now))
@@ -465,16 +467,16 @@ def test_a_stream_with_a_message_in_every_control_cycle_is_held_to_its_tolerance
     assert session.loop.events.counts == {"path_tolerance_violated": 1}
 
 
-def test_a_goal_beyond_the_default_tolerance_is_judged_by_its_own():
-    session = unasked(TIGHT)
+def test_a_goals_own_tolerance_replaces_the_default():
+    session = session_with_tolerance(TIGHT)
     goal = session.goals.accept(to(path=within(0.5), goal=within(0.5)))
     assert session.finish(goal).code == ErrorCode.SUCCESSFUL
     session.tick(1000)
     assert not session.loop.events.counts
 
 
-def test_an_end_beyond_the_goal_tolerance_is_held_where_the_arm_is():
-    session = unasked(1e-9, goal_time=0.1)
+def test_beyond_the_goal_tolerance_the_arm_holds_its_configuration():
+    session = session_with_tolerance(1e-9, goal_time=0.1)
     session.loop.follow(parse_trajectory(ARM, NAMES, [1.0], [AWAY], start=session.now))
     session.tick(1000)
     assert session.loop.events.counts == {"goal_tolerance_violated": 1}
@@ -482,7 +484,7 @@ def test_an_end_beyond_the_goal_tolerance_is_held_where_the_arm_is():
 
 
 def test_steps_and_stops_have_no_tolerance():
-    session = unasked(1e-9)
+    session = session_with_tolerance(1e-9)
     session.loop.hold({"R2": -0.9})
     session.tick(200)
     session.loop.request_stop()
@@ -490,7 +492,7 @@ def test_steps_and_stops_have_no_tolerance():
     assert not session.loop.events.counts
 
 
-def test_a_reset_of_the_arm_aborts():
+def test_a_reset_of_the_arm_aborts_the_goal():
     session = Session()
     goal = session.goals.accept(to())
     session.tick(400)
@@ -500,7 +502,7 @@ def test_a_reset_of_the_arm_aborts():
     assert "interrupted: " in goal.result.text
 
 
-def test_a_paused_goal_waits_and_goes_on():
+def test_a_paused_goal_waits_and_continues():
     session = Session()
     goal = session.goals.accept(to(goal_time=0.5, goal=within(0.01)))
     session.tick(250)
@@ -515,7 +517,7 @@ def test_a_paused_goal_waits_and_goes_on():
     assert session.finish(goal).code == ErrorCode.SUCCESSFUL
 
 
-def test_half_the_speed_takes_twice_as_long():
+def test_half_the_speed_doubles_the_duration():
     session = Session()
     session.loop.reference_generator.clock.set_factor(0.5)
     session.tick(200)
@@ -527,7 +529,7 @@ def test_half_the_speed_takes_twice_as_long():
 # --- partial joints
 
 
-def test_some_of_the_joints_move_where_that_is_allowed():
+def test_partial_joint_goals_move_the_named_joints():
     session = Session()
     partial = GoalRequest(["R3"], [1.0], [[AWAY[2]]], [[0.0]])
     with pytest.raises(GoalRejected, match="missing joint 'R1'"):
@@ -539,7 +541,7 @@ def test_some_of_the_joints_move_where_that_is_allowed():
     np.testing.assert_allclose(session.loop.reference.q, expected, atol=1e-12)
 
 
-def test_no_joint_at_all_is_not_some_of_them():
+def test_a_partial_goal_without_joints_is_rejected():
     session = Session()
     session.goals.allow_partial = True
     with pytest.raises(GoalRejected) as refused:
@@ -547,7 +549,7 @@ def test_no_joint_at_all_is_not_some_of_them():
     assert refused.value.code == ErrorCode.INVALID_JOINTS
 
 
-def test_joints_that_a_goal_leaves_out_come_to_rest_within_their_deceleration():
+def test_joints_absent_from_a_goal_come_to_rest_within_their_deceleration():
     session = Session()
     session.goals.allow_partial = True
     session.goals.accept(to())
@@ -561,7 +563,7 @@ def test_joints_that_a_goal_leaves_out_come_to_rest_within_their_deceleration():
 
 
 @pytest.mark.parametrize("canceled", [False, True])
-def test_a_law_that_follows_nothing_ends_a_goal_under_way_and_takes_none(canceled):
+def test_a_controller_without_reference_ends_the_active_goal_and_accepts_none(canceled):
     session = Session()
     goal = session.goals.accept(to())
     session.tick(100)

@@ -1,4 +1,4 @@
-"""hardware scan, check, calibrate and jog, by a user at a terminal, on emulated motors."""
+"""Commands hardware scan, check, calibrate, jog and run at a terminal, on emulated motors."""
 
 import os
 import re
@@ -52,13 +52,13 @@ def command(*words):
     return hardware.run([str(word) for word in words])
 
 
-def reached(line):
-    """Options for a line, whose motors answer late on a busy machine."""
+def at_port(line):
+    """Return the options of a port whose motors reply late on a busy machine."""
     return "--port", line.name, "--set", "latency=0.05"
 
 
 def at_terminal(monkeypatch, does, *words):
-    """The exit code of a command, and what a user who ``does`` saw of it."""
+    """Return a command's exit code and its output for a user who runs ``does``."""
     with monkeypatch.context() as patch:
         user = User(patch, does)
         try:
@@ -68,8 +68,8 @@ def at_terminal(monkeypatch, does, *words):
     return code, said
 
 
-def written(line):
-    """What a driver might have changed in servos."""
+def registers(line):
+    """Return the registers that a driver could change."""
     return [bytes(servo.memory[:56]) for servo in line.motors.servos]
 
 
@@ -80,18 +80,18 @@ def scanned(line, *words):
     return command("scan", "--port", line.name, *words)
 
 
-def test_scan_lists_motors_and_says_how_many(lines, capsys):
+def test_scan_lists_motors_and_their_number(lines, capsys):
     line = lines(Line(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(4, "sts3250")])))
-    before = written(line)
+    before = registers(line)
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 0
     said = capsys.readouterr().out
     for word in ("sts3215", "sts3250", "3.10", "1000000", "2 motors with distinct ids"):
         assert word in said
-    assert written(line) == before
+    assert registers(line) == before
     assert line.most == 0
 
 
-def test_scan_looks_at_every_rate_where_none_is_given(monkeypatch, lines, capsys):
+def test_scan_without_a_baud_rate_tries_all(monkeypatch, lines, capsys):
     line = lines(Line(EmulatedDynamixels([])))
     monkeypatch.setattr(Dynamixel, "bauds", (1_000_000, 2_000_000))
     assert scanned(line, "--driver", "dynamixel") == 1
@@ -101,7 +101,7 @@ def test_scan_looks_at_every_rate_where_none_is_given(monkeypatch, lines, capsys
     assert "power" in told.out
 
 
-def test_scan_names_the_id_that_two_motors_have(lines, capsys):
+def test_scan_names_a_duplicate_id(lines, capsys):
     shafts = [Shaft(1, "sts3215"), Shaft(2, "sts3215", q=0.4), Shaft(2, "sts3250")]
     line = lines(Line(EmulatedFeetech(shafts)))
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 1
@@ -124,11 +124,11 @@ def test_scan_of_can_motors_needs_no_rate(lines, capsys):
 
 
 def checked(line, arm="so101"):
-    return command("check", arm, *reached(line), "--duration", 0.05)
+    return command("check", arm, *at_port(line), "--duration", 0.05)
 
 
 def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
-    before = written(arm_line)
+    before = registers(arm_line)
     assert checked(arm_line) == 0
     said = capsys.readouterr().out
     assert "no problems found" in said
@@ -136,11 +136,11 @@ def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
         row = next(row for row in said.splitlines() if name in row)
         assert "100%" in row
         assert any(abs(float(w) - q) < 2e-3 for w in row.split() if "." in w and "…" not in w)
-    assert written(arm_line) == before
+    assert registers(arm_line) == before
     assert arm_line.most == 0
 
 
-def break_in(line, what):
+def inject_problem(line, what):
     shafts, motors = line.motors.shafts, line.motors
     {
         "silent": lambda: setattr(shafts[2], "silent", True),
@@ -164,8 +164,8 @@ def break_in(line, what):
         ("model", "model = sts3250, expected sts3215"),
     ],
 )
-def test_check_names_the_joint_and_what_is_wrong_with_it(arm_line, capsys, what, words):
-    break_in(arm_line, what)
+def test_check_names_the_joint_and_the_problem(arm_line, capsys, what, words):
+    inject_problem(arm_line, what)
     assert checked(arm_line) == 1
     said = capsys.readouterr().out
     assert words in said
@@ -175,18 +175,18 @@ def test_check_names_the_joint_and_what_is_wrong_with_it(arm_line, capsys, what,
     assert arm_line.torques == (1 if what == "torque" else 0), "what is on stays on"
 
 
-def test_check_of_a_dead_line_says_so_once(lines, capsys):
+def test_check_without_any_reply_reports_it_once(lines, capsys):
     assert checked(lines(Line(EmulatedFeetech([])))) == 1
     said = capsys.readouterr().out
     assert said.count("no motor replies") == 1
     assert "hardware scan" in said
 
 
-# --- what is refused
+# --- rejected input
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "said"),
+    ("words", "error", "text"),
     [
         (["scan", "--port", "/dev/null"], ConfigError, "--driver = missing"),
         (["scan", "--driver", "feetech"], ConfigError, "port is missing"),
@@ -206,14 +206,14 @@ def test_check_of_a_dead_line_says_so_once(lines, capsys):
         (["calibrate", "so101", "--output", "x"], ConfigError, "expected a terminal"),
     ],
 )
-def test_what_can_not_be_is_refused_and_named(monkeypatch, words, error, said):
+def test_invalid_options_are_rejected_by_name(monkeypatch, words, error, text):
     with open(os.devnull) as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=text):
             command(*words)
 
 
-def test_a_port_that_another_program_has_is_named(arm_line):
+def test_a_port_opened_by_another_program_is_named(arm_line):
     other = SerialPort(arm_line.name, 1_000_000)
     other.open()
     with pytest.raises(DriverFault, match="another program has it open"):
@@ -222,7 +222,7 @@ def test_a_port_that_another_program_has_is_named(arm_line):
     assert checked(arm_line) == 0
 
 
-def test_no_permission_tells_how_to_get_it():
+def test_the_error_of_missing_permission_names_the_remedy():
     fault = DriverFault("port 'p'")
     fault.__cause__ = PermissionError(13, "Permission denied")
     assert "usermod -aG dialout" in str(with_advice(fault))
@@ -230,7 +230,7 @@ def test_no_permission_tells_how_to_get_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["--speed", "0"], "--speed"),
         (["--speed", "100"], "--speed"),
@@ -240,14 +240,14 @@ def test_no_permission_tells_how_to_get_it():
         (["--interface", "effort"], "no watchdog"),
     ],
 )
-def test_jog_refuses_what_is_out_of_bounds(monkeypatch, arm_line, words, said):
+def test_jog_rejects_options_out_of_range(monkeypatch, arm_line, words, text):
     def user(user):
         if "effort" in words:
             user.wait("Type yes:")
             user.press("yes\n")
 
-    jog = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line), *words)
-    with pytest.raises(ArmDynamicsError, match=said):
+    jog = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line), *words)
+    with pytest.raises(ArmDynamicsError, match=text):
         at_terminal(monkeypatch, user, *jog)
     assert arm_line.most == 0
 
@@ -256,11 +256,11 @@ def test_jog_refuses_what_is_out_of_bounds(monkeypatch, arm_line, words, said):
 
 
 def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
-    words = ("jog", "so101", "--joint", joint, *reached(line), *more)
+    words = ("jog", "so101", "--joint", joint, *at_port(line), *more)
 
     def user(user):
         user.wait("Type yes:")
-        assert line.most == 0, "no torque before a yes"
+        assert line.most == 0, "torque enabled before the confirmation"
         does(user)
 
     return at_terminal(monkeypatch, user, *words)
@@ -268,7 +268,7 @@ def jogged(monkeypatch, line, does, *more, joint="shoulder_pan"):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("answer", ["\n", "YES\n", "\x04"])
-def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
+def test_jog_does_not_enable_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
     code, said = jogged(monkeypatch, arm_line, lambda user: user.press(answer))
     assert code == 1
     assert "torque was not enabled" in said
@@ -276,7 +276,7 @@ def test_jog_gives_no_torque_without_a_typed_yes(monkeypatch, arm_line, answer):
     np.testing.assert_allclose(arm_line.arm.state.q, START, atol=1e-9)
 
 
-def test_jog_takes_no_answer_that_was_typed_before_its_question(monkeypatch, arm_line):
+def test_jog_ignores_input_typed_before_its_question(monkeypatch, arm_line):
     def user(user):
         user.press("yes\nyes\n")
         user.wait("Enable torque? Type yes:")
@@ -284,25 +284,25 @@ def test_jog_takes_no_answer_that_was_typed_before_its_question(monkeypatch, arm
         user.look(0.5)
         user.press("q")
 
-    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
     code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1
     assert "torque was not enabled: nothing was changed" in said
     assert arm_line.most == 0
 
 
-def test_jog_gives_no_torque_to_an_arm_that_is_not_well(monkeypatch, arm_line):
+def test_jog_does_not_enable_torque_with_a_motor_fault(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert code == 1
     assert "torque was not enabled: the check found problems" in said
     assert arm_line.most == 0
 
 
-def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_line):
+def test_jog_clears_faults_on_request(monkeypatch, arm_line):
     arm_line.motors.trip(3, "overload")
-    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line), "--clear-faults")
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line), "--clear-faults")
 
     def user(user):
         user.wait("Type yes:")
@@ -318,9 +318,9 @@ def test_jog_clears_faults_that_can_pass_where_it_is_asked_to(monkeypatch, arm_l
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(("answer", "holding"), [("no\n", 1), ("yes\n", 0)])
-def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answer, holding):
-    break_in(arm_line, "torque")
-    words = ("jog", "so101", "--joint", "elbow_flex", *reached(arm_line))
+def test_jog_does_not_disable_torque_before_a_typed_yes(monkeypatch, arm_line, answer, holding):
+    inject_problem(arm_line, "torque")
+    words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
     code, said = at_terminal(monkeypatch, lambda user: None, *words)
     assert (code, arm_line.torques) == (1, 1)
     assert "disable it with hardware jog --clear-faults or the switch of the supply" in said
@@ -341,7 +341,9 @@ def test_jog_takes_no_torque_off_before_a_typed_yes(monkeypatch, arm_line, answe
     assert (seen, arm_line.torques) == ([1], holding)
 
 
-def test_jog_leads_the_joint_while_a_key_is_held_and_lets_go_at_the_end(monkeypatch, arm_line):
+def test_jog_moves_the_joint_while_a_key_is_held_and_disables_torque_at_the_end(
+    monkeypatch, arm_line
+):
     seen = {}
 
     def does(user):
@@ -373,7 +375,7 @@ def test_jog_leads_the_joint_while_a_key_is_held_and_lets_go_at_the_end(monkeypa
     np.testing.assert_allclose(seen["back"][1:], seen["before"][1:], atol=0.01)
 
 
-def test_jog_by_an_angle_ends_there(monkeypatch, arm_line):
+def test_jog_by_a_distance_ends_at_its_target(monkeypatch, arm_line):
     def does(user):
         user.press("yes\n")
         user.wait("active")
@@ -390,7 +392,7 @@ def test_jog_by_an_angle_ends_there(monkeypatch, arm_line):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_jog_with_torque_off(monkeypatch, arm_line, number):
+def test_a_signal_ends_jog_with_torque_disabled(monkeypatch, arm_line, number):
     def does(user):
         user.press("yes\n")
         user.wait("active")
@@ -404,7 +406,7 @@ def test_a_signal_ends_a_jog_with_torque_off(monkeypatch, arm_line, number):
     assert arm_line.most == 6
 
 
-def test_a_fault_while_jogging_ends_it_with_torque_off(monkeypatch, arm_line):
+def test_a_fault_ends_jog_with_torque_disabled(monkeypatch, arm_line):
     def does(user):
         user.press("yes\n")
         user.wait("active")
@@ -417,7 +419,7 @@ def test_a_fault_while_jogging_ends_it_with_torque_off(monkeypatch, arm_line):
     assert arm_line.torques == 0
 
 
-def test_a_lost_port_is_told_with_what_to_do(monkeypatch, arm_line):
+def test_a_lost_port_is_reported_with_the_remedy(monkeypatch, arm_line):
     def does(user):
         user.press("yes\n")
         user.wait("active")
@@ -431,13 +433,15 @@ def test_a_lost_port_is_told_with_what_to_do(monkeypatch, arm_line):
 # --- run
 
 
-def held_by(monkeypatch, line, *more, does=lambda user: None):
-    """Code, words, and the joints' positions before torque went off, of a run that q ends."""
+def run_until_q(monkeypatch, line, *more, does=lambda user: None):
+    """Return exit code, output, and joint positions before torque was disabled, of a run ended by
+    q.
+    """
     seen = {}
 
     def user(user):
         user.wait("Enable torque? Type yes:")
-        assert line.most == 0, "no torque before a yes"
+        assert line.most == 0, "torque enabled before the confirmation"
         user.press("yes\n")
         user.wait("active")
         user.look(0.8)
@@ -445,13 +449,15 @@ def held_by(monkeypatch, line, *more, does=lambda user: None):
         seen["torques"], seen["q"] = line.torques, line.arm.state.q.copy()
         user.press("q")
 
-    words = ("run", "so101", *reached(line), "--headless", "--rate", 100, "--duration", 30, *more)
+    words = ("run", "so101", *at_port(line), "--headless", "--rate", 100, "--duration", 30, *more)
     code, said = at_terminal(monkeypatch, user, *words)
     return code, said, seen
 
 
-def test_run_holds_the_arm_as_its_parameter_file_says_and_lets_go_at_the_end(monkeypatch, arm_line):
-    code, said, seen = held_by(monkeypatch, arm_line)
+def test_run_holds_the_arm_with_its_parameter_file_and_disables_torque_at_the_end(
+    monkeypatch, arm_line
+):
+    code, said, seen = run_until_q(monkeypatch, arm_line)
     assert code == 0, said
     assert "under the controller position" in said
     assert "largest error" in said
@@ -462,17 +468,21 @@ def test_run_holds_the_arm_as_its_parameter_file_says_and_lets_go_at_the_end(mon
 
 
 @pytest.mark.slow
-def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monkeypatch, arm_line):
-    law = "--controller", "gravity_compensation"
+def test_run_compensates_gravity_if_a_missing_watchdog_is_allowed(monkeypatch, arm_line):
+    options = "--controller", "gravity_compensation"
 
-    def agrees(user):
+    def confirm(user):
         user.wait("Enable torque? Type yes:")
         user.press("yes\n")
 
     with pytest.raises(ArmDynamicsError, match="no watchdog"):
-        at_terminal(monkeypatch, agrees, "run", "so101", *reached(arm_line), "--headless", *law)
+        at_terminal(
+            monkeypatch, confirm, "run", "so101", *at_port(arm_line), "--headless", *options
+        )
     assert arm_line.most == 0
-    code, said, seen = held_by(monkeypatch, arm_line, *law, "--set", "allow_missing_watchdog=true")
+    code, said, seen = run_until_q(
+        monkeypatch, arm_line, *options, "--set", "allow_missing_watchdog=true"
+    )
     assert code == 0, said
     assert "under the controller gravity_compensation" in said
     assert seen["torques"] == 6
@@ -481,17 +491,15 @@ def test_run_balances_gravity_where_it_is_told_that_servos_are_not_watched(monke
 
 
 @pytest.mark.slow
-def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
-    monkeypatch, arm_line
-):
-    words = ("run", "so101", *reached(arm_line), "--headless")
+def test_run_ends_with_1_after_a_trip_and_needs_a_confirmation_of_torque(monkeypatch, arm_line):
+    words = ("run", "so101", *at_port(arm_line), "--headless")
 
-    def refuses(user):
+    def decline(user):
         user.press("yes\n")
         user.wait("Enable torque? Type yes:")
         user.press("no\n")
 
-    code, said = at_terminal(monkeypatch, refuses, *words)
+    code, said = at_terminal(monkeypatch, decline, *words)
     assert (code, arm_line.most) == (1, 0)
     assert "torque was not enabled: nothing was changed" in said
 
@@ -499,26 +507,26 @@ def test_run_ends_with_1_where_the_arm_trips_and_gives_no_torque_without_a_yes(
         arm_line.motors.trip(5, "overheating")
         user.wait("joint 'wrist_roll': motor_fault")
 
-    code, said, _ = held_by(monkeypatch, arm_line, does=trip)
+    code, said, _ = run_until_q(monkeypatch, arm_line, does=trip)
     assert code == 1
     assert "joint 'wrist_roll': motor_fault" in said
     assert arm_line.torques == 0
 
 
-def test_the_page_of_run_shows_the_arm_and_its_emergency_stop_ends_it(monkeypatch, arm_line):
+def test_the_emergency_stop_of_the_viewer_page_ends_run(monkeypatch, arm_line):
     seen = []
 
     def user(user):
         user.wait("Enable torque? Type yes:")
         user.press("yes\n")
         user.wait("active")
-        (url,) = re.findall(r"http://\S+", user.said)
+        (url,) = re.findall(r"http://\S+", user.output)
         with Client(url) as browser:
             browser.press("EMERGENCY STOP")
             seen.append(arm_line.torques)
             user.wait("emergency")
 
-    words = ("run", "so101", *reached(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
+    words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
     code, said = at_terminal(monkeypatch, user, *words)
     assert code == 1, said
     assert seen, said
@@ -529,19 +537,19 @@ def test_the_page_of_run_shows_the_arm_and_its_emergency_stop_ends_it(monkeypatc
 # --- calibrate
 
 
-def led(user, line, q, key, words):
-    """Once asked, lead the arm to ``q`` and press ``key``; until ``words`` are said."""
-    for share in (0.5, 1.0):  # servos lose count of half a turn at once
-        line.arm.hold_at((1 - share) * line.arm.state.q + share * q)
+def move_to_mark(user, line, q, key, words):
+    """Move the arm to ``q`` by hand and press ``key`` until ``words`` are printed."""
+    for fraction in (0.5, 1.0):  # servos lose count after a step of half a turn
+        line.arm.hold_at((1 - fraction) * line.arm.state.q + fraction * q)
         user.look(0.15)
-    user.said = ""
-    while words not in user.said:
+    user.output = ""
+    while words not in user.output:
         user.press(key)
         user.look(0.3)
 
 
 def calibrated(monkeypatch, line, does, output, *more):
-    words = ("calibrate", "so101", *reached(line), "--output", output, *more)
+    words = ("calibrate", "so101", *at_port(line), "--output", output, *more)
     return at_terminal(monkeypatch, does, *words)
 
 
@@ -552,27 +560,32 @@ def elbow(value):
 
 
 @pytest.fixture
-def turned(lines):
-    """An arm whose elbow turns the other way, its horn mounted at another angle."""
+def flipped_line(lines):
+    """An arm whose elbow motor has the opposite sign and another offset."""
     return lines(so101_line(START, flipped=("elbow_flex",), offset={"elbow_flex": 0.25}))
 
 
-def whole_elbow(user, line, lower=-1.69, upper=1.69):
+def calibrate_elbow(user, line, lower=-1.69, upper=1.69):
     user.wait("Type yes:")
     user.press("yes\n")
     for q, mark in ((0.0, "zero mark"), (lower, "lower end"), (upper, "upper end")):
         user.wait(mark)
-        led(user, line, elbow(q), "m", "measured")
+        move_to_mark(user, line, elbow(q), "m", "measured")
 
 
-def test_calibration_finds_sign_and_offset_and_keeps_all_else(monkeypatch, turned, tmp_path):
+def test_calibration_changes_only_sign_and_offset(monkeypatch, flipped_line, tmp_path):
     output = tmp_path / "mine.urdf"
     code, said = calibrated(
-        monkeypatch, turned, lambda user: whole_elbow(user, turned), output, "--joint", "elbow_flex"
+        monkeypatch,
+        flipped_line,
+        lambda user: calibrate_elbow(user, flipped_line),
+        output,
+        "--joint",
+        "elbow_flex",
     )
     assert code == 0, said
     assert "WARNING" not in said
-    assert turned.most == 0, "torque stays off"
+    assert flipped_line.most == 0, "torque must stay disabled"
     before = (resources.resource_folder("urdf") / "so101.urdf").read_text()
     after = output.read_text()
     differing = [
@@ -582,26 +595,28 @@ def test_calibration_finds_sign_and_offset_and_keeps_all_else(monkeypatch, turne
     found = {m.joint: m for m in read_hardware_info(load_arm(output)).motors}["elbow_flex"]
     assert found.sign == -1
     assert found.offset == pytest.approx(0.25, abs=2e-3)
-    assert checked(turned, output) == 0
+    assert checked(flipped_line, output) == 0
 
 
 @pytest.mark.slow
-def test_calibration_doubts_ends_that_are_not_the_urdfs(monkeypatch, turned, tmp_path):
+def test_calibration_warns_of_end_stops_that_differ_from_the_urdf(
+    monkeypatch, flipped_line, tmp_path
+):
     code, said = calibrated(
         monkeypatch,
-        turned,
-        lambda user: whole_elbow(user, turned, upper=1.3),
+        flipped_line,
+        lambda user: calibrate_elbow(user, flipped_line, upper=1.3),
         tmp_path / "mine.urdf",
         *("--joint", "elbow_flex"),
     )
-    assert code == 1, "it is written, and not all is well"
+    assert code == 1, "written, with warnings"
     assert (tmp_path / "mine.urdf").exists()
     assert "WARNING, see above: elbow_flex" in said
     assert "WARNING: upper end at 1.30 rad, the URDF's limit is 1.69" in said
     assert "lower end at" not in said.replace("lower end (", "")
 
 
-def test_what_is_left_out_is_kept_and_nothing_is_written(monkeypatch, arm_line, tmp_path):
+def test_a_calibration_with_all_joints_skipped_writes_nothing(monkeypatch, arm_line, tmp_path):
     def does(user):
         user.wait("Type yes:")
         user.press("yes\n")
@@ -621,35 +636,37 @@ def test_what_is_left_out_is_kept_and_nothing_is_written(monkeypatch, arm_line, 
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(("answer", "written"), [("y\n", False), ("yes\n", True)])
-def test_a_file_that_exists_needs_a_yes(monkeypatch, turned, tmp_path, answer, written):
+def test_overwriting_a_file_needs_a_confirmation(
+    monkeypatch, flipped_line, tmp_path, answer, written
+):
     output = tmp_path / "mine.urdf"
     output.write_text("mine")
 
     def does(user):
-        whole_elbow(user, turned)
+        calibrate_elbow(user, flipped_line)
         user.wait("exists. Overwrite it? Type yes:")
         user.press(answer)
 
-    code, _ = calibrated(monkeypatch, turned, does, output, "--joint", "elbow_flex")
+    code, _ = calibrated(monkeypatch, flipped_line, does, output, "--joint", "elbow_flex")
     assert code == (0 if written else 1)
     assert (output.read_text() == "mine") != written
 
 
-def test_calibration_does_nothing_without_a_yes_and_writes_nothing_after_q(
+def test_calibration_writes_nothing_without_confirmation_or_after_q(
     monkeypatch, arm_line, tmp_path
 ):
     output = tmp_path / "mine.urdf"
     arm_line.motors.servos[1].write(40, bytes([1]))
 
-    def refuses(user):
+    def decline(user):
         user.wait("Type yes:")
         user.press("no\n")
 
-    code, said = calibrated(monkeypatch, arm_line, refuses, output)
-    assert (code, arm_line.torques) == (1, 1), "whoever holds the arm goes on"
+    code, said = calibrated(monkeypatch, arm_line, decline, output)
+    assert (code, arm_line.torques) == (1, 1), "torque enabled by another program is kept"
     assert "nothing was changed" in said
 
-    def leaves(user):
+    def quit_early(user):
         user.wait("Type yes:")
         user.press("yes\n")
         user.wait("zero mark")
@@ -657,27 +674,27 @@ def test_calibration_does_nothing_without_a_yes_and_writes_nothing_after_q(
         user.press("q")
 
     with pytest.raises(ConfigError, match="nothing is written"):
-        calibrated(monkeypatch, arm_line, leaves, output)
+        calibrated(monkeypatch, arm_line, quit_early, output)
     assert arm_line.torques == 0
     assert not output.exists()
 
 
-def test_calibration_needs_a_folder_for_its_file(monkeypatch, arm_line, tmp_path):
+def test_calibration_needs_an_existing_folder_for_its_file(monkeypatch, arm_line, tmp_path):
     for output in (tmp_path, tmp_path / "none" / "mine.urdf"):
         with pytest.raises(ConfigError, match="expected a file in a folder that exists"):
             calibrated(monkeypatch, arm_line, lambda user: None, Path(output))
 
 
-# --- as a process
+# --- in a separate process
 
 
 @pytest.mark.slow
-def test_ctrl_c_at_a_real_terminal_ends_a_jog_with_torque_off(arm_line):
-    """In a process of its own, whose terminal makes the signal."""
+def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(arm_line):
+    """In a separate process; its terminal generates the signal."""
     said, code = "", 0
     pid, terminal = os.forkpty()
     if not pid:
-        words = ["jog", "so101", "--joint", "shoulder_pan", *reached(arm_line)]
+        words = ["jog", "so101", "--joint", "shoulder_pan", *at_port(arm_line)]
         os.execv(
             sys.executable,
             [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],

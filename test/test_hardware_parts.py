@@ -1,4 +1,4 @@
-"""Calibration, params in a URDF's text, the key that must be held, the way a joint is led."""
+"""Calibration, params in a URDF's text, the hold-to-run key, motion of a jogged joint."""
 
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -29,31 +29,31 @@ CONTINUOUS = Joint("J", "continuous", -np.inf, np.inf, 1.0, 1.0)
 OLD = JointMotor("J", 1, "m", mechanical_reduction=3.0)
 
 real = st.tuples(st.sampled_from((1.0, -1.0)), st.floats(-0.9, 0.9), st.floats(0.2, 20))
-"""Sign, offset and ratio of a motor as it is mounted."""
+"""True sign, offset and mechanical reduction of a motor."""
 
 
-def mounted(way):
-    sign, offset, ratio = way
+def true_motor(transmission):
+    sign, offset, ratio = transmission
     return JointMotor("J", 1, "m", sign, offset, ratio)
 
 
 @given(real, st.sets(st.sampled_from(("zero", "lower", "upper")), min_size=2))
-def test_two_places_tell_sign_and_offset(way, told):
-    true = mounted(way)
+def test_two_marks_determine_sign_and_offset(transmission, names):
+    true = true_motor(transmission)
     places = {"zero": 0.0, "lower": REVOLUTE.lower, "upper": REVOLUTE.upper}
-    marks = CalibrationPoints(**{name: true.shaft_position(places[name]) for name in told})
+    marks = CalibrationPoints(**{name: true.shaft_position(places[name]) for name in names})
     motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
     found = calibrate(motor, REVOLUTE, marks)
     assert (found.sign, found.mechanical_reduction) == (true.sign, true.mechanical_reduction)
     assert found.offset == pytest.approx(true.offset, abs=1e-5)
     assert not [
-        said for said in calibration_warnings(found, REVOLUTE, marks) if "half a turn" not in said
+        text for text in calibration_warnings(found, REVOLUTE, marks) if "half a turn" not in text
     ]
 
 
 @given(real)
-def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
-    true = mounted(way)
+def test_a_continuous_joint_is_calibrated_by_a_positive_rotation_from_zero(transmission):
+    true = true_motor(transmission)
     marks = CalibrationPoints(zero=true.shaft_position(0.0), positive=true.shaft_position(1.5))
     motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
     found = calibrate(motor, CONTINUOUS, marks)
@@ -62,8 +62,8 @@ def test_a_joint_without_ends_is_turned_on_from_its_zero(way):
 
 
 @given(real)
-def test_the_command_measures_a_continuous_joint_at_zero_and_beyond(way):
-    true = mounted(way)
+def test_the_command_measures_a_continuous_joint_at_zero_and_beyond(transmission):
+    true = true_motor(transmission)
     shafts = iter((true.shaft_position(0.0), true.shaft_position(1.5)))
     prompt = SimpleNamespace(at=lambda id, text: next(shafts))
     motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
@@ -72,30 +72,30 @@ def test_the_command_measures_a_continuous_joint_at_zero_and_beyond(way):
     assert result.offset == pytest.approx(true.offset, abs=1e-5)
 
 
-def test_one_place_keeps_the_sign_and_none_keeps_all():
+def test_one_mark_keeps_the_sign_and_no_mark_keeps_everything():
     assert calibrate(OLD, REVOLUTE, CalibrationPoints()) == OLD
     one = calibrate(OLD, REVOLUTE, CalibrationPoints(upper=0.3))
     assert one.sign == 1
     assert one.position(0.3) == pytest.approx(REVOLUTE.upper)
     still = calibrate(OLD, REVOLUTE, CalibrationPoints(lower=0.3, upper=0.31))
-    assert still.sign == OLD.sign, "an arm that was not moved tells no sign"
+    assert still.sign == OLD.sign, "without motion the sign is unknown"
 
 
-def test_what_does_not_fit_is_doubted():
+def test_inconsistent_marks_are_warned_of():
     short = CalibrationPoints(zero=0.0, lower=-3.6, upper=1.8)
-    said = next(calibration_warnings(calibrate(OLD, REVOLUTE, short), REVOLUTE, short))
-    assert said == "upper end at 0.60 rad, the URDF's limit is 0.90"
+    text = next(calibration_warnings(calibrate(OLD, REVOLUTE, short), REVOLUTE, short))
+    assert text == "upper end at 0.60 rad, the URDF's limit is 0.90"
     odd = CalibrationPoints(zero=3.1, lower=-2.0, upper=1.0)
-    assert any("zero mark" in said for said in calibration_warnings(OLD, REVOLUTE, odd))
+    assert any("zero mark" in text for text in calibration_warnings(OLD, REVOLUTE, odd))
     far = CalibrationPoints(zero=4.0)
-    assert any("half a turn" in said for said in calibration_warnings(OLD, REVOLUTE, far))
+    assert any("half a turn" in text for text in calibration_warnings(OLD, REVOLUTE, far))
 
 
 # --- the URDF's text
 
 
 def without_params(text, joint, names):
-    """All that is in the XML, but for some params of a joint."""
+    """Return the content of the XML without some params of a joint."""
     robot = ElementTree.fromstring(text, parser=ElementTree.XMLParser(
         target=ElementTree.TreeBuilder(insert_comments=True)
     ))  # fmt: skip
@@ -124,7 +124,7 @@ def test_params_change_and_nothing_else(joint, params):
     assert after == before
 
 
-def test_comments_blanks_and_short_forms_stay():
+def test_comments_blanks_and_short_forms_are_kept():
     text = (
         '<?xml version="1.0"?>\n<!-- ü --><robot name="r"><ros2_control name="c"><joint name="A"/>'
         '<joint name="B">\n  <!-- a > b -->\n  <param name="id" />\n</joint></ros2_control>'
@@ -140,30 +140,30 @@ def test_comments_blanks_and_short_forms_stay():
         with_params(text, {"A": {"id": "4"}})
 
 
-# --- the key that must be held
+# --- hold-to-run key
 
 
 @given(st.floats(0, 1e6), st.floats(0, 10))
-def test_a_press_counts_for_a_while(start, later):
-    man = HoldToRunKey({"r": 1.0, "l": -1.0})
-    assert man.direction(start) == 0
-    man.press("l", start)
-    assert man.direction(start + later) == (-1 if start + later < start + HOLD else 0)
-    man.press("r", start + later)
-    assert man.direction(start + later) == 1
-    man.press("x", start + later)
-    assert man.direction(start + later) == 0
+def test_a_key_press_is_valid_for_a_limited_time(start, later):
+    held_key = HoldToRunKey({"r": 1.0, "l": -1.0})
+    assert held_key.direction(start) == 0
+    held_key.press("l", start)
+    assert held_key.direction(start + later) == (-1 if start + later < start + HOLD else 0)
+    held_key.press("r", start + later)
+    assert held_key.direction(start + later) == 1
+    held_key.press("x", start + later)
+    assert held_key.direction(start + later) == 0
 
 
-def led(rig, motion, man, seconds, key=None):
-    """Cycles of a host; ``key`` repeats every 0.03 s."""
+def run_jog(rig, motion, held_key, seconds, key=None):
+    """Run cycles of a host; ``key`` repeats every 0.03 s."""
     end, due = rig.bus.now() + seconds, 0.0
     while rig.bus.now() < end:
         rig.bus.pass_time(PERIOD)
         if key and rig.bus.now() >= due:
             due = rig.bus.now() + 0.03
-            man.press(key, rig.bus.now())
-        motion.tick(man.direction(rig.bus.now()))
+            held_key.press(key, rig.bus.now())
+        motion.tick(held_key.direction(rig.bus.now()))
 
 
 def ready(speed=0.3, lower=-1.0, upper=1.0):
@@ -174,15 +174,15 @@ def ready(speed=0.3, lower=-1.0, upper=1.0):
     return rig, motion, HoldToRunKey({"r": 1.0, "l": -1.0})
 
 
-def test_a_joint_is_led_at_its_speed_and_stops_within_two_tenths_of_a_second():
-    rig, motion, man = ready()
-    led(rig, motion, man, 0.2)
+def test_a_joint_moves_at_the_given_speed_and_stops_within_two_tenths_of_a_second():
+    rig, motion, held_key = ready()
+    run_jog(rig, motion, held_key, 0.2)
     start = rig.body.state.q.copy()
-    led(rig, motion, man, 1.0, "r")
+    run_jog(rig, motion, held_key, 1.0, "r")
     assert rig.body.state.q[0] - start[0] == pytest.approx(0.3, abs=0.05)
-    led(rig, motion, man, 0.2)
+    run_jog(rig, motion, held_key, 0.2)
     at = rig.body.state.q.copy()
-    led(rig, motion, man, 1.0)
+    run_jog(rig, motion, held_key, 1.0)
     assert abs(rig.body.state.q[0] - at[0]) < 2e-3
     assert rig.body.fastest[0] < 2 * 0.3
     np.testing.assert_allclose(at[1:], start[1:], atol=0.01)
@@ -190,46 +190,46 @@ def test_a_joint_is_led_at_its_speed_and_stops_within_two_tenths_of_a_second():
 
 
 @pytest.mark.parametrize(("key", "end"), [("r", 0.35), ("l", 0.25)])
-def test_a_joint_is_led_no_further_than_its_bounds(key, end):
-    rig, motion, man = ready(lower=0.25, upper=0.35)
-    led(rig, motion, man, 1.0, key)
+def test_a_joint_stays_within_its_bounds(key, end):
+    rig, motion, held_key = ready(lower=0.25, upper=0.35)
+    run_jog(rig, motion, held_key, 1.0, key)
     assert motion.goal == pytest.approx(end)
-    led(rig, motion, man, 0.5)
+    run_jog(rig, motion, held_key, 0.5)
     assert rig.body.state.q[0] == pytest.approx(end, abs=0.01)
 
 
-def test_the_goal_waits_for_a_joint_that_is_held():
-    rig, motion, man = ready()
-    led(rig, motion, man, 0.1)
+def test_the_goal_stays_near_a_blocked_joint():
+    rig, motion, held_key = ready()
+    run_jog(rig, motion, held_key, 0.1)
     rig.body.hold_at(rig.body.state.q)
-    rig.body._let_pass = lambda: None  # somebody is stronger than the motors
+    rig.body._let_pass = lambda: None  # a hand overpowers the motors
     at = rig.body.state.q[0]
-    led(rig, motion, man, 3.0, "r")
+    run_jog(rig, motion, held_key, 3.0, "r")
     assert motion.goal - at <= LEAD + 1e-9
 
 
-def test_after_a_silence_the_joint_is_led_on_from_where_it_is():
-    rig, motion, man = ready()
-    led(rig, motion, man, 0.3, "r")
+def test_after_missing_feedback_the_motion_continues_from_the_measured_position():
+    rig, motion, held_key = ready()
+    run_jog(rig, motion, held_key, 0.3, "r")
     rig.shafts[1].silent = True
-    led(rig, motion, man, 0.3, "r")
+    run_jog(rig, motion, held_key, 0.3, "r")
     assert rig.driver.status is DriverState.STOPPED
     goal = motion.goal
     assert np.isnan(goal)
     rig.shafts[1].silent = False
-    led(rig, motion, man, 0.3)
+    run_jog(rig, motion, held_key, 0.3)
     assert rig.driver.status is DriverState.ACTIVE
     assert motion.goal == pytest.approx(rig.body.state.q[0], abs=0.02)
 
 
-def test_a_host_that_stood_still_leads_on_without_a_restart():
-    rig, motion, man = ready()
-    led(rig, motion, man, 0.3, "r")
-    rig.bus.pass_time(0.15)  # longer than commands are obeyed
-    led(rig, motion, man, 0.01, "r")
+def test_the_motion_continues_after_a_host_delay_without_a_restart():
+    rig, motion, held_key = ready()
+    run_jog(rig, motion, held_key, 0.3, "r")
+    rig.bus.pass_time(0.15)  # longer than the command timeout
+    run_jog(rig, motion, held_key, 0.01, "r")
     assert rig.driver.status is DriverState.STOPPED
-    led(rig, motion, man, 0.3, "r")
+    run_jog(rig, motion, held_key, 0.3, "r")
     assert rig.driver.status is DriverState.ACTIVE
     at = motion.goal
-    led(rig, motion, man, 0.5, "r")
+    run_jog(rig, motion, held_key, 0.5, "r")
     assert motion.goal == pytest.approx(at + 0.15, abs=0.01)

@@ -1,6 +1,6 @@
-"""Energy that each method invents in free fall, against an independent program's numbers.
+"""Energy error of each integrator in free fall, compared with an independent program.
 
-The reference was computed with g = 9.8 m/s² (with 9.81 every method is off by 0.1 to 0.5 %).
+The reference was computed with g = 9.8 m/s²; with 9.81 every integrator differs by 0.1 to 0.5 %.
 """
 
 import json
@@ -40,7 +40,7 @@ def motion():
 
 @cache
 def exact():
-    """(q, v) after 1, 2 and 3 s."""
+    """Return (q, v) after 1, 2 and 3 s."""
 
     def rate(t, y):
         return np.concatenate([y[3:], motion().acceleration(y[:3], y[3:], NONE)])
@@ -51,7 +51,7 @@ def exact():
 
 @cache
 def fall(method, dt):
-    """Energy (n,) after each step, and (q, v) after 1, 2 and 3 s."""
+    """Return the energy (n,) after each step, and (q, v) after 1, 2 and 3 s."""
     law, free, model = find_integrator(method), motion(), arm()
     q, v, energy, states = np.zeros(3), np.zeros(3), [], []
     for k in range(1, round(10 / dt) + 1):
@@ -75,15 +75,15 @@ CASES = pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['method']}-{r['d
 
 
 @CASES
-def test_energy_errors_are_those_of_the_same_method(row):
+def test_energy_errors_equal_those_of_the_same_integrator(row):
     """1e-6 relative, beyond a round-off of 2e-12 J in 10 000 steps (of 1e-9 J in RK4 at 1 ms)."""
     expected = [row[key] for key in KEYS]
     np.testing.assert_allclose(found(row["method"], row["dt"]), expected, rtol=1e-6, atol=2e-12)
 
 
 @CASES
-def test_state_errors_are_those_of_the_same_method(row):
-    """Largest error of an angle or a speed after 1, 2 and 3 s; 1e-12 for round-off."""
+def test_state_errors_equal_those_of_the_same_integrator(row):
+    """Largest error of position or velocity after 1, 2 and 3 s; 1e-12 for round-off."""
     _, states = fall(row["method"], row["dt"])
     expected = [row["state_error"][f"{t}s"] for t in SECONDS]
     errors = np.abs(states - exact()).max(axis=1)
@@ -91,8 +91,8 @@ def test_state_errors_are_those_of_the_same_method(row):
 
 
 @CASES
-def test_the_documented_table_shows_them(row):
-    """docs/integrators.md, "Energy drift": what is computed here, to its three digits."""
+def test_the_documented_table_equals_the_results(row):
+    """docs/integrators.md, "Energy drift", to its three digits."""
     lines = re.findall(r"^\| `(\w+)` \| (0\.\d+) \|(.*)\|$", TABLE.read_text(), re.M)
     table = {(name, float(dt)): [float(x) for x in rest.split("|")] for name, dt, rest in lines}
     documented = table[row["method"], row["dt"]]

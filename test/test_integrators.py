@@ -1,4 +1,4 @@
-"""Integrators: the order they claim, stiff own states, and what a symplectic one conserves."""
+"""Integrators: their order, stiff actuator states, conserved quantities of symplectic ones."""
 
 from functools import cache
 
@@ -22,8 +22,8 @@ NONE = np.zeros(0)
 FIXED = [name for name in INTEGRATORS if name != "adaptive"]
 
 
-class Law:
-    """A motion without own states: v̇ = a(q, v)."""
+class SecondOrderSystem:
+    """A system without actuator states: v̇ = a(q, v)."""
 
     groups = ()
     joint_names = ("J1",)
@@ -50,7 +50,10 @@ class Linear:
         return self.A[self.nv : 2 * self.nv] @ np.concatenate([q, v, z])
 
     def implicit_acceleration(self, q, v, z, dt):
-        """At the new speed, to first order: a(q, v, z + dt φ₁ ∂ż/∂v (v⁺ - v))."""
+        """Return the acceleration at the new velocity, to first order.
+
+        a(q, v, z + dt φ₁ ∂ż/∂v (v⁺ - v))
+        """
         n, A = self.nv, self.A
         back = A[n : 2 * n, 2 * n :] @ (
             dt * phi_functions(self.decay * dt)[0][:, None] * A[2 * n :, n : 2 * n]
@@ -65,28 +68,28 @@ class Linear:
 def oscillate(method, dt, end=1.0):
     q, v = np.array([1.0]), np.array([0.5])
     for _ in range(round(end / dt)):
-        method.advance(Law(lambda q, v: -(OMEGA**2) * q - 0.2 * v), q, v, NONE, dt)
+        method.advance(SecondOrderSystem(lambda q, v: -(OMEGA**2) * q - 0.2 * v), q, v, NONE, dt)
     return np.concatenate([q, v])
 
 
-def observed(errors):
-    """Orders seen when the time step is halved."""
+def observed_orders(errors):
+    """Return the observed orders for halved time steps."""
     return np.log2(np.divide(errors[:-1], errors[1:]))
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_error_falls_with_the_claimed_order(name):
+def test_the_error_decreases_with_the_order_of_the_integrator(name):
     method = find_integrator(name)
     root = np.sqrt(OMEGA**2 - 0.01)
     b = (0.5 + 0.1) / root
     q = np.exp(-0.1) * (np.cos(root) + b * np.sin(root))
     v = -0.1 * q + np.exp(-0.1) * root * (b * np.cos(root) - np.sin(root))
     errors = [np.abs(oscillate(method, dt) - [q, v]).max() for dt in (2e-3, 1e-3, 5e-4)]
-    np.testing.assert_allclose(observed(errors), method.order, atol=0.05)
+    np.testing.assert_allclose(observed_orders(errors), method.order, atol=0.05)
 
 
 def coupled():
-    """Two joints and three own states, all coupled with each other."""
+    """Return a random system of two joints and three actuator states."""
     rng = np.random.default_rng(3)
     A = np.zeros((7, 7))
     A[:2, 2:4] = np.eye(2)
@@ -98,7 +101,7 @@ def coupled():
 
 @pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("groups", [None, (np.array([2, 0]), np.array([1]))])
-def test_order_with_own_states_against_the_matrix_exponential(name, groups):
+def test_order_with_actuator_states_against_the_matrix_exponential(name, groups):
     A, start = coupled(), np.array([1.0, -0.5, 0.3, 0.2, 1.0, -1.0, 0.5])
     method, exact, errors = find_integrator(name), expm(A) @ start, []
     for dt in (1 / 64, 1 / 128, 1 / 256, 1 / 512):
@@ -106,12 +109,12 @@ def test_order_with_own_states_against_the_matrix_exponential(name, groups):
         for _ in range(round(1 / dt)):
             method.advance(Linear(A, groups=groups), q, v, z, dt)
         errors.append(np.abs(np.concatenate([q, v, z]) - exact).max())
-    np.testing.assert_allclose(observed(errors)[-1], method.order, atol=0.1)
+    np.testing.assert_allclose(observed_orders(errors)[-1], method.order, atol=0.1)
 
 
 @cache
 def slow_windings():
-    """five_dof with inductance and heat, and its state after 0.1 s to round-off."""
+    """Return five_dof with inductance and heat, and its state after 0.1 s to round-off."""
     arm = five_dof().with_motors(
         inductance=0.05, thermal_resistance=3.0, thermal_time_constant=0.2, rotor_inertia=0.05
     )
@@ -135,7 +138,7 @@ def arm_start(arm):
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_order_of_an_arm_whose_windings_have_inductance_and_heat(name):
+def test_order_for_an_arm_with_inductance_and_heat(name):
     arm, exact = slow_windings()
     start, plant, errors = arm_start(arm), Plant(arm, name), []
     steps = (25, 50, 100) if plant.integrator.order == 4 else (200, 400, 800)
@@ -143,12 +146,12 @@ def test_order_of_an_arm_whose_windings_have_inductance_and_heat(name):
         state = State.of(start[:5], start[5:10], act=start[10:])
         after = plant.step(state, Command.checked("voltage", VOLTS, 5), 0.1 / n, n)
         errors.append(np.abs(np.concatenate([after.q, after.v, after.act]) - exact).max())
-    np.testing.assert_allclose(observed(errors)[-1], plant.integrator.order, atol=0.1)
+    np.testing.assert_allclose(observed_orders(errors)[-1], plant.integrator.order, atol=0.1)
 
 
 @pytest.mark.parametrize("name", INTEGRATORS)
-def test_a_winding_ten_times_faster_than_the_step_is_stable_and_right(name):
-    """L/R = 0.1 ms, dt = 1 ms: the current follows the voltage left by the back-EMF."""
+def test_a_winding_ten_times_faster_than_the_step_is_stable_and_accurate(name):
+    """L/R = 0.1 ms, dt = 1 ms: the current follows the voltage minus the back-EMF."""
     arm = five_dof().with_motors(inductance=1e-4, rotor_inertia=0.1)
     settled = five_dof().with_motors(rotor_inertia=0.1)
     start = State.of(arm.configuration("initial"), np.zeros(5), np.zeros(5))
@@ -162,8 +165,8 @@ def test_a_winding_ten_times_faster_than_the_step_is_stable_and_right(name):
 
 @pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("decay", [1e3, 1e6, 1e12])
-def test_own_states_decay_at_any_rate(name, decay):
-    """ż = λ (v - z) drives v̇ = -z: v = e^-t for λ → ∞; dt λ up to 1e10."""
+def test_actuator_states_decay_at_any_rate(name, decay):
+    """ż = λ (v - z) with v̇ = -z: v = e^-t for λ → ∞; dt λ up to 1e10."""
     A = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [0.0, decay, -decay]])
     q, v, z = np.zeros(1), np.ones(1), np.ones(1)
     for _ in range(100):
@@ -173,7 +176,7 @@ def test_own_states_decay_at_any_rate(name, decay):
 
 
 @given(st.floats(0, 60))
-def test_phi_meets_its_definition(x):
+def test_phi_equals_its_definition(x):
     """φ_k(-x) = ∫ e^(-x (1 - s)) s^(k-1) / (k-1)! ds over [0, 1], by Gauss-Legendre."""
     nodes, weights = np.polynomial.legendre.leggauss(60)
     s, w = (nodes + 1) / 2, weights / 2
@@ -181,13 +184,13 @@ def test_phi_meets_its_definition(x):
     np.testing.assert_allclose(phi_functions(np.array([x]))[:, 0], exact, rtol=2e-13)
 
 
-def test_phi_at_the_ends():
+def test_phi_at_zero_and_infinity():
     np.testing.assert_array_equal(phi_functions(np.array([0.0, 1e300]))[:, 0], [1, 1 / 2, 1 / 6])
     assert (phi_functions(np.array([1e300, np.inf]))[:, 1] == 0).all()
 
 
 @given(st.floats(0, 1e9), st.floats(-5, 5), st.floats(-5, 5), st.floats(1e-6, 1.0))
-def test_relaxed_in_two_halves_is_relaxed(decay, z, goal, dt):
+def test_two_half_steps_of_relaxation_equal_one(decay, z, goal, dt):
     rate, source = np.array([decay]), np.array([decay * goal])
     once = exponential_step(np.array([z]), rate, source, dt)
     twice = exponential_step(
@@ -199,14 +202,18 @@ def test_relaxed_in_two_halves_is_relaxed(decay, z, goal, dt):
 
 def test_semi_implicit_euler_by_hand():
     q, v = np.array([1.0]), np.array([2.0])
-    find_integrator("semi_implicit_euler").advance(Law(lambda q, v: 10 * q + v), q, v, NONE, 0.1)
+    find_integrator("semi_implicit_euler").advance(
+        SecondOrderSystem(lambda q, v: 10 * q + v), q, v, NONE, 0.1
+    )
     assert v[0] == pytest.approx(2 + 0.1 * 12, rel=1e-15)
     assert q[0] == pytest.approx(1 + 0.1 * 3.2, rel=1e-15)
 
 
 def test_explicit_euler_by_hand():
     q, v = np.array([1.0]), np.array([2.0])
-    find_integrator("explicit_euler").advance(Law(lambda q, v: 10 * q + v), q, v, NONE, 0.1)
+    find_integrator("explicit_euler").advance(
+        SecondOrderSystem(lambda q, v: 10 * q + v), q, v, NONE, 0.1
+    )
     assert v[0] == pytest.approx(2 + 0.1 * 12, rel=1e-15)
     assert q[0] == pytest.approx(1 + 0.1 * 2, rel=1e-15)
 
@@ -217,7 +224,7 @@ def test_semi_implicit_euler_conserves_the_shadow_energy():
     q, v = np.array([1.0]), np.array([0.0])
     shadow = []
     for _ in range(20000):
-        method.advance(Law(lambda q, v: -(OMEGA**2) * q), q, v, NONE, dt)
+        method.advance(SecondOrderSystem(lambda q, v: -(OMEGA**2) * q), q, v, NONE, dt)
         shadow.append((v**2 + OMEGA**2 * q**2 - dt * OMEGA**2 * q * v)[0])
     assert np.ptp(shadow) < 1e-9
 
@@ -227,14 +234,14 @@ def test_midpoint_conserves_a_quadratic_energy(stiffness):
     """Also where dt w = 100 and only Newton's iteration converges."""
     q, v = np.array([1.0]), np.array([0.0])
     for _ in range(1000):
-        law = Law(lambda q, v: -stiffness * q)
+        law = SecondOrderSystem(lambda q, v: -stiffness * q)
         find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
     assert v[0] ** 2 + stiffness * q[0] ** 2 == pytest.approx(stiffness, rel=1e-9)
 
 
 @pytest.mark.slow
-def test_midpoint_meets_stops_whose_damping_sets_in_at_once():
-    """A light joint thrown at its stop again and again never finds the step without a solution."""
+def test_midpoint_solves_end_stops_with_discontinuous_damping():
+    """Repeated impacts of a light joint on its end stop; every step has a solution."""
     arm = chain({"axis": "0 0 1", "lower": -0.1, "upper": 0.1, "mass": 0.01, "ixx": 1e-4})
     arm = arm.with_joint("J1", stop_stiffness=50.0, stop_damping=5.0)
     speeds = []
@@ -248,21 +255,21 @@ def test_midpoint_meets_stops_whose_damping_sets_in_at_once():
 
 
 def test_midpoint_without_a_solution_names_step_and_joint():
-    law = Law(lambda q, v: np.where(v > 0, -1e3, 1e3) * 1.0)
+    law = SecondOrderSystem(lambda q, v: np.where(v > 0, -1e3, 1e3) * 1.0)
     q, v = np.array([0.0]), np.array([0.5])
     with pytest.raises(InvalidValue, match=r"at joint 'J1' with dt = 0.01 s"):
         find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_own_states_cost_nothing_where_there_are_none(name):
-    """Not even asked for: this motion has no ``rates``."""
+def test_systems_without_actuator_states_need_no_act_dot_terms(name):
+    """This system has no method ``act_dot_terms``."""
     q, v = np.array([1.0]), np.array([0.0])
-    find_integrator(name).advance(Law(lambda q, v: -q), q, v, NONE, 0.1)
+    find_integrator(name).advance(SecondOrderSystem(lambda q, v: -q), q, v, NONE, 0.1)
     assert q[0] != 1.0 or v[0] != 0.0
 
 
-def test_unknown_name_lists_the_known():
+def test_an_unknown_name_lists_the_integrators():
     with pytest.raises(
         UnknownName, match=r"unknown integrator 'rk9'; known: .*semi_implicit_euler"
     ):

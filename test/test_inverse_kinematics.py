@@ -1,4 +1,4 @@
-"""Inverse kinematics: round trips on every arm, limits, free axes, and targets out of reach."""
+"""Inverse kinematics: round trips on every arm, limits, free axes, unreachable targets."""
 
 import json
 import pickle
@@ -26,18 +26,18 @@ from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
 ARMS = ("five_dof", "four_joint", "puma560", "two_link", "two_link_pb", "three_link")
 PAIRS = json.loads((Path(__file__).parent / "data/four_joint/fk_ik_pairs.json").read_text())
 arm_of = cache(load_arm)
-share = st.floats(0, 1)
+fraction = st.floats(0, 1)
 TIP = (
     '<link name="tip"/><joint name="tip_joint" type="fixed"><origin xyz="0.5 0 0"/>'
     '<parent link="{}_link"/><child link="tip"/></joint>'
 )
 
 
-def posture(arm, shares):
-    """Joints at these shares of their ranges, a turn where there is no limit."""
+def configuration_at(arm, fractions):
+    """Return the configuration at these fractions of the ranges; one turn without limits."""
     lower = np.where(np.isfinite(arm.lower), arm.lower, -pi)
     upper = np.where(np.isfinite(arm.upper), arm.upper, pi)
-    return lower + np.array(shares[: arm.nv]) * (upper - lower)
+    return lower + np.array(fractions[: arm.nv]) * (upper - lower)
 
 
 def angle(R, S):
@@ -50,9 +50,9 @@ def angle(R, S):
 @pytest.mark.parametrize("name", ARMS)
 @settings(max_examples=25)
 @given(st.tuples(*[st.floats(0.05, 0.95)] * 6))
-def test_a_pose_that_a_posture_has_is_found(name, shares):
+def test_the_pose_of_a_configuration_is_found(name, fractions):
     arm = arm_of(name)
-    position, rotation = pose(arm, posture(arm, shares))
+    position, rotation = pose(arm, configuration_at(arm, fractions))
     found = inverse_kinematics(arm, position, rotation)
     there = pose(arm, found.q)
     assert np.linalg.norm(there[0] - position) <= TOLERANCE * 1.01
@@ -65,17 +65,17 @@ def test_a_pose_that_a_posture_has_is_found(name, shares):
 
 @pytest.mark.parametrize("name", ARMS)
 @settings(max_examples=25)
-@given(st.tuples(*[share] * 6))
-def test_a_position_that_a_posture_has_is_found(name, shares):
+@given(st.tuples(*[fraction] * 6))
+def test_the_position_of_a_configuration_is_found(name, fractions):
     arm = arm_of(name)
-    target = pose(arm, posture(arm, shares))[0]
+    target = pose(arm, configuration_at(arm, fractions))[0]
     found = inverse_kinematics(arm, target)
     assert np.linalg.norm(pose(arm, found.q)[0] - target) <= TOLERANCE * 1.01
     assert (arm.lower <= found.q).all()
     assert (found.q <= arm.upper).all()
 
 
-def test_every_frame_has_an_inverse():
+def test_inverse_kinematics_of_every_frame():
     arm = arm_of("puma560")
     q = arm.configuration("initial") + 0.2
     for frame in ("J3_link", "J5_link", "J6_link"):
@@ -85,11 +85,11 @@ def test_every_frame_has_an_inverse():
 
 
 @given(st.tuples(*[st.floats(0.1, 0.9)] * 6), st.tuples(*[st.floats(-1e-3, 1e-3)] * 6))
-def test_a_warm_start_stays_on_its_branch(shares, off):
+def test_a_warm_start_keeps_its_branch(fractions, off):
     arm = arm_of("puma560")
-    q = posture(arm, shares)
+    q = configuration_at(arm, fractions)
     if np.linalg.svd(jacobian(arm, q), compute_uv=False)[-1] < 0.05:
-        return  # branches meet where the arm is singular
+        return  # branches meet at singular configurations
     found = inverse_kinematics(arm, *pose(arm, q), initial_guess=q + off)
     np.testing.assert_allclose(found.q, q, atol=1e-7)
     assert found.restarts == 0
@@ -97,7 +97,7 @@ def test_a_warm_start_stays_on_its_branch(shares, off):
 
 
 @pytest.mark.parametrize("elbow", [0, 1])
-def test_both_elbows_of_four_joint_are_found_from_their_own_side(elbow):
+def test_both_elbow_solutions_of_four_joint_are_found_from_their_side(elbow):
     arm = arm_of("four_joint")
     for pair in PAIRS["pairs"]:
         expected = elbow_postures(pair["xyz"])[elbow]
@@ -110,7 +110,7 @@ def test_both_elbows_of_four_joint_are_found_from_their_own_side(elbow):
 
 @settings(max_examples=25)
 @given(st.tuples(*[st.floats(-1.2, 1.2)] * 3), st.integers(0, 9))
-def test_limits_hold_wherever_the_target_is(target, seed):
+def test_limits_hold_for_every_target(target, seed):
     arm = arm_of("five_dof")
     found = nearest_reachable(arm, target, restarts=1, seed=seed)
     assert (arm.lower <= found.q).all()
@@ -118,15 +118,15 @@ def test_limits_hold_wherever_the_target_is(target, seed):
     assert found.position_error == pytest.approx(np.linalg.norm(pose(arm, found.q)[0] - target))
 
 
-def test_a_start_beyond_the_limits_is_brought_within():
+def test_a_start_beyond_the_limits_is_clipped():
     arm = chain({"lower": 0.0, "upper": 1.0}, {"lower": 0.0, "upper": 1.0}, more=TIP.format("J2"))
     target = pose(arm, [0.5, 0.5])[0]
     found = inverse_kinematics(arm, target, initial_guess=[-2.0, 9.0])
     np.testing.assert_allclose(found.q, [0.5, 0.5], atol=1e-7)
 
 
-def test_a_limit_is_where_the_best_posture_is():
-    """One link of 0.5 m, tilted at most to 1 rad, asked to point to 1.4: a chord is missed."""
+def test_the_best_solution_is_at_the_joint_limit():
+    """One link of 0.5 m, range up to 1 rad, target at 1.4 rad: the position error is a chord."""
     arm = chain({"lower": 0.0, "upper": 1.0, "axis": "0 -1 0"}, more=TIP.format("J1"))
     target = (0.5 * np.cos(1.4), 0, 0.5 * np.sin(1.4))
     found = nearest_reachable(arm, target, restarts=2)
@@ -145,8 +145,8 @@ def test_continuous_joints_end_within_half_a_turn_of_the_start(first, second):
 # --- axes ---
 
 
-def test_a_free_turn_about_the_targets_axis_leaves_two_angles():
-    """five_dof can not take a whole pose, but may point its hand where it can not roll it."""
+def test_a_free_rotation_about_the_targets_axis_leaves_two_angles():
+    """five_dof cannot reach every pose, but can point its tool in every direction."""
     arm = arm_of("five_dof")
     position, rotation = pose(arm, [0.3, -0.9, 0.2, 0.4, 0.5])
     rolled = rotation @ pin.exp3(np.array([0, 0.7, 0]))
@@ -163,7 +163,7 @@ def test_a_free_turn_about_the_targets_axis_leaves_two_angles():
     np.testing.assert_allclose(turned[:, 1], rotation[:, 1], atol=1e-8)
 
 
-def test_a_free_yaw_about_the_bases_axis_keeps_a_hand_level():
+def test_a_free_yaw_about_the_bases_axis_keeps_the_tool_level():
     arm = arm_of("four_joint")
     level = pose(arm, arm.configuration("initial"))[1]
     found = inverse_kinematics(arm, (0.3, -0.4, 0.2), level, weights=[1, 1, 1, 1, 1, 0])
@@ -171,13 +171,13 @@ def test_a_free_yaw_about_the_bases_axis_keeps_a_hand_level():
     np.testing.assert_allclose(found.position, (0.3, -0.4, 0.2), atol=1e-8)
 
 
-def test_weights_of_two_axes_leave_the_third_free():
+def test_zero_weight_makes_an_axis_free():
     found = inverse_kinematics(arm_of("two_link"), (1.2, 77, 0.5), weights=[1, 0, 1, 0, 0, 0])
     np.testing.assert_allclose(found.position, (1.2, 0, 0.5), atol=1e-8)
     assert found.position_error <= TOLERANCE
 
 
-def test_weights_say_what_an_arm_that_can_not_have_all_keeps():
+def test_weights_select_the_axes_of_an_unreachable_pose():
     arm = arm_of("two_link")
     target, turned = (1.2, 0.0, 0.5), np.eye(3)
     place = nearest_reachable(arm, target, turned, weights=[100] * 3 + [0.01] * 3)
@@ -187,7 +187,7 @@ def test_weights_say_what_an_arm_that_can_not_have_all_keeps():
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_the_scale_of_all_weights_does_not_matter(scale):
+def test_a_common_scale_of_the_weights_changes_nothing(scale):
     weights = np.array([1, 0, 2, 0, 0, 0])
     one, other = (
         nearest_reachable(arm_of("two_link"), (3, 0, 1), weights=w, restarts=2)
@@ -196,15 +196,16 @@ def test_the_scale_of_all_weights_does_not_matter(scale):
     np.testing.assert_allclose(one.q, other.q, atol=1e-12)
 
 
-# --- out of reach ---
+# --- unreachable targets ---
 
 
 @settings(max_examples=25)
 @given(st.floats(-pi, pi), st.floats(0, 4), st.floats(-1, 1))
-def test_the_distance_missed_is_the_one_to_the_ring(direction, radius, side):
+def test_the_position_error_is_the_distance_to_the_workspace(direction, radius, side):
     """two_link_pb reaches a ring of radii 0.4 to 1.6 in the plane y = 0.
 
-    Near the first axis all points of the ring are almost equally near: the descent ends earlier.
+    Near the first axis all points of the ring have almost the same distance: the descent ends
+    earlier.
     """
     target = (radius * np.cos(direction), side, radius * np.sin(direction))
     expected = hypot(side, radius - np.clip(radius, 0.4, 1.6))
@@ -214,7 +215,7 @@ def test_the_distance_missed_is_the_one_to_the_ring(direction, radius, side):
 
 @pytest.mark.parametrize("target", PAIRS["unreachable"])
 def test_unreachable_targets_of_four_joint_agree_with_the_closed_form(target):
-    """The hand level and pointing away from the axis; the tool's x axis is the hand's."""
+    """The hand is level and points away from the axis; the tool's x axis is the hand's."""
     with pytest.raises(Unreachable) as closed:
         elbow_postures(target)
     arm = arm_of("four_joint")
@@ -225,7 +226,7 @@ def test_unreachable_targets_of_four_joint_agree_with_the_closed_form(target):
     np.testing.assert_allclose(found.value.nearest, closed.value.nearest, atol=1e-5)
 
 
-def test_a_refusal_names_target_distance_and_nearest_point():
+def test_the_error_names_target_position_error_and_nearest_point():
     with pytest.raises(Unreachable) as refusal:
         inverse_kinematics(arm_of("two_link"), (3, 0, 0))
     said = str(refusal.value)
@@ -241,22 +242,22 @@ def test_a_refusal_names_target_distance_and_nearest_point():
     )
 
 
-def test_a_rotation_out_of_reach_is_told_in_radians():
+def test_an_orientation_error_is_reported_in_radians():
     with pytest.raises(Unreachable, match=r"and its rotation is out of reach.* rad") as refusal:
         inverse_kinematics(arm_of("two_link"), (2, 0, 0), np.eye(3), restarts=2)
     assert refusal.value.orientation_error == pytest.approx(pi / 2, abs=0.2)
 
 
-def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
+def test_the_result_depends_on_the_seed_and_zero_restarts_is_one_descent():
     arm = arm_of("puma560")
-    target = pose(arm, posture(arm, [0.9, 0.1, 0.2, 0.8, 0.3, 0.6]))
+    target = pose(arm, configuration_at(arm, [0.9, 0.1, 0.2, 0.8, 0.3, 0.6]))
     first, second = (inverse_kinematics(arm, *target, seed=4) for _ in range(2))
     np.testing.assert_array_equal(first.q, second.q)
     assert nearest_reachable(arm, (9, 9, 9), restarts=0).restarts == 0
     assert nearest_reachable(arm, (9, 9, 9), restarts=3).restarts == 3
 
 
-# --- bad input ---
+# --- invalid input ---
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_the_same_seed_finds_the_same_and_no_restarts_means_one_descent():
         ({"seed": 0.5}, "seed = 0.5"),
     ],
 )
-def test_bad_input_is_named(given_input, message):
+def test_invalid_input_is_named(given_input, message):
     with pytest.raises(InvalidValue, match=message):
         inverse_kinematics(arm_of("two_link"), **{"position": (1, 0, 0), **given_input})
 

@@ -1,4 +1,4 @@
-"""Kernels: the plant's own numbers, for many arms at once, whatever differs between them."""
+"""Kernels: the plant's results for many arms at the same time, with parameter variation."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -32,8 +32,8 @@ def numbers(function, *arguments):
     return np.array(function(*arguments), dtype=float).ravel()
 
 
-def rough():
-    """Every law at work: own states, losses, stiction, brushes."""
+def with_every_term():
+    """Return an arm with every term: actuator states, gear losses, stiction, brush drop."""
     arm = chain({"damping": 0.1}, {"axis": "0 0.6 0.8"}, {"axis": "0 0 1"})
     arm = arm.with_actuator(
         "dc_motor", kt=5.0, ke=4.0, resistance=1.0, supply_voltage=12.0,
@@ -51,7 +51,7 @@ def rough():
     {"axis": "0.6 0 0.8", "kind": "revolute"}, {"axis": "0 1 0", "kind": "prismatic"},
     {"axis": "0 0.6 -0.8", "kind": "prismatic"}, {"axis": "-1 0 0", "kind": "continuous"},
 )], ids=lambda arm: arm.name)  # fmt: skip
-def test_rigid_bodies_on_symbols_are_pinocchios(arm):
+def test_rigid_body_dynamics_on_symbols_equals_pinocchio(arm):
     n, random = arm.nv, np.random.default_rng(0)
     q, v, x = (ca.SX.sym(name, n) for name in "qvx")
     chain_ = Chain(bodies(arm), arm.gravity, ca.vertsplit(q))
@@ -71,11 +71,11 @@ def test_rigid_bodies_on_symbols_are_pinocchios(arm):
         )
 
 
-# Laws on symbols ------------------------------------------------------------------------------
+# Motor equations on symbols ---------------------------------------------------------------------
 
 
 @given(st.floats(-30, 30), st.floats(0, 3), st.floats(0.1, 3))
-def test_a_law_on_symbols_is_the_law(voltage, drop, half):
+def test_a_motor_equation_on_symbols_equals_the_numeric_one(voltage, drop, half):
     expected = winding.brush_voltage(voltage, drop, half)
     found = traced(winding.brush_voltage)(Symbol(voltage), drop, half)
     assert float(found) == pytest.approx(expected, rel=1e-13, abs=1e-13)
@@ -90,7 +90,7 @@ def test_phi_without_branches(x):
     np.testing.assert_allclose(values, phi_functions(x), rtol=1e-12)
 
 
-def test_a_branch_on_a_symbol_is_refused():
+def test_a_branch_on_a_symbol_is_rejected():
     with pytest.raises(TypeError, match="use where"):
         bool(symbols("x", 1)[0] > 0.0)
 
@@ -105,7 +105,7 @@ def scattered(arm, seed=0, size=LANES):
 
 
 def windings():
-    """Current, temperature, rotor and gap of every joint."""
+    """Return current, temperature, rotor and gap of every joint."""
     return five_dof().with_motors(
         gear_ratio=2.0, inductance=5e-3, thermal_resistance=3.0, rotor_inertia=0.01,
         viscous_friction=0.02, backlash=0.02, gear_stiffness=500.0, gear_damping=1.0,
@@ -113,7 +113,9 @@ def windings():
 
 
 def mixed():
-    """A motor with winding and heat, one without inductance, a joint without a motor."""
+    """Return an arm of a motor with winding and heat, one without inductance, a joint without
+    motor.
+    """
     motor = {"kt": 0.5, "ke": 0.4, "resistance": 1.2, "gear_ratio": 3.0}
     winding = {**motor, "inductance": 2e-3, "thermal_resistance": 2.0}
     arm = chain({}, {"axis": "0 0 1"}, {})
@@ -128,12 +130,12 @@ def mixed():
 @pytest.mark.parametrize(
     ("make", "interface"), [(five_dof, "voltage"), (windings, "voltage"), (mixed, "mixed")]
 )
-def test_traced_step_of_every_method_is_the_plants(make, interface, method):
-    """Each step of a violent motion, from the plant's states, with own states and without."""
+def test_the_traced_step_of_every_integrator_equals_the_plants(make, interface, method):
+    """Each step of a fast motion, from the plant's states, with and without actuator states."""
     arm, dt = make(), 1e-4
     step, plant = trace_step(arm, method, interface, ()).functions[0].function, Plant(arm, method)
-    for q, v, told in zip(*scattered(arm), strict=True):
-        state, command = State.of(q, 5 * v, act=arm.initial_act), Command(interface, 12 * told)
+    for q, v, u in zip(*scattered(arm), strict=True):
+        state, command = State.of(q, 5 * v, act=arm.initial_act), Command(interface, 12 * u)
         for _ in range(60):
             found = step(state.q, state.v, state.act, command.value, dt)
             after = plant.step(state, command, dt)
@@ -149,46 +151,46 @@ def test_traced_step_of_every_method_is_the_plants(make, interface, method):
             state = after
 
 
-def run(kernel, arm, q, v, told, dt, steps, **varied):
-    """Final q, v, z and the steps at which lanes failed."""
+def run(kernel, arm, q, v, u, dt, steps, **varied):
+    """Return the final q, v, z and the steps of failure."""
     x = kernel.block({"q": q, "v": v, "act": arm.initial_act, "dt": np.array([dt]), **varied})
     rows = kernel.rows(["q", "v", "act", "effort"])
     out = np.zeros((1, rows.size, LANES), kernel.dtype)
-    flat = np.ascontiguousarray(told.T.reshape(1, -1), dtype=kernel.dtype)
+    flat = np.ascontiguousarray(u.T.reshape(1, -1), dtype=kernel.dtype)
     failed = kernel.run(x, flat, steps, steps, rows, out)
     return out[0].T, failed
 
 
 def options(**changes):
-    return KernelOptions(**{"interface": "voltage", "lanes": LANES, **changes})
+    return replace(KernelOptions(interface="voltage", lanes=LANES), **changes)
 
 
-def expected_end(arm, q, v, told, dt, steps):
-    end = Plant(arm).step(State.of(q, v), Command("voltage", told), dt, steps)
+def expected_end(arm, q, v, u, dt, steps):
+    end = Plant(arm).step(State.of(q, v), Command("voltage", u), dt, steps)
     return np.concatenate([end.q, end.v, end.act, end.tau])
 
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(("precision", "bound"), [("float64", 1e-10), ("float32", 2e-2)])
-def test_many_steps_into_the_stops_are_the_plants(precision, bound):
+def test_many_steps_into_the_end_stops_equal_the_plants(precision, bound):
     arm = five_dof()
-    q, v, told = scattered(arm)
+    q, v, u = scattered(arm)
     found, failed = run(
-        Kernel(arm, options(precision=precision)), arm, q, 5 * v, 12 * told, 1e-4, 5000
+        Kernel(arm, options(precision=precision)), arm, q, 5 * v, 12 * u, 1e-4, 5000
     )
     assert (failed == -1).all()
     hit = 0
-    for lane in range(LANES):
-        end = expected_end(arm, q[lane], 5 * v[lane], 12 * told[lane], 1e-4, 5000)
-        np.testing.assert_allclose(found[lane], end, atol=bound * max(1, np.abs(end).max()))
+    for i in range(LANES):
+        end = expected_end(arm, q[i], 5 * v[i], 12 * u[i], 1e-4, 5000)
+        np.testing.assert_allclose(found[i], end, atol=bound * max(1, np.abs(end).max()))
         hit += bool((end[:5] > arm.upper).any() or (end[:5] < arm.lower).any())
     assert hit > 2
 
 
 @pytest.mark.slow
-def test_every_law_at_work_and_what_varies():
-    """Own states, friction with stiction; payload, masses, motors and friction by lane."""
-    arm, random = rough(), np.random.default_rng(3)
+def test_every_term_with_parameter_variation():
+    """Actuator states, stiction; payload, masses, motors and friction vary by rollout."""
+    arm, random = with_every_term(), np.random.default_rng(3)
     near = lambda values: np.array(values) * random.uniform(0.8, 1.2, (LANES, arm.nv))  # noqa: E731
     varied = {
         "payload": random.uniform(0, 0.5, (LANES, 1)),
@@ -201,30 +203,30 @@ def test_every_law_at_work_and_what_varies():
         "joint.damping": near([0.1, 0, 0.1]),
     }
     kernel = Kernel(arm, options(vary=tuple(varied)))
-    q, v, told = scattered(arm, 4)
-    found, _ = run(kernel, arm, q, v, 6 * told, 1e-4, 400, **varied)
-    for lane in range(LANES):
-        own = variation.rollout_arm(arm, {name: values[lane] for name, values in varied.items()})
-        end = expected_end(own, q[lane], v[lane], 6 * told[lane], 1e-4, 400)
-        np.testing.assert_allclose(found[lane], end, rtol=1e-9, atol=1e-10)
+    q, v, u = scattered(arm, 4)
+    found, _ = run(kernel, arm, q, v, 6 * u, 1e-4, 400, **varied)
+    for i in range(LANES):
+        own = variation.rollout_arm(arm, {name: values[i] for name, values in varied.items()})
+        end = expected_end(own, q[i], v[i], 6 * u[i], 1e-4, 400)
+        np.testing.assert_allclose(found[i], end, rtol=1e-9, atol=1e-10)
     assert (found[:, 3:6] == 0).any()  # some joints stick, exactly
 
 
-def test_a_lane_that_is_lost_is_named_and_the_others_go_on():
+def test_a_diverged_rollout_is_named_and_the_others_continue():
     arm = five_dof()
     kernel = Kernel(arm, options())
-    q, v, told = scattered(arm)
+    q, v, u = scattered(arm)
     v[2, 1] = 1e200
-    found, failed = run(kernel, arm, q, v, told, 1e-4, 50)
+    found, failed = run(kernel, arm, q, v, u, 1e-4, 50)
     assert failed[2] >= 1
     assert (np.delete(failed, 2) == -1).all()
     assert np.isfinite(np.delete(found, 2, axis=0)).all()
 
 
-# Refusals -------------------------------------------------------------------------------------
+# Rejected input -------------------------------------------------------------------------------
 
 
-def test_refusals_name_what_there_is():
+def test_rejections_list_the_accepted_values():
     arm = five_dof()
     with pytest.raises(
         InvalidValue, match="integrator = 'implicit_midpoint'; expected one of explicit"
@@ -240,9 +242,9 @@ def test_refusals_name_what_there_is():
         KernelOptions(lanes=0)
 
 
-def test_payload_of_a_lane_is_a_payload():
+def test_payload_variation_equals_with_payload():
     arm = five_dof().with_payload(0.0, (0.01, 0.02, 0.03))
-    lane = variation.rollout_arm(arm, {"payload": [0.4]})
+    i = variation.rollout_arm(arm, {"payload": [0.4]})
     expected = arm.with_payload(0.4, (0.01, 0.02, 0.03))
-    last = zip(list(lane.model.inertias), list(expected.model.inertias), strict=True)
+    last = zip(list(i.model.inertias), list(expected.model.inertias), strict=True)
     assert all(isinstance(a, pin.Inertia) and a.isApprox(b) for a, b in last)

@@ -1,4 +1,4 @@
-"""Every function of a generated module is held to its law before it serves."""
+"""Every function of a generated module is compared with the plant and controller before use."""
 
 import sys
 from functools import cache
@@ -18,21 +18,21 @@ from arm_dynamics.core.errors import InvalidValue
 ARM = chain({"axis": "0 1 0", "friction": 0.1}, {"axis": "0 1 0"})
 LANES = 4
 WRONG = {"float64": 1e-9, "float32": 1e-2}
-"""What is added, beyond rounding."""
+"""Disturbance beyond rounding errors."""
 
 
 def options(precision, delay=False):
-    law = PidSpec(ARM, gravity=True, voltage=False, delay=delay, noise=True)
-    return KernelOptions(precision=precision, lanes=LANES, pid=law)
+    pid = PidSpec(ARM, gravity=True, voltage=False, delay=delay, noise=True)
+    return KernelOptions(precision=precision, lanes=LANES, pid=pid)
 
 
 @cache
-def made(precision, delay=False):
+def kernel_module(precision, delay=False):
     return Kernel(ARM, options(precision, delay))._module
 
 
 def altered(module, entry, name, wrong):
-    """The module with ``wrong`` added to the rows ``name`` after ``entry`` has run."""
+    """Return the module with ``wrong`` added to the rows ``name`` after ``entry`` has run."""
     layout = Layout.of(module.LAYOUT)
 
     def run(x, *more):
@@ -61,8 +61,8 @@ ENTRIES = [
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize(("entry", "name", "words"), ENTRIES)
-def test_an_entry_that_is_wrong_is_rejected_by_name(entry, name, words, precision):
-    module = made(precision)
+def test_a_wrong_entry_is_rejected_by_name(entry, name, words, precision):
+    module = kernel_module(precision)
     kernel_check.check_kernel(module, ARM, options(precision))
     with pytest.raises(KernelRejected, match=words):
         kernel_check.check_kernel(
@@ -71,8 +71,8 @@ def test_an_entry_that_is_wrong_is_rejected_by_name(entry, name, words, precisio
 
 
 @pytest.mark.slow
-def test_a_late_command_that_is_wrong_is_rejected():
-    module = made("float64", delay=True)
+def test_a_wrong_delayed_command_is_rejected():
+    module = kernel_module("float64", delay=True)
     kernel_check.check_kernel(module, ARM, options("float64", delay=True))
     with pytest.raises(KernelRejected, match="command of tick 0"):
         kernel_check.check_kernel(
@@ -80,8 +80,8 @@ def test_a_late_command_that_is_wrong_is_rejected():
         )
 
 
-def test_records_and_losses_of_a_rollout_are_looked_at():
-    module = made("float64")
+def test_records_and_failures_of_a_rollout_are_checked():
+    module = kernel_module("float64")
 
     def rollout(x, inputs, steps, record_every, count, rows, records, failed):
         module.rollout(x, inputs, steps, record_every, count, rows, records, failed)
@@ -98,9 +98,9 @@ def test_records_and_losses_of_a_rollout_are_looked_at():
         kernel_check.check_kernel(wrong, ARM, options("float64"))
 
 
-def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
-    """What has passed is loaded from then on without another check."""
-    made("float64")
+def test_a_kernel_is_checked_once(monkeypatch):
+    """A kernel that passed is loaded without another check."""
+    kernel_module("float64")
     monkeypatch.setattr(
         kernel_check, "check_kernel", lambda *given: pytest.fail("checked a second time")
     )
@@ -109,7 +109,7 @@ def test_a_kernel_is_checked_once_and_this_is_remembered(monkeypatch):
     assert not again.step(x)
 
 
-def test_a_law_by_voltage_needs_motors_that_tell_voltages():
+def test_voltage_commands_need_a_motor_model():
     with pytest.raises(
         InvalidValue, match=r"controller model, joint '\w+': actuator = Ideal; expected dc_motor"
     ):
@@ -117,7 +117,7 @@ def test_a_law_by_voltage_needs_motors_that_tell_voltages():
 
 
 def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
-    """The compiler's calls nest with the branches, beyond what Python allows by itself."""
+    """The compiler's recursion depth grows with the branches, beyond Python's default limit."""
     monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
 
     def nested(depth):
@@ -125,5 +125,5 @@ def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
 
     limit = sys.getrecursionlimit()
     assert limit < 4000
-    kernel_cache.cached_module("branches", lambda: "", lambda made: nested(4000))
+    kernel_cache.cached_module("branches", lambda: "", lambda kernel_module: nested(4000))
     assert sys.getrecursionlimit() == limit

@@ -1,4 +1,4 @@
-"""The tool's place: published points, and rotation matrices that are rotations."""
+"""Forward kinematics: published points, rotation matrices, twists and Jacobians."""
 
 import csv
 from functools import cache
@@ -30,7 +30,7 @@ DATA = Path(__file__).parent / "data/five_dof/dynamics_samples.csv"
 
 
 def transform(a, alpha, d, theta):
-    """Tx(a) Rx(alpha) Tz(d) Rz(theta)."""
+    """Return Tx(a) Rx(alpha) Tz(d) Rz(theta)."""
     ca, sa, ct, st_ = np.cos(alpha), np.sin(alpha), np.cos(theta), np.sin(theta)
     return np.array(
         [[ct, -st_, 0, a], [ca * st_, ca * ct, -sa, -sa * d], [sa * st_, sa * ct, ca, ca * d],
@@ -38,7 +38,7 @@ def transform(a, alpha, d, theta):
     )  # fmt: skip
 
 
-def test_published_points():
+def test_tool_positions_equal_published_points():
     with DATA.open() as file:
         for row in csv.DictReader(file):
             q = [float(row[f"q{i}"]) for i in range(1, 6)]
@@ -60,7 +60,7 @@ def test_pose_is_the_product_of_the_denavit_hartenberg_table(q):
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
 
 
-def test_the_tool_may_have_the_name_of_its_joint():
+def test_the_tool_link_may_have_the_name_of_its_joint():
     text = chain_urdf({}, {})
     same, other = parse_arm(text.replace("_link", "")), parse_arm(text)
     for found, expected in zip(
@@ -76,7 +76,7 @@ def test_wrong_positions_are_named():
         tool_pose(five_dof(), [0, np.nan, 0, 0, 0])
 
 
-# --- how frames move, by central differences ---
+# --- velocities and accelerations of frames, by central differences ---
 
 FRAMES = (
     ("five_dof", "R3_link"), ("five_dof", None), ("puma560", "J4_link"), ("puma560", None),
@@ -88,16 +88,16 @@ number = st.floats(-2, 2)
 six = st.tuples(*[number] * 6)
 
 
-def framed(case, *vectors):
+def arm_with_frame(case, *vectors):
     arm = arm_of(case[0])
     return arm, *(np.array(x[: arm.nv]) for x in vectors)
 
 
 @settings(max_examples=60)
 @given(st.sampled_from(FRAMES), six, six)
-def test_a_twist_is_how_a_pose_changes(case, q, v):
+def test_a_twist_is_the_derivative_of_a_pose(case, q, v):
     """ṗ, and ω of Ṙ = [ω]× R, along the axes of the base."""
-    arm, q, v = framed(case, q, v)
+    arm, q, v = arm_with_frame(case, q, v)
     (before, R), (after, S) = (pose(arm, q + s * H * v, case[1]) for s in (-1, 1))
     found = twist(arm, q, v, case[1])
     np.testing.assert_allclose(found[:3], (after - before) / (2 * H), atol=1e-7)
@@ -107,8 +107,8 @@ def test_a_twist_is_how_a_pose_changes(case, q, v):
 
 @settings(max_examples=60)
 @given(st.sampled_from(FRAMES), six, six)
-def test_the_jacobians_derivative_is_its_change_along_v(case, q, v):
-    arm, q, v = framed(case, q, v)
+def test_the_jacobian_derivative_equals_the_difference_along_v(case, q, v):
+    arm, q, v = arm_with_frame(case, q, v)
     before, after = (jacobian(arm, q + s * H * v, case[1]) for s in (-1, 1))
     found = jacobian_derivative(arm, q, v, case[1])
     np.testing.assert_allclose(found, (after - before) / (2 * H), atol=1e-7)
@@ -116,8 +116,8 @@ def test_the_jacobians_derivative_is_its_change_along_v(case, q, v):
 
 @settings(max_examples=60)
 @given(st.sampled_from(FRAMES), six, six, six)
-def test_an_acceleration_is_how_a_twist_changes(case, q, v, a):
-    arm, q, v, a = framed(case, q, v, a)
+def test_an_acceleration_is_the_derivative_of_a_twist(case, q, v, a):
+    arm, q, v, a = arm_with_frame(case, q, v, a)
     after, before = (
         twist(arm, q + s * H * v + H**2 / 2 * a, v + s * H * a, case[1]) for s in (1, -1)
     )
@@ -133,7 +133,7 @@ def test_a_jacobian_of_one_joint_is_a_column():
     np.testing.assert_allclose(jacobian(arm, [0.1])[3:, 0], [0, 1, 0], atol=1e-12)
 
 
-def test_what_is_no_frame_is_refused_with_those_that_are():
+def test_an_unknown_frame_is_rejected_with_a_list_of_frames():
     with pytest.raises(UnknownName, match=r"unknown frame of arm 'five_dof' 'hand'; known: .*R5"):
         jacobian(five_dof(), [0] * 5, "hand")
     with pytest.raises(InvalidValue, match="frame = 3"):
@@ -142,7 +142,7 @@ def test_what_is_no_frame_is_refused_with_those_that_are():
         jacobian_derivative(five_dof(), [0] * 5, [np.inf] * 5)
 
 
-def test_links_stand_where_their_frames_do_and_wrenches_turn_with_them():
+def test_link_frames_and_wrenches_have_the_pose_of_their_link():
     arm, q = load_arm("puma560"), np.linspace(-0.5, 0.5, 6)
     placed = link_poses(arm, q)
     assert {"base_link", arm.tool_frame} < set(placed)

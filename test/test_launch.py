@@ -1,4 +1,4 @@
-"""The launch files: with the launch package where it is installed, and always with a stand-in."""
+"""Launch files: with the launch package if installed, and always with a stand-in."""
 
 import ast
 import importlib.util
@@ -43,13 +43,13 @@ LEFT_TO_THE_FILE = {"controller", "update_rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"
 SIMULATORS = {"simulator", "composed", "task_space_composed"}
 DESCRIBING = SIMULATORS | {"hardware", "joint_sliders"}
-"""Nodes that publish robot_description unless they are told otherwise."""
+"""Nodes that publish robot_description by default."""
 REAL = importlib.util.find_spec("launch_ros") is not None
-"""`launch` alone is no proof: seen from here, the folder of that name is a package too."""
+"""`launch` alone proves nothing: the project's folder of that name is also importable."""
 
 
 def load(name):
-    """A launch file as a module."""
+    """Import a launch file as a module."""
     spec = importlib.util.spec_from_file_location(
         f"{name}_launch", ROOT / f"launch/{name}.launch.py"
     )
@@ -59,7 +59,7 @@ def load(name):
 
 
 class Action(SimpleNamespace):
-    """Any action of the stand-in: remembers its kind and what it was made from."""
+    """Any action of the stand-in: stores its kind and its arguments."""
 
     def __init__(self, *values, **named):
         super().__init__(kind=type(self).__name__, values=values, **{"choices": None} | named)
@@ -75,7 +75,7 @@ class LaunchConfiguration:
 
 @pytest.fixture
 def stand_in(monkeypatch, tmp_path):
-    """The few names of the launch packages that the files use; returns what is installed."""
+    """Install the names of the launch packages that the files use; yield the installed packages."""
     installed = set()
     kinds = {
         "launch": ["LaunchDescription"],
@@ -100,26 +100,26 @@ def stand_in(monkeypatch, tmp_path):
     sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
     resources = sys.modules["ament_index_python.resources"]
     resources.has_resource = lambda kind, name: kind == "packages" and name in installed
-    forget_parts()
+    unload_parts()
     yield installed
-    forget_parts()
+    unload_parts()
 
 
-def forget_parts():
-    """Have what took its names from another launch package, or another stand-in, read anew."""
+def unload_parts():
+    """Unload the modules that imported from another launch package or stand-in."""
     for name in ("launch_parts", "launch_simulation", "launch_controller"):
         sys.modules.pop(f"arm_dynamics.ros.{name}", None)
         vars(arm_dynamics.ros).pop(name, None)
 
 
 def described(name):
-    """The launch file's module and its description's actions."""
+    """Return the launch file's module and the actions of its description."""
     module = load(name)
     return module, module.generate_launch_description().values[0]
 
 
 def started(name, **given):
-    """Everything that the file itself starts or says with these arguments."""
+    """Return all actions and messages of the launch file with these arguments."""
     _, actions = described(name)
     context = {a.values[0]: a.default_value for a in actions if a.kind == "DeclareLaunchArgument"}
     (function,) = (a.function for a in actions if a.kind == "OpaqueFunction")
@@ -131,11 +131,11 @@ def nodes(actions):
 
 
 def parameters(node):
-    """A node's parameters, files apart, the later ones winning."""
+    """Return a node's parameters without files; later ones override."""
     return {k: v for given in node.parameters if isinstance(given, dict) for k, v in given.items()}
 
 
-def test_every_launch_file_is_known_here_and_compiles():
+def test_every_launch_file_is_tested_and_compiles():
     assert {path.name.split(".")[0] for path in FILES} == set(ARGUMENTS)
     for path in FILES:
         assert ast.get_docstring(ast.parse(path.read_text()))
@@ -156,14 +156,14 @@ def test_arguments_have_descriptions_defaults_and_choices(name, stand_in):
         assert choices is None or action.default_value in choices
 
 
-def test_every_control_law_can_be_chosen(stand_in):
+def test_every_controller_can_be_selected(stand_in):
     _, actions = described("simulation")
-    (law,) = (a for a in actions if a.values and a.values[0] == "controller")
+    (controller,) = (a for a in actions if a.values and a.values[0] == "controller")
     laws = {
         name: plugins.load_class("controllers", name)
         for name in plugins.registered_names("controllers")
     }
-    assert law.choices == [
+    assert controller.choices == [
         "",
         *(n for n, one in laws.items() if not issubclass(one, TaskSpaceController)),
     ]
@@ -171,10 +171,10 @@ def test_every_control_law_can_be_chosen(stand_in):
     assert lockstep.choices == ["", "true", "false"]
 
 
-def test_the_laws_of_the_tool_can_be_chosen_and_reach_the_node(stand_in):
+def test_task_space_controllers_can_be_selected(stand_in):
     _, actions = described("task_space")
-    (law,) = (a for a in actions if a.values and a.values[0] == "controller")
-    assert law.choices == ["", "task_space", "resolved_rate", "impedance"]
+    (controller,) = (a for a in actions if a.values and a.values[0] == "controller")
+    assert controller.choices == ["", "task_space", "resolved_rate", "impedance"]
     found = nodes(started("task_space", controller="impedance", arm="puma560"))
     assert set(found) == {"simulator", "task_space_controller"} <= EXECUTABLES
     assert parameters(found["task_space_controller"])["controller"] == "impedance"
@@ -185,7 +185,7 @@ def test_the_laws_of_the_tool_can_be_chosen_and_reach_the_node(stand_in):
 
 
 @pytest.mark.parametrize("name", ["simulation", "display", "task_space", "hardware"])
-def test_what_is_included_lies_beside(name, stand_in):
+def test_included_launch_files_exist(name, stand_in):
     _, actions = described(name)
     (included,) = (a.values[0] for a in actions if a.kind == "IncludeLaunchDescription")
     assert Path(included) in FILES
@@ -210,7 +210,7 @@ def test_executables_exist(stand_in, viewer, composed, name, controller, both):
 
 @pytest.mark.parametrize("composed", ["true", "false"])
 @pytest.mark.parametrize("simulated", ["true", "false"])
-def test_the_nodes_go_by_the_stamps_of_states_not_by_the_clock(stand_in, composed, simulated):
+def test_nodes_use_the_stamps_of_states_instead_of_the_clock(stand_in, composed, simulated):
     found = nodes(started("simulation", use_sim_time=simulated, composed=composed, viewer="true"))
     source = parameters(found["composed" if composed == "true" else "simulator"])
     assert source["use_sim_time"] is False
@@ -219,8 +219,8 @@ def test_the_nodes_go_by_the_stamps_of_states_not_by_the_clock(stand_in, compose
         assert "use_sim_time" not in parameters(found[follower])
 
 
-def test_the_arm_of_the_hardware_launch_is_the_drivers(stand_in):
-    """One word changes where the arm is; nothing starts with torque."""
+def test_the_driver_argument_selects_the_arm(stand_in):
+    """One argument selects simulation or hardware; torque is disabled at the start."""
     found = nodes(started("hardware", port="/dev/ttyUSB0", update_rate="200", viewer="true"))
     assert set(found) == {"hardware", "joint_controller", "viewer"} <= EXECUTABLES
     hardware = parameters(found["hardware"])
@@ -238,10 +238,10 @@ def test_the_arm_of_the_hardware_launch_is_the_drivers(stand_in):
         started("hardware", update_rate="fast")
 
 
-def law_of(actions):
-    """The law that the controller is told, None for the parameter file's; and all that is said."""
-    law = parameters(nodes(actions)["joint_controller"]).get("controller")
-    return law, "".join(a.msg for a in actions if a.kind == "LogInfo")
+def controller_of(actions):
+    """Return the controller argument, None for the parameter file's, and all log messages."""
+    controller = parameters(nodes(actions)["joint_controller"]).get("controller")
+    return controller, "".join(a.msg for a in actions if a.kind == "LogInfo")
 
 
 def bundled(arm, node):
@@ -249,7 +249,7 @@ def bundled(arm, node):
 
 
 @pytest.mark.parametrize(
-    ("given", "law", "words"),
+    ("given", "controller", "words"),
     [
         ({}, "position", "interface of pid_gravity = effort; the motors accept position"),
         ({"command_interface": "position"}, "position", "using controller position"),
@@ -266,39 +266,41 @@ def bundled(arm, node):
         ),
     ],
 )
-def test_the_law_is_one_that_the_arm_can_follow(stand_in, given, law, words):
-    """The SO-101: motors that take positions, a simulated arm and a parameter file that do not."""
+def test_the_controller_matches_the_interface_of_the_arm(stand_in, given, controller, words):
+    """The SO-101: its motors accept positions, the simulated arm and the parameter file do not."""
     assert bundled("so101", "hardware")["command_interface"] == "position"
     assert bundled("so101", "joint_controller")["controller"] == "pid_gravity"
-    found, said = law_of(started("hardware", arm="so101", **given))
-    assert found == law
-    assert words in said
-    assert bool(words) == bool(said)
+    found, text = controller_of(started("hardware", arm="so101", **given))
+    assert found == controller
+    assert words in text
+    assert bool(words) == bool(text)
 
 
 @pytest.mark.parametrize("driver", ["", "simulated"])
 @pytest.mark.parametrize("arm", sorted(path.stem for path in ROOT.glob("config/*.yaml")))
-def test_every_arm_with_a_parameter_file_is_launched_with_a_law_that_it_follows(
-    stand_in, arm, driver
-):
-    found, _ = law_of(started("hardware", arm=arm, driver=driver))
-    law = plugins.load_class("controllers", found or bundled(arm, "joint_controller")["controller"])
+def test_every_arm_with_a_parameter_file_gets_a_matching_controller(stand_in, arm, driver):
+    found, _ = controller_of(started("hardware", arm=arm, driver=driver))
+    controller = plugins.load_class(
+        "controllers", found or bundled(arm, "joint_controller")["controller"]
+    )
     motors = [(bundled(arm, "hardware").get("command_interface", "effort"),)]
     simulated = [actuator.interfaces for actuator in load_arm(arm).actuators]
     takes = simulated if driver else motors
-    assert all(law.interface in (*one, MIXED) for one in takes)
+    assert all(controller.interface in (*one, MIXED) for one in takes)
 
 
-def test_the_law_of_a_parameter_file_of_ones_own_counts(stand_in, tmp_path):
-    """It is the first that takes the place of a law that the simulated arm cannot follow."""
+def test_the_controller_of_the_users_parameter_file_counts(stand_in, tmp_path):
+    """It replaces a controller that does not match the interface of the simulated arm."""
     file = tmp_path / "mine.yaml"
     section = {"ros__parameters": {"controller": "computed_torque"}}
     file.write_text(yaml.safe_dump({"joint_controller": section}))
     given = {"params_file": str(file), "arm": "so101"}
-    assert law_of(started("hardware", **given)) == (None, "")
-    found, said = law_of(started("hardware", driver="simulated", controller="position", **given))
+    assert controller_of(started("hardware", **given)) == (None, "")
+    found, text = controller_of(
+        started("hardware", driver="simulated", controller="position", **given)
+    )
     assert found == "computed_torque"
-    assert said.endswith("using controller computed_torque")
+    assert text.endswith("using controller computed_torque")
 
 
 def test_arguments_reach_the_nodes(stand_in, tmp_path):
@@ -349,7 +351,7 @@ def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
         ("view", {}),
     ],
 )
-def test_several_arms_have_namespaces_and_frames(stand_in, name, given):
+def test_several_arms_have_separate_namespaces_and_frames(stand_in, name, given):
     stand_in |= {"robot_state_publisher", "rviz2", "joint_state_publisher_gui"}
     told = {"namespace": "left", "frame_prefix": "left/", "log_level": "debug", **given}
     for executable, node in nodes(started(name, **told)).items():
@@ -390,16 +392,14 @@ def test_without_a_locked_joint_the_nodes_have_no_such_parameter(stand_in, name)
 
 
 @pytest.mark.parametrize("composed", ["true", "false"])
-def test_what_is_not_given_is_left_to_the_parameter_file(stand_in, composed):
+def test_omitted_arguments_leave_the_parameter_file_unchanged(stand_in, composed):
     for node in nodes(started("simulation", composed=composed)).values():
         passed = [given for given in node.parameters if isinstance(given, dict)]
         assert all(given["arm"] == "five_dof" for given in passed)
         assert not LEFT_TO_THE_FILE & {name for given in passed for name in given}
 
 
-def test_lockstep_is_the_default_where_time_is_simulated_unless_the_file_says_no(
-    stand_in, tmp_path
-):
+def test_lockstep_is_the_default_in_simulated_time_unless_the_file_disables_it(stand_in, tmp_path):
     file = tmp_path / "late.yaml"
     file.write_text("simulator:\n  ros__parameters: {lockstep: false}\n")
     for given, expected in (
@@ -421,7 +421,7 @@ def test_an_arm_without_parameter_file_gets_computed_torque(stand_in, tmp_path):
     assert parameters(found["joint_controller"])["controller"] == "computed_torque"
 
 
-def test_a_switch_of_the_parameter_file_can_be_turned_off(stand_in):
+def test_a_switch_of_the_parameter_file_can_be_overridden(stand_in):
     found = nodes(started("simulation", lockstep="false"))
     assert parameters(found["simulator"])["lockstep"] is False
 
@@ -432,7 +432,7 @@ def test_the_arms_own_parameters_are_the_default(stand_in):
     assert "joint_controller" in yaml.safe_load(file.read_text())
 
 
-def test_an_arm_without_parameter_file_has_none(stand_in, tmp_path):
+def test_an_arm_without_parameter_file_gets_no_parameters(stand_in, tmp_path):
     urdf = tmp_path / "mine.urdf"
     urdf.write_text((ROOT / "urdf/five_dof.urdf").read_text())
     found = nodes(started("simulation", arm=str(urdf)))
@@ -454,12 +454,12 @@ def test_an_arm_without_parameter_file_has_none(stand_in, tmp_path):
         ({"lockstep": "true", "use_sim_time": "false"}, ConfigError, "lockstep"),
     ],
 )
-def test_input_that_nodes_would_refuse_ends_the_launch(stand_in, given, error, words):
+def test_invalid_node_parameters_end_the_launch(stand_in, given, error, words):
     with pytest.raises(error, match=re.escape(words)):
         started("simulation", **given)
 
 
-def test_the_end_of_the_simulator_is_that_of_the_launch(stand_in):
+def test_the_end_of_the_simulator_ends_the_launch(stand_in):
     ended = nodes(started("simulation"))["simulator"].on_exit
     going, stopping = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)
     event = SimpleNamespace(returncode=2, process_name="simulator-1")
@@ -471,7 +471,7 @@ def test_the_end_of_the_simulator_is_that_of_the_launch(stand_in):
 
 
 @pytest.mark.parametrize("rviz", ["true", "false"])
-def test_view_starts_what_is_installed(stand_in, rviz):
+def test_view_starts_installed_programs(stand_in, rviz):
     stand_in |= {"robot_state_publisher", "rviz2"}
     found = nodes(started("view", rviz=rviz, use_sim_time="true"))
     publisher = parameters(found["robot_state_publisher"])
@@ -483,13 +483,13 @@ def test_view_starts_what_is_installed(stand_in, rviz):
     assert ("rviz_controls" in found) is (rviz == "true")
 
 
-def test_rviz_is_set_up_for_the_arm_or_as_given(stand_in, tmp_path):
+def test_rviz_is_configured_for_the_arm_or_by_the_given_file(stand_in, tmp_path):
     stand_in |= {"rviz2"}
     files = []
     for arm in ("five_dof", "five_dof", "so101"):
         option, file = nodes(started("view", arm=arm))["rviz2"].arguments
         assert option == "-d"
-        assert Path(file).parent == tmp_path  # the log's folder
+        assert Path(file).parent == tmp_path  # the log folder
         files.append(Path(file))
     assert len(set(files)) == 3
     assert files[0].read_text() == files[1].read_text() != files[2].read_text()
@@ -503,8 +503,8 @@ def test_rviz_is_set_up_for_the_arm_or_as_given(stand_in, tmp_path):
         started("view", frame_prefix="left_")
 
 
-def test_what_is_dragged_in_rviz_moves_at_once_in_simulation_only(stand_in):
-    """hardware.launch.py hands its argument on by the name that view.launch.py has too."""
+def test_dragging_in_rviz_moves_the_arm_immediately_only_in_simulation(stand_in):
+    """hardware.launch.py passes its argument to view.launch.py under the same name."""
     for name, moves in (("view", "true"), ("hardware", "false")):
         _, actions = described(name)
         (argument,) = (a for a in actions if a.values and a.values[0] == "move_on_release")
@@ -533,28 +533,28 @@ def test_one_node_publishes_the_description(stand_in, name, given, installed):
     assert ("robot_state_publisher" in nodes(started("view"))) is installed
 
 
-def test_view_says_what_is_missing_and_how_to_get_it(stand_in, monkeypatch):
+def test_view_names_missing_programs_and_the_remedy(stand_in, monkeypatch):
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
-    said = started("view")
-    assert [a.kind for a in said] == ["LogInfo", "LogInfo"]
-    assert "apt install ros-jazzy-robot-state-publisher" in said[0].msg
-    assert "apt install ros-jazzy-rviz2" in said[1].msg
+    text = started("view")
+    assert [a.kind for a in text] == ["LogInfo", "LogInfo"]
+    assert "apt install ros-jazzy-robot-state-publisher" in text[0].msg
+    assert "apt install ros-jazzy-rviz2" in text[1].msg
 
 
 @pytest.mark.parametrize(("name", "viewer"), [("display", {}), ("simulation", {"viewer": "true"})])
-def test_a_page_without_viser_is_said(name, viewer, stand_in, monkeypatch):
+def test_a_missing_viser_is_reported(name, viewer, stand_in, monkeypatch):
     parts = importlib.import_module(PARTS)
     monkeypatch.setattr(parts, "find_spec", lambda name: None)
     assert "-m pip install 'viser>=" in started(name, **viewer)[-1].msg
 
 
-def test_a_page_without_a_port_ends_the_launch(stand_in):
+def test_a_viewer_without_a_port_ends_the_launch(stand_in):
     with pytest.raises(ConfigError, match="viewer_port = 'x'"):
         started("display", viewer_port="x")
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_display_has_sliders_either_way(stand_in, installed):
+def test_display_has_sliders_with_and_without_gui(stand_in, installed):
     gui = "joint_state_publisher_gui"
     if installed:
         stand_in.add(gui)
@@ -566,7 +566,7 @@ def test_display_has_sliders_either_way(stand_in, installed):
 
 
 def real_arguments():
-    """name → (description, default) of each file, from the launch package itself."""
+    """Return name → (description, default) of each file, from the launch package itself."""
     from launch import LaunchContext
     from launch.launch_description_sources import PythonLaunchDescriptionSource
 

@@ -1,4 +1,4 @@
-"""The fastest motion onto a moving target: it arrives, within the limits, and not late."""
+"""Time-optimal motion to a moving target: it arrives in minimum time within the limits."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def targets():
         yield target, Moment(rng.uniform(-1, 1), rng.uniform(-2.5, 2.5), 0.0)
 
 
-def test_it_meets_its_target_within_the_limits():
+def test_the_motion_reaches_its_target_within_the_limits():
     for target, present in targets():
         move, until = join(target, 0.0, present, LIMITS)
         found, there = move.at(until - 1e-12), target.at(until)
@@ -42,7 +42,7 @@ def test_it_meets_its_target_within_the_limits():
         assert max(abs(m.a) for m in during) <= 8.0 + 1e-9
 
 
-def test_from_rest_to_rest_it_is_the_trapezoid_by_hand():
+def test_from_rest_to_rest_the_motion_is_a_trapezoid():
     """1 rad at 2 rad/s and 8 rad/s²: 1/2 + 2/8 s; 0.1 rad: 2 sqrt(0.1/8) s."""
     assert fastest(0.0, 0.0, 1.0, 0.0, LIMITS).duration == pytest.approx(0.75)
     assert fastest(0.0, 0.0, 0.1, 0.0, LIMITS).duration == pytest.approx(2 * np.sqrt(0.1 / 8))
@@ -52,7 +52,7 @@ def test_a_target_as_fast_as_the_limit_is_never_reached():
     assert fastest(0.0, 0.0, 1.0, 2.0, LIMITS).duration == np.inf
 
 
-def test_a_difference_fades_out_with_its_rates():
+def test_a_difference_and_its_derivatives_decay_to_zero():
     row = fading((0.3, -1.0, 2.0), 0.12)
     np.testing.assert_allclose(moment(row, 0.0), (0.3, -1.0, 2.0))
     np.testing.assert_allclose(moment(row, 0.12), 0.0, atol=1e-10)

@@ -1,4 +1,4 @@
-"""Loading arms: by name or path, with or without motors, locked joints, turns counted."""
+"""Loading arms: by name or path, with or without motors, locked and continuous joints."""
 
 import math
 import re
@@ -23,7 +23,7 @@ from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.load import parse_arm
 
 
-def test_the_bundled_arm_is_as_its_urdf_says():
+def test_the_bundled_arm_equals_its_urdf():
     arm = load_arm("five_dof")
     assert (arm.name, arm.nv, arm.tool_frame, arm.base_frame) == (
         "five_dof", 5, "tool", "base_link",
@@ -51,7 +51,7 @@ def test_a_path_is_the_same_arm(tmp_path):
         )
 
 
-def test_comments_in_other_encodings_do_not_matter(tmp_path):
+def test_comments_in_other_encodings_are_ignored(tmp_path):
     path = tmp_path / "latin.urdf"
     path.write_bytes("<!-- für -->".encode("latin-1") + chain_urdf({}).encode())
     assert load_arm(path).nv == 1
@@ -63,7 +63,7 @@ def test_unknown_arms_list_the_bundled_ones(name):
         load_arm(name)
 
 
-def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
+def test_unreadable_files_are_named(tmp_path, monkeypatch):
     with pytest.raises(ArmDynamicsError, match=r"a{5000}"):
         load_arm("a" * 5000)
     path = tmp_path / "closed.urdf"
@@ -109,7 +109,7 @@ def limbs(*edges):
     ("edges", "tool"),
     [
         ((), "J2_link"),
-        ((("base", "camera", "revolute"),), "J2_link"),  # a later joint, and a shorter chain
+        ((("base", "camera", "revolute"),), "J2_link"),  # a later joint with a shorter chain
         ((("J2_link", "flange", "fixed"), ("base", "camera", "revolute")), "flange"),
         ((("J2_link", "left", "prismatic"), ("J2_link", "right", "prismatic")), "right"),
         ((("J2_link", "right", "prismatic"), ("J2_link", "left", "prismatic")), "left"),
@@ -120,7 +120,7 @@ def test_without_a_named_tool_it_is_the_last_link_of_the_longest_chain(edges, to
     assert chain({}, {}, more=limbs(*edges)).tool_frame == tool
 
 
-def test_a_named_tool_is_taken_and_a_misspelt_one_refused():
+def test_a_named_tool_is_used_and_an_unknown_one_rejected():
     block = """<ros2_control name="arm" type="system">
     <hardware><param name="tool_frame"> {} </param></hardware>
     <joint name="J1"/><joint name="J2"/></ros2_control>"""
@@ -140,13 +140,13 @@ def test_a_joint_and_a_link_may_have_the_same_name(lock):
     )
 
 
-def test_the_initial_pose_of_a_plain_urdf_is_within_limits():
+def test_the_initial_configuration_of_a_plain_urdf_is_within_limits():
     arm = chain({"lower": 0.5, "upper": 1.0}, {"lower": -2.0, "upper": -1.0})
     assert arm.configuration("initial").tolist() == [0.5, -1.0]
     assert arm.configuration("zero").tolist() == [0.5, -1.0]
 
 
-def test_a_continuous_joint_is_the_same_after_every_turn_and_still_counts():
+def test_a_continuous_joint_is_periodic_and_counts_its_turns():
     arm, q = five_dof(), np.array([0.4, -1, 0.2, 1, 0.5])
     turned = q + np.array([6 * np.pi, 0, 0, 0, 0])
     np.testing.assert_allclose(
@@ -155,7 +155,7 @@ def test_a_continuous_joint_is_the_same_after_every_turn_and_still_counts():
     assert arm.check_position("q", turned)[0] == turned[0]
 
 
-def test_locked_joints_stand_at_their_initial_position():
+def test_locked_joints_keep_their_initial_position():
     whole, locked = five_dof(), load_arm("five_dof", lock=["R2", "R5"])
     assert locked.joint_names == ("R1", "R3", "R4")
     keep, q = [0, 2, 3], np.array([0.5, -1.1, 0.2, 0.7, 0.0])
@@ -172,7 +172,7 @@ MOUNT = """<link name="cart"><inertial><mass value="1"/>
 <joint name="drift" type="floating"><parent link="J1_link"/><child link="cart"/></joint>"""
 
 
-def test_joints_of_many_coordinates_are_refused_unless_locked():
+def test_joints_with_several_coordinates_are_rejected_unless_locked():
     text = chain_urdf({}, more=MOUNT)
     with pytest.raises(UrdfRejected, match=r"'drift'.*floating"):
         parse_arm(text)
@@ -186,33 +186,33 @@ MIMIC = """<link name="finger"><inertial><mass value="0.1"/>
 <mimic joint="J1" multiplier="0.1"/></joint>"""
 
 
-def test_mimic_joints_are_never_ignored_in_silence():
+def test_mimic_joints_are_reported():
     text = chain_urdf({}, more=MIMIC)
     with pytest.raises(UrdfRejected, match="'grip'"):
         parse_arm(text)
     assert parse_arm(text, lock=["grip"]).joint_names == ("J1",)
 
 
-def test_a_joint_to_lock_that_is_none_is_refused():
+def test_an_unknown_joint_to_lock_is_rejected():
     with pytest.raises(UrdfRejected, match=r"'R9' is to be locked.*R1, R2, R3, R4, R5"):
         load_arm("five_dof", lock=["R9"])
 
 
-def test_a_misspelt_constant_is_warned_of():
+def test_an_unknown_constant_is_a_warning():
     text = five_dof().urdf.replace('name="supply_voltage"', 'name="supply_votage"', 1)
     with pytest.warns(RuntimeWarning, match=r"'supply_votage' is not a parameter .*supply_voltage"):
         parse_arm(text)
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "text"),
     [
         ("<foo:bar/>", "XML: not well-formed XML: unbound prefix"),
         ('<link xmlns="http://ros.org"/>', "is a default namespace, which URDF"),
     ],
 )
-def test_namespaces_are_rejected_or_harmless(broken, said):
-    with pytest.raises(UrdfRejected, match=said):
+def test_namespaces_are_rejected_or_harmless(broken, text):
+    with pytest.raises(UrdfRejected, match=text):
         chain({}, more=broken)
     assert chain({}, more='<foo:bar xmlns:foo="http://ros.org"/>').nv == 1
 
@@ -229,14 +229,14 @@ def test_positions_outside_the_limits_are_named():
         five_dof().check_position("start", [0, 1.0, 0, 0, 0])
 
 
-def test_a_prismatic_joint_is_in_metres():
+def test_a_prismatic_joint_uses_metres():
     arm = chain({"kind": "prismatic"}, {}, {"kind": "continuous"})
     assert [joint.unit for joint in arm.joints] == ["m", "rad", "rad"]
     with pytest.raises(InvalidValue, match=r"joint 'J1' = 4 m; expected -3 to 3"):
         arm.check_position("start", [4, 0, 0])
 
 
-def test_changes_name_what_does_not_exist():
+def test_changes_of_unknown_joints_or_motors_are_named():
     arm = five_dof()
     for call, said in (
         (lambda: arm.configuration("yoga"), "'yoga'; known: initial, zero"),
@@ -279,7 +279,7 @@ def test_resources_of_the_source_tree_and_of_an_installation(tmp_path, monkeypat
         resources.resource_folder("music")
 
 
-# What the audit passes is loaded as it is written ------------------------------------------------
+# Files that pass the audit are loaded without a change of any number -----------------------------
 
 WRITTEN = chain_urdf(
     {"xyz": "0.1 0.2 0.3", "damping": 0.5, "friction": 0.25, "axis": "0 0.6 0.8"},
@@ -308,7 +308,7 @@ WRAPPED = {
 
 
 def texts_of(text):
-    """Every number of the file by its place, read without the package."""
+    """Return every number of the file by its place, read without the package."""
     robot = minidom.parseString(text).documentElement
 
     def child(node, tag):
@@ -337,7 +337,7 @@ def link_of(robot_text, name):
 
 
 def parents_of_fixed(text):
-    """Links that carry the mass of another link too."""
+    """Return the links that carry the mass of another link."""
     joints = minidom.parseString(text).getElementsByTagName("joint")
     return {
         joint.getElementsByTagName("parent")[0].getAttribute("link")
@@ -347,7 +347,7 @@ def parents_of_fixed(text):
 
 
 def require_as_written(arm, text):
-    """Every number of the arm's joints and links is that of the file."""
+    """Require that every number of the arm's joints and links equals that of the file."""
     fused = parents_of_fixed(text)
     for name, element, child, words in texts_of(text):
         if element.getAttribute("type") == "fixed":
@@ -395,7 +395,7 @@ def require_as_written(arm, text):
     st.lists(st.tuples(st.sampled_from(PLACES), WRITINGS), min_size=1, max_size=3),
     st.sampled_from(sorted(WRAPPED)),
 )
-def test_what_the_audit_passes_is_loaded_as_it_is_written(changes, wrapped):
+def test_files_that_pass_the_audit_are_loaded_unchanged(changes, wrapped):
     text = WRITTEN
     for (start, stop), new in sorted(dict(changes).items(), reverse=True):
         text = text[:start] + new + text[stop:]
@@ -411,20 +411,20 @@ def test_what_the_audit_passes_is_loaded_as_it_is_written(changes, wrapped):
                 parse_arm(text)
 
 
-def test_a_blank_behind_a_number_is_no_part_of_it():
+def test_a_blank_after_a_number_is_ignored():
     text = chain_urdf({"mass": 1.5}).replace('"1.5"', '"1.5 "')
     with pytest.warns(RuntimeWarning, match=r"<mass value>: 1.5 has blanks around it"):
         assert parse_arm(text).model.inertias[1].mass == 1.5
 
 
 @pytest.mark.parametrize("axis", ["0 0 1e300", "0 0 5e-324", "0 0 -1e300", "1e300 0 1e300"])
-def test_axes_of_any_length_have_a_direction(axis):
+def test_axes_of_any_length_are_normalized(axis):
     with pytest.warns(RuntimeWarning, match="is normalized"):
         arm = chain({"axis": axis, "centre": "0.1 0.2 0.3"})
     assert 0 < rigid_body.mass_matrix(arm, [0.3])[0, 0] < 1
 
 
-def test_nested_elements_are_counted_not_followed():
+def test_deeply_nested_elements_are_rejected():
     deep = "<a>" * 50_000 + "</a>" * 50_000
     with pytest.raises(UrdfRejected, match="line 4: XML: elements are nested more than 100 deep"):
         chain({}, more=deep)
@@ -450,13 +450,13 @@ def test_every_declared_encoding_is_decoded(declared, encoding, tmp_path):
     arm = load_arm(path)
     assert arm.joint_names == ("J\u00fc",)
     assert audit_cli.run([str(path)]) == 0
-    again = tmp_path / "again.urdf"  # as a topic or another file carries it
+    again = tmp_path / "again.urdf"  # like a topic or another file
     again.write_bytes(arm.urdf.encode())
     assert load_arm(again).joint_names == arm.joint_names
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "text"),
     [
         (ENCODED.format("utf-8").encode("latin-1"), "has bytes that are not UTF-8"),
         (ENCODED.format("klingon").encode(), "encoding = 'klingon'; expected one of utf-8"),
@@ -466,16 +466,16 @@ def test_every_declared_encoding_is_decoded(declared, encoding, tmp_path):
         (b"\x00\x01\x02", "not well-formed"),
     ],
 )
-def test_bytes_that_are_no_text_are_rejected(data, said, tmp_path):
+def test_bytes_that_are_not_text_are_rejected(data, text, tmp_path):
     path = tmp_path / "bad.urdf"
     path.write_bytes(data)
-    with pytest.raises(ArmDynamicsError, match=said):
+    with pytest.raises(ArmDynamicsError, match=text):
         load_arm(path)
 
 
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_many_links_are_loaded(shape):
-    """5 000 links one on another end Pinocchio's own reading of a URDF."""
+    """5 000 links in one chain; Pinocchio's own parser does not load them."""
     text = "".join(
         f'<link name="w{i}"/><joint name="f{i}" type="fixed"><origin xyz="0 0 1e-3"/>'
         f'<parent link="{f"w{i - 1}" if i and shape == "chain" else "J1_link"}"/>'
@@ -488,14 +488,14 @@ def test_many_links_are_loaded(shape):
     assert arm.model.nframes == len(arm.model.frames) == 10_004
 
 
-def test_more_moving_joints_than_fit_are_rejected():
+def test_too_many_moving_joints_are_rejected():
     with pytest.raises(UrdfRejected, match="129 are more moving joints than the 128"):
         chain(*[{}] * 129)
 
 
 @pytest.mark.parametrize("arm", sorted(resources.resource_names("urdf", ".urdf")))
-def test_the_model_is_that_of_pinocchios_own_reading(arm):
-    """But for rounding, and for continuous joints, which have one coordinate here."""
+def test_the_model_equals_that_of_pinocchios_parser(arm):
+    """Except for rounding, and for continuous joints, which have one coordinate here."""
     ours, text = load_arm(arm), load_arm(arm).urdf.replace('"continuous"', '"revolute"')
     text = re.sub(r"(<limit )(?![^>]*lower)", r'\1lower="-9" upper="9" ', text)
     theirs, links = pin.buildModelFromXML(text), ours.links

@@ -1,4 +1,4 @@
-"""The control loop: settling as promised, and every way in which a tick can go wrong."""
+"""The control loop: settling times, and every failure of a control cycle."""
 
 from functools import cache
 
@@ -31,8 +31,8 @@ def gains():
     return yaml.safe_load(path.read_text())["joint_controller"]["ros__parameters"]["gains"]
 
 
-class Late(SimulationDriver):
-    """A simulated arm whose motors get each command some periods late."""
+class DelayedDriver(SimulationDriver):
+    """Simulated arm whose motors receive each command some periods late."""
 
     def __init__(self, arm, simulation, periods):
         super().__init__(arm, simulation)
@@ -44,12 +44,12 @@ class Late(SimulationDriver):
         super().write(self._under_way.pop(0))
 
 
-def errors(start, carried, told, period=2e-3, late=0, seconds=2.0):
-    """Largest joint error [rad] after each period, the reference stepping to the pose."""
+def errors(start, carried, modeled, period=2e-3, late=0, seconds=2.0):
+    """Return the max joint error [rad] after each period of a step to the initial configuration."""
     arm = five_dof()
     sim = Simulation(arm.with_payload(carried), q=start, period=period)
-    law = PidGravity(arm.with_payload(told), gains())
-    loop = ControlLoop(Late(arm, sim, late), law)
+    law = PidGravity(arm.with_payload(modeled), gains())
+    loop = ControlLoop(DelayedDriver(arm, sim, late), law)
     loop.step()
     loop.hold(dict(zip(arm.joint_names, HOME, strict=True)))
     found = []
@@ -62,29 +62,29 @@ def errors(start, carried, told, period=2e-3, late=0, seconds=2.0):
 
 @pytest.mark.parametrize("start", list(displaced()), ids=lambda q: str(np.round(q - HOME, 1)))
 @pytest.mark.parametrize(
-    ("carried", "told", "tolerance", "within"),
+    ("carried", "modeled", "tolerance", "within"),
     [(0.0, 0.0, 1e-3, 1.0), (0.5, 0.5, 1e-3, 1.6), (0.5, 0.0, 0.02, 1.0)],
-    ids=["empty", "load told", "load not told"],
+    ids=["empty", "modeled payload", "unmodeled payload"],
 )
-def test_a_displaced_arm_settles(start, carried, told, tolerance, within):
+def test_a_displaced_arm_settles(start, carried, modeled, tolerance, within):
     """On the 12 V supply, at 500 Hz, each motor within its limits."""
-    found = errors(start, carried, told)
+    found = errors(start, carried, modeled)
     assert (found[round(within / 2e-3) :] < tolerance).all()
     assert found[-1] < 1e-3
 
 
 @pytest.mark.parametrize(("period", "late"), [(2e-3, 1), (2e-3, 2), (1e-3, 0), (1e-3, 2)])
-@pytest.mark.parametrize(("carried", "told"), [(0.0, 0.0), (0.5, 0.5), (0.5, 0.0)])
-def test_it_settles_late_and_faster_too(period, late, carried, told):
-    found = errors(next(displaced()), carried, told, period, late)
-    assert (found[round(1.8 / period) :] < (1e-3 if told == carried else 0.02)).all()
+@pytest.mark.parametrize(("carried", "modeled"), [(0.0, 0.0), (0.5, 0.5), (0.5, 0.0)])
+def test_it_settles_with_delays_and_at_a_higher_rate(period, late, carried, modeled):
+    found = errors(next(displaced()), carried, modeled, period, late)
+    assert (found[round(1.8 / period) :] < (1e-3 if modeled == carried else 0.02)).all()
 
 
 def test_displaced_starts_exist():
     assert len(list(displaced())) == 4
 
 
-def test_a_trajectory_is_followed():
+def test_the_loop_follows_a_trajectory():
     arm, loop = five_dof(), None
     sim = Simulation(arm)
     loop = ControlLoop(SimulationDriver(arm, sim), PidGravity(arm, gains()))
@@ -106,11 +106,11 @@ def test_a_trajectory_is_followed():
     np.testing.assert_array_equal(loop.reference.q, goal)
 
 
-# Ticks ----------------------------------------------------------------------------------------
+# Control cycles -------------------------------------------------------------------------------
 
 
-class Script(Driver):
-    """Plays a list of states (or faults) and keeps what is written."""
+class ScriptedDriver(Driver):
+    """Driver with a list of states (or faults) that stores the written commands."""
 
     def __init__(self, *states):
         super().__init__(five_dof())
@@ -127,8 +127,8 @@ class Script(Driver):
         self.written.append(command)
 
 
-class Counting(Controller):
-    """Answers with the number of updates; keeps what it was given."""
+class CountingController(Controller):
+    """Controller whose command is the number of updates; it stores its arguments."""
 
     def __init__(self, arm, answers=None):
         super().__init__(arm)
@@ -147,15 +147,15 @@ def at(time, q=HOME):
     return State.of(q, time=time)
 
 
-def played(*states, answers=None):
-    driver = Script(*states)
-    loop = ControlLoop(driver, Counting(five_dof(), answers))
+def run_states(*states, answers=None):
+    driver = ScriptedDriver(*states)
+    loop = ControlLoop(driver, CountingController(five_dof(), answers))
     return driver, loop, [loop.step() for _ in states]
 
 
-def test_the_first_tick_takes_over_without_moving():
+def test_the_first_cycle_holds_the_measured_configuration():
     q = HOME + 0.05
-    _, loop, commands = played(at(5.0, q), at(5.002, q + 0.01))
+    _, loop, commands = run_states(at(5.0, q), at(5.002, q + 0.01))
     assert loop.controller.resets == [5.0]
     (_, first, dt), (_, second, later) = loop.controller.calls
     np.testing.assert_array_equal(first.q, q)
@@ -165,19 +165,19 @@ def test_the_first_tick_takes_over_without_moving():
     assert [c.stamp for c in commands] == [5.0, 5.002]
 
 
-def test_taking_over_holds_an_arm_that_stands():
+def test_a_restart_holds_an_arm_at_rest():
     arm = five_dof()
     for name in plugins.registered_names("controllers"):
         law = plugins.load_class("controllers", name)
         if law.interface != "effort":
             continue
-        loop = ControlLoop(Script(at(0.0)), law(arm))
+        loop = ControlLoop(ScriptedDriver(at(0.0)), law(arm))
         expected = 0 if name == "pid" else rigid_body.gravity(arm, HOME)
         np.testing.assert_allclose(loop.step().value - expected, 0, atol=1e-12)
 
 
 def test_servos_follow_a_trajectory_through_the_loop():
-    """Position control: held where they stand, then along a reference slower than they are."""
+    """Position control: the servos hold their positions, then track a slower reference."""
     arm = load_arm("four_joint").with_actuator("rate_limited")
     sim, home = Simulation(arm, period=2e-3, dt=1e-3), arm.configuration("initial")
     loop = ControlLoop(SimulationDriver(arm, sim), PositionController(arm))
@@ -193,17 +193,17 @@ def test_servos_follow_a_trajectory_through_the_loop():
     assert not sim.watch.events.counts
 
 
-def test_the_same_state_again_gets_the_same_answer_without_an_update():
-    driver, loop, commands = played(at(0.0), at(0.002), at(0.002), at(0.002), at(0.004))
+def test_a_repeated_state_repeats_the_command_without_an_update():
+    driver, loop, commands = run_states(at(0.0), at(0.002), at(0.002), at(0.002), at(0.004))
     assert commands[1] is commands[2] is commands[3]
     assert len(driver.written) == 5
     assert [dt for _, _, dt in loop.controller.calls] == pytest.approx([0, 0.002, 0.002])
 
 
 @pytest.mark.parametrize("jump", [-1.0, -0.001, 0.26, 100.0])
-def test_a_jump_in_time_takes_over_anew(jump):
+def test_a_jump_in_time_restarts_the_loop(jump):
     moved = HOME + 0.1
-    _, loop, _ = played(at(10.0), at(10.002), at(10.002 + jump, moved))
+    _, loop, _ = run_states(at(10.0), at(10.002), at(10.002 + jump, moved))
     assert loop.controller.resets == [10.0, 10.002 + jump]
     _, reference, dt = loop.controller.calls[-1]
     np.testing.assert_array_equal(reference.q, moved)
@@ -212,15 +212,15 @@ def test_a_jump_in_time_takes_over_anew(jump):
 
 
 def test_a_short_gap_is_bridged():
-    _, loop, _ = played(at(0.0), at(0.2))
+    _, loop, _ = run_states(at(0.0), at(0.2))
     assert loop.controller.resets == [0.0]
     assert not loop.events.counts
 
 
-def test_states_that_are_none_are_counted_and_nothing_is_written():
+def test_invalid_states_are_counted_and_no_command_is_written():
     bad = State(0.002, np.array([0, np.nan, 0, 0, 0]), np.zeros(5), np.zeros(5))
     short = State(0.002, np.zeros(4), np.zeros(4), np.zeros(4))
-    driver, loop, commands = played(at(0.0), bad, short, DriverFault("cable"), at(0.004))
+    driver, loop, commands = run_states(at(0.0), bad, short, DriverFault("cable"), at(0.004))
     assert [c is None for c in commands] == [False, True, True, True, False]
     assert len(driver.written) == 2
     assert loop.events.counts == {"state_rejected": 2, "driver_fault": 1}
@@ -228,15 +228,15 @@ def test_states_that_are_none_are_counted_and_nothing_is_written():
 
 
 @pytest.mark.parametrize("answer", [np.full(5, np.nan), np.zeros(4)])
-def test_a_bad_command_is_not_written(answer):
-    driver, loop, commands = played(at(0.0), at(0.002), answers=[answer, np.zeros(5)])
+def test_an_invalid_command_is_not_written(answer):
+    driver, loop, commands = run_states(at(0.0), at(0.002), answers=[answer, np.zeros(5)])
     assert commands[0] is None
     assert len(driver.written) == 1
     assert loop.events.counts == {"command_rejected": 1}
 
 
-class Mistaken(Controller):
-    """Returns, or raises, what ``answer`` makes."""
+class FaultyController(Controller):
+    """Controller that returns, or raises, the result of ``answer``."""
 
     answer = staticmethod(lambda: None)
 
@@ -244,11 +244,11 @@ class Mistaken(Controller):
         return self.answer()
 
 
-RETURNS = Mistaken.update.__code__.co_firstlineno + 1
+RETURNS = FaultyController.update.__code__.co_firstlineno + 1
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind", "text"),
     [
         (
             lambda: np.zeros(5),
@@ -282,9 +282,11 @@ RETURNS = Mistaken.update.__code__.co_firstlineno + 1
         (lambda: Command("torque", np.zeros(5)), "command_rejected", "interface 'torque'; known: "),
     ],
 )
-def test_a_controller_s_mistake_is_logged_at_once_with_class_and_line(caplog, answer, kind, said):
-    driver = Script(at(0.0), at(0.002))
-    law = Mistaken(five_dof())
+def test_an_error_of_a_controller_is_logged_immediately_with_class_and_line(
+    caplog, answer, kind, text
+):
+    driver = ScriptedDriver(at(0.0), at(0.002))
+    law = FaultyController(five_dof())
     loop = ControlLoop(driver, law)
     law.answer = lambda: Command("effort", np.zeros(5))
     assert loop.step() is not None
@@ -292,28 +294,28 @@ def test_a_controller_s_mistake_is_logged_at_once_with_class_and_line(caplog, an
     assert loop.step() is None
     assert len(driver.written) == 1
     assert loop.events.counts == {kind: 1}
-    raised = said.split(":")[0].endswith("Error") or "q[0]" in said
+    raised = text.split(":")[0].endswith("Error") or "q[0]" in text
     line = answer.__code__.co_firstlineno if raised else RETURNS
-    assert f"controller Mistaken (test_loop.py:{line}): " in loop.events.latest[kind]
-    assert said in loop.events.latest[kind]
+    assert f"controller FaultyController (test_loop.py:{line}): " in loop.events.latest[kind]
+    assert text in loop.events.latest[kind]
     (record,) = caplog.records
     assert record.name == "arm_dynamics"
     assert record.getMessage() == f"{kind}: {loop.events.latest[kind]}"
 
 
-def test_a_reset_that_fails_is_reported_and_another_controller_stays_active():
-    class Unready(Counting):
+def test_a_failing_reset_is_reported_and_the_previous_controller_stays_active():
+    class Unready(CountingController):
         def reset(self, state):
             raise KeyError("gain")
 
     line = Unready.reset.__code__.co_firstlineno + 1
     text = f"controller Unready (test_loop.py:{line}): KeyError: 'gain'"
-    driver = Script(at(0.0), at(0.002))
+    driver = ScriptedDriver(at(0.0), at(0.002))
     loop = ControlLoop(driver, Unready(five_dof()))
     assert [loop.step(), loop.step()] == [None, None]
     assert loop.events.counts == {"controller_failed": 2}
     assert loop.events.latest["controller_failed"] == text
-    _, loop, _ = played(at(0.0))
+    _, loop, _ = run_states(at(0.0))
     loop.driver.states = [at(0.002)]
     active = loop.controller
     loop.switch_controller(Unready(five_dof()))
@@ -322,23 +324,25 @@ def test_a_reset_that_fails_is_reported_and_another_controller_stays_active():
     assert loop.events.latest["controller_failed"] == text
 
 
-def test_a_mistake_during_a_change_of_controllers_is_of_the_one_that_made_it():
-    _, loop, _ = played(at(0.0))
+def test_an_error_during_a_blend_is_attributed_to_its_controller():
+    _, loop, _ = run_states(at(0.0))
     loop.driver.states = [at(0.002), at(0.004), at(0.006)]
     before = loop.controller
-    loop.switch_controller(Mistaken(five_dof()))
+    loop.switch_controller(FaultyController(five_dof()))
     assert loop.step() is None
-    assert "controller Mistaken" in loop.events.latest["controller_failed"]
+    assert "controller FaultyController" in loop.events.latest["controller_failed"]
     loop.controller.answer = lambda: Command("effort", np.zeros(5))
     before.answers = [np.zeros(4)]
     assert loop.step().value.tolist() == [0] * 5
     assert loop.events.counts == {"controller_failed": 1}
 
 
-def test_a_law_gone_mad_is_followed_by_the_safe_stop():
+def test_a_failing_controller_is_followed_by_a_controlled_stop():
     arm = five_dof()
     sim = Simulation(arm, q=HOME + np.array([0, 0.3, -0.3, 0, 0]), v=[0.5, 0.5, 0.5, 1, 1])
-    loop = ControlLoop(SimulationDriver(arm, sim), Counting(arm, [np.full(5, np.nan)] * 600))
+    loop = ControlLoop(
+        SimulationDriver(arm, sim), CountingController(arm, [np.full(5, np.nan)] * 600)
+    )
     assert [loop.step() for _ in range(600)] == [None] * 600
     assert sim.state.time == pytest.approx(1.2)
     assert sim.watch.stopping
@@ -347,16 +351,16 @@ def test_a_law_gone_mad_is_followed_by_the_safe_stop():
     assert loop.events.counts["command_rejected"] == 600
 
 
-def test_too_much_is_clamped():
-    driver, loop, _ = played(at(0.0), answers=[np.full(5, 50.0)])
+def test_an_effort_beyond_the_limit_is_clamped():
+    driver, loop, _ = run_states(at(0.0), answers=[np.full(5, 50.0)])
     assert driver.written[0].value.tolist() == [50, 50, 50, 12, 12]
     assert loop.events.counts == {"effort_clamped": 1}
 
 
-def test_references_and_trajectories_that_are_refused_leave_the_old_one():
+def test_rejected_references_and_trajectories_keep_the_previous_one():
     arm = five_dof()
-    driver = Script(at(0.0), at(0.002))
-    loop = ControlLoop(driver, Counting(arm))
+    driver = ScriptedDriver(at(0.0), at(0.002))
+    loop = ControlLoop(driver, CountingController(arm))
     names = arm.joint_names
     with pytest.raises(TrajectoryRejected, match="no state"):
         loop.follow(JointTrajectory.hold(HOME, 1.0))
@@ -367,7 +371,7 @@ def test_references_and_trajectories_that_are_refused_leave_the_old_one():
     def follow(time, q):
         loop.follow(parse_trajectory(arm, names, [time], [q]))
 
-    for call, error, said in (
+    for call, error, text in (
         (lambda: loop.hold({"R9": 0.0}), UnknownName, "R9"),
         (lambda: loop.hold({"R2": 2.0}), InvalidValue, "reference: joint 'R2' = 2 rad"),
         (lambda: loop.hold({"R2": np.nan}), InvalidValue, r"reference\[1\] = nan"),
@@ -377,25 +381,25 @@ def test_references_and_trajectories_that_are_refused_leave_the_old_one():
         (lambda: loop.follow(JointTrajectory.hold([0, 9, 0, 0, 0], -1.0)), TrajectoryRejected,
          r"last waypoint = -1 s; .* now \(0 s\)"),
     ):  # fmt: skip
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=text):
             call()
     loop.step()
     np.testing.assert_array_equal(loop.controller.calls[-1][1].q, HOME)
 
 
-def test_a_reference_steps_the_named_joints_alone():
-    driver = Script(at(0.0), at(0.002))
-    loop = ControlLoop(driver, Counting(five_dof()))
+def test_a_reference_changes_only_the_named_joints():
+    driver = ScriptedDriver(at(0.0), at(0.002))
+    loop = ControlLoop(driver, CountingController(five_dof()))
     loop.step()
     loop.hold({"R3": 0.1, "R1": 7.0})
     loop.step()
     np.testing.assert_array_equal(loop.reference.q, [7.0 - 2 * np.pi, HOME[1], 0.1, *HOME[3:]])
 
 
-def test_a_step_of_one_joint_keeps_the_others_reference_not_where_they_sag():
+def test_a_step_of_one_joint_keeps_the_references_of_the_others():
     sagged = HOME - 0.01
-    driver = Script(at(0.0), at(0.002, sagged), at(0.004, sagged))
-    loop = ControlLoop(driver, Counting(five_dof()))
+    driver = ScriptedDriver(at(0.0), at(0.002, sagged), at(0.004, sagged))
+    loop = ControlLoop(driver, CountingController(five_dof()))
     loop.step()
     loop.step()
     loop.hold({"R3": 0.1})
@@ -403,8 +407,8 @@ def test_a_step_of_one_joint_keeps_the_others_reference_not_where_they_sag():
     np.testing.assert_array_equal(loop.reference.q, [*HOME[:2], 0.1, *HOME[3:]])
 
 
-def test_a_restarted_controller_takes_over_a_stopped_arm_without_a_jump():
-    """Motion, silence until the safe stop, then a new loop on the same simulation."""
+def test_a_new_loop_on_a_stopped_arm_starts_bumpless():
+    """Motion, no commands until the controlled stop, then a new loop on the same simulation."""
     arm = five_dof()
     sim = Simulation(arm)
     first = ControlLoop(SimulationDriver(arm, sim), PidGravity(arm, gains()))

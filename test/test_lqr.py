@@ -1,4 +1,4 @@
-"""Linear-quadratic regulation: the Riccati equation, published gains, tables of gains."""
+"""Linear-quadratic regulation: the Riccati equation, published gains, gain tables."""
 
 import json
 from concurrent.futures import ProcessPoolExecutor
@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from conftest import chain
-from continuous import DATA, columns, followed, table
+from continuous import DATA, columns, simulate_continuous, table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov
@@ -52,7 +52,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def cost(K, x):
-    """∫ (xᵀ Q x + uᵀ R u) dt of ẋ = (A - B K) x from ``x``, on the true equations."""
+    """Return ∫ (xᵀ Q x + uᵀ R u) dt of the nonlinear arm from ``x`` with u = -K x."""
     A, B = linear_dynamics(ARM, REACH["theta"])
     return x @ solve_continuous_lyapunov((A - B @ K).T, -(Q + K.T @ R @ K)) @ x
 
@@ -70,7 +70,7 @@ def hurwitz(arm, q, K):
 # The gain -------------------------------------------------------------------------------------
 
 
-def test_equations_and_gain_as_published():
+def test_linearization_and_gain_equal_the_published_ones():
     A, B = linear_dynamics(ARM, REACH["theta"])
     np.testing.assert_allclose(A, REACH["A"], rtol=1e-11, atol=1e-10)
     np.testing.assert_allclose(B, REACH["B"], rtol=1e-11, atol=1e-10)
@@ -82,7 +82,7 @@ def test_equations_and_gain_as_published():
 
 
 def test_gains_of_a_diagonal_inertia_cost_more():
-    """The published shortcut, diag(M) for M, costs 12 % more from the published start."""
+    """The published approximation diag(M) of M costs 12 % more from the published start."""
     A, _ = linear_dynamics(ARM, REACH["theta"])
     M = rigid_body.mass_matrix(ARM, REACH["theta"])
     inverse = np.diag(1 / np.diag(M))
@@ -98,7 +98,7 @@ def test_gains_of_a_diagonal_inertia_cost_more():
 
 @given(seeds, st.sampled_from(ARMS))
 def test_gains_solve_the_equation_and_stabilise(seed, arm):
-    """Against another solver, at any pose; A against differences of the dynamics."""
+    """Compared with another solver in random configurations; A with differences of the dynamics."""
     rng = np.random.default_rng(seed)
     q, nv = rng.uniform(-2, 2, arm.nv), arm.nv
     weights = LqrWeights(*rng.uniform(0.5, 5, (3, nv)))
@@ -116,7 +116,7 @@ def test_gains_solve_the_equation_and_stabilise(seed, arm):
 
 
 def test_one_joint_in_closed_form():
-    """m ë = u: k = √(q/r), d = √(2 m k + v/r); friction b takes its place in A."""
+    """m ë = u: k = √(q/r), d = √(2 m k + v/r); friction b enters A."""
     arm = chain({"mass": 2.0, "centre": "0 0 0", "ixx": 0.3})
     K = lqr_gain(arm, [0.4], LqrWeights(np.array([8.0]), np.array([3.0]), np.array([2.0])))
     np.testing.assert_allclose(K, [[2.0, np.sqrt(2 * 0.3 * 2 + 1.5)]], rtol=1e-12)
@@ -124,19 +124,19 @@ def test_one_joint_in_closed_form():
     np.testing.assert_allclose(A, [[0, 1], [0, -2]], atol=1e-15)
 
 
-# What can not be regulated --------------------------------------------------------------------
+# Not stabilizable -----------------------------------------------------------------------------
 
 
-def passive(arm, name):
-    """The arm with a joint that no effort drives."""
+def with_passive_joint(arm, name):
+    """Return the arm with a joint without effort command."""
     j = arm.index(name)
     joint = replace(arm.joints[j], effort=0.0)
     return replace(arm, joints=(*arm.joints[:j], joint, *arm.joints[j + 1 :]))
 
 
-def test_a_passive_joint_is_balanced_where_the_others_reach_it():
-    """An acrobot upright; gravity makes it fall, and one torque holds it."""
-    arm = passive(chain({}, {}), "J1")
+def test_a_passive_joint_is_balanced_by_coupling():
+    """An acrobot upright: unstable under gravity, stabilized by one torque."""
+    arm = with_passive_joint(chain({}, {}), "J1")
     up = [-np.pi / 2, 0.0]
     K = lqr_gain(arm, up, LqrWeights(np.ones(2), np.ones(2), np.ones(2)))
     assert not K[0].any()
@@ -144,16 +144,16 @@ def test_a_passive_joint_is_balanced_where_the_others_reach_it():
     assert hurwitz(arm, up, K)
 
 
-def test_an_unstabilisable_point_is_refused_by_name():
-    """Turning the first joint does not move the passive one."""
-    arm = passive(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "centre": "0 0 0"}), "J2")
+def test_a_configuration_that_is_not_stabilizable_is_rejected_by_name():
+    """Rotation of the first joint does not move the passive one."""
+    arm = with_passive_joint(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "centre": "0 0 0"}), "J2")
     with pytest.raises(InvalidValue, match=r"not stabilizable .* motion of joint 'J2'"):
         lqr_gain(arm, [0.1, 0.0], LqrWeights(np.ones(2), np.ones(2), np.ones(2)))
     with pytest.raises(InvalidValue, match="joint 'J2'"):
         Lqr(arm)
 
 
-def test_a_weight_beyond_the_limit_is_no_equilibrium():
+def test_a_gravity_torque_beyond_the_effort_limit_is_not_an_equilibrium():
     arm = chain({"mass": 60.0, "effort": 100.0})
     with pytest.raises(
         InvalidValue,
@@ -165,19 +165,19 @@ def test_a_weight_beyond_the_limit_is_no_equilibrium():
         build_gain_table(arm, LqrWeights(*np.ones((3, 1))), {"J1": (0.0, 1.5, 3)})
 
 
-# The law --------------------------------------------------------------------------------------
+# Controller -----------------------------------------------------------------------------------
 
 
-def test_the_published_reach():
+def test_the_published_motion_reaches_its_target():
     truth = table("four_joint/lqr_closed_loop_reach.csv")
     law, goal = Lqr(ARM, GAINS), JointTrajectory.hold(REACH["theta"])
     start = np.array(REACH["theta"]) + displaced()[:4]
-    q, v, _ = followed(ARM, law, goal, start, truth["t"])
+    q, v, _ = simulate_continuous(ARM, law, goal, start, truth["t"])
     np.testing.assert_allclose(q, columns(truth, "th1", "th2", "th3", "th4"), atol=1e-7)
     np.testing.assert_allclose(v, columns(truth, "w1", "w2", "w3", "w4"), atol=1e-7)
 
 
-def test_on_the_reference_it_is_inverse_dynamics_with_friction():
+def test_on_the_reference_the_command_is_inverse_dynamics_with_friction():
     arm = load_arm("two_link")
     law, rng = Lqr(arm), np.random.default_rng(2)
     q, v, a = rng.normal(size=(3, 2))
@@ -186,7 +186,7 @@ def test_on_the_reference_it_is_inverse_dynamics_with_friction():
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.name)
-def test_weights_from_the_model_are_stable_and_not_too_fast(arm):
+def test_default_weights_are_stable_and_not_too_fast(arm):
     q = arm.configuration("initial")
     A, B = linear_dynamics(arm, q)
     rates = np.linalg.eigvals(A - B @ Lqr(arm).gain(q))
@@ -194,9 +194,11 @@ def test_weights_from_the_model_are_stable_and_not_too_fast(arm):
     assert np.abs(rates).max() < 1.2 * MAX_RATE
 
 
-def test_the_law_refuses_a_reference_that_no_gain_stabilises():
-    """The passive link level where M_12 = 0: neither mass nor weight couples it to the first."""
-    arm = passive(chain({"centre": "0 0 0.25"}, {"xyz": "0 0 0.5", "centre": "0 0 0.25"}), "J2")
+def test_a_reference_that_no_gain_stabilizes_is_rejected():
+    """The passive link level where M_12 = 0: it has neither inertial nor gravity coupling."""
+    arm = with_passive_joint(
+        chain({"centre": "0 0 0.25"}, {"xyz": "0 0 0.5", "centre": "0 0 0.25"}), "J2"
+    )
     law, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
     level = np.array([np.pi / 2 - fold, fold])
     assert rigid_body.mass_matrix(arm, level)[0, 1] == pytest.approx(0, abs=1e-15)
@@ -213,7 +215,7 @@ def gains():
     return build_gain_table(ARM, WEIGHTS, GRID)
 
 
-def test_a_table_is_exact_at_its_poses_and_close_between(gains):
+def test_a_table_is_exact_at_its_grid_and_close_between(gains):
     for J2, J3, J4 in ((-0.6, 0.2, -0.8), (1.2, 1.6, 1.0), (0.3, 0.55, 0.1)):
         q = np.array([0.0, J2, J3, J4])
         np.testing.assert_allclose(gains.at(q), lqr_gain(ARM, q, WEIGHTS), atol=1e-9)
@@ -230,7 +232,7 @@ def test_a_table_is_exact_at_its_poses_and_close_between(gains):
     assert worst[1] < 0.4 * worst[0]  # second order in the spacing
 
 
-def test_outside_of_its_grid_a_table_has_nothing_and_the_law_solves(gains):
+def test_outside_the_grid_the_controller_solves_the_riccati_equation(gains):
     outside, law = np.array([0.0, 1.3, 0.5, 0.0]), Lqr(ARM, GAINS)
     law.set_gain_table(gains)
     assert gains.at(outside) is None
@@ -241,18 +243,18 @@ def test_outside_of_its_grid_a_table_has_nothing_and_the_law_solves(gains):
     )
 
 
-def test_from_anywhere_in_its_table_the_law_reaches(gains):
+def test_the_controller_reaches_the_target_from_anywhere_in_its_table(gains):
     law, rng = Lqr(ARM, GAINS), np.random.default_rng(1)
     law.set_gain_table(gains)
     assert law.gain(ARM.configuration("initial")) is not None
     for q, start in rng.uniform([-1, -0.6, 0.2, -0.8], [1, 1.2, 1.6, 1.0], (4, 2, 4)):
-        reached, _, _ = followed(
+        reached, _, _ = simulate_continuous(
             ARM, law, JointTrajectory.hold(q), start, np.array([0.0, 4.0]), 1e-7
         )
         np.testing.assert_allclose(reached[-1], q, atol=1e-3)
 
 
-def test_a_table_is_kept_in_a_file(gains, tmp_path):
+def test_a_table_is_saved_and_loaded(gains, tmp_path):
     gains.save(tmp_path / "gains.npz")
     q = np.array([0.2, 0.1, 0.9, 0.3])
     np.testing.assert_array_equal(
@@ -278,14 +280,14 @@ def test_a_table_is_kept_in_a_file(gains, tmp_path):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """The bytes of a good table's file."""
+    """Return the bytes of a valid table's file."""
     file = tmp_path_factory.mktemp("small") / "gains.npz"
     build_gain_table(ARM, WEIGHTS, {"J2": (0.0, 1.0, 2), "J3": (0.5, 1.0, 3)}).save(file)
     return file.read_bytes()
 
 
 def test_a_damaged_table_is_one_kind_of_error(small, tmp_path):
-    """Truncated anywhere, bytes flipped anywhere: rejected by name, or read as it was."""
+    """Truncated or with flipped bytes: rejected by name, or read with the original values."""
     file, rng, rejected = tmp_path / "damaged.npz", np.random.default_rng(0), 0
     good = np.load(BytesIO(small))
     damaged = [small[:n] for n in range(0, len(small), 97)]
@@ -308,10 +310,10 @@ MUTATED = {
     "joints as floats": {"joints": np.array([1.0, 2.0])},
     "too many joints": {"joints": np.array([0, 1, 2])},
     "too few ends": {"lower": np.array([0.0])},
-    "ends the wrong way": {"upper": np.array([1.0, 0.1])},
+    "ends in descending order": {"upper": np.array([1.0, 0.1])},
     "ends not finite": {"upper": np.array([1.0, np.inf])},
     "no number": {"lower": np.array([0.0, np.nan])},
-    "a turn of its own": {"turn": np.array([2 * np.pi, 1.0])},
+    "turn differs": {"turn": np.array([2 * np.pi, 1.0])},
     "a turn of none": {"turn": np.array([np.inf, 0.0])},
     "gains of another arm": {"gains": np.zeros((2, 3, 5, 10))},
     "gains without axes": {"gains": np.zeros((4, 8))},
@@ -328,7 +330,7 @@ MUTATED = {
 
 
 @pytest.mark.parametrize("case", MUTATED)
-def test_a_table_whose_parts_do_not_fit_is_rejected(case, small, tmp_path):
+def test_a_table_with_inconsistent_parts_is_rejected(case, small, tmp_path):
     file, parts = tmp_path / "mutated.npz", dict(np.load(BytesIO(small))) | MUTATED[case]
     np.savez(file, **{name: part for name, part in parts.items() if part is not None})
     with pytest.raises(ConfigError, match=r"mutated\.npz"):
@@ -338,7 +340,7 @@ def test_a_table_whose_parts_do_not_fit_is_rejected(case, small, tmp_path):
         "another part",
         "a part missing",
         "another key",
-        "a turn of its own",
+        "turn differs",
         "gains of another arm",
     ):
         with pytest.raises(InvalidValue):
@@ -346,9 +348,9 @@ def test_a_table_whose_parts_do_not_fit_is_rejected(case, small, tmp_path):
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(small, tmp_path):
-    """Four numbers' bytes, and a header that promises 10^12 of them."""
+    """The header claims 10^12 numbers; the file contains the bytes of four."""
     file, parts = tmp_path / "bomb.npz", dict(np.load(BytesIO(small)))
-    for shape, said in (((10**6, 10**6, 4, 8), "expected at most 1e\\+08"), ((10**9,), "expected")):
+    for shape, text in (((10**6, 10**6, 4, 8), "expected at most 1e\\+08"), ((10**9,), "expected")):
         with ZipFile(file, "w") as out:
             for name, part in parts.items():
                 with out.open(f"{name}.npy", "w") as member:
@@ -356,16 +358,16 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(small, tmp_path
                         head = {"descr": "<f8", "fortran_order": False, "shape": shape}
                         np.lib.format.write_array_header_1_0(member, head)
                     np.lib.format.write_array(member, part)
-        with pytest.raises(ConfigError, match=f"bomb.npz.*{said}"):
+        with pytest.raises(ConfigError, match=f"bomb.npz.*{text}"):
             load_gain_table(file, ARM, WEIGHTS)
 
 
-def test_a_pose_of_another_size_is_rejected(gains):
+def test_a_configuration_of_another_size_is_rejected(gains):
     with pytest.raises(InvalidValue, match=r"q: shape = \(2,\); expected \(4,\)"):
         gains.at(np.zeros(2))
 
 
-def test_a_law_takes_its_own_table_alone(gains):
+def test_a_table_of_another_arm_is_rejected(gains):
     law = Lqr(ARM, GAINS)
     law.set_gain_table(gains)
     q = np.array([0.0, 0.1, 0.9, 0.3])
@@ -376,7 +378,7 @@ def test_a_law_takes_its_own_table_alone(gains):
         law.set_gain_table(gains)
 
 
-def test_processes_solve_the_same_table_and_tell_how_far(gains):
+def test_parallel_processes_compute_the_same_table_and_report_progress(gains):
     told = []
     with ProcessPoolExecutor(2) as executor:
         again = build_gain_table(
@@ -389,7 +391,7 @@ def test_processes_solve_the_same_table_and_tell_how_far(gains):
 
 
 @pytest.mark.parametrize(
-    ("grid", "error", "said"),
+    ("grid", "error", "text"),
     [
         ({}, InvalidValue, "at least one joint"),
         ({"J9": (0.0, 1.0, 3)}, UnknownName, "J9"),
@@ -403,13 +405,13 @@ def test_processes_solve_the_same_table_and_tell_how_far(gains):
         ),
     ],
 )
-def test_a_grid_that_is_none_is_refused(grid, error, said):
-    with pytest.raises(error, match=said):
+def test_an_invalid_grid_is_rejected(grid, error, text):
+    with pytest.raises(error, match=text):
         build_gain_table(ARM, WEIGHTS, grid)
 
 
 @pytest.mark.slow
-def test_the_command_line_writes_the_table_of_a_law(tmp_path, capsys):
+def test_the_command_line_writes_a_gain_table(tmp_path, capsys):
     file = tmp_path / "reach.npz"
     axes = ["J2=0:1:2", "J3=0.5:1:2"]
     assert (

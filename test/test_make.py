@@ -1,4 +1,4 @@
-"""The make targets' helpers: the environment, Ctrl-C in a terminal, a sourced ROS 2."""
+"""Helpers of the make targets: environment, Ctrl-C in a terminal, sourced ROS 2."""
 
 import importlib.util
 import json
@@ -36,7 +36,7 @@ setup_env = script("setup_env")
 
 @pytest.fixture
 def makefile(tmp_path):
-    """A makefile whose target runs, as `make sim` does, a program that ends at SIGINT."""
+    """Return a makefile whose target runs a program that ends at SIGINT, as `make sim` does."""
     (tmp_path / "sleeper.py").write_text(SLEEPER)
     command = f"{sys.executable} {ROOT}/scripts/foreground.py {sys.executable} sleeper.py"
     (tmp_path / "Makefile").write_text(f"clean:\n\t@{command} 0\nfails:\n\t@{command} 7\n")
@@ -44,7 +44,7 @@ def makefile(tmp_path):
 
 
 def interrupted_in_terminal(folder: Path, target: str) -> tuple[int, str]:
-    """Exit code and output of `make target` in a terminal in which Ctrl-C is typed."""
+    """Return exit code and output of `make target` in a terminal after Ctrl-C."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)
@@ -58,7 +58,7 @@ def interrupted_in_terminal(folder: Path, target: str) -> tuple[int, str]:
 
 
 def read_until(terminal: int, mark: str | None, seconds: float) -> str:
-    """What the terminal shows until ``mark``, or its end, has come."""
+    """Return the output of the terminal until ``mark`` or its end."""
     text, end = "", time.monotonic() + seconds
     while time.monotonic() < end and not (mark and mark in text):
         if select.select([terminal], [], [], 0.1)[0]:
@@ -71,19 +71,19 @@ def read_until(terminal: int, mark: str | None, seconds: float) -> str:
     return text
 
 
-def test_ctrl_c_ends_make_with_zero_and_no_complaint(makefile):
+def test_ctrl_c_ends_make_with_zero_and_without_an_error_message(makefile):
     code, output = interrupted_in_terminal(makefile, "clean")
     assert code == 0
     assert "make:" not in output
 
 
-def test_after_ctrl_c_a_failure_is_still_one(makefile):
+def test_a_failure_after_ctrl_c_is_reported(makefile):
     code, output = interrupted_in_terminal(makefile, "fails")
     assert code == 2
     assert "Error 7" in output
 
 
-def test_without_a_terminal_the_command_gets_the_signal(makefile):
+def test_without_a_terminal_the_command_receives_the_signal(makefile):
     command = [
         sys.executable,
         ROOT / "scripts" / "foreground.py",
@@ -107,7 +107,7 @@ def test_sourced_ros_is_recognised(tmp_path):
     assert sourced({"AMENT_PREFIX_PATH": "/elsewhere", "PATH": "/usr/bin"}) == ""
 
 
-def test_make_sim_names_the_commands_where_a_ros_is_sourced():
+def test_make_sim_names_the_commands_if_ros_is_sourced():
     done = subprocess.run(
         ["make", "-C", ROOT, "sim"],
         env={**os.environ, "ROS_DISTRO": "jazzy"},
@@ -147,7 +147,7 @@ def test_help_lists_every_target():
 
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 13)])
-def test_other_python_is_refused_with_what_is_allowed(monkeypatch, version):
+def test_another_python_is_rejected_with_the_supported_versions(monkeypatch, version):
     monkeypatch.setattr(setup_env.sys, "version_info", (*version, 1, "final", 0))
     with pytest.raises(setup_env.SetupFailed, match=r"needs 3\.10, 3\.11 or 3\.12[\s\S]*PYTHON="):
         setup_env.check_python()
@@ -155,7 +155,7 @@ def test_other_python_is_refused_with_what_is_allowed(monkeypatch, version):
 
 @pytest.fixture
 def installer(monkeypatch):
-    """Setup whose commands only take notes; returns the notes."""
+    """Set up commands that only record their calls; return the calls."""
     done = SimpleNamespace(commands=[], code=0)
 
     def run(command, venv, step):
@@ -181,7 +181,7 @@ def test_environment_is_made_once_and_extended(installer, tmp_path):
     assert len(installer.commands) == 3
 
 
-def test_half_made_environment_is_made_again(installer, tmp_path):
+def test_an_incomplete_environment_is_recreated(installer, tmp_path):
     venv, installer.code = tmp_path / "venv", 1
     with pytest.raises(setup_env.SetupFailed, match="could not be reached"):
         setup_env.bring_up_to_date(venv, ["ros"], "")
@@ -192,7 +192,7 @@ def test_half_made_environment_is_made_again(installer, tmp_path):
     assert json.loads((venv / "arm_dynamics.json").read_text())["complete"] is True
 
 
-def test_foreign_environment_is_left_alone(installer, tmp_path):
+def test_an_environment_of_another_program_is_not_changed(installer, tmp_path):
     (tmp_path / "precious").touch()
     with pytest.raises(setup_env.SetupFailed, match="not created by this script"):
         setup_env.bring_up_to_date(tmp_path, ["ros"], "")

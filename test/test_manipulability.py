@@ -1,4 +1,4 @@
-"""Manipulability: closed forms of planar arms, and the determinant that it is named for."""
+"""Manipulability: closed forms of planar arms, and the determinant of its definition."""
 
 from functools import cache
 from math import inf, pi, sin, sqrt
@@ -19,16 +19,17 @@ angle = st.floats(-pi, pi)
 
 
 @given(angle, angle)
-def test_a_planar_arms_measure_is_its_parallelogram(first, second):
-    """Yoshikawa (1985), section 5: w = L1 L2 |sin θ2|, best with a right angle at the elbow."""
+def test_manipulability_of_a_planar_arm(first, second):
+    """Yoshikawa (1985), section 5: w = L1 L2 |sin θ2|, maximal with a right angle at the elbow."""
     for name, area in (("two_link", 1.0), ("two_link_pb", 0.6)):
         found = manipulability(arm_of(name), [first, second], ("x", "z"))
         assert found.w == pytest.approx(area * abs(sin(second)), abs=1e-11)
 
 
-def test_an_isotropic_arm():
-    """With L1 = √2 L2 and θ2 = 3π/4 the columns of J are orthogonal and alike (J. Salisbury and
-    J. Craig, Int. J. Robotics Research 1(1) (1982), 4)."""
+def test_condition_number_of_an_isotropic_arm():
+    """For L1 = √2 L2 and θ2 = 3π/4 the columns of J are orthogonal with equal norm (J. Salisbury
+    and J. Craig, Int. J. Robotics Research 1(1) (1982), 4).
+    """
     tip = (
         '<link name="tip"/><joint name="tip_joint" type="fixed"><origin xyz="0.5 0 0"/>'
         '<parent link="J2_link"/><child link="tip"/></joint>'
@@ -40,7 +41,7 @@ def test_an_isotropic_arm():
 
 
 @given(st.tuples(*[angle] * 6), st.sets(st.sampled_from(AXIS_NAMES), min_size=1))
-def test_w_is_the_root_of_the_determinant(q, axes):
+def test_w_is_the_square_root_of_the_determinant(q, axes):
     arm, axes = arm_of("puma560"), sorted(axes)
     J = jacobian(arm, q)[[AXIS_NAMES.index(axis) for axis in axes]]
     found = manipulability(arm, q, axes)
@@ -53,23 +54,23 @@ def test_w_is_the_root_of_the_determinant(q, axes):
     ("arm", "q", "axes"),
     [
         ("two_link", [0.3, 0.0], ("x", "z")),  # stretched
-        ("two_link", [0.3, 1.0], ("x", "y", "z")),  # never along y
-        ("two_link", [0.3, 1.0], ("x", "z", "ry")),  # more axes than joints
+        ("two_link", [0.3, 1.0], ("x", "y", "z")),  # no velocity along y
+        ("two_link", [0.3, 1.0], ("x", "z", "ry")),  # more task axes than joints
         ("puma560", [0, 0.7, -3, 0, 0, 0], AXIS_NAMES),  # wrist stretched
         ("five_dof", [0, -1, 0.3, 0, 0.2], AXIS_NAMES),
     ],
 )
-def test_a_lost_direction(arm, q, axes):
+def test_the_direction_of_the_minimum_singular_value(arm, q, axes):
     found = manipulability(arm_of(arm), q, axes)
     assert (found.w, found.condition, found.singular_values[-1]) == (0.0, inf, 0.0)
 
 
-def test_of_another_frame():
+def test_manipulability_of_another_frame():
     assert manipulability(arm_of("three_link"), [0, 1, 2], ("x", "z"), "tool").w > 0
     assert manipulability(arm_of("five_dof"), [0] * 5, frame="R1_link").w == 0
 
 
-def test_bad_input_is_named():
+def test_invalid_input_is_named():
     arm = arm_of("two_link")
     with pytest.raises(UnknownName, match="unknown axis 'roll'; known: rx"):
         manipulability(arm, [0, 0], ("x", "roll"))

@@ -1,4 +1,4 @@
-"""Modified-DH tables, the URDF written from them, and the five_dof arm against its data."""
+"""Modified-DH tables, the generated URDF, and the five_dof arm against its reference data."""
 
 import csv
 import json
@@ -49,13 +49,13 @@ def rotation_z(angle):
 
 
 def step(row, q=0.0, slide=0.0):
-    """Craig's frame i in frame i-1, as the four motions that define it."""
+    """Return Craig's frame i in frame i-1, the product of the four defining motions."""
     moved = translation(row.a, 0, 0) @ rotation_x(row.alpha)
     return moved @ translation(0, 0, row.d + slide) @ rotation_z(row.theta + q)
 
 
 def load(text):
-    """Model with one coordinate a joint: continuous ones are read as revolute."""
+    """Return a model with one coordinate per joint: continuous joints as revolute ones."""
     robot = ElementTree.fromstring(text)
     for joint in robot.findall("joint[@type='continuous']"):
         joint.set("type", "revolute")
@@ -80,7 +80,7 @@ def test_placement_is_the_product_of_four_motions(row):
     np.testing.assert_allclose(row.placement, step(row), atol=1e-15)
 
 
-def test_an_infinite_row_is_refused():
+def test_an_infinite_row_is_rejected():
     with pytest.raises(InvalidValue, match="alpha = nan"):
         MdhRow(alpha=float("nan"))
 
@@ -89,7 +89,7 @@ def test_an_infinite_row_is_refused():
 @example((0.3, pi / 2, -1.2))
 @example((-2.0, -pi / 2, 0.7))
 @example((0.1, pi / 2 - 1e-9, 0.2))
-def test_rpy_angles_give_the_rotation_back(angles):
+def test_rpy_angles_reproduce_the_rotation(angles):
     R = Rotation.from_euler("xyz", angles).as_matrix()
     back = Rotation.from_euler("xyz", rpy(R)).as_matrix()
     np.testing.assert_allclose(back, R, atol=2e-15)
@@ -109,7 +109,7 @@ def test_numbers_read_back_exactly(value):
     st.lists(st.tuples(rows, st.sampled_from(["revolute", "prismatic"]), turns), max_size=6),
     st.tuples(lengths, lengths, lengths),
 )
-def test_written_chain_stands_where_the_table_says(chain, tool):
+def test_the_generated_chain_reproduces_the_table(chain, tool):
     links = [link(f"j{i}", row, kind) for i, (row, kind, _) in enumerate(chain)]
     model = load(urdf_text("chain", links, tool=tool))
     data = model.createData()
@@ -124,7 +124,7 @@ def test_written_chain_stands_where_the_table_says(chain, tool):
     np.testing.assert_allclose(placement, expected @ translation(*tool), atol=1e-13)
 
 
-def test_written_inertials_are_the_composed_ones():
+def test_the_generated_inertials_are_the_composed_ones():
     solids = (
         box((0.1, 0.2, 0.3), 2.0, (0.1, 0.2, 0.3)),
         rod("x", 0.5, 1.0, (0.3, 0, 0)),
@@ -138,14 +138,14 @@ def test_written_inertials_are_the_composed_ones():
     np.testing.assert_allclose(inertia.inertia, whole.inertia, rtol=0, atol=1e-16)
 
 
-def test_a_joint_without_motor_is_ideal_and_takes_effort():
+def test_a_joint_without_motor_is_ideal_with_effort_commands():
     robot = ElementTree.fromstring(urdf_text("one", [link("j", MdhRow())]))
     joint = robot.find("ros2_control/joint[@name='j']")
     assert joint.find("param[@name='actuator']").text == "ideal"
     assert [c.get("name") for c in joint.iter("command_interface")] == ["effort"]
 
 
-def test_base_and_tool_weigh_nothing():
+def test_base_and_tool_are_massless():
     robot = ElementTree.fromstring(five_dof.urdf_text())
     for name in ("base_link", "tool"):
         element = robot.find(f"link[@name='{name}']")
@@ -163,17 +163,17 @@ def test_base_and_tool_weigh_nothing():
         ("continuous", {"stop": (50.0, 5.0)}, r"stop = \(50.0, 5.0\)"),
     ],
 )
-def test_limits_that_do_not_suit_the_kind_are_refused(kind, more, message):
+def test_limits_inconsistent_with_the_joint_type_are_rejected(kind, more, message):
     with pytest.raises(InvalidValue, match=message):
         JointSpec("j", 1.0, 1.0, (), kind=kind, **more)
 
 
-def test_an_unknown_kind_lists_the_known():
+def test_an_unknown_joint_type_lists_the_supported_ones():
     with pytest.raises(UnknownName, match="known: continuous, prismatic, revolute"):
         JointSpec("j", 1.0, 1.0, (), kind="ball")
 
 
-def test_a_comment_that_breaks_xml_is_refused():
+def test_a_comment_with_invalid_xml_is_rejected():
     with pytest.raises(InvalidValue, match="one: comment contains '--'"):
         ArmDescription("one", (), comment="a -- b")
 
@@ -191,7 +191,7 @@ def samples():
     return json.loads((DATA / "mass_gravity_bias.json").read_text())
 
 
-def test_committed_file_is_the_tables():
+def test_the_committed_urdf_is_generated_from_the_table():
     assert FILE.read_text() == five_dof.urdf_text(), (
         "run: python -m tools.urdf.five_dof > urdf/five_dof.urdf"
     )
@@ -222,7 +222,7 @@ def test_energies_of_the_published_arm(arm, samples):
         assert potential == pytest.approx(sample["potential"], rel=0, abs=1e-12)
 
 
-def test_tool_stands_where_the_published_one_does(arm):
+def test_the_tool_position_equals_the_published_one(arm):
     data, tool = arm.createData(), arm.getFrameId("tool")
     table = list(csv.DictReader(StringIO((DATA / "dynamics_samples.csv").read_text())))
     assert table
@@ -249,7 +249,7 @@ def test_a_generic_parser_reads_the_same_chain(arm):
 
 
 def test_drawings_reach_the_next_joint():
-    """A cylinder of each link passes within 5 mm of where the next joint stands."""
+    """A cylinder of each link passes within 5 mm of the next joint."""
     robot = ElementTree.fromstring(FILE.read_text())
     for name in ("R1", "R2", "R3"):
         element = robot.find(f"link[@name='{name}_link']")
@@ -263,7 +263,7 @@ def test_drawings_reach_the_next_joint():
 
 
 def distance(visual, point):
-    """From ``point`` to the axis of a drawn cylinder."""
+    """Return the distance from ``point`` to the axis of a visual cylinder."""
     origin = visual.find("origin")
     centre = np.array(origin.get("xyz").split(), dtype=float)
     angles = np.array(origin.get("rpy").split(), dtype=float)
@@ -299,14 +299,14 @@ def test_limits_and_initial_pose_are_the_published_ones(arm):
     assert values == [0, -1.1, 0.3, 0, 0]
 
 
-def test_listed_damping_is_a_variant_by_name():
+def test_the_listed_damping_is_a_named_variant():
     robot = ElementTree.fromstring(five_dof.urdf_text(five_dof.LISTED_DAMPING))
     assert [d.get("damping") for d in robot.iter("dynamics")] == ["0.3"] * 5
     robot = ElementTree.fromstring(FILE.read_text())
     assert [d.get("damping") for d in robot.iter("dynamics")] == ["0"] * 5
 
 
-def test_motor_constants_stand_as_given():
+def test_motor_constants_are_written_unchanged():
     motor = MotorSpec("dc_motor", {"kt": 0.1, "resistance": 2.5}, commands=("voltage",))
     robot = ElementTree.fromstring(urdf_text("one", [link("j", MdhRow(), motor=motor)]))
     joint = robot.find("ros2_control/joint")

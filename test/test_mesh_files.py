@@ -1,4 +1,4 @@
-"""Which files of this machine a description may have opened: its own, and those of packages."""
+"""Mesh files that a description may open: those of its folder and of packages."""
 
 import pytest
 from test_audit import GOOD, mutated
@@ -15,7 +15,7 @@ OUTSIDE = (
     "file:///%2e%2e/etc/hostname", "file:///etc/hostname%00.stl", "package://secrets/secret.stl",
 )  # fmt: skip
 MISSING = ("%2e%2e/secret.stl",)
-"""Names of files in the folder that are not there: that is an error of its own."""
+"""Names of missing files in the folder: a separate error."""
 TRIANGLE = """solid
 facet normal 0 0 1
 outer loop
@@ -28,12 +28,12 @@ endsolid"""
 
 
 def geometries(text, folder):
-    """How many shapes the page draws."""
+    """Return the number of visual shapes of the page."""
     pytest.importorskip("yourdfpy", reason="yourdfpy is not installed")
     return len(load_visuals(text, folder).scene.geometry)
 
 
-def test_a_mesh_in_the_models_folder_is_drawn(tmp_path):
+def test_a_mesh_in_the_models_folder_is_displayed(tmp_path):
     (tmp_path / "arm.stl").write_text(TRIANGLE)
     text = mutated('<box size="0.2 0.1 0.1"/>', '<mesh filename="arm.stl"/>')
     assert audit_urdf(text, tmp_path) == ()
@@ -42,7 +42,7 @@ def test_a_mesh_in_the_models_folder_is_drawn(tmp_path):
 
 @pytest.mark.parametrize("uri", OUTSIDE)
 def test_meshes_outside_the_models_folders_and_packages_are_not_opened(uri, tmp_path, monkeypatch):
-    """Neither by the audit, which names it, nor for the page."""
+    """The audit reports them, and the page does not display them."""
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     folder = tmp_path / "bench"
     (folder / "sub").mkdir(parents=True)
@@ -59,8 +59,8 @@ def test_meshes_outside_the_models_folders_and_packages_are_not_opened(uri, tmp_
     assert geometries(text, folder) == geometries(GOOD, folder) - 1
 
 
-def test_a_description_has_its_own_package_and_the_folder_beside_it(tmp_path, monkeypatch):
-    """A workspace that is installed as symbolic links is one that its owner has built."""
+def test_a_description_may_use_its_package_and_the_neighboring_folder(tmp_path, monkeypatch):
+    """A workspace installed with symbolic links was built by its owner."""
     for place in ("lone/urdf", "lone/meshes", "ros/a/b", "prefix/share/bench", "source"):
         (tmp_path / place).mkdir(parents=True)
     for mesh in ("lone/meshes/arm.stl", "ros/arm.stl", "source/arm.stl"):

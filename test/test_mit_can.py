@@ -1,4 +1,4 @@
-"""MIT-mode CAN motors behind the seam of every motor bus, on virtual time and with broken lines."""
+"""MIT-mode CAN motors behind the motor bus interface, virtual time, bad communication."""
 
 import math
 import random
@@ -21,13 +21,13 @@ from arm_dynamics.model.hardware_info import JointMotor
 
 pytestmark = pytest.mark.hardware
 
-FRAME = 130e-6  # s on the wire at 1 Mbit/s
-PASSED = 2e-3  # s, a period
+FRAME = 130e-6  # [s] at 1 Mbit/s
+PASSED = 2e-3  # [s], one period
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"))
 
 
 class Wire(CanTransport):
-    """Frames between a bus and emulated motors, each taking its time; ``fault`` changes answers."""
+    """Transport with the duration of each frame; ``fault`` changes the replies."""
 
     def __init__(self, motors):
         self.motors, self.time, self.queue, self.sent = motors, 0.0, [], []
@@ -90,7 +90,7 @@ def effort(values):
 # --- reading ---
 
 
-def test_reads_without_enabling():
+def test_feedback_is_read_without_enabling_torque():
     bus, wire, shafts = connected()
     for i, shaft in enumerate(shafts):
         shaft.q, shaft.v, shaft.effort, shaft.temperature = 0.5 + i, -1.0 - i, 0.0, 40.0 + i
@@ -106,15 +106,15 @@ def test_reads_without_enabling():
         assert (reading.fault, reading.enabled) == ("", False)
         assert 0 <= bus.now() - reading.time < 3e-3
     assert readings[1].temperature == 40.0
-    assert readings[2].temperature == 55.0  # the hotter of the two
+    assert readings[2].temperature == 55.0  # the higher of both temperatures
     assert bus.temperatures(2) == (55.0, 41.0)
     assert math.isnan(readings[1].supply)
     assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 3))
     assert not any(data[7] == 0xFC for _, data in wire.sent)
 
 
-def test_cycle_of_seven_takes_its_wire_time():
-    """Requests and answers are 14 frames; commands carry the answers of the next read."""
+def test_a_cycle_of_seven_motors_takes_the_time_of_its_frames():
+    """14 frames of requests and replies; the replies to commands are the next feedback."""
     arm = tuple((id, "DM4310") for id in range(1, 8))
     bus, wire, _ = connected(arm)
     enabled(bus)
@@ -126,7 +126,7 @@ def test_cycle_of_seven_takes_its_wire_time():
     assert wire.time - before < 15 * FRAME
 
 
-def test_silent_motor_is_left_out_and_costs_little():
+def test_a_motor_without_reply_is_omitted_and_costs_little_time():
     bus, wire, shafts = connected()
     bus.open()
     bus.identify()
@@ -139,8 +139,8 @@ def test_silent_motor_is_left_out_and_costs_little():
     assert set(bus.read()) == {1, 2, 3}
 
 
-def test_answers_from_before_are_not_fresh():
-    """Frames that lie in the line say where the motor was, not where it is."""
+def test_replies_received_before_the_request_are_not_fresh():
+    """Frames waiting in the transport contain a past position of the motor."""
     bus, wire, shafts = connected(((1, "DM4310"),))
     bus.open()
     bus.identify()
@@ -154,7 +154,7 @@ def test_answers_from_before_are_not_fresh():
     assert bus.read()[1].q == pytest.approx(2.0, abs=1e-3)
 
 
-def test_newest_of_several_answers_counts():
+def test_the_newest_of_several_replies_counts():
     bus, wire, shafts = connected(((1, "DM4310"),))
     enabled(bus)
     bus.read()
@@ -166,11 +166,11 @@ def test_newest_of_several_answers_counts():
     wire.pass_time(2e-3)
     reading = bus.read()[1]
     assert reading.q == pytest.approx(0.05, abs=1e-3)
-    assert reading.time == listened  # as old as it may be
+    assert reading.time == listened  # at the maximum age
 
 
 @pytest.mark.parametrize("master", [0x10, 0x100, 0])
-def test_answers_are_known_by_the_id_that_the_motor_names(master):
+def test_replies_are_matched_by_the_id_in_their_data(master):
     shafts = [Shaft(id, model, q=id / 10) for id, model in ARM]
     wire = Wire(MitMotors(shafts, master=master))
     bus = MitCan([JointMotor(f"J{id}", id, model) for id, model in ARM], {}, wire)
@@ -179,33 +179,33 @@ def test_answers_are_known_by_the_id_that_the_motor_names(master):
     assert [round(bus.read()[id].q, 2) for id in (1, 2, 3)] == [0.1, 0.2, 0.3]
 
 
-def test_ranges_are_the_motors_own():
+def test_ranges_are_read_from_the_motors():
     bus, wire, shafts = connected(((1, "DM4340"),))
-    wire.motors.motor(1).registers[22] = 8.0  # as some of them leave the factory
+    wire.motors.motor(1).registers[22] = 8.0  # factory setting of some motors
     shafts[0].v = 4.0
     bus.open()
     bus.identify()
     assert bus.read()[1].v == pytest.approx(4.0, abs=16 / 4095)
 
 
-# --- who is there ---
+# --- identification ---
 
 
-def test_all_that_is_wrong_is_named():
+def test_identification_names_every_problem():
     arm = ((1, "DM8009"), (2, "DM4310"), (3, "DM4310"), (3, "DM4310"))
     wired = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"), (4, "DM4310"))
     bus, _, _ = connected(arm, wired)
     bus.open()
     with pytest.raises(DriverFault) as fault:
         bus.identify()
-    said = str(fault.value)
-    assert "motor 2 (DM4340) torque range = 10 N·m (DM4310), expected 28 N·m" in said
-    assert "motor 3 (DM4310) replies 2 times: two motors have this id" in said
-    assert "motor 4 (DM4310) does not reply" in said
-    assert "motor 1" not in said
+    text = str(fault.value)
+    assert "motor 2 (DM4340) torque range = 10 N·m (DM4310), expected 28 N·m" in text
+    assert "motor 3 (DM4310) replies 2 times: two motors have this id" in text
+    assert "motor 4 (DM4310) does not reply" in text
+    assert "motor 1" not in text
 
 
-def test_answers_that_look_alike_are_refused():
+def test_indistinguishable_replies_are_rejected():
     shafts = [Shaft(id, "DM4310") for id in (1, 17)]
     motors = MitMotors(shafts)
     for motor in motors.motors:
@@ -221,22 +221,22 @@ def ids_1_and_17():
     return connected(arm)
 
 
-def test_an_answer_that_commands_another_motor_is_refused():
+def test_a_reply_id_equal_to_another_motors_id_is_rejected():
     bus, _, _ = ids_1_and_17()
     bus.open()
     with pytest.raises(DriverFault, match="motor 1 replies with CAN id 17, a motor's own"):
         bus.identify()
 
 
-def test_a_motor_takes_another_ones_answer_for_a_command():
-    """What that refusal is for: 17 pushes though nobody told it to."""
+def test_a_motor_executes_the_reply_of_another_motor_as_a_command():
+    """Reason for that rejection: motor 17 applies torque without a command."""
     bus, _, shafts = ids_1_and_17()
     shafts[0].q = 1.0
     bus.open()
     assert set(bus.enable([17])) == {17}
     bus.write(effort({17: 0.0}))
     before = abs(shafts[1].effort)
-    bus.read()  # asks motor 1
+    bus.read()  # request to motor 1
     assert before < 0.01
     assert abs(shafts[1].effort) > 1.0
 
@@ -250,19 +250,19 @@ def test_scan_reads_only():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         ({"kp": "-1"}, "kp = -1"),
         ({"kd_1": "0"}, "kd = 0"),
         ({"reply_timeout": "soon"}, "reply_timeout = 'soon'"),
     ],
 )
-def test_settings_are_checked(options, said):
-    with pytest.raises(ConfigError, match=said):
+def test_settings_are_checked(options, text):
+    with pytest.raises(ConfigError, match=text):
         connected(options=options)
 
 
-def test_unknown_motor_is_refused():
+def test_an_unknown_model_is_rejected():
     with pytest.raises(UnknownName, match="MIT motor 'XL430'"):
         connected(ARM, ((1, "XL430"),))
 
@@ -284,7 +284,7 @@ def test_effort_goals_reach_the_shafts():
     assert all(reading.enabled for reading in bus.read().values())
 
 
-def test_no_effort_leaves_half_a_step():
+def test_zero_effort_is_at_most_half_a_quantization_step():
     bus, _, shafts = connected()
     enabled(bus)
     bus.write(effort({1: 0.0, 2: 0.0, 3: 0.0}))
@@ -303,13 +303,15 @@ def test_position_and_velocity_goals_use_the_settings_gains():
         }
     )
     for shaft, law in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
-        r = bus._exchange.ranges[shaft.id]  # half a step of each quantity, times its gain
+        r = bus._exchange.ranges[
+            shaft.id
+        ]  # half a quantization step of each quantity, times its gain
         steps = r.torque / 4095 + 2 * r.velocity / 4095 + 100 * r.position / 65535 + 0.05 * 0.1
         assert shaft.effort == pytest.approx(law, abs=steps + 500 / 4095 / 2 * 0.1)
 
 
-def test_goals_carry_their_load():
-    """Where a motor is asked to be, or to rest, it gives the effort beside."""
+def test_goals_include_a_feedforward_effort():
+    """Position and velocity goals add this effort."""
     bus, _, shafts = connected()
     enabled(bus, "position")
     bus.write(
@@ -324,7 +326,7 @@ def test_goals_carry_their_load():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_no_finite_goal_is_sent(value):
+def test_non_finite_goals_are_not_sent(value):
     bus, wire, _ = connected()
     enabled(bus)
     sent = len(wire.sent)
@@ -336,15 +338,15 @@ def test_no_finite_goal_is_sent(value):
 @pytest.mark.parametrize(
     "goals", [{9: MotorCommand("effort", 1.0)}, {1: MotorCommand("voltage", 1.0)}]
 )
-def test_goals_that_make_no_sense_are_refused(goals):
+def test_invalid_goals_are_rejected(goals):
     bus, _, _ = connected()
     enabled(bus)
     with pytest.raises(InvalidValue, match="interface"):
         bus.write(goals)
 
 
-def test_motor_that_does_not_answer_is_never_enabled():
-    """It still hears what it is told: nothing that is sent may switch it on."""
+def test_a_motor_that_does_not_reply_is_not_enabled():
+    """It still receives frames: none of them may enable its torque."""
     bus, wire, shafts = connected()
     bus.open()
     bus.identify()
@@ -356,22 +358,22 @@ def test_motor_that_does_not_answer_is_never_enabled():
     assert not any(id == 2 and data[7] == 0xFC for id, data in wire.sent)
 
 
-def test_motor_that_falls_silent_while_it_is_enabled_is_disabled_again():
+def test_a_motor_that_stops_replying_during_enabling_is_disabled():
     bus, wire, shafts = connected()
     bus.open()
     bus.identify()
 
-    def falls_silent(frame):
+    def stop_replies(frame):
         if wire.sent[-1] == (2, b"\xff" * 7 + b"\xfc"):
             shafts[1].silent = True
         return [] if shafts[1].silent and frame[0] == 0x12 else [frame]
 
-    wire.fault = falls_silent
+    wire.fault = stop_replies
     assert set(bus.enable([1, 2, 3])) == {1, 3}
     assert not wire.motors.torque_is_on(2)
 
 
-def test_disabled_means_read_back():
+def test_disabling_is_confirmed_by_reading_back():
     bus, wire, shafts = connected()
     enabled(bus)
     shafts[0].silent = True
@@ -379,7 +381,7 @@ def test_disabled_means_read_back():
     assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 3))
 
 
-def test_prepare_refuses_what_stays_silent_and_sets_the_mode():
+def test_prepare_sets_the_mode_and_rejects_motors_without_reply():
     bus, wire, shafts = connected()
     wire.motors.motor(2).registers[10] = 2
     bus.open()
@@ -392,7 +394,7 @@ def test_prepare_refuses_what_stays_silent_and_sets_the_mode():
         bus.prepare("voltage")
 
 
-def test_watchdog_stops_the_motors_after_the_silence():
+def test_the_watchdog_stops_the_motors_after_its_timeout():
     bus, wire, shafts = connected()
     bus.open()
     bus.identify()
@@ -415,7 +417,7 @@ def test_watchdog_stops_the_motors_after_the_silence():
     assert set(bus.enable(bus.motors)) == {1, 2, 3}
 
 
-def test_watchdog_that_does_not_read_back_is_not_armed():
+def test_a_watchdog_that_is_not_confirmed_is_not_reported_as_enabled():
     bus, _, shafts = connected()
     bus.open()
     bus.identify()
@@ -424,7 +426,7 @@ def test_watchdog_that_does_not_read_back_is_not_armed():
 
 
 @pytest.mark.parametrize("fault", ["overload", "overheating", "drive overheating", "over-current"])
-def test_faults_are_told_and_cleared(fault):
+def test_faults_are_reported_and_cleared(fault):
     bus, wire, shafts = connected()
     enabled(bus)
     wire.motors.trip(2, fault)
@@ -433,12 +435,12 @@ def test_faults_are_told_and_cleared(fault):
     assert readings[2].fault
     assert (readings[1].fault, readings[3].fault) == ("", "")
     assert shafts[1].effort == 0.0
-    bus.write(effort({1: 1.0, 2: 1.0, 3: 1.0}))  # its answers still tell the fault
+    bus.write(effort({1: 1.0, 2: 1.0, 3: 1.0}))  # its replies still report the fault
     assert set(bus.clear_faults([2])) == {2}
     assert not bus.read()[2].fault
 
 
-def test_heat_stays_a_fault_until_it_has_passed():
+def test_over_temperature_remains_a_fault_until_the_motor_has_cooled():
     bus, wire, shafts = connected()
     enabled(bus)
     shafts[0].temperature = 120.0
@@ -450,7 +452,7 @@ def test_heat_stays_a_fault_until_it_has_passed():
     assert set(bus.clear_faults([1])) == {1}
 
 
-def test_rebooted_motor_tells_that_it_is_off():
+def test_a_rebooted_motor_reports_torque_disabled():
     bus, wire, _ = connected()
     enabled(bus)
     wire.motors.reboot(3)
@@ -458,7 +460,7 @@ def test_rebooted_motor_tells_that_it_is_off():
     assert [bus.read()[id].enabled for id in (1, 2, 3)] == [True, True, False]
 
 
-def test_zero_is_set_with_torque_off():
+def test_the_zero_position_is_set_with_torque_disabled():
     bus, wire, _ = connected(q=0.7)
     enabled(bus)
     assert set(bus.set_zero([2])) == {2}
@@ -472,7 +474,7 @@ def test_zero_is_set_with_torque_off():
 CUBES = ((1, "AK80-9"), (2, "AK60-6"), (20, "DM4310"))
 
 
-def test_cubemars_is_asked_by_what_disables():
+def test_cubemars_motors_are_read_with_the_disable_frame():
     bus, wire, _ = connected(CUBES, q=0.3, temperature=36.0)
     bus.open()
     bus.identify()
@@ -482,7 +484,7 @@ def test_cubemars_is_asked_by_what_disables():
     assert {data[7] for id, data in wire.sent if id in (1, 2)} == {0xFD}
 
 
-def test_cubemars_has_no_watchdog_and_keeps_its_last_command_while_it_is_asked():
+def test_cubemars_motors_have_no_watchdog_and_keep_their_last_command():
     bus, wire, shafts = connected(CUBES)
     enabled(bus)
     assert set(bus.enable_watchdog(0.1)) == {20}
@@ -496,7 +498,7 @@ def test_cubemars_has_no_watchdog_and_keeps_its_last_command_while_it_is_asked()
     assert not any(wire.motors.torque_is_on(id) for id in (1, 2, 20))
 
 
-def test_cubemars_that_does_not_answer_is_never_enabled():
+def test_a_cubemars_motor_that_does_not_reply_is_not_enabled():
     bus, wire, shafts = connected(CUBES)
     bus.open()
     bus.identify()
@@ -508,10 +510,10 @@ def test_cubemars_that_does_not_answer_is_never_enabled():
     assert bus.read()[2].fault == "rotor over-temperature"
 
 
-# --- broken lines ---
+# --- bad communication ---
 
 
-def test_gone_is_said_by_every_method_until_it_is_back():
+def test_every_method_raises_while_the_transport_is_disconnected():
     bus, wire, _ = connected()
     enabled(bus)
     wire.gone = True
@@ -527,7 +529,7 @@ def test_gone_is_said_by_every_method_until_it_is_back():
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.1, 0.5])
-def test_lost_answers_leave_motors_out_and_nothing_wrong(loss):
+def test_lost_replies_omit_motors_and_give_no_wrong_value(loss):
     rng = random.Random(3)
     bus, wire, shafts = connected()
     enabled(bus)
@@ -543,7 +545,7 @@ def test_lost_answers_leave_motors_out_and_nothing_wrong(loss):
     assert np.mean(heard) == pytest.approx(1 - loss, abs=0.06)
 
 
-def test_doubled_and_foreign_frames_change_nothing():
+def test_duplicate_and_unknown_frames_change_nothing():
     bus, wire, _ = connected(q=0.4)
     enabled(bus)
     foreign = (0x321, bytes(8))
@@ -560,8 +562,8 @@ strange = st.tuples(
 
 @settings(max_examples=50)
 @given(st.lists(strange, max_size=6), st.lists(strange, max_size=6))
-def test_whatever_frames_come_readings_are_finite_and_nothing_is_raised(before, between):
-    """Of motors that are wired, within their ranges; and then the line is good again."""
+def test_random_frames_give_finite_readings_and_raise_nothing(before, between):
+    """Readings belong to configured motors and are in range; later communication is normal."""
     bus, wire, _ = connected(q=0.4)
     enabled(bus)
     wire.queue += [(wire.time, frame) for frame in before]
@@ -581,7 +583,7 @@ def test_whatever_frames_come_readings_are_finite_and_nothing_is_raised(before, 
 
 
 class NoisyPort(Port):
-    """A port to an emulated adapter, with every byte that comes back as ``fault`` has it."""
+    """Port of an emulated adapter; ``fault`` changes the received bytes."""
 
     def __init__(self, motors):
         self.motors, self.time, self.waiting = motors, 0.0, b""
@@ -616,7 +618,7 @@ def slcan_bus(**options):
     return MitCan(wired, options, port), port, shafts
 
 
-def test_the_same_over_slcan_on_a_port():
+def test_feedback_and_commands_over_slcan():
     bus, _, shafts = slcan_bus()
     assert isinstance(bus._transport, SlcanTransport)
     enabled(bus)
@@ -625,7 +627,7 @@ def test_the_same_over_slcan_on_a_port():
     assert all(s.effort == pytest.approx(2.0, abs=0.02) for s in shafts)
 
 
-def test_another_rate_hears_nobody():
+def test_another_bit_rate_gives_no_reply():
     bus, _, _ = slcan_bus(bitrate="500000")
     bus.open()
     with pytest.raises(DriverFault, match=r"motor 1 .* does not reply; motor 2 .*; motor 3"):
@@ -634,17 +636,17 @@ def test_another_rate_hears_nobody():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_truncated_slcan_is_dropped(seed):
-    """Bytes are lost, or rubbish is put between: what is no whole frame says nothing."""
+def test_truncated_slcan_frames_are_discarded(seed):
+    """Bytes are lost or inserted: incomplete frames give no reading."""
     rng = random.Random(seed)
     bus, port, _ = slcan_bus()
     enabled(bus)
 
-    def torn(data):
+    def corrupted(data):
         kept = bytes(b for b in data if rng.random() > 0.01)
         return kept if rng.random() > 0.1 else kept + bytes(rng.randrange(128, 256, 3))
 
-    port.fault = torn
+    port.fault = corrupted
     heard = 0
     for _ in range(200):
         bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
@@ -654,8 +656,8 @@ def test_truncated_slcan_is_dropped(seed):
     assert heard > 300
 
 
-def test_answers_that_share_an_identifier_are_told_apart_by_their_first_byte():
-    """CubeMars motors answer with CAN id 0, the whole of their own id in front."""
+def test_replies_with_a_common_identifier_are_matched_by_their_first_byte():
+    """CubeMars motors reply with CAN id 0 and their full id in the first byte."""
     ids = (1, 2, 17, 33)
     exchange = Exchange(Wire(MitMotors([])), dict.fromkeys(ids, MOTORS["AK80-9"]), {})
     for id in ids:

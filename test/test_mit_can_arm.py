@@ -1,4 +1,4 @@
-"""The bundled arm of CAN motors, whole: plant, emulated motors, slcan, driver, safety, law."""
+"""The bundled arm of CAN motors: plant, emulated motors, slcan, driver, safety, controller."""
 
 from collections import deque
 from functools import cache
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.hardware
 
 PERIOD = 2e-3
 PROMPT = {"reply_timeout": "0.001"}
-"""A law that wants a cycle in 2 ms does not wait for 3 ms for an answer that was lost."""
+"""A cycle of 2 ms cannot wait for 3 ms for a lost reply."""
 HEAVY = np.array([2.97, 1.41, 1.16, 0.35, -1.25, -0.26, -0.28])
-"""J2 carries 8.6 N·m, J4 2.7 N·m."""
+"""Gravity torque: 8.6 N·m in J2, 2.7 N·m in J4."""
 
 
 @cache
@@ -39,7 +39,7 @@ def arm():
 
 
 class Rig:
-    """``answers`` are the faults of what comes back from the motors."""
+    """Arm, motors, transport, driver and controller; ``answers`` are faults of the replies."""
 
     def __init__(self, interface="effort", q=None, period=0.0, **safety):
         wired = read_hardware_info(arm())
@@ -54,13 +54,16 @@ class Rig:
         self.driver = MotorBusDriver(
             arm(), self.bus, interface=interface, safety=safety, period=period
         )
-        self.law, self.goal = build_controller(arm(), "pid_gravity"), arm().configuration("initial")
+        self.controller, self.goal = (
+            build_controller(arm(), "pid_gravity"),
+            arm().configuration("initial"),
+        )
 
     def up(self):
         self.driver.configure()
         self.driver.read()
         self.driver.activate()
-        self.law.reset(self.driver.read())
+        self.controller.reset(self.driver.read())
         self.driver.idle()
         return self
 
@@ -77,7 +80,7 @@ class Rig:
             self.driver.idle()
             return
         if np.isfinite(state.q).all():
-            self.driver.write(self.law.update(state, Reference.hold(self.goal), PERIOD))
+            self.driver.write(self.controller.update(state, Reference.hold(self.goal), PERIOD))
         else:
             self.driver.idle()
 
@@ -85,7 +88,7 @@ class Rig:
         return np.abs(self.body.state.q - self.goal).max()
 
 
-def test_activation_moves_nothing_and_the_arm_is_held():
+def test_activation_causes_no_motion_and_the_arm_is_held():
     rig = Rig().up()
     assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < 1e-3
@@ -94,8 +97,8 @@ def test_activation_moves_nothing_and_the_arm_is_held():
     assert not rig.driver.trips
 
 
-def taken_up(interface, **safety):
-    """A heavy arm with torque on and nobody who commands it."""
+def activated_heavy_arm(interface, **safety):
+    """Return an arm with high gravity torques, activated without a command."""
     rig = Rig(interface, HEAVY, **safety)
     rig.driver.configure()
     rig.driver.read()
@@ -105,9 +108,9 @@ def taken_up(interface, **safety):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
-def test_nothing_sags_when_torque_comes_on(interface):
-    """A spring of 50 N·m/rad would give by 10° under 8.6 N·m, a damper for ever."""
-    rig = taken_up(interface)
+def test_enabling_torque_causes_no_sag(interface):
+    """A spring of 50 N·m/rad would deflect by 10° under 8.6 N·m, a damper without limit."""
+    rig = activated_heavy_arm(interface)
     for _ in range(300):
         rig.port.pass_until(rig.port.now() + PERIOD)
         rig.driver.read()
@@ -116,8 +119,8 @@ def test_nothing_sags_when_torque_comes_on(interface):
     assert rig.driver.status is DriverState.ACTIVE
 
 
-def test_what_is_fed_forward_is_bounded():
-    """A tenth of 40 N·m does not carry J2, a tenth of 27 N·m carries J4 nearly."""
+def test_the_feedforward_effort_is_bounded():
+    """A tenth of 40 N·m is below J2's gravity torque; a tenth of 27 N·m is nearly that of J4."""
     limits = CommandLimiter(arm(), SafetySettings(effort_limit_scale=0.1))
     fed = limits.gravity_effort(HEAVY, np.full(7, 30.0))
     np.testing.assert_allclose(fed[1], -4.0)
@@ -126,36 +129,36 @@ def test_what_is_fed_forward_is_bounded():
 
 
 @pytest.mark.parametrize(("interface", "limit"), [("position", 0.12), ("velocity", 0.02)])
-def test_an_arm_that_gives_way_after_torque_on_is_refused(interface, limit, monkeypatch):
-    """A position servo whose spring is not told the weight may sag by a tenth more."""
+def test_an_arm_that_sags_after_enabling_torque_is_rejected(interface, limit, monkeypatch):
+    """A servo without feedforward may sag by another tenth of its limit."""
     monkeypatch.setattr(MitCan, "accepts_feedforward_effort", False)
     said = rf"'J2': motion = {limit}.* rad; expected at most {limit}$"
     with pytest.raises(DriverFault, match=said):
-        taken_up(interface)
+        activated_heavy_arm(interface)
 
 
-def test_watchdogs_are_fed_while_an_activation_looks():
-    rig = taken_up("position", motor_watchdog_timeout=0.03)
+def test_watchdogs_are_refreshed_during_activation():
+    rig = activated_heavy_arm("position", motor_watchdog_timeout=0.03)
     assert all(rig.motors.torque_is_on(shaft.id) for shaft in rig.motors.shafts)
 
 
-def test_a_motor_that_falls_silent_while_an_activation_looks_is_refused():
+def test_activation_is_rejected_if_a_motor_stops_replying():
     rig = Rig("position", HEAVY)
     rig.driver.configure()
     rig.driver.read()
     write, late = rig.bus.write, rig.port.now() + 0.1
 
-    def falls_silent(goals):
+    def stop_replies(goals):
         rig.motors.shafts[2].silent = rig.port.now() > late
         write(goals)
 
-    rig.bus.write = falls_silent
+    rig.bus.write = stop_replies
     with pytest.raises(DriverFault, match=r"'J3' .motor 3. stopped replying"):
         rig.driver.activate()
 
 
 @pytest.mark.slow
-def test_it_goes_to_where_it_is_told():
+def test_the_arm_reaches_the_target():
     rig = Rig().up()
     rig.goal = rig.goal + 0.1
     rig.run(1000)
@@ -165,13 +168,13 @@ def test_it_goes_to_where_it_is_told():
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("fault", ["loss", "truncation", "duplication", "corruption"])
-@pytest.mark.parametrize("share", [0.01, 0.1])
-def test_bad_answers_neither_trip_nor_move_it(fault, share):
-    """A changed digit is another number there; nothing of it is believed."""
+@pytest.mark.parametrize("rate", [0.01, 0.1])
+def test_corrupt_replies_cause_no_trip_and_no_motion(fault, rate):
+    """A changed digit gives another value, which the plausibility check rejects."""
     rig = Rig().up()
     rig.run(50)
     rig.body.forget()
-    setattr(rig.answers, fault, share)
+    setattr(rig.answers, fault, rate)
     rig.run(250)
     assert [t.kind for t in rig.driver.trips] == []
     assert rig.body.moved.max() < 0.02
@@ -181,7 +184,7 @@ def test_bad_answers_neither_trip_nor_move_it(fault, share):
     assert rig.error() < 2e-3
 
 
-def test_half_of_the_answers_lost_stops_it_where_it_is():
+def test_losing_half_of_the_replies_stops_the_arm():
     rig = Rig().up()
     rig.run(50)
     rig.body.forget()
@@ -194,8 +197,8 @@ def test_half_of_the_answers_lost_stops_it_where_it_is():
     assert rig.driver.status is DriverState.ACTIVE
 
 
-def test_motors_let_go_when_the_host_is_silent():
-    """Half a second without a frame: every motor stops by itself, and says so."""
+def test_motors_disable_torque_after_a_host_timeout():
+    """After half a second without a frame every motor stops and reports it."""
     rig = Rig().up()
     rig.run(50)
     rig.port.pass_until(rig.port.now() + 0.5)
@@ -207,7 +210,7 @@ def test_motors_let_go_when_the_host_is_silent():
 
 
 @pytest.mark.parametrize("happens", ["reboot", "overheating", "overload"])
-def test_a_motor_that_fails_stops_the_arm(happens):
+def test_a_motor_fault_stops_the_arm(happens):
     rig = Rig().up()
     rig.run(50)
     if happens == "reboot":
@@ -221,8 +224,8 @@ def test_a_motor_that_fails_stops_the_arm(happens):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("q", [arm().configuration("initial"), HEAVY, np.zeros(7)])
-def test_the_law_of_the_file_leads_the_arm_at_the_rate_of_the_file(q):
-    """A command goes out one cycle late; stretched straight up J1 turns next to no inertia."""
+def test_the_configured_controller_moves_the_arm_at_the_configured_rate(q):
+    """Commands have one cycle of delay; at full extension J1 has almost no inertia."""
     period = 1 / node_parameters(parameter_file("seven_dof_can"), "hardware")["update_rate"]
     rig = Rig(q=q, period=period)
     rig.driver.configure()

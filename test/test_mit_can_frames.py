@@ -1,4 +1,4 @@
-"""Frames of MIT-mode CAN against bytes worked out by hand from the makers' formulas."""
+"""Frames of MIT-mode CAN compared with bytes computed by hand from the manuals' formulas."""
 
 import math
 
@@ -19,7 +19,9 @@ finite = st.floats(-100, 100)
 
 
 def fields(data):
-    """Codes of position, velocity, kp, kd, torque, bit by bit as the manuals' tables have them."""
+    """Return the codes of position, velocity, kp, kd and torque by the bit positions of the
+    manuals.
+    """
     d = list(data)
     return (
         d[0] * 256 + d[1],
@@ -34,7 +36,7 @@ def fields(data):
 
 
 def test_zero_command_of_a_dm4310():
-    """32767.5 and 2047.5 go half a step up: 0x8000 and 0x800."""
+    """32767.5 and 2047.5 are rounded up: 0x8000 and 0x800."""
     assert encode_command(DM4310).hex() == "8000800000000800"
 
 
@@ -61,7 +63,7 @@ def test_instructions():
     assert can_frames.encode_instruction(can_frames.CLEAR_FAULT).hex() == "fffffffffffffffb"
 
 
-def test_questions_to_registers():
+def test_register_requests():
     assert can_frames.refresh(0x03) == (0x7FF, bytes.fromhex("0300cc0000000000"))
     assert can_frames.read_register(0x123, 7) == (0x7FF, bytes.fromhex("2301330700000000"))
     assert can_frames.write_register(5, 9, 2000) == (0x7FF, bytes.fromhex("05005509d0070000"))
@@ -104,7 +106,7 @@ def test_states_of_damiao(state, fault, enabled):
 
 
 def test_feedback_of_cubemars():
-    """Temperatures are sent with 40 added; there is one of them, and no word on being enabled."""
+    """Temperatures are sent with an offset of 40; one temperature, no torque status."""
     said = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), find_motor("AK80-9").ranges)
     assert (said.position, said.velocity, said.torque) == (12.5, -50.0, 18.0)
     assert (said.rotor_temperature, said.fault, said.enabled) == (50.0, "", None)
@@ -113,12 +115,12 @@ def test_feedback_of_cubemars():
     assert hot.fault == "drive over-temperature"
 
 
-def test_a_registers_answer_is_no_feedback():
+def test_a_register_reply_is_not_feedback():
     assert can_frames.parse_damiao(bytes.fromhex("0100330711000000"), DM4310) is None
 
 
 @given(st.binary(max_size=9))
-def test_parsers_take_any_bytes(data):
+def test_parsers_accept_random_bytes(data):
     for parse in (can_frames.parse_damiao, can_frames.parse_cubemars):
         said = parse(data, DM4310)
         assert said is None or abs(said.position) <= 12.5
@@ -141,12 +143,12 @@ def test_commands_round_to_the_nearest(name, p, v, kp, kd, t):
 
 
 @given(st.integers(0, 4095))
-def test_codes_come_back(code):
+def test_codes_are_decoded_to_their_values(code):
     assert encode(decode(code, -54.0, 54.0, 12), -54.0, 54.0, 12) == code
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_no_command_is_an_instruction(t):
+def test_commands_differ_from_special_instructions(t):
     for data in (
         encode_command(DM4310, 99, 99, 999, 99, t),
         encode_command(DM4310, t, t, t, t, 99),
@@ -155,7 +157,7 @@ def test_no_command_is_an_instruction(t):
 
 
 @pytest.mark.parametrize("name", MOTORS)
-def test_no_torque_is_nearly_none(name):
+def test_zero_torque_has_the_nearest_code(name):
     """Half a step, T / 4095: no code is nearer."""
     r = find_motor(name).ranges
     left = decode(fields(encode_command(r))[4], -r.torque, r.torque, 12)
@@ -165,14 +167,14 @@ def test_no_torque_is_nearly_none(name):
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("place", range(5))
-def test_no_finite_number_no_frame(bad, place):
+def test_non_finite_values_are_rejected(bad, place):
     asked = [0.0] * 5
     asked[place] = bad
     with pytest.raises(InvalidValue, match="finite"):
         encode_command(Ranges(12.5, 30, 10), *asked)
 
 
-def test_unknown_motor():
+def test_an_unknown_motor_is_rejected():
     with pytest.raises(UnknownName, match="'DM9999'; known: AK60-6"):
         find_motor("DM9999")
 
@@ -181,7 +183,7 @@ def test_unknown_motor():
 
 
 @given(st.integers(0, 0x7FF), st.binary(min_size=8, max_size=8))
-def test_slcan_comes_back(id, data):
+def test_slcan_frames_are_decoded(id, data):
     text = encode_line((id, data))
     assert len(text) == 22
     assert decode_line(text.removesuffix(b"\r")) == (id, data)
@@ -192,18 +194,18 @@ def test_slcan_by_hand():
 
 
 @given(st.binary(max_size=30))
-def test_slcan_takes_any_bytes(text):
+def test_the_slcan_parser_accepts_random_bytes(text):
     frame = decode_line(text)
     assert frame is None or encode_line(frame)[:-1].lower() == text.rpartition(b"\x07")[2].lower()
 
 
 @pytest.mark.parametrize("text", [b"", b"z", b"t0117", b"t01170001020304050607", b"T0118" * 5])
-def test_other_lines_are_no_frames(text):
+def test_other_slcan_lines_are_ignored(text):
     assert decode_line(text) is None
 
 
-def test_ranges_are_those_of_the_manuals():
-    """Largest position [rad], velocity [rad/s] and torque [N·m]: Damiao's defaults, CubeMars'."""
+def test_ranges_equal_the_manuals():
+    """Max position [rad], velocity [rad/s] and torque [N·m]: defaults of Damiao and CubeMars."""
     found = [(name, model.ranges) for name, model in MOTORS.items()]
     assert {name: (r.position, r.velocity, r.torque) for name, r in found} == {
         "DM4310": (12.5, 30.0, 10.0),

@@ -1,4 +1,4 @@
-"""Models that are wrong by per cents: what scales with what, and what stays."""
+"""Model errors in per cent: scaled and unchanged quantities."""
 
 import numpy as np
 import pytest
@@ -18,19 +18,19 @@ percents = st.floats(-50, 50)
 
 
 def same(arm, other):
-    """Whether two arms move and rub alike, at one pose."""
-    q, v, a = (np.resize(Q, arm.nv) * share for share in (1.0, -1.5, 2.0))
+    """Return whether inverse dynamics and joints of two arms are equal."""
+    q, v, a = (np.resize(Q, arm.nv) * scale for scale in (1.0, -1.5, 2.0))
     close = np.allclose(rigid_body.rnea(arm, q, v, a), rigid_body.rnea(other, q, v, a), atol=1e-14)
     return close and arm.joints == other.joints
 
 
-def test_no_error_is_the_arm_itself():
+def test_zero_error_gives_the_same_arm():
     for seed in (None, 3):
         assert same(heavy_rotors(), with_model_error(heavy_rotors(), seed=seed))
 
 
 @given(error=percents)
-def test_weight_is_proportional_to_masses_and_payload(error):
+def test_gravity_is_proportional_to_masses_and_payload(error):
     arm, factor = heavy_rotors(), 1 + error / 100
     wrong = with_model_error(arm, mass=error)
     np.testing.assert_allclose(
@@ -40,7 +40,7 @@ def test_weight_is_proportional_to_masses_and_payload(error):
 
 
 @given(error=percents)
-def test_everything_is_as_far_away_as_lengths_are_wrong(error):
+def test_distances_scale_with_the_length_error(error):
     arm, factor = five_dof(), 1 + error / 100
     wrong = with_model_error(arm, length=error)
     for points in (kinematics.tool_position, kinematics.joint_origins, rigid_body.gravity):
@@ -57,7 +57,7 @@ def test_the_mass_matrix_of_one_body_in_closed_form(mass, length, inertia):
     assert rigid_body.mass_matrix(wrong, [0.4])[0, 0] == pytest.approx(expected)
 
 
-def test_friction_of_joints_and_motors_alone():
+def test_friction_error_changes_only_joint_and_motor_friction():
     arm = heavy_rotors().with_motors(viscous_friction=0.01, coulomb_friction=0.2, stiction=0.3)
     arm = arm.with_joint("R2", damping=0.4, friction=0.6)
     wrong = with_model_error(arm, friction=10)
@@ -83,19 +83,19 @@ def test_a_seed_draws_every_link_within_the_error():
     assert np.unique(ratios).size == arm.nv
     moments = [np.trace(wrong.inertia) / np.trace(own.inertia) for wrong, own in bodies]
     assert (np.abs(np.array(moments) - 1) <= 0.03 + 1e-12).all()
-    masses = with_model_error(arm, mass=5, seed=1)  # the others' errors leave its draws alone
+    masses = with_model_error(arm, mass=5, seed=1)  # other errors do not change its random numbers
     drawn = [wrong.mass for wrong, _ in bodies]
     assert drawn == [body.mass for body in masses.links.inertias][1:]
 
 
-def test_the_arm_at_hand_stays():
+def test_the_original_arm_is_not_changed():
     arm, before = five_dof(), rigid_body.rnea(five_dof(), Q, Q, Q)
     with_model_error(arm, mass=9, length=9, inertia=9, friction=9, seed=0)
     np.testing.assert_array_equal(rigid_body.rnea(arm, Q, Q, Q), before)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         ({"mass": -100}, r"mass error \[%\] = -100.0; expected above -100"),
         ({"length": np.nan}, "length error"),
@@ -104,15 +104,15 @@ def test_the_arm_at_hand_stays():
         ({"mass": 5, "seed": 0.5}, "seed = 0.5"),
     ],
 )
-def test_nonsense_is_refused(given, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_invalid_errors_are_rejected(given, text):
+    with pytest.raises(InvalidValue, match=text):
         with_model_error(five_dof(), **given)
 
 
-# What no motor can bear -------------------------------------------------------------------------
+# Effort limits ----------------------------------------------------------------------------------
 
 
-def test_a_model_that_no_motor_holds_at_home_is_refused_by_name():
+def test_a_model_beyond_the_effort_limits_at_the_initial_configuration_is_rejected_by_name():
     arm = five_dof()
     home = arm.configuration("initial")
     own, one = (rigid_body.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
@@ -128,6 +128,6 @@ def test_a_model_that_no_motor_holds_at_home_is_refused_by_name():
             with_model_error(arm, **error)
 
 
-def test_an_arm_that_its_motors_do_not_hold_may_be_wrong_too():
+def test_an_arm_beyond_its_effort_limits_may_have_a_model_error():
     heavy = five_dof().with_payload(50.0)
     assert with_model_error(heavy, mass=10).payload.mass == pytest.approx(55.0)

@@ -1,4 +1,4 @@
-"""Monte Carlo: what is measured of a run, what is drawn, and that a seed says it all."""
+"""Monte Carlo analysis: metrics of a run, sampled parameters, reproducibility by the seed."""
 
 from functools import cache
 
@@ -39,8 +39,8 @@ def motion():
 
 
 @cache
-def found(runs=RUNS, share=0.1, seed=0):
-    spread = data_sheet_tolerances(arm(), Tolerance(share))
+def results(runs=RUNS, tolerance=0.1, seed=0):
+    spread = data_sheet_tolerances(arm(), Tolerance(tolerance))
     return montecarlo(arm(), PidGravity(arm()), motion(), spread, runs, seed)
 
 
@@ -48,7 +48,7 @@ def found(runs=RUNS, share=0.1, seed=0):
 
 
 @given(rate=st.floats(2, 50), band=st.floats(0.01, 0.5))
-def test_settling_of_a_decay(rate, band):
+def test_settling_time_of_an_exponential_decay(rate, band):
     period = 1e-2
     time = period * np.arange(1, 501)
     error = np.exp(-rate * time)[None, :, None]
@@ -59,7 +59,7 @@ def test_settling_of_a_decay(rate, band):
         assert expected == pytest.approx(np.log(1 / band) / rate, abs=period)
 
 
-def test_settling_counts_the_last_return():
+def test_settling_time_is_that_of_the_last_return():
     error = np.array([[[1.0], [0.0], [1.0], [0.0]], [[0.0]] * 4, [[0.0], [0.0], [0.0], [1.0]]])
     assert settling_time(error, 0.5, 0.1)[:, 0].tolist() == [1.5, 0.0, np.inf]
     assert settling_time(np.full((1, 3, 1), np.nan), 0.5, 0.1)[0, 0] == np.inf
@@ -67,7 +67,7 @@ def test_settling_counts_the_last_return():
 
 @pytest.mark.slow
 def test_peak_current_is_peak_torque_over_each_runs_own_constant():
-    whole = found()
+    whole = results()
     for run in (0, 7, 39):
         kt = whole.parameters(run)["motor.kt"]
         torque = whole.values["peak_torque"][run]
@@ -75,7 +75,7 @@ def test_peak_current_is_peak_torque_over_each_runs_own_constant():
     assert np.isfinite(whole.max_over_joints("peak_current")).all()
 
 
-def test_an_arm_without_motors_has_no_current():
+def test_an_arm_without_motor_model_has_no_current():
     plain = load_arm("two_link")
     law, spread = PidGravity(plain), data_sheet_tolerances(plain, Tolerance())
     some = montecarlo(
@@ -99,7 +99,7 @@ def test_factors_lie_within_their_tolerance():
     assert abs(even.mean()) < 1e-3 > abs(bell.mean())
 
 
-def test_break_away_stays_above_coulomb_friction():
+def test_breakaway_stays_above_coulomb_friction():
     values = draw_values(
         arm(), data_sheet_tolerances(arm(), Tolerance(0.5)), np.random.default_rng(0), 500
     )
@@ -108,15 +108,15 @@ def test_break_away_stays_above_coulomb_friction():
     assert values["payload"].shape == (500, 1)
 
 
-def test_a_run_does_not_depend_on_how_many_there_are():
-    few, many = found(), found(70)
+def test_a_run_does_not_depend_on_the_number_of_runs():
+    few, many = results(), results(70)
     for name, values in few.values.items():
         assert np.array_equal(values, many.values[name][:RUNS])
-    assert not np.array_equal(few.values["overshoot"], found(seed=1).values["overshoot"])
+    assert not np.array_equal(few.values["overshoot"], results(seed=1).values["overshoot"])
 
 
-def test_listed_parameters_give_the_run_again():
-    whole = found()
+def test_listed_parameters_reproduce_the_run():
+    whole = results()
     worst = whole.worst_runs("peak_torque", 3)
     assert (
         whole.max_over_joints("peak_torque")[worst[0]] == whole.max_over_joints("peak_torque").max()
@@ -130,8 +130,8 @@ def test_listed_parameters_give_the_run_again():
     assert again.metrics["peak_effort"][0] == pytest.approx(peak, rel=1e-12)
 
 
-def test_without_tolerance_all_runs_are_one():
-    exact = found(share=0.0)
+def test_without_tolerance_all_runs_are_equal():
+    exact = results(tolerance=0.0)
     for values in exact.values.values():
         assert np.array_equal(values, np.broadcast_to(values[0], values.shape))
     assert exact.percentiles("overshoot") == pytest.approx(
@@ -139,21 +139,23 @@ def test_without_tolerance_all_runs_are_one():
     )
 
 
-def test_wider_tolerances_spread_wider():
-    narrow, wide = (found(share=share).max_over_joints("overshoot") for share in (0.02, 0.2))
+def test_larger_tolerances_increase_the_spread():
+    narrow, wide = (
+        results(tolerance=tolerance).max_over_joints("overshoot") for tolerance in (0.02, 0.2)
+    )
     assert wide.std() > 3 * narrow.std()
 
 
-# Refused --------------------------------------------------------------------------------------
+# Rejected input--------------------------------------------------------------------------------
 
 
-def test_refused_numbers():
+def test_invalid_numbers_are_rejected():
     with pytest.raises(InvalidValue, match="runs = 0"):
-        found(0)
+        results(0)
     with pytest.raises(InvalidValue, match=r"memory of the records = .*1000000000000 runs"):
-        found(10**12)
+        results(10**12)
     with pytest.raises(InvalidValue, match="seed = -1"):
-        found(1, seed=-1)
+        results(1, seed=-1)
     with pytest.raises(InvalidValue, match=r"tolerance = -0\.1"):
         Tolerance(-0.1)
     with pytest.raises(UnknownName, match="distribution 'odd'"):
@@ -171,7 +173,7 @@ def test_tolerances_from_a_file(tmp_path):
         "motor.kt": Tolerance(0.05),
         "payload": Tolerance(0.5, "uniform"),
     }
-    for text, says in (
+    for content, text in (
         ("motor.k: 0.1", "motor.k"),
         ("motor.kt: -0.1", "motor.kt: tolerance = -0.1"),
         ("motor.kt: yes", "expected a fraction"),
@@ -180,8 +182,8 @@ def test_tolerances_from_a_file(tmp_path):
         ("[]", "entries"),
         ("{", "YAML"),
     ):
-        file.write_text(text)
-        with pytest.raises((ConfigError, UnknownName, InvalidValue), match=says):
+        file.write_text(content)
+        with pytest.raises((ConfigError, UnknownName, InvalidValue), match=text):
             read_tolerances(file, arm())
     file.write_text("{[1]: 2}")
     with pytest.raises(ConfigError) as refused:
@@ -195,7 +197,7 @@ def run(*options):
     return ended.value.code
 
 
-def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
+def test_the_command_writes_table_figure_and_worst_runs(tmp_path, capsys):
     assert run("--runs", 20, "--output", tmp_path / "a") == 0
     assert run("--runs", 20, "--output", tmp_path / "b") == 0
     assert "20 runs" in capsys.readouterr().out
@@ -210,12 +212,12 @@ def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "text"),
     [
         (("--runs", 0), "runs = 0"),
         (("--tolerance", -1), "tolerance = -1"),
         (("--distribution", "odd"), "odd"),
-        (("--controller", "nobody"), "unknown controller"),
+        (("--controller", "unknown"), "unknown controller"),
         (("--target", "1,x"), "--target"),
         (("--tolerance-file", "absent.yaml"), "absent.yaml"),
         (("--settling-tolerance", 0), "--settling-tolerance"),
@@ -224,6 +226,6 @@ def test_command_writes_table_picture_and_worst_runs(tmp_path, capsys):
         (("--dt", 0), "dt"),
     ],
 )
-def test_refused_options(options, says, tmp_path, capsys):
+def test_invalid_options_are_rejected(options, text, tmp_path, capsys):
     assert run("--output", tmp_path, *options) == 2
-    assert says in capsys.readouterr().err
+    assert text in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""An equation changed in one place is changed for the plant, the kernels and the derivatives."""
+"""Each equation has one definition for the plant, the kernels and the derivatives."""
 
 import json
 import os
@@ -26,7 +26,7 @@ CHANGES = (
 
 
 def answers(backends):
-    """Velocities after 40 steps, J2 beyond its stop, by plant and backends; slopes of a rate."""
+    """Return velocities after 40 steps by plant and backends, J2 in its end stop; derivatives."""
     arm = chain({"damping": 0.7}, {}).with_actuator("dc_motor", **MOTOR)
     state, command = State.of([0.1, 3.1], [1.0, 2.0]), Command.checked("voltage", [3.0, -4.0], 2)
     found = {"plant": Plant(arm).step(state, command, 1e-4, 40).v.tolist()}
@@ -41,7 +41,9 @@ def answers(backends):
 
 
 def answers_of(folder):
-    """What the package in ``folder`` computes, with a cache of its own and without a compiler."""
+    """Return the results of the package in ``folder``, with a separate cache and without a
+    compiler.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
@@ -55,8 +57,8 @@ def answers_of(folder):
     return json.loads(done.stdout)
 
 
-def test_a_change_in_one_place_is_a_change_everywhere(tmp_path):
-    """Viscous friction, stops and back-EMF: plant, kernels and linearization follow alike."""
+def test_a_changed_equation_changes_plant_kernels_and_linearization(tmp_path):
+    """Changed equations: viscous friction, end stops and back-EMF."""
     shutil.copytree(PACKAGE, tmp_path / "arm_dynamics")
     for file, text, instead in CHANGES:
         source = tmp_path / "arm_dynamics" / file
@@ -66,7 +68,7 @@ def test_a_change_in_one_place_is_a_change_everywhere(tmp_path):
     original, changed = answers([]), answers_of(tmp_path)
     np.testing.assert_allclose(changed["generated"], changed["plant"], rtol=1e-9)
     assert (np.abs(np.subtract(changed["plant"], original["plant"])) > 1e-4).all()
-    # J1's own: both the friction and the back-EMF of its slope have grown.
+    # J1: friction and back-EMF increase its derivative.
     old, new = (np.array(found["slopes"]) for found in (original, changed))
     assert (new < 1.09 * old).all()
     assert new[0] < 1.1 * old[0] - 0.1

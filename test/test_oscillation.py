@@ -1,7 +1,7 @@
-"""No activation and no stop leaves an arm oscillating: random arms, motors, interfaces and rates.
+"""No oscillation after activation or stop: random arms, motors, interfaces and rates.
 
-OSCILLATIONS, a variable of the environment, is how many are drawn for each kind of motors and
-interface: new ones at each run. Without it they are always the same few.
+The environment variable OSCILLATIONS is the number of random cases for each kind of motors and
+interface. Without it a few fixed ones run.
 """
 
 import os
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oscillation_rig import CASES, KINDS, OscillationRig, random_maker
+from oscillation_rig import CASES, KINDS, OscillationRig, random_arm_kind
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.hardware
 MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
 LONGEST = 1.0
-"""Of any oscillation [s]."""
+"""Maximum duration of an oscillation [s]."""
 LAWS = {
     "effort": ("pid_gravity", "pid", "computed_torque", "velocity_pid"),
     "position": ("position",),
@@ -49,7 +49,7 @@ POLICIES = {"effort": ("hold", "ramp", "damp"), "position": ("hold",), "velocity
 
 @pytest.mark.quick(3)
 @pytest.mark.parametrize(("kind", "interface"), CASES)
-def test_no_activation_and_stop_failed_leaves_an_arm_oscillating(kind, interface):
+def test_arms_do_not_oscillate_after_activation_and_stops(kind, interface):
     @settings(
         max_examples=COUNT,
         derandomize=not MANY,
@@ -61,21 +61,21 @@ def test_no_activation_and_stop_failed_leaves_an_arm_oscillating(kind, interface
         st.integers(0, 2**32 - 1), st.floats(50.0, 1000.0), st.sampled_from(LAWS[interface]),
         st.sampled_from(POLICIES[interface]),
     )  # fmt: skip
-    def check(seed, rate, law, policy):
-        settled(kind, interface, seed, rate, law, policy)
+    def check(seed, rate, controller, policy):
+        run_random_case(kind, interface, seed, rate, controller, policy)
 
     check()
 
 
-def settled(kind, interface, seed, rate, law, policy):
-    """Active and pushed, then pushed harder and stopped, a random arm comes to rest."""
+def run_random_case(kind, interface, seed, rate, name, policy):
+    """Activate, push, push harder and stop a random arm; require that it comes to rest."""
     rng = np.random.default_rng(seed)
-    rig = OscillationRig(random_maker(kind, rng), interface, rate, policy)
+    rig = OscillationRig(random_arm_kind(kind, rng), interface, rate, policy)
     rig.driver.configure()
     rig.run(12 / rate)
     try:
-        if law:
-            rig.control(law)
+        if name:
+            rig.control(name)
         rig.driver.activate()
     except (DriverFault, InvalidValue):
         rig.run(0.1)
@@ -93,8 +93,8 @@ def settled(kind, interface, seed, rate, law, policy):
 
 
 def issue_rig(rate=100.0):
-    """Damiao motors without friction at the default rate of the node."""
-    maker = random_maker("mit_can", np.random.default_rng(4))
+    """Return Damiao motors without friction at the default rate of the node."""
+    maker = random_arm_kind("mit_can", np.random.default_rng(4))
     rig = OscillationRig(maker, "effort", rate)
     rig.driver.configure()
     rig.run(12 / rate)
@@ -102,42 +102,42 @@ def issue_rig(rate=100.0):
 
 
 def fast_gains(arm):
-    """Nearly the usual gains of ``pid_gravity``, given as a file gives them."""
-    law = build_controller(arm, "pid_gravity")
-    return type(law)(
-        arm, {name: {k: 1.001 * row[k] for k in "pid"} for name, row in law.values.items()}
+    """Return a controller with almost the default gains of ``pid_gravity``, set explicitly."""
+    controller = build_controller(arm, "pid_gravity")
+    return type(controller)(
+        arm, {name: {k: 1.001 * row[k] for k in "pid"} for name, row in controller.values.items()}
     )
 
 
 @pytest.mark.parametrize(
-    ("law", "rate"),
+    ("name", "rate"),
     [("pid_gravity", 100.0), ("pid_gravity", 125.0), ("computed_torque", 100.0), ("lqr", 100.0)],
 )
-def test_default_gains_hold_damiao_motors_still(law, rate):
+def test_default_gains_hold_damiao_motors_at_rest(name, rate):
     rig = issue_rig(rate)
-    loop = rig.control(law)
+    loop = rig.control(name)
     rig.driver.activate()
     rig.push(np.full(3, 0.1))
     rig.run(1.5)
     assert rig.driver.status is DriverState.ACTIVE
     assert np.abs(rig.body.state.v).max() < 0.2
-    if law == "pid_gravity" and rate == 100.0:
+    if name == "pid_gravity" and rate == 100.0:
         assert loop.events.counts["gains_slowed"]
         assert loop.controller.scale < 1.0
 
 
-def test_given_gains_that_are_unstable_are_rejected_before_torque_is_on():
+def test_unstable_gains_are_rejected_before_activation():
     rig = issue_rig()
-    law = fast_gains(rig.driver.arm)
+    controller = fast_gains(rig.driver.arm)
     with pytest.raises(InvalidValue, match=r"PidGravity: gains unstable with period = 0\.01 s"):
-        ControlLoop(rig.driver, law)
+        ControlLoop(rig.driver, controller)
     with pytest.raises(DriverFault, match="expected no oscillation"):
         rig.driver.activate()
     assert not any(rig.torque)
     assert rig.driver.status is DriverState.INACTIVE
 
 
-def test_changes_of_gains_that_are_rejected_leave_those_in_force_that_hold_the_arm():
+def test_rejected_gain_changes_keep_the_active_gains():
     rig = issue_rig()
     loop = rig.control("pid_gravity")
     rig.driver.activate()
@@ -152,21 +152,21 @@ def test_changes_of_gains_that_are_rejected_leave_those_in_force_that_hold_the_a
     joint = rig.driver.arm.joint_names[0]
     loop.fit.take({**slowed, joint: {**slowed[joint], "p": 0.9 * slowed[joint]["p"]}})
     assert loop.controller.given[joint] == {"p": 0.9 * slowed[joint]["p"]}
-    assert loop.controller.scale < 1.0, "defaults beside a gain that was changed stay slowed down"
+    assert loop.controller.scale < 1.0, "other defaults stay scaled down"
     rig.run(0.3)
     assert rig.driver.status is DriverState.ACTIVE
 
 
-def test_a_fit_that_fails_rejects_the_gains():
+def test_gains_are_rejected_if_their_stability_is_unknown():
     rig = issue_rig()
-    law = build_controller(rig.driver.arm, "pid_gravity")
-    law.slow_down = None
+    controller = build_controller(rig.driver.arm, "pid_gravity")
+    controller.slow_down = None
     with pytest.raises(InvalidValue, match="PidGravity: gains not checked: TypeError"):
-        ControlLoop(rig.driver, law)
+        ControlLoop(rig.driver, controller)
 
 
-def test_a_configured_period_rejects_gains_at_configure():
-    maker = random_maker("mit_can", np.random.default_rng(4))
+def test_a_configured_period_rejects_unstable_gains_at_configure():
+    maker = random_arm_kind("mit_can", np.random.default_rng(4))
     rig = OscillationRig(maker, "effort", 100.0, period=0.01)
     with pytest.raises(InvalidValue, match="gains unstable"):
         ControlLoop(rig.driver, fast_gains(rig.driver.arm))
@@ -174,24 +174,24 @@ def test_a_configured_period_rejects_gains_at_configure():
         rig.driver.configure()
 
 
-def test_an_arm_that_its_loop_swings_is_stopped_softer_and_comes_to_rest(monkeypatch):
-    """Gains that nothing has checked: `velocity` trips first, and the stop calms the arm."""
+def test_an_oscillating_arm_is_stopped_with_lower_gains_and_comes_to_rest(monkeypatch):
+    """Gains without check: `velocity_limit` trips first, then the stop damps the motion."""
     rig = issue_rig()
     rig.driver.activate()
-    monkeypatch.setattr("arm_dynamics.control.control_loop.GainFit", Unchecked)
+    monkeypatch.setattr("arm_dynamics.control.control_loop.GainFit", UncheckedGains)
     rig.loop = ControlLoop(rig.driver, fast_gains(rig.driver.arm))
     rig.push(np.full(3, 0.3))
     rig.run(0.6)
     assert rig.driver.status is not DriverState.ACTIVE
     rig.run(1.0)
-    rig.forget()
+    rig.restart_measurement()
     rig.run(1.0)
     assert rig.oscillating == 0.0
     assert np.abs(rig.body.state.v).max() < 0.3
 
 
-class Unchecked:
-    """Gains as the loop had them before it checked any."""
+class UncheckedGains:
+    """Gain check that accepts all gains."""
 
     fault = ""
 
@@ -202,13 +202,13 @@ class Unchecked:
         del q
 
 
-def test_a_stop_that_nothing_calms_ends_in_torque_off():
-    """The joints swing at 3 rad/s whatever their motors do."""
+def test_a_stop_with_persistent_oscillation_disables_torque():
+    """The joints oscillate at 3 rad/s independent of their motors."""
     rig = issue_rig()
     rig.driver.activate()
     rig.driver.controlled_stop()
     for k in range(200):
-        v = 3.0 * (-1.0) ** (k // 5) * np.ones(3)  # whatever the stop does
+        v = 3.0 * (-1.0) ** (k // 5) * np.ones(3)  # independent of the stop
         rig.body.state = State.of(rig.body.start, v, time=rig.body.state.time)
         rig.cycle()
         if not any(rig.torque):
@@ -219,7 +219,7 @@ def test_a_stop_that_nothing_calms_ends_in_torque_off():
     assert rig.driver.events.counts["oscillation"]
 
 
-def test_reversals_are_counted_at_speed_and_close_together():
+def test_only_fast_and_frequent_reversals_are_counted():
     arm = KINDS["mit_can"].arm
     settling = Settling(arm)
     speed = np.array([1.0, 0.0, 0.0])
@@ -251,9 +251,9 @@ def test_reversals_are_counted_at_speed_and_close_together():
 @pytest.mark.parametrize(
     ("kind", "seed", "rate"), [("cubemars", 1592485180, 50.0), ("mit_can", 4103731596, 89.5)]
 )
-def test_a_hanging_arm_that_damping_calms_keeps_its_torque(kind, seed, rate):
-    """A slow pendulum without friction: torque off, it would swing on for ever."""
-    rig = settled(kind, "effort", seed, rate, "computed_torque", "damp")
+def test_a_hanging_arm_keeps_torque_during_damping(kind, seed, rate):
+    """A slow pendulum without friction would swing indefinitely without torque."""
+    rig = run_random_case(kind, "effort", seed, rate, "computed_torque", "damp")
     rig.run(2.0)
     assert all(rig.torque)
     assert np.abs(rig.body.state.v).max() < SPEED
@@ -268,11 +268,13 @@ def test_the_largest_rate_has_a_gain_margin_at_any_delay(period, delay, coupling
     w = max_loop_bandwidth(M, LoopTiming(period, delay))
     J = -np.array([[w**2, 1.6 * w]])
     none = np.zeros((1, 2))
-    law = LinearController("effort", np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), J, none)
+    controller = LinearController(
+        "effort", np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((1, 0)), J, none
+    )
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [coupling]])
     maps = zero_order_hold(A, B, period / 8)
     for factor in (1.0, MARGIN):
-        assert is_stable(closed_loop_map(*maps, law.scaled(factor), 8, delay))
+        assert is_stable(closed_loop_map(*maps, controller.scaled(factor), 8, delay))
     assert w == pytest.approx(REACTION / (coupling * (1 + LATE * delay) * period))
 
 
@@ -280,30 +282,30 @@ def test_the_largest_rate_has_a_gain_margin_at_any_delay(period, delay, coupling
 def test_the_closed_loop_map_is_a_simulation_with_any_delay(delay):
     rng, steps = np.random.default_rng(3), 4
     shapes = {"F": (2, 2), "G": (2, 4), "H": (2, 2), "J": (2, 4), "K": (2, 4)}
-    law = LinearController(
+    controller = LinearController(
         "effort", **{name: rng.normal(size=size) for name, size in shapes.items()}
     )
     phi, gamma = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))
     y, c = rng.normal(size=4), rng.normal(size=2)
     old = [rng.normal(size=2) for _ in range(int(np.ceil(delay)))]  # newest first
     start = np.concatenate([y, c, *old])
-    u = law.H @ c + (law.J + law.K) @ y
+    u = controller.H @ c + (controller.J + controller.K) @ y
     commands, late = [u, *old], round(delay * steps)
-    c_next = law.F @ c + law.G @ y
+    c_next = controller.F @ c + controller.G @ y
     for k in range(steps):
         y = phi @ y + gamma @ commands[-(-(late - k) // steps)]
     expected = np.concatenate([y, c_next, *commands[: len(old)]])
-    found = closed_loop_map(phi, gamma, law, steps, delay) @ start
+    found = closed_loop_map(phi, gamma, controller, steps, delay) @ start
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_fitted_gains_follow_the_timing_down_and_up():
+def test_gain_scaling_follows_the_measured_timing():
     arm = KINDS["mit_can"].arm
-    law = build_controller(arm, "pid_gravity")
-    usual = law.values
-    assert "0.01 s" in fit_gains(law, arm, LoopTiming(0.01, 1.0))
-    slow = law.scale
-    assert fit_gains(law, arm, LoopTiming(0.02, 1.0))
-    assert law.scale < slow < 1.0
-    assert fit_gains(law, arm, LoopTiming(1e-3, 0.0)) == ""
-    assert law.values == usual
+    controller = build_controller(arm, "pid_gravity")
+    usual = controller.values
+    assert "0.01 s" in fit_gains(controller, arm, LoopTiming(0.01, 1.0))
+    slow = controller.scale
+    assert fit_gains(controller, arm, LoopTiming(0.02, 1.0))
+    assert controller.scale < slow < 1.0
+    assert fit_gains(controller, arm, LoopTiming(1e-3, 0.0)) == ""
+    assert controller.values == usual

@@ -1,4 +1,4 @@
-"""A joint that stands beyond its position limit: it is held there, and may be led back."""
+"""A joint beyond its position limit: it is held there and can move back into its range."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ J2 = np.array([0.0, 1.0, 0.0])
 INSIDE = (0.3, UPPER - 0.1, 0.0)
 
 
-def outside(interface="effort", q=OUTSIDE):
-    """An arm that reaches further than its limits say."""
+def arm_beyond_limit(interface="effort", q=OUTSIDE):
+    """Return a rig whose arm can move beyond its position limits."""
     joint = {"effort": 40.0, "damping": 0.1, "upper": 4.0}
     real = chain({**joint, "mass": 2.0}, joint, {**joint, "mass": 0.5})
     rig = Rig(interface, q=q, model=real)
@@ -32,29 +32,31 @@ def outside(interface="effort", q=OUTSIDE):
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
-def test_an_arm_that_is_taken_up_outside_stays_where_it_is(interface):
-    rig = outside(interface).up()
+def test_activation_beyond_a_limit_causes_no_motion(interface):
+    rig = arm_beyond_limit(interface).up()
     rig.cycles(300)
     assert rig.driver.status is DriverState.ACTIVE
     assert rig.body.moved.max() < (2e-3 if interface == "effort" else 0.02)
     assert rig.counts == {}
 
 
-def asked(rig, way):
-    """What moves J2 by ``way`` on the rig's interface."""
+def command_of(rig, distance):
+    """Return the command that moves J2 by ``distance`` on the rig's interface."""
     if rig.driver.interface == "effort":
-        return weight(rig, 0, 20 * way)
-    return [0, way, 0] if rig.driver.interface == "velocity" else rig.body.start + way * J2
+        return weight(rig, 0, 20 * distance)
+    return (
+        [0, distance, 0] if rig.driver.interface == "velocity" else rig.body.start + distance * J2
+    )
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
-def test_it_is_led_inward_and_not_further_out(interface):
-    rig = outside(interface).up()
-    rig.cycles(200, lambda: asked(rig, 0.5))
+def test_the_joint_moves_inward_but_not_further_out(interface):
+    rig = arm_beyond_limit(interface).up()
+    rig.cycles(200, lambda: command_of(rig, 0.5))
     assert rig.body.state.q[1] < OUTSIDE[1] + 0.02
     assert rig.driver.status is DriverState.ACTIVE
     for _ in range(1500):
-        rig.cycle(asked(rig, -0.5))
+        rig.cycle(command_of(rig, -0.5))
         if rig.body.state.q[1] < INSIDE[1]:
             break
     assert rig.body.state.q[1] < INSIDE[1]
@@ -62,7 +64,7 @@ def test_it_is_led_inward_and_not_further_out(interface):
     assert rig.body.fastest[1] < 7.5
 
 
-def test_a_goal_far_inside_is_gone_to_at_the_speed_that_is_allowed():
+def test_a_distant_goal_inside_is_reached_at_the_velocity_limit():
     limits = CommandLimiter(arm(), SAFETY)
     limits.start(np.array(OUTSIDE))
     goal, dt = np.zeros(3), 2e-3
@@ -74,7 +76,7 @@ def test_a_goal_far_inside_is_gone_to_at_the_speed_that_is_allowed():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_what_is_gained_is_not_lost_again(sign):
+def test_distance_gained_toward_the_range_is_kept(sign):
     judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=0.2))
     rest = np.zeros(3)
     judge.restart(sign * np.array(OUTSIDE))
@@ -95,7 +97,7 @@ def test_what_is_gained_is_not_lost_again(sign):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("limit_recovery_margin", [0.0, 0.2])
 def test_recovery_from_beyond_the_margin_trips(sign, limit_recovery_margin):
-    """The limit that trips is at most the margin beyond the joint's own, on either side."""
+    """The tripping limit is at most the margin beyond the joint's limit, on either side."""
     margin = limit_recovery_margin
     judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=margin))
     rest, end = np.zeros(3), UPPER + margin + 0.01
@@ -109,8 +111,8 @@ def test_recovery_from_beyond_the_margin_trips(sign, limit_recovery_margin):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_too_far_outside_is_refused(sign):
-    rig = outside(q=(0.3, sign * (UPPER + 0.25), 0.0))
+def test_activation_too_far_beyond_a_limit_is_rejected(sign):
+    rig = arm_beyond_limit(q=(0.3, sign * (UPPER + 0.25), 0.0))
     rig.driver.configure()
     rig.cycle()
     with pytest.raises(
@@ -121,7 +123,7 @@ def test_too_far_outside_is_refused(sign):
 
 
 @pytest.mark.parametrize("policy", ["hold", "ramp"])
-def test_a_stop_outside_holds_where_it_begins(policy):
+def test_a_stop_beyond_a_limit_holds_its_start(policy):
     state = State.of(OUTSIDE)
     path, speed = make_stop(policy, "effort", arm(), state, np.zeros(3)).path(1.0)
     np.testing.assert_array_equal(path, OUTSIDE)

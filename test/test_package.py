@@ -1,4 +1,4 @@
-"""What pip, colcon and rosdep read: complete, consistent, and installed where ROS 2 looks."""
+"""Metadata of pip, colcon and rosdep: complete, consistent, installed where ROS 2 searches."""
 
 import ast
 import os
@@ -33,7 +33,7 @@ def manifest() -> ET.Element:
 
 
 def imported(file: Path) -> set[str]:
-    """First parts of all module names that ``file`` imports."""
+    """Return the first parts of all module names that ``file`` imports."""
     tree = ast.walk(ast.parse(file.read_text()))
     names = [[a.name for a in n.names] for n in tree if isinstance(n, ast.Import)]
     tree = ast.walk(ast.parse(file.read_text()))
@@ -41,29 +41,29 @@ def imported(file: Path) -> set[str]:
     return {name.split(".")[0] for group in names for name in group}
 
 
-def test_every_folder_of_modules_is_a_package():
+def test_every_folder_with_modules_is_a_package():
     folders = {file.parent for file in PACKAGE.rglob("*.py")}
     assert [f for f in sorted(folders) if not (f / "__init__.py").is_file()] == []
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_executable_has_its_function(script):
+def test_executables_have_a_function(script):
     file = ROOT / (script.module.replace(".", "/") + ".py")
     functions = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
     assert script.attr in functions
 
 
-def test_executables_are_those_of_the_nodes_and_the_command():
+def test_executables_are_the_nodes_and_the_command():
     nodes = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
     nodes |= {"joint_sliders", "hardware", "task_space_composed", "rviz_controls"}
     assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
 
 
-def test_manifest_is_one_that_colcon_takes_for_ament_python():
+def test_colcon_recognizes_the_manifest_as_ament_python():
     root = manifest()
     assert root.get("format") == "3"
     assert root.findtext("export/build_type") == "ament_python"
-    # catkin_pkg's own pattern: with any other address colcon silently builds a plain package.
+    # Pattern of catkin_pkg: with any other address colcon silently builds a plain package.
     pattern = (
         r"^[-a-zA-Z0-9_%+]+(\.[-a-zA-Z0-9_%+]+)*@[-a-zA-Z0-9%]+(\.[-a-zA-Z0-9%]+)*\.[a-zA-Z]{2,}$"
     )
@@ -85,7 +85,7 @@ def test_every_ros_package_that_is_imported_is_declared():
     assert {"rclpy", "sensor_msgs"} <= ros
     assert ros <= declared
     interfaces = {name for name in declared if name.endswith(("_msgs", "_srvs", "_interfaces"))}
-    assert interfaces - {"control_msgs"} <= ros  # for the clients of the joint controller
+    assert interfaces - {"control_msgs"} <= ros  # used by clients of the joint controller
 
 
 def test_every_required_distribution_has_its_rosdep_key():
@@ -100,7 +100,7 @@ def test_every_required_distribution_has_its_rosdep_key():
     assert {keys.get(name, f"python3-{name}") for name in required} <= declared
 
 
-def test_nodes_hold_no_linear_algebra():
+def test_nodes_contain_no_linear_algebra():
     for file in (PACKAGE / "ros").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             assert not isinstance(node, ast.MatMult), file
@@ -110,12 +110,12 @@ def test_nodes_hold_no_linear_algebra():
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("node", ["simulator", "joint_controller", "hardware"])
 def test_nodes_start_without_scipys_solvers(node):
-    """Importing them takes as long as all the rest."""
+    """Their import takes as long as the rest of the start."""
     code = f"import sys, arm_dynamics.ros.{node}; sys.exit('scipy.special' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_scripts_go_where_ros2_run_looks():
+def test_scripts_are_installed_for_ros2_run():
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     assert setup["install"]["install_scripts"] == "$base/lib/arm_dynamics"
@@ -124,7 +124,7 @@ def test_scripts_go_where_ros2_run_looks():
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """A workspace in which colcon has built a copy of the package."""
+    """Return a workspace in which colcon has built a copy of the package."""
     folder = tmp_path_factory.mktemp("workspace")
     source = folder / "src" / "arm_dynamics"
     kept = ["arm_dynamics", "config", "launch", "resource", "urdf"]
@@ -155,7 +155,7 @@ def test_colcon_installs_every_resource_and_executable(workspace):
             p for p in (ROOT / kind).rglob("*") if p.is_file() and "__pycache__" not in p.parts
         ]
         for file in files:
-            installed = prefix / "share" / "arm_dynamics" / file.relative_to(ROOT)
+            installed = prefix / "share/arm_dynamics" / file.relative_to(ROOT)
             assert installed.read_bytes() == file.read_bytes()
     assert (prefix / "share/ament_index/resource_index/packages/arm_dynamics").is_file()
     installed = {p.name for p in (prefix / "lib" / "arm_dynamics").iterdir()}
@@ -168,13 +168,13 @@ def test_colcon_installs_every_module(workspace):
     assert {p.relative_to(installed) for p in installed.rglob("arm_dynamics/**/*.py")} == sources
 
 
-def test_its_type_hints_are_installed(workspace):
-    """A type checker reads them only in a package that holds this file."""
+def test_type_hints_are_installed(workspace):
+    """Type checkers require the file py.typed."""
     (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
     assert (installed / "arm_dynamics/py.typed").is_file()
 
 
-def test_every_module_that_a_contract_names_exists():
+def test_modules_named_in_import_contracts_exist():
     text = (ROOT / ".importlinter").read_text()
     names = set(re.findall(r"arm_dynamics\.([a-z_.]*[a-z_])", text))
     assert {"ros", "viewer", "dynamics"} <= names
@@ -186,7 +186,7 @@ def module_exists(path: Path) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
-def test_installed_command_runs_where_pinocchio_has_no_python_metadata(workspace, tmp_path):
+def test_the_installed_command_runs_without_python_metadata_of_pinocchio(workspace, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(HIDDEN)
     (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{installed}"}

@@ -1,4 +1,4 @@
-"""The plant: published accelerations and motions, purity, and refusals."""
+"""The plant: published accelerations and motions, purity, rejected inputs."""
 
 import csv
 import subprocess
@@ -25,7 +25,7 @@ DATA = Path(__file__).parent / "data/five_dof"
 
 
 def table(name):
-    """Columns of a file of numbers by name."""
+    """Return the columns of a file of numbers by name."""
     with (DATA / name).open() as file:
         rows = list(csv.DictReader(file))
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
@@ -57,8 +57,8 @@ COMPLETE = {
 }
 
 
-def test_published_accelerations():
-    """Limit torque counted once; one step of 1 s of semi-implicit Euler shows v̇ itself."""
+def test_accelerations_equal_published_ones():
+    """Limit torque counted once; one step of 1 s of semi-implicit Euler gives v̇ directly."""
     q, v, volts = (columns(SAMPLES, stem) for stem in ("q", "qd", "V"))
     plant = Plant(five_dof().with_motors(supply_voltage=np.inf))
     steps = zip(map(State.of, q, v), (command("voltage", u) for u in volts), strict=True)
@@ -70,8 +70,8 @@ def test_published_accelerations():
 
 
 @pytest.mark.parametrize("arm", [five_dof(), heavy_rotors()])
-def test_acceleration_beyond_the_stops(arm):
-    """M a = motor - b v + stop - C v - g, with every term written out; stops act once."""
+def test_acceleration_beyond_the_end_stops(arm):
+    """M a = motor - b v + stop - C v - g, with every term written explicitly."""
     for name in arm.joint_names:
         arm = arm.with_joint(name, damping=0.2)
     q, v = np.array([9.0, -1.3, 0.7, -3.2, 1.2]), np.array([1.0, -0.5, 0.3, -2, 4])
@@ -115,8 +115,8 @@ def test_braked_fall_to_its_end():
         np.testing.assert_allclose(state.q, q, atol=3e-5)
 
 
-def test_energy_of_a_free_arm_stays():
-    """No drift: the error of energy falls with dt, over half a second of free fall."""
+def test_energy_of_a_free_arm_is_conserved():
+    """The energy error is proportional to dt over half a second of free fall."""
     arm = without_stops(five_dof()).with_actuator("ideal")
     start = State.of(arm.configuration("initial"))
     drift = []
@@ -130,7 +130,7 @@ def test_energy_of_a_free_arm_stays():
     assert drift[1] < drift[0] / 3
 
 
-def test_an_arm_held_by_its_weight_stays():
+def test_an_arm_with_its_gravity_torque_stays_at_rest():
     arm = heavy_rotors()
     q = arm.configuration("initial")
     state = Plant(arm).step(State.of(q), command("effort", rigid_body.gravity(arm, q)), 1e-4, 1000)
@@ -147,7 +147,7 @@ def test_a_continuous_joint_counts_its_turns():
 # Purity ---------------------------------------------------------------------------------------
 
 
-def rough():
+def with_friction():
     return five_dof().with_motors(**COMPLETE).with_joint("R3", friction=0.3, damping=0.1)
 
 
@@ -160,8 +160,8 @@ def same_to_round_off(one, other):
     return all(np.allclose(*pair, rtol=1e-12, atol=1e-13) for pair in pairs)
 
 
-@pytest.mark.parametrize("arm", [five_dof(), heavy_rotors(), rough()])
-def test_many_steps_at_once_equal_many_calls(arm):
+@pytest.mark.parametrize("arm", [five_dof(), heavy_rotors(), with_friction()])
+def test_several_steps_in_one_call_equal_several_calls(arm):
     start, volts = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3, -4, 2, 1, -1]
     at_once = Plant(arm).step(start, command("voltage", volts), 1e-4, 200)
     plant, state = Plant(arm), start
@@ -171,8 +171,10 @@ def test_many_steps_at_once_equal_many_calls(arm):
     assert at_once.time == pytest.approx(state.time, rel=1e-12)
 
 
-@pytest.mark.parametrize("arm", [five_dof(), chain({"friction": 0.5})], ids=["smooth", "rough"])
-def test_a_state_is_as_much_later_as_its_steps_took_or_at_the_given_time(arm):
+@pytest.mark.parametrize(
+    "arm", [five_dof(), chain({"friction": 0.5})], ids=["smooth", "with_friction"]
+)
+def test_the_time_of_a_state_is_that_of_its_steps_or_the_given_one(arm):
     plant, start = Plant(arm), State.of(np.zeros(arm.nv), time=2.5)
     idle = Command.checked("effort", [0.0] * arm.nv, arm.nv)
     assert plant.step(start, idle, 1e-3).time == pytest.approx(2.501, abs=1e-12)
@@ -180,12 +182,12 @@ def test_a_state_is_as_much_later_as_its_steps_took_or_at_the_given_time(arm):
     assert plant.step(start, idle, 1e-3, 40, end=7.0).time == 7.0
 
 
-def test_a_step_depends_on_its_arguments_alone():
-    plant, other = Plant(rough()), Plant(five_dof())
+def test_a_step_depends_only_on_its_arguments():
+    plant, other = Plant(with_friction()), Plant(five_dof())
     start, tell = State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3.0, -4, 2, 1, -1]
     fresh = plant.step(start, command("voltage", tell), 1e-4, 20)
     before = [a.copy() for a in (start.q, start.v, start.tau)]
-    for _ in range(3):  # whatever happened in between, to this plant or to another
+    for _ in range(3):  # after other steps of this and another plant
         plant.step(State.of([1.0] * 5, [9.0] * 5), command("effort", [5.0] * 5), 1e-4, 7)
         other.step(start, command("effort", [1.0] * 5), 1e-4, 3)
         with pytest.raises(InvalidValue):
@@ -202,7 +204,7 @@ def test_results_are_read_only():
             array[...] = 0
 
 
-def test_tau_is_the_motors_effort_at_the_last_step():
+def test_tau_is_the_effort_of_the_last_step():
     arm = five_dof()
     start = State.of(arm.configuration("initial"), [0.1, 0.2, 0.3, 0.4, 0.5])
     after = Plant(arm).step(start, command("voltage", [1.0] * 5), 1e-4)
@@ -210,13 +212,13 @@ def test_tau_is_the_motors_effort_at_the_last_step():
     np.testing.assert_allclose(after.tau, k * (1 - k * start.v), rtol=1e-14)
 
 
-# Refusals -------------------------------------------------------------------------------------
+# Rejected input -------------------------------------------------------------------------------
 
 GOOD = State.of([0.0] * 5)
 
 
 @pytest.mark.parametrize(
-    ("state", "tell", "dt", "steps", "error", "said"),
+    ("state", "u", "dt", "steps", "error", "text"),
     [
         (State.of([0.0] * 4), command("effort", [0.0] * 5), 1e-3, 1, InvalidValue, "4 positions"),
         (GOOD, command("effort", [0.0] * 4), 1e-3, 1, CommandRejected, r"effort command: .*\(4,\)"),
@@ -232,12 +234,12 @@ GOOD = State.of([0.0] * 5)
         (GOOD, command("effort", [0.0] * 5), 1e-3, 0, InvalidValue, "steps .*at least 1"),
     ],
 )  # fmt: skip
-def test_refusals_name_the_culprit(state, tell, dt, steps, error, said):
-    with pytest.raises(error, match=said):
-        Plant(five_dof()).step(state, tell, dt, steps)
+def test_rejections_name_the_cause(state, u, dt, steps, error, text):
+    with pytest.raises(error, match=text):
+        Plant(five_dof()).step(state, u, dt, steps)
 
 
-def test_its_own_last_state_is_looked_at_again_where_its_numbers_changed():
+def test_a_modified_last_state_is_checked_again():
     plant, told = Plant(five_dof()), command("effort", [0.0] * 5)
     state = plant.step(GOOD, told, 1e-3)
     with pytest.raises(ValueError, match="read-only"):
@@ -248,7 +250,7 @@ def test_its_own_last_state_is_looked_at_again_where_its_numbers_changed():
         plant.step(state, told, 1e-3)
 
 
-def test_leaving_the_finite_numbers_is_an_error():
+def test_divergence_is_an_error():
     stiff = five_dof().with_joint("R5", stop_damping=1e6)
     with pytest.raises(
         InvalidValue, match=r"simulation diverged: joint 'R5' .*dt = 0.001 s.*; reduce dt"
@@ -258,19 +260,19 @@ def test_leaving_the_finite_numbers_is_an_error():
         )
 
 
-# Actuators of others, and machines without a compiler -----------------------------------------
+# Actuators without kernel, machines without compiler ------------------------------------------
 
 
-class Uncompiled(DcMotor):
-    """The DC motor as a plug-in would bring it: no compiled law."""
+class PythonDcMotor(DcMotor):
+    """The DC motor without a kernel, as in a plugin."""
 
     kernel_id: ClassVar[int] = 0
 
 
 @pytest.mark.parametrize(("interface", "size"), [("voltage", 9.0), ("effort", 30.0)])
-def test_a_plug_in_moves_the_arm_as_the_compiled_law_does(monkeypatch, interface, size):
-    compiled_arm = rough()
-    registered = {**plugins.BUILT_IN["actuators"], "own": "test_plant:Uncompiled"}
+def test_a_plugin_equals_the_kernel(monkeypatch, interface, size):
+    compiled_arm = with_friction()
+    registered = {**plugins.BUILT_IN["actuators"], "own": "test_plant:PythonDcMotor"}
     monkeypatch.setitem(plugins.BUILT_IN, "actuators", registered)
     arm = replace(
         compiled_arm, joints=tuple(replace(j, actuator="own") for j in compiled_arm.joints)
@@ -323,7 +325,7 @@ RUN = """
 import sys, warnings
 if {blocked}:
     sys.modules["numba"] = None
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from arm_dynamics import Plant, load_arm, Command, State
     arm = load_arm("five_dof").with_motors(**{constants})
@@ -331,7 +333,7 @@ with warnings.catch_warnings(record=True) as said:
     state = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
     for interface, value in (("voltage", [3, -4, 2, 1, -1]), ("effort", [9, -9, 4, 1, 0.1])):
         state = Plant(arm).step(state, Command.checked(interface, value, 5), 1e-4, 100)
-print(sum("numba is not installed" in str(w.message) for w in said))
+print(sum("numba is not installed" in str(w.message) for w in caught))
 print(*(x.hex() for array in (state.q, state.v, state.tau) for x in array.tolist()))
 """
 

@@ -1,4 +1,4 @@
-"""One spoilt reading moves nothing and trips nothing; a joint that runs away is believed."""
+"""Plausibility filter: one corrupt reading has no effect; real motion is accepted."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import Rig, arm, weight
-from test_motor_arm_makers import Line
+from test_motor_bus_driver_protocols import EmulatedLine
 
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
@@ -26,70 +26,71 @@ ONE = np.ones(1)
 
 
 class Joint:
-    """One joint's readings as they come; ``believed`` is the last that was."""
+    """Readings of one joint; ``accepted`` is the last accepted position."""
 
     def __init__(self, q=0.0):
-        self.law, self.time = PlausibilityFilter(V * ONE), 0.0
-        self.believed, self.at = np.nan, -np.inf
-        self.told(q)
+        self.filter, self.time = PlausibilityFilter(V * ONE), 0.0
+        self.accepted, self.at = np.nan, -np.inf
+        self.add(q)
 
-    def told(self, q, v=0.0, dt=DT):
+    def add(self, q, v=0.0, dt=DT):
+        """Filter a reading; return whether it is accepted."""
         self.time += dt
-        times = self.law.filter(
-            self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.believed * ONE
+        times = self.filter.filter(
+            self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.accepted * ONE
         )
         if not np.isnan(times[0]):
-            self.believed, self.at = q, self.time
+            self.accepted, self.at = q, self.time
         return not np.isnan(times[0])
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50))
-def test_one_reading_out_of_reach_is_held_back_and_the_way_on_is_not(start, jump):
+def test_one_implausible_reading_is_rejected_and_the_next_one_accepted(start, jump):
     joint = Joint(start)
     reach = MAX_VELOCITY_RATIO * V * DT + POSITION_TOLERANCE
-    assert joint.told(start + jump) is (abs(start + jump - start) <= reach)
-    assert joint.told(start)
-    assert joint.believed == start
+    assert joint.add(start + jump) is (abs(start + jump - start) <= reach)
+    assert joint.add(start)
+    assert joint.accepted == start
 
 
 @given(st.floats(-40, 40))
-def test_no_joint_is_doubted_twice_in_a_row_however_it_moves(speed):
+def test_no_two_successive_readings_are_rejected_for_any_motion(speed):
     joint = Joint()
-    told = [joint.told(speed * DT * k, speed) for k in range(1, 50)]
-    assert all(one or two for one, two in pairwise(told))
-    assert abs(joint.believed - speed * DT * 49) <= abs(speed) * DT + 1e-9
+    results = [joint.add(speed * DT * k, speed) for k in range(1, 50)]
+    assert all(one or two for one, two in pairwise(results))
+    assert abs(joint.accepted - speed * DT * 49) <= abs(speed) * DT + 1e-9
     if abs(speed) <= MAX_VELOCITY_RATIO * V:
-        assert all(told)
+        assert all(results)
 
 
 @given(st.floats(-100, 100))
-def test_a_velocity_that_none_can_have_is_held_back_once(v):
+def test_an_impossible_velocity_is_rejected_once(v):
     joint = Joint()
-    assert joint.told(0.0, v) is (abs(v) <= MAX_VELOCITY_RATIO * V)
-    assert joint.told(0.0)
+    assert joint.add(0.0, v) is (abs(v) <= MAX_VELOCITY_RATIO * V)
+    assert joint.add(0.0)
 
 
-def test_after_a_silence_a_joint_may_be_elsewhere():
+def test_after_missing_feedback_any_position_is_accepted():
     joint = Joint()
-    assert joint.told(1.0, dt=1.0)
+    assert joint.add(1.0, dt=1.0)
 
 
 @pytest.mark.parametrize(("value", "amount"), [("q", 4.0), ("v", 1e3)])
 @pytest.mark.parametrize("interface", ["effort", "position"])
-def test_a_spoilt_reading_neither_trips_nor_moves_an_arm(interface, value, amount):
+def test_a_corrupt_reading_causes_neither_trip_nor_motion(interface, value, amount):
     rig = Rig(interface).up()
     rig.cycles(20)
     read = rig.bus.read
 
-    def spoilt():
+    def corrupt_read():
         readings = dict(read())
-        told = readings[2]
-        wrong = {"q": told.q, "v": told.v, value: amount}
-        readings[2] = Reading(told.time, **wrong, fault="overload", enabled=False)
+        results = readings[2]
+        wrong = {"q": results.q, "v": results.v, value: amount}
+        readings[2] = Reading(results.time, **wrong, fault="overload", enabled=False)
         return readings
 
     for _ in range(5):
-        rig.bus.read = spoilt
+        rig.bus.read = corrupt_read
         rig.cycle()
         rig.bus.read = read
         rig.cycles(3)
@@ -99,19 +100,21 @@ def test_a_spoilt_reading_neither_trips_nor_moves_an_arm(interface, value, amoun
     assert "joint 'J2'" in rig.driver.events.latest["implausible_reading"]
 
 
-def test_a_joint_without_a_velocity_limit_is_doubted_too():
-    """Beyond 100 rad/s at most: 4 rad further after 2 ms."""
+def test_a_joint_without_a_velocity_limit_is_filtered_too():
+    """The default limit is 100 rad/s: here 4 rad in 2 ms."""
     fast = tuple(replace(joint, velocity=1e6) for joint in arm().joints)
     rig = Rig(model=replace(arm(), joints=fast)).up()
     rig.cycles(20)
     read = rig.bus.read
 
-    def spoilt():
-        told = dict(read())
-        told[2] = Reading(told[2].time, told[2].q + 8.0, told[2].v)  # two turns of the shaft a turn
-        return told
+    def corrupt_read():
+        results = dict(read())
+        results[2] = Reading(
+            results[2].time, results[2].q + 8.0, results[2].v
+        )  # two shaft turns per joint turn
+        return results
 
-    rig.bus.read = spoilt
+    rig.bus.read = corrupt_read
     rig.cycle()
     rig.bus.read = read
     rig.cycles(3)
@@ -119,7 +122,7 @@ def test_a_joint_without_a_velocity_limit_is_doubted_too():
     assert rig.counts == {"implausible_reading": 1}
 
 
-def test_a_joint_that_is_thrown_trips_by_the_second_reading():
+def test_a_fast_joint_trips_at_the_second_reading():
     rig = Rig().up()
     rig.cycles(5, lambda: weight(rig))
     rig.body.state = State.of(rig.body.state.q, [0, 500.0, 0])
@@ -130,12 +133,12 @@ def test_a_joint_that_is_thrown_trips_by_the_second_reading():
     assert ("velocity_limit", "J2") in [(trip.kind, trip.joint) for trip in rig.driver.trips]
 
 
-def test_a_servo_that_tells_another_turn_once_keeps_its_own():
-    line = Line("feetech").up()
+def test_a_single_reading_of_another_turn_does_not_change_the_turn_count():
+    line = EmulatedLine("feetech").up()
     line.cycles(20)
     turns = line.driver.bus._turns[2]
     before = turns.last
-    turns.unwrap((before + 2000) % 4096)  # a spoilt answer that the checksum let pass
+    turns.unwrap((before + 2000) % 4096)  # a corrupt reply with a valid checksum
     line.cycles(20)
     assert line.driver.status is DriverState.ACTIVE
     assert turns.count == 0

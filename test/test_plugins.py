@@ -1,4 +1,4 @@
-"""Plugins: found by name, broken ones alone with their fault, built-ins never replaced."""
+"""Plugins: loaded by name, broken ones raise their own error, built-ins are never replaced."""
 
 import sys
 import warnings
@@ -16,7 +16,7 @@ from arm_dynamics.simulation.actuators.ideal import Ideal
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Pretend that entry points are installed."""
+    """Return a function that simulates installed entry points."""
 
     def install(**targets):
         def entry_points(group):
@@ -29,7 +29,7 @@ def installed(monkeypatch):
     plugins._installed.cache_clear()
 
 
-def test_built_ins():
+def test_names_of_the_built_ins():
     assert plugins.load_class("actuators", "ideal") is Ideal
     assert plugins.registered_names("actuators")[:2] == ("ideal", "dc_motor")
     assert set(plugins.registered_names("controllers")) >= {
@@ -47,7 +47,7 @@ def test_an_installed_plugin_is_found(installed):
 
 
 @pytest.mark.parametrize("target", ["no_such_module:Thing", "arm_dynamics.core.errors:NoSuchThing"])
-def test_a_broken_plugin_fails_for_its_own_name(installed, target):
+def test_a_broken_plugin_fails_only_by_its_name(installed, target):
     installed(broken=target, sound="arm_dynamics.simulation.actuators.ideal:Ideal")
     assert "broken" in plugins.registered_names("actuators")
     assert plugins.load_class("actuators", "sound") is Ideal
@@ -58,7 +58,7 @@ def test_a_broken_plugin_fails_for_its_own_name(installed, target):
         plugins.load_class("actuators", "broken")
 
 
-def test_a_plugin_that_raises_while_it_is_imported(installed, tmp_path, monkeypatch):
+def test_a_plugin_that_raises_during_its_import(installed, tmp_path, monkeypatch):
     (tmp_path / "exploding_plugin.py").write_text("raise RuntimeError('no licence')")
     monkeypatch.syspath_prepend(tmp_path)
     installed(exploding="exploding_plugin:Thing")
@@ -87,9 +87,9 @@ def test_a_plugin_cannot_end_the_program_by_its_import(
     installed(**{name: f"{name}_plugin:Thing"})
     with pytest.raises(plugins.PluginError) as raised:
         plugins.load_class(kind, name)
-    said = str(raised.value)
-    assert said.startswith(f"{kind} plugin '{name}' ({name}_plugin:Thing) failed: ")
-    assert len(said.splitlines()) == 1
+    text = str(raised.value)
+    assert text.startswith(f"{kind} plugin '{name}' ({name}_plugin:Thing) failed: ")
+    assert len(text.splitlines()) == 1
     assert plugins.load_class("actuators", "ideal") is Ideal
     with pytest.warns(RuntimeWarning, match=f"'{name}'"):
         assert set(plugins.sound("actuators")) == {"ideal", "dc_motor", "rate_limited"}
@@ -110,7 +110,7 @@ made = Ideal("J", 1.0, {})
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "text"),
     [
         ("number", "object = 3; expected a subclass of Actuator"),
         ("text", "expected a subclass of Actuator"),
@@ -125,12 +125,12 @@ made = Ideal("J", 1.0, {})
         ("Mute", r"interfaces = \(\); expected a tuple of names in class Mute"),
     ],
 )
-def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch, what, said):
+def test_a_plugin_of_the_wrong_type_is_rejected(installed, tmp_path, monkeypatch, what, text):
     (tmp_path / "wrong_plugin.py").write_text(WRONG)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "wrong_plugin", raising=False)
     installed(mine=f"wrong_plugin:{what}")
-    with pytest.raises(plugins.PluginError, match=said) as raised:
+    with pytest.raises(plugins.PluginError, match=text) as raised:
         plugins.load_class("actuators", "mine")
     assert str(raised.value).startswith(f"actuators plugin 'mine' (wrong_plugin:{what})")
     assert len(str(raised.value)) < 200
@@ -150,29 +150,31 @@ from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 class Motor(Ideal):
     def __init__(self, *given): sys.exit("no license")
-class Law(Pid):
+class Broken(Pid):
     def __init__(self, *given): raise KeyboardInterrupt
 class Port(SimulationDriver):
     def __init__(self, *given): raise ValueError("no\\nport")
 """
 
 
-def test_a_plugin_cannot_end_the_program_when_it_is_built(installed, tmp_path, monkeypatch):
+def test_a_plugin_cannot_end_the_program_by_its_constructor(installed, tmp_path, monkeypatch):
     (tmp_path / "breaking_plugin.py").write_text(BREAKING)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "breaking_plugin", raising=False)
-    installed(motor="breaking_plugin:Motor", law="breaking_plugin:Law", port="breaking_plugin:Port")
-    for build, said in (
+    installed(
+        motor="breaking_plugin:Motor", broken="breaking_plugin:Broken", port="breaking_plugin:Port"
+    )
+    for build, text in (
         (lambda: five_dof().with_actuator("motor"), r"'motor' .*failed: SystemExit: no license"),
-        (lambda: build_controller(five_dof(), "law"), r"'law' .*failed: KeyboardInterrupt"),
+        (lambda: build_controller(five_dof(), "broken"), r"'broken' .*failed: KeyboardInterrupt"),
         (lambda: build_driver(five_dof(), "port"), r"'port' .*failed: ValueError: no port"),
     ):
-        with pytest.raises(plugins.PluginError, match=said):
+        with pytest.raises(plugins.PluginError, match=text):
             build()
     assert build_controller(five_dof(), "pid").interface == "effort"
 
 
-def test_a_built_in_without_its_library_says_so(monkeypatch):
+def test_a_missing_library_of_a_built_in_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "rclpy", None)
     for name in [n for n in sys.modules if n.startswith(("arm_dynamics.ros", "rclpy."))]:
         monkeypatch.delitem(sys.modules, name)
@@ -180,7 +182,7 @@ def test_a_built_in_without_its_library_says_so(monkeypatch):
         plugins.load_class("drivers", "topic")
 
 
-def test_a_taken_name_is_ignored_and_said(installed):
+def test_an_entry_point_with_the_name_of_a_built_in_is_ignored_with_a_warning(installed):
     installed(ideal="no_such_module:Thing")
     with pytest.warns(
         RuntimeWarning, match=r"'ideal' \(no_such_module:Thing\) ignored: registered twice"
@@ -189,7 +191,7 @@ def test_a_taken_name_is_ignored_and_said(installed):
     assert plugins.load_class("actuators", "ideal") is Ideal
 
 
-def test_unknown_names_list_what_exists(installed):
+def test_unknown_names_list_the_existing_ones(installed):
     installed(mine="arm_dynamics.simulation.actuators.ideal:Ideal")
     with pytest.raises(UnknownName, match="unknown actuator 'x'; known: dc_motor, ideal, mine"):
         plugins.load_class("actuators", "x")
@@ -197,7 +199,7 @@ def test_unknown_names_list_what_exists(installed):
         plugins.load_class("drivers", "x")
 
 
-def test_built_ins_are_loaded_without_looking_further(monkeypatch):
+def test_built_ins_are_loaded_without_reading_entry_points(monkeypatch):
     def entry_points(group):
         raise AssertionError(group)
 

@@ -1,4 +1,4 @@
-"""Polynomials: boundary values are met by the lowest degree, and extremes are exact."""
+"""Polynomials: boundary values by the lowest degree, exact extrema."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ pairs = st.tuples(columns, columns)
 
 
 @given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2))
-def test_extremes_bound_every_sample_and_are_attained(p, v, a, T, order):
+def test_extrema_bound_every_sample_and_are_attained(p, v, a, T, order):
     c = boundary_polynomial(T, p, *(v, a)[:order])
     (low_at, high_at), (low, high) = extremes(c, T)
     samples = np.array([evaluate(c, s)[0] for s in np.linspace(0, T, 301)])
@@ -42,17 +42,17 @@ def test_extremes_bound_every_sample_and_are_attained(p, v, a, T, order):
 
 
 @given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2), columns, st.floats(0, 6))
-def test_what_is_plainly_within_is_within(p, v, a, T, order, low, width):
+def test_the_sufficient_bound_check_is_correct(p, v, a, T, order, low, width):
     c = boundary_polynomial(T, p, *(v, a)[:order])
     _, (lowest, highest) = extremes(c, T)
     if is_certainly_within(c, T, low, low + width):
         assert (lowest >= low - 1e-9).all()
         assert (highest <= low + width + 1e-9).all()
-    room = 40 * (1 + T) ** 2  # no Bézier point of such a polynomial is as far out
+    room = 40 * (1 + T) ** 2  # all Bézier points of such a polynomial are inside
     assert is_certainly_within(c, T, np.full(2, -room), np.full(2, room))
 
 
-def test_extremes_by_hand():
+def test_extrema_by_hand():
     c = np.array([[0.0, 5.0], [-3.0, 0.0], [0.0, 0.0], [1.0, 0.0]])  # s³ - 3 s, and a constant
     (low_at, high_at), (low, high) = extremes(c, 3.0)
     assert (low_at[0], low[0]) == pytest.approx((1.0, -2.0))
@@ -73,14 +73,14 @@ def test_an_overshoot_shorter_than_any_sampling_is_found():
     check_limits(chain({}), JointTrajectory((falling, end)))
 
 
-def test_waypoints_too_close_for_numbers_are_refused():
+def test_waypoints_closer_than_the_time_resolution_are_rejected():
     start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((0.0, 0.0), (1e-200, 1.0)))
     with pytest.raises(TrajectoryRejected, match="1e-200 s; expected a time long enough"):
         check_limits(chain({}), JointTrajectory((start, end)))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
-def test_many_at_once_are_as_each_alone(seed, terms):
+def test_batch_evaluation_equals_single_evaluation(seed, terms):
     random = np.random.default_rng(seed)
     c, T = random.uniform(-1, 1, (terms, 7, 3)), random.uniform(0.1, 2.0, 7)
     s = random.uniform(0, 1, 7) * T
@@ -95,7 +95,7 @@ def test_many_at_once_are_as_each_alone(seed, terms):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-def test_many_segments_are_joined_as_each_alone(seed, given_):
+def test_batch_boundary_polynomials_equal_single_ones(seed, given_):
     random = np.random.default_rng(seed)
     T = random.uniform(0.1, 2.0, 5)
     ends = [tuple(random.uniform(-1, 1, (2, 5, 3))) for _ in range(given_)]

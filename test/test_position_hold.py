@@ -1,4 +1,4 @@
-"""Position servos under load: interruptions do not make an arm sink, and hands move it."""
+"""Position servos under load: interruptions cause no sag; an arm moved by hand is held."""
 
 from dataclasses import replace
 
@@ -16,15 +16,15 @@ from arm_dynamics.safety.controlled_stop import SAG
 pytestmark = pytest.mark.hardware
 
 PATIENT = replace(SAFETY, motor_watchdog_timeout=1.0, recovery_cycles=5)
-"""Motors that outlast a gap of states."""
+"""Motor watchdog that does not trip during a gap of states."""
 PERIOD = 8e-3
 GAP, SETTLING = round(1.2 * MAX_STATE_GAP / PERIOD), 30
-"""Cycles without states or commands, and those after which the servos rest."""
+"""Number of cycles without states or commands; number of cycles until the servos rest."""
 TIMES = 20
 
 
-class Seen(Driver):
-    """What a controller sees over topics: states alone, and when the arm was taken up."""
+class TopicView(Driver):
+    """Interface of a controller over topics: only states and the command epoch."""
 
     def __init__(self, driver):
         super().__init__(driver.arm)
@@ -44,8 +44,8 @@ class Seen(Driver):
         self.driver.idle()
 
 
-def soft(stiffness=600.0):
-    """Servos that its weight bends by 27 mrad, taken up at START."""
+def soft_servos(stiffness=600.0):
+    """Return servos activated at START that deflect by 27 mrad under gravity."""
     rig = Rig("position", PATIENT, step=1e-3)
     gear = np.square(RATIO)
     rig.line.K = dict(enumerate((stiffness / gear).tolist(), 1))
@@ -59,8 +59,8 @@ def steps(rig, loop, count):
         loop.step()
 
 
-def idles(rig, count):
-    """Cycles of the driver that nobody commands."""
+def idle_cycles(rig, count):
+    """Run cycles of the driver without commands."""
     for _ in range(count):
         rig.bus.pass_time(PERIOD)
         rig.driver.read()
@@ -72,7 +72,7 @@ def looped(driver):
 
 
 def no_states(rig, loop):
-    """No motor answers for a while."""
+    """Interrupt the replies of all motors."""
     for shaft in rig.shafts:
         shaft.silent = True
     steps(rig, loop, GAP)
@@ -82,26 +82,26 @@ def no_states(rig, loop):
 
 
 def no_loop(rig, loop):
-    """The whole host stands still."""
+    """Interrupt the whole host."""
     rig.bus.pass_time(GAP * PERIOD)
     return loop
 
 
 def no_commands(rig, loop):
-    """The loop stands still, the driver's cycle goes on."""
-    idles(rig, GAP)
+    """Interrupt the loop; the driver's cycles continue."""
+    idle_cycles(rig, GAP)
     return loop
 
 
 def failed_goal(rig, loop):
-    """What follows a goal that misses its tolerance."""
+    """Stop as after a goal that violates its tolerance."""
     loop.stop_from_state(loop.state)
     return loop
 
 
 def another_loop(rig, loop):
-    """The controller is started again."""
-    idles(rig, GAP)
+    """Restart the controller."""
+    idle_cycles(rig, GAP)
     return looped(loop.driver)
 
 
@@ -113,9 +113,9 @@ CASES = [
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize(("interrupt", "seen"), CASES)
-def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
-    rig = soft()
-    loop = looped(Seen(rig.driver) if seen else rig.driver)
+def test_interruptions_cause_no_sag_of_a_loaded_servo(interrupt, seen):
+    rig = soft_servos()
+    loop = looped(TopicView(rig.driver) if seen else rig.driver)
     steps(rig, loop, 6 * SETTLING)
     sag = rig.body.state.q - START
     assert 0.02 < np.abs(sag).max() < (SAG if not seen else 2 * SAG)
@@ -128,12 +128,12 @@ def test_a_loaded_servo_does_not_sink_with_interruptions(interrupt, seen):
     assert interrupt in (failed_goal, another_loop, no_commands) or loop.restart_count > TIMES
 
 
-def test_taking_up_bends_a_servo_once():
-    """The loop begins after torque is on, when the load has bent the servo already."""
-    rig = soft()
+def test_activation_deflects_a_servo_once():
+    """The loop starts after torque is enabled, when the load has already deflected the servo."""
+    rig = soft_servos()
     stands = rig.driver.held.copy()
     np.testing.assert_allclose(stands, START, atol=1e-6)
-    idles(rig, SETTLING)
+    idle_cycles(rig, SETTLING)
     loop = looped(rig.driver)
     steps(rig, loop, SETTLING)
     np.testing.assert_array_equal(rig.driver.held, stands)
@@ -142,13 +142,13 @@ def test_taking_up_bends_a_servo_once():
 
 @pytest.mark.parametrize("seen", [False, True], ids=["driver", "topics"])
 @pytest.mark.parametrize("how", ["deactivated", "emergency stop"])
-@pytest.mark.parametrize("way", [0.05, 0.4])
-def test_an_arm_that_hands_have_moved_is_held_where_it_is(how, way, seen):
-    rig = soft()
-    loop = looped(Seen(rig.driver) if seen else rig.driver)
+@pytest.mark.parametrize("distance", [0.05, 0.4])
+def test_an_arm_moved_by_hand_is_held_at_its_configuration(how, distance, seen):
+    rig = soft_servos()
+    loop = looped(TopicView(rig.driver) if seen else rig.driver)
     steps(rig, loop, SETTLING)
-    there = np.add(START, (-way, way, -way))
-    rig.body.hold_at(there)  # torque is still on: hands let go at once
+    there = np.add(START, (-distance, distance, -distance))
+    rig.body.hold_at(there)  # torque is still enabled: the hands release immediately
     if how == "deactivated":
         rig.driver.deactivate()
     else:
@@ -165,8 +165,8 @@ def test_an_arm_that_hands_have_moved_is_held_where_it_is(how, way, seen):
     assert bent.max() < (0.04 if not seen else 0.07)
 
 
-def test_the_rule():
-    """q_goal where |q_goal - q| <= SAG for every joint, else q."""
+def test_the_held_position():
+    """q_goal if abs(q_goal - q) <= SAG for every joint, else q."""
     hold, q = PositionHold(), np.array([0.1, -0.2])
     state = State.of(q)
     assert hold.standing(state, None) is state

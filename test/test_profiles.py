@@ -1,4 +1,4 @@
-"""Profiles of the way: from rest to rest, consistent, within their limits, and the fastest."""
+"""Velocity profiles: from rest to rest, consistent derivatives, limits, minimum time."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ profiles = st.one_of(
 
 
 @given(profiles)
-def test_it_goes_from_rest_at_0_to_rest_at_1(profile):
+def test_profiles_go_from_rest_at_0_to_rest_at_1(profile):
     T = profile.duration
     assert profile.at(-1.0) == profile.at(0.0) == (0.0, 0.0, 0.0)
     assert profile.at(T) == profile.at(T + 1.0) == (1.0, 0.0, 0.0)
@@ -31,7 +31,7 @@ def test_it_goes_from_rest_at_0_to_rest_at_1(profile):
 def test_speed_and_acceleration_are_the_derivatives(profile, share):
     t, h = share * profile.duration, 1e-6 * profile.duration
     if min(abs(t - x) for x in profile.times) < 2 * h:
-        return  # the acceleration of a trapezoid jumps there
+        return  # the acceleration of a trapezoid is discontinuous there
     (s0, v0, _), (_, v, a), (s1, v1, _) = (profile.at(x) for x in (t - h, t, t + h))
     T = profile.duration
     scale = max(1.0, profile.at(profile.times[1])[2] * T * T if len(profile.times) > 1 else 1.0)
@@ -40,8 +40,8 @@ def test_speed_and_acceleration_are_the_derivatives(profile, share):
 
 
 @given(st.floats(0.05, 20), st.floats(0.05, 20))
-def test_a_trapezoid_keeps_its_limits_and_takes_the_least_time(v, a):
-    """1/v + v/a with a cruise; 2/√a, the double integrator's least time, without."""
+def test_a_trapezoid_keeps_its_limits_in_minimum_time(v, a):
+    """1/v + v/a with a cruise; without, 2/√a, the minimum time of the double integrator."""
     profile = trapezoidal(v, a)
     assert profile.duration == pytest.approx(1 / v + v / a if v * v < a else 2 / np.sqrt(a))
     samples = np.array([profile.at(t) for t in np.linspace(0, profile.duration, 201)])
@@ -58,7 +58,7 @@ def test_peaks_by_hand():
 
 
 @given(st.floats(0.1, 10), st.floats(0.1, 10), st.floats(1, 4))
-def test_slower_is_the_same_way_at_less_speed(v, a, ratio):
+def test_a_stretched_profile_is_the_same_path_at_lower_velocity(v, a, ratio):
     fast = trapezoidal(v, a)
     slow = fast.stretched_to(ratio * fast.duration)
     for share in (0.1, 0.4, 0.8):
@@ -68,7 +68,7 @@ def test_slower_is_the_same_way_at_less_speed(v, a, ratio):
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", None])
-def test_bad_numbers_are_refused(bad):
+def test_invalid_numbers_are_rejected(bad):
     for make in (cubic, quintic, lambda x: trapezoidal(x, 1.0), lambda x: trapezoidal(1.0, x)):
         with pytest.raises(InvalidValue):
             make(bad)
@@ -76,13 +76,13 @@ def test_bad_numbers_are_refused(bad):
         trapezoidal(1.0, 1.0).stretched_to(bad)
 
 
-def test_a_duration_too_short_names_the_least():
+def test_a_too_short_duration_names_the_minimum():
     with pytest.raises(InvalidValue, match=r"duration = 1 s; expected at least 2 s"):
         trapezoidal(1.0, 1.0).stretched_to(1.0)
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "text"),
     [
         (lambda: trapezoidal(1e-300, 1.0), "velocity .* = 1e-300; expected at least 1e-30"),
         (lambda: trapezoidal(1.0, 1e-300), "acceleration .* = 1e-300; expected at least 1e-60"),
@@ -92,19 +92,19 @@ def test_a_duration_too_short_names_the_least():
         (lambda: cubic(1.0).stretched_to(1e300), "duration .* expected at most 1e\\+30"),
     ],
 )
-def test_what_leads_out_of_the_numbers_is_refused(make, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_overflowing_profiles_are_rejected(make, text):
+    with pytest.raises(InvalidValue, match=text):
         make()
 
 
 @pytest.mark.parametrize("extreme", [1e-30, 1e30])
-def test_the_extremes_that_are_allowed_stay_finite(extreme):
+def test_extreme_valid_profiles_are_finite(extreme):
     for profile in (cubic(extreme), quintic(extreme), trapezoidal(extreme, 1.0)):
         for share in (1e-3, 0.5, 0.999):
             assert np.isfinite(profile.at(share * profile.duration)).all()
 
 
-def test_a_time_that_is_no_number_is_refused():
+def test_a_time_that_is_not_a_number_is_rejected():
     for profile in (cubic(1.0), trapezoidal(1.0, 1.0)):
         with pytest.raises(InvalidValue, match="time = nan s; expected a number"):
             profile.at(np.nan)

@@ -15,8 +15,8 @@ ALL_RULES = [*prose_rules.RULES, *prose_rules.HEADING_RULES]
 BY_PATTERN = pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.pattern)
 
 
-def words(text, kind="python", path="any.py"):
-    """The words that are found in ``text``, with their lines."""
+def findings_in(text, kind="python", path="any.py"):
+    """Return the words that are found in ``text``, with their lines."""
     prose = getattr(prose_lint, kind)(text)
     return [(found.line, found.word) for found in prose_lint.findings(path, prose)]
 
@@ -39,7 +39,7 @@ def test_an_allowed_use_is_needed(rule):
     assert list(prose_lint.matches(rule._replace(allowed=""), rule.good))
 
 
-def test_rules_differ():
+def test_patterns_of_rules_are_unique():
     patterns = [rule.pattern for rule in ALL_RULES]
     assert len(set(patterns)) == len(patterns)
 
@@ -65,7 +65,7 @@ y = (
     "values, told"
 )
 '''
-    assert sorted(words(text)) == [
+    assert sorted(findings_in(text)) == [
         (1, "law"),
         (3, "Told"),
         (5, "goes on"),
@@ -77,50 +77,50 @@ y = (
 
 
 def test_words_are_found_across_lines_and_concatenated_literals():
-    assert words('x = ("all that there "\n     "are")\n') == [(1, "that there are")]
-    assert words("# all that there\n# are\n") == [(1, "that there are")]
-    assert words("All that there\nare.\n", "markdown") == [(1, "that there are")]
+    assert findings_in('x = ("all that there "\n     "are")\n') == [(1, "that there are")]
+    assert findings_in("# all that there\n# are\n") == [(1, "that there are")]
+    assert findings_in("All that there\nare.\n", "markdown") == [(1, "that there are")]
 
 
-def test_code_is_no_prose():
-    assert words('"""Call ``law`` or `told`."""\nlaw = told\n') == []
-    assert words("A `law`, [x](docs/law.md), model.law.\n\n```\nlaw\n```\n", "markdown") == []
+def test_code_is_not_prose():
+    assert findings_in('"""Call ``law`` or `told`."""\nlaw = told\n') == []
+    assert findings_in("A `law`, [x](docs/law.md), model.law.\n\n```\nlaw\n```\n", "markdown") == []
 
 
-def test_replacement_fields_are_no_prose():
-    assert words("x = f\"{a['law']} {told:{seam}} fine {law!r}\"\n") == []
+def test_replacement_fields_are_not_prose():
+    assert findings_in("x = f\"{a['law']} {told:{seam}} fine {law!r}\"\n") == []
 
 
 def test_comments_of_python_blocks_are_prose():
-    assert words("Text.\n\n```python\nx = 1  # not told of it\n```\n", "markdown") == [
+    assert findings_in("Text.\n\n```python\nx = 1  # not told of it\n```\n", "markdown") == [
         (4, "told"),
         (4, "not told of"),
     ]
 
 
-def test_markdown_keeps_paragraphs_lists_and_tables_apart():
+def test_markdown_separates_paragraphs_lists_and_tables():
     text = "A\n\n- all that there\n- are\n\n| that there | are |\n|---|---|\n"
-    assert words(text, "markdown") == []
+    assert findings_in(text, "markdown") == []
 
 
 def test_comments_of_other_files_are_prose():
-    assert words("law: 1  # a law\nx: '# told'\n# goes\n# on\n", "hash_comments") == [
+    assert findings_in("law: 1  # a law\nx: '# told'\n# goes\n# on\n", "hash_comments") == [
         (1, "law"),
         (3, "goes on"),
     ]
-    assert words("<law>\n<!-- a\nlaw -->\n</law>\n", "xml_comments") == [(3, "law")]
+    assert findings_in("<law>\n<!-- a\nlaw -->\n</law>\n", "xml_comments") == [(3, "law")]
 
 
 def test_an_exempt_text_is_not_found(monkeypatch):
     exempt = prose_rules.Exemption("any.py", "Fitts's law", "name of a publication")
     monkeypatch.setattr(prose_lint, "EXEMPTIONS", (exempt,))
-    assert words("# by Fitts's law, a law\n") == [(1, "law")]
-    assert len(words("# by Fitts's law\n", path="other.py")) == 1
+    assert findings_in("# by Fitts's law, a law\n") == [(1, "law")]
+    assert len(findings_in("# by Fitts's law\n", path="other.py")) == 1
 
 
-def test_a_file_may_keep_a_word_of_a_rule():
-    assert words("# it swings\n") == [(1, "swings")]
-    assert words("# it swings\n", path="arm_dynamics/demos/two_link.py") == []
+def test_a_rule_may_exclude_files():
+    assert findings_in("# it swings\n") == [(1, "swings")]
+    assert findings_in("# it swings\n", path="arm_dynamics/demos/two_link.py") == []
 
 
 def test_error_messages_name_a_value_or_what_is_expected():
@@ -164,8 +164,8 @@ def test_long_sentences_are_found():
     assert found.word.startswith("33 words: Word")
 
 
-def run(*words):
-    command = [sys.executable, ROOT / "scripts" / "prose_lint.py", *words]
+def run(*findings_in):
+    command = [sys.executable, ROOT / "scripts" / "prose_lint.py", *findings_in]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
@@ -185,6 +185,6 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path):
     assert "expected a file or directory" in done.stderr
 
 
-def test_clean_paths_are_clean():
-    done = run("--clean")
+def test_the_whole_tree_is_clean():
+    done = run()
     assert (done.returncode, done.stdout) == (0, "")

@@ -1,4 +1,4 @@
-"""The published gain search: its kernel, its path and digits, and better gains."""
+"""The published gain search: its kernel, path and digits, and better gains."""
 
 import json
 import subprocess
@@ -53,14 +53,14 @@ def found():
     return search()
 
 
-def test_the_kernel_has_the_objectives_of_the_original(kernel):
+def test_the_kernel_reproduces_the_original_objectives(kernel):
     p = np.array([row["P"] for row in ROWS], dtype=float)
     i = np.array([row["I"] or [0, 0, 0] for row in ROWS])
     expected = [row["objective"] for row in ROWS]
     np.testing.assert_allclose(kernel.objectives(p, i), expected, rtol=1e-9)
 
 
-def test_the_kernel_is_the_objective_for_gains_of_all_sizes(kernel):
+def test_the_kernel_equals_the_objective_for_all_gains(kernel):
     """Up to half of the stability limit: beyond, rounding errors grow with the motion."""
     random = np.random.default_rng(5)
     p = P * 0.5 * np.exp(random.uniform(-6, 0, (6, 3)))
@@ -69,7 +69,7 @@ def test_the_kernel_is_the_objective_for_gains_of_all_sizes(kernel):
     np.testing.assert_allclose(kernel.objectives(p, i, **SHORT), expected, rtol=1e-9)
 
 
-def test_no_lane_depends_on_the_others(kernel):
+def test_rollouts_are_independent(kernel):
     p, i = np.outer((1.0, 0.3, 50.0, 0.01, 0.7), P), np.outer((1.0, 0, 1, 2, 0.5), INTEGRAL)
     together = kernel.objectives(p, i, **SHORT)
     alone = [kernel.objectives(p[k : k + 1], i[k : k + 1], **SHORT)[0] for k in range(5)]
@@ -78,14 +78,14 @@ def test_no_lane_depends_on_the_others(kernel):
     assert (np.delete(together, 2) < LOST).all()
 
 
-def test_an_arm_that_is_lost_stays_lost(kernel):
-    """Also when its errors come back below the limit, or are no numbers any more."""
+def test_a_diverged_arm_stays_diverged(kernel):
+    """Also if its errors fall below the limit again, or are not finite."""
     hot = np.full((1, 3), 20000.0)
     assert kernel.objectives(hot, 0 * hot).item() == objective(published_arm(), hot[0]) == LOST
 
 
-def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
-    """One definition: the kernel is traced from the laws of ``dynamechs``."""
+def test_a_changed_equation_changes_the_kernel(monkeypatch, tmp_path):
+    """The kernel is traced from the equations of ``dynamechs``."""
     trace = pytest.importorskip("arm_dynamics.published.published_trace")
 
     def stronger(x):
@@ -102,7 +102,7 @@ def test_an_equation_that_is_altered_alters_the_kernel(monkeypatch, tmp_path):
 
 
 def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
-    """Until one of them is controlled, or what hangs there is not symmetric."""
+    """Unless one of them is controlled, or the payload is not symmetric."""
     trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
     arm = published_arm()
     assert trace(arm, CONTROLLED)[2] == [1, 2, 4]
@@ -111,11 +111,11 @@ def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
 
 
 @pytest.mark.parametrize("gravity", [(0, 0, -9.81), (1.0, 2.0, -9.0)])
-def test_the_trace_is_the_plant_and_its_law(gravity):
-    """Call by call, with stops reached, for an arm that moves in a plane and one that does not.
+def test_the_trace_equals_plant_and_controller(gravity):
+    """Call by call, with end stops reached, for a planar and a spatial motion.
 
-    (A joint that only rounding errors move has a sign of its own in every program, and with it
-    the artefact that stops a joint for a call: no two programs agree on it.)
+    A joint that only rounding errors move has a different sign in every program. With the artefact
+    that stops a joint for one call, no two programs agree on it.
     """
     trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
     arm = published_arm().with_gravity(gravity)
@@ -142,7 +142,7 @@ def test_the_trace_is_the_plant_and_its_law(gravity):
     np.testing.assert_allclose(x[dynamechs.Q, rest], pose[rest], rtol=0, atol=1e-12)
 
 
-def test_a_kernel_that_does_not_agree_is_refused(monkeypatch, kernel):
+def test_a_kernel_that_differs_is_rejected(monkeypatch, kernel):
     monkeypatch.setattr(published_kernel, "objective", lambda *a, **k: 1.0)
     with pytest.raises(KernelRejected, match=r"P, I = \(6"):
         kernel._check(kernel._module)
@@ -153,7 +153,7 @@ def test_an_arm_without_motors_has_no_objective():
         objectives_of(chain({}), ("J1",))
 
 
-def test_without_a_kernel_the_objective_is_the_same_and_says_so(monkeypatch, kernel):
+def test_without_a_kernel_the_objective_is_equal_with_a_warning(monkeypatch, kernel):
     def missing(*_):
         raise ConfigError("CasADi is missing")
 
@@ -165,7 +165,7 @@ def test_without_a_kernel_the_objective_is_the_same_and_says_so(monkeypatch, ker
     np.testing.assert_allclose(plain(p, i), kernel.objectives(p, i), rtol=1e-9)
 
 
-def test_without_casadi_a_made_kernel_serves_and_a_new_one_is_an_error(kernel):
+def test_without_casadi_a_cached_kernel_is_used_and_a_new_one_is_an_error(kernel):
     code = """
 import sys; sys.modules["casadi"] = None
 from arm_dynamics.simulation.dynamechs import published_arm
@@ -181,7 +181,7 @@ except ConfigError as error:
     assert "CasADi = missing" in told.stdout
 
 
-def test_the_published_digits(found):
+def test_the_search_reproduces_the_published_digits(found):
     for joint, (p, i) in found.gains.items():
         assert p == pytest.approx(PUBLISHED_P[joint], rel=1e-12)
         assert i == pytest.approx(PUBLISHED_I[joint], rel=1e-12)
@@ -196,7 +196,7 @@ def rosenbrock(points):
 
 @settings(max_examples=40)
 @given(st.tuples(*[st.floats(-3, 3)] * 3), st.floats(0.05, 1))
-def test_a_simplex_never_ends_above_its_start(start, step):
+def test_the_final_cost_is_at_most_the_initial_one(start, step):
     seen = []
     end = minimize_simplex(rosenbrock, start, step, StoppingRule(1e-9, 400), seen.append)
     assert end.cost <= rosenbrock([start])[0]
@@ -205,7 +205,7 @@ def test_a_simplex_never_ends_above_its_start(start, step):
 
 
 def test_a_simplex_shrinks_to_its_best_vertex():
-    """Where neither reflection nor contraction helps, all others come half-way to the best."""
+    """If neither reflection nor contraction helps, all others move halfway to the best."""
     values = iter([0.0, 1.0, 2.0, 5.0, 2.0, 1.0, 2.0])
     points = []
 
@@ -218,13 +218,13 @@ def test_a_simplex_shrinks_to_its_best_vertex():
     assert points[3:] == [(1.0, -1.0), (0.25, 0.5), (0.5, 0.0), (0.0, 0.5)]
 
 
-def test_a_simplex_finds_the_minimum_of_a_bowl():
+def test_a_simplex_finds_the_minimum_of_a_quadratic():
     end = minimize_simplex(
         lambda x: [sum(v * v for v in p) for p in x], (3.0, -2.0), 0.5, StoppingRule(1e-12)
     )
     np.testing.assert_allclose(end.point, 0, atol=1e-4)
     short = minimize_simplex(lambda x: [p[0] for p in x], (0.0, 0.0), 1.0, StoppingRule(0.0, 10))
-    assert short.iterations == 11  # as the original counts
+    assert short.iterations == 11  # counted as by the original
 
 
 def test_better_gains_than_the_published_ones(kernel):
@@ -244,8 +244,8 @@ def test_improve_finds_better_gains(kernel):
     )
 
 
-def test_the_effort_law_of_the_file_is_the_same_torque(found, tmp_path):
-    """τ of P e + I e (the first call of the sum) - back-EMF, by the product's own motors."""
+def test_the_effort_controller_of_the_file_commands_the_same_torque(found, tmp_path):
+    """τ of P e + I e (the first call of the sum) - back-EMF, by the package's motors."""
     arm = published_arm()
     file = tmp_path / "gains.yaml"
     file.write_text(published_file(arm, found.gains), encoding="utf-8")
@@ -264,24 +264,24 @@ def test_the_effort_law_of_the_file_is_the_same_torque(found, tmp_path):
     assert gains["i"] == pytest.approx(10 * PUBLISHED_I["R2"] / 1e-4, rel=1e-12)
 
 
-def test_the_command_shows_both_and_writes_a_file(capsys, tmp_path):
+def test_the_command_prints_both_gains_and_writes_a_file(capsys, tmp_path):
     out = tmp_path / "gains.yaml"
     assert tune.run(["five_dof", "--compatibility", "dynamechs", "--output", str(out)]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for text in ("1688.61035631972", "5529.51939064412", "0.451883276796821", "16.3888758427019"):
-        assert said.count(text) >= 2, text
-    assert "438 gains" in said
+        assert output.count(text) >= 2, text
+    assert "438 gains" in output
     assert build_controller(five_dof(), None, out).gains["p"][1] == pytest.approx(16886.1, rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "said"),
+    ("arguments", "error", "text"),
     [
         (["five_dof", "--compatibility", "ode"], UnknownName, "compatibility 'ode'"),
         (["two_link", "--compatibility=dynamechs"], ConfigError, "expected 'five_dof'"),
         (["five_dof", "--compatibility=dynamechs", "--output", "/no/x"], ConfigError, "/no"),
     ],
 )
-def test_what_the_command_refuses(arguments, error, said):
-    with pytest.raises(error, match=said):
+def test_invalid_options_are_rejected(arguments, error, text):
+    with pytest.raises(error, match=text):
         tune.run(arguments)

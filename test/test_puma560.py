@@ -1,4 +1,4 @@
-"""The Puma 560 against published numbers, the Robotics Toolbox and the coefficients of 1986."""
+"""The Puma 560 against published values, the Robotics Toolbox and the coefficients of 1986."""
 
 import json
 from functools import cache
@@ -43,7 +43,7 @@ def step(theta, d, a, alpha):
 
 
 def published(q):
-    """M and gravity by the bodies' Jacobians, the tensors as they were printed."""
+    """Return M and gravity by the bodies' Jacobians with the printed inertia tensors."""
     T, axes = np.eye(4), []
     M, g = np.diag([gear**2 * rotor for *_, rotor, gear in PUBLISHED]), np.zeros(6)
     for i, (d, a, alpha, mass, centre, moments, *_) in enumerate(PUBLISHED):
@@ -59,15 +59,15 @@ def published(q):
 
 
 @given(angles)
-def test_the_repaired_tensors_move_as_the_published_ones(q):
-    """Two tensors of no possible body were replaced; no configuration shows it."""
+def test_the_repaired_tensors_give_the_published_dynamics(q):
+    """Two physically impossible tensors were replaced; no configuration shows a difference."""
     M, g = published(q)
     np.testing.assert_allclose(rigid_body.mass_matrix(arm_of("puma560"), q), M, rtol=0, atol=1e-13)
     np.testing.assert_allclose(rigid_body.gravity(arm_of("puma560"), q), g, rtol=0, atol=1e-12)
 
 
-def test_the_published_tensors_are_those_of_no_body():
-    """The reason for the repair: put back, the audit refuses them."""
+def test_the_audit_rejects_the_published_tensors():
+    """Reason for the repair: with the original tensors the audit reports errors."""
     text = puma560.urdf_text()
     for now, printed, fault in (
         ('ixx="0.06975" ixy="0" ixz="0" iyy="0.01625"', 'ixx="0.066" ixy="0" ixz="0" iyy="0.0125"',
@@ -80,7 +80,7 @@ def test_the_published_tensors_are_those_of_no_body():
         assert fault in found.problem
 
 
-def test_the_toolbox_finds_the_same():
+def test_the_robotics_toolbox_gives_the_same_results():
     arm = arm_of("puma560")
     assert len(SAMPLES) >= 10
     for s in SAMPLES:
@@ -95,7 +95,7 @@ def test_the_toolbox_finds_the_same():
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
 
 
-def test_the_tool_is_the_flange_before_the_toolboxs_last_frame():
+def test_the_tool_is_the_flange_before_the_last_frame_of_the_toolbox():
     arm = arm_of("puma560")
     data = arm.model.createData()
     for s in SAMPLES:
@@ -119,7 +119,7 @@ M13 = {"I8": (-0.134, 5e-4), "I13": (-0.00379, 5e-5), "I15": (0.00125, 1e-5),
 
 
 def terms(q):
-    """The functions that stand with the coefficients; their zero turns joints 2 and 3 by pi."""
+    """Return the functions of the coefficients; their zero rotates joints 2 and 3 by pi."""
     s2, c2, s3, c3 = -sin(q[1]), -cos(q[1]), -sin(q[2]), -cos(q[2])
     s4, c4, s5, c5 = sin(q[3]), cos(q[3]), sin(q[4]), cos(q[4])
     s23, c23 = sin(q[1] + q[2]), cos(q[1] + q[2])
@@ -130,10 +130,10 @@ def terms(q):
     return gravity, m23, m13
 
 
-def test_the_coefficients_printed_in_1986_come_out():
-    """With the centre of link 4 on the side where that paper has it (see the arm's comment).
+def test_the_model_reproduces_the_coefficients_printed_in_1986():
+    """The centre of link 4 is on the side given in that paper (see the arm's comment).
 
-    M11 and the motors' inertias were measured anew later, and are not compared.
+    M11 and the motors' inertias were measured again later, and are not compared.
     """
     model = pin.Model(arm_of("puma560").model)
     wrist = model.inertias[4]
@@ -144,9 +144,9 @@ def test_the_coefficients_printed_in_1986_come_out():
         rows.append(terms(q))
         values.append([pin.computeGeneralizedGravity(model, data, q)[1], M[1, 2], M[0, 2]])
     for k, coefficients in enumerate((GRAVITY, M23, M13)):
-        basis, wanted = np.array([row[k] for row in rows]), np.array(values)[:, k]
-        found, residue, *_ = np.linalg.lstsq(basis, wanted, rcond=None)
-        assert residue < 1e-20, "the printed functions are all that there is"
+        basis, target = np.array([row[k] for row in rows]), np.array(values)[:, k]
+        found, residue, *_ = np.linalg.lstsq(basis, target, rcond=None)
+        assert residue < 1e-20, "the printed functions are complete"
         for value, (printed, digit) in zip(found, coefficients.values(), strict=True):
             assert value == pytest.approx(printed, abs=digit)
 
@@ -154,7 +154,7 @@ def test_the_coefficients_printed_in_1986_come_out():
 # --- motors and limits ---
 
 
-def test_motors_are_the_published_ones():
+def test_motors_equal_the_published_ones():
     arm = arm_of("puma560")
     for actuator, (*_, rotor, gear) in zip(arm.actuators, PUBLISHED, strict=True):
         assert actuator.armature == pytest.approx(gear**2 * rotor, rel=1e-12)
@@ -165,8 +165,8 @@ def test_motors_are_the_published_ones():
     np.testing.assert_allclose([a.constants["coulomb_friction"] for a in arm.actuators], fc)
 
 
-def test_the_current_limit_gives_the_largest_torque():
-    """At rest, under the full supply, which could drive more current."""
+def test_the_current_limit_bounds_the_torque():
+    """At rest with full supply, which could drive a larger current."""
     arm = arm_of("puma560")
     for joint, actuator in zip(arm.joints, arm.actuators, strict=True):
         c = actuator.constants
@@ -186,8 +186,8 @@ def test_limits_and_poses():
     arm.check_position("ready", [0, pi / 2, -pi / 2, 0, 0, 0])
 
 
-def test_motors_carry_the_arm_and_friction_alone_does_not():
-    """Without current the upper arm sinks against 10 N·m of friction; held it stands still."""
+def test_motors_hold_the_arm_and_friction_alone_does_not():
+    """Without current the upper arm sinks against 10 N·m of friction; held it stays at rest."""
     arm = arm_of("puma560")
     stretched = np.array([0, 0, -pi / 2, 0, 0, 0])
     held = rigid_body.gravity(arm, stretched)

@@ -1,4 +1,4 @@
-"""The Puma's sliders: what the page does to the servos, in real and in odd time."""
+"""Sliders of the Puma page: commands of the servos, in real time and with irregular clocks."""
 
 import signal
 import subprocess
@@ -36,7 +36,7 @@ def page(servos):
 
 
 def edit(page, joint, label, text):
-    """Write into a field as a browser would, and wait for the answer."""
+    """Fill a field as a browser does, and wait for the result."""
     fields = page.parameters
     before = fields.message
     fields._fields[joint, label].value = text
@@ -56,8 +56,8 @@ def test_sliders_move_the_joints_at_the_limited_speed(servos):
     assert state.q.tolist() == [1.0, 0.0, 0.0, 2 * pi, 0.0, 0.0]
 
 
-def test_the_end_stops_of_the_arm_are_not_in_the_way(servos):
-    """The joints run 0 to 2 pi whatever the arm's own limits; efforts stay those of weight."""
+def test_the_sliders_ignore_the_arms_position_limits(servos):
+    """The joints move from 0 to 2 pi for any limits of the arm; efforts are gravity torques."""
     servos.follow((5.0,) * 6)
     servos.advance(10.0)
     state = servos.advance(1e-3)
@@ -66,12 +66,12 @@ def test_the_end_stops_of_the_arm_are_not_in_the_way(servos):
     assert np.abs(state.tau).max() < 100
 
 
-def test_limits_reach_no_command_of_before(servos):
+def test_new_limits_do_not_change_an_earlier_command(servos):
     servos.follow((4.0, 1.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.5)
     servos.change("J1", "max_position", 0.3)
     assert servos.advance(1.0).q[0] == 1.5
-    servos.follow((0.3, 0.8, 0.0, 0.0, 0.0, 0.0))  # J1's slider is shown at its new end
+    servos.follow((0.3, 0.8, 0.0, 0.0, 0.0, 0.0))  # J1's slider is at its new end
     assert servos.advance(2.5).q.tolist() == [4.0, 0.8, 0.0, 0.0, 0.0, 0.0]
     servos.follow((0.2, 0.8, 0.0, 0.0, 0.0, 0.0))
     assert servos.advance(9.0).q[0] == 0.2
@@ -79,8 +79,8 @@ def test_limits_reach_no_command_of_before(servos):
     assert servos.advance(9.0).q[0] == 0.2
 
 
-def test_a_slider_that_comes_back_commands_again(servos):
-    """The same angle under new limits: 3 rad, which was 2.5 rad when it was commanded before."""
+def test_a_slider_moved_back_commands_again(servos):
+    """The same position under new limits: 3 rad, which was clipped to 2.5 rad before."""
     servos.change("J1", "max_position", 2.5)
     servos.follow((3.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.1)
@@ -91,7 +91,7 @@ def test_a_slider_that_comes_back_commands_again(servos):
     assert servos.desired[0] == 3.0
 
 
-def test_a_velocity_acts_at_once(servos):
+def test_a_velocity_limit_acts_immediately(servos):
     servos.follow((6.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     servos.advance(0.5)
     servos.change("J1", "max_velocity", 4.0)
@@ -107,7 +107,7 @@ def test_a_velocity_acts_at_once(servos):
         ("max_velocity", 100.5), ("max_velocity", -1.0), ("max_velocity", inf),
     ],
 )  # fmt: skip
-def test_bad_parameters_are_refused_and_the_old_ones_stay(servos, name, number):
+def test_invalid_parameters_are_rejected_and_the_previous_ones_kept(servos, name, number):
     servos.change("J2", "max_position", 2.0)
     before = servos.parameters
     with pytest.raises(InvalidValue, match=rf"J2.*{name} = "):
@@ -118,8 +118,8 @@ def test_bad_parameters_are_refused_and_the_old_ones_stay(servos, name, number):
 # Time -----------------------------------------------------------------------------------------
 
 
-def test_real_time_passes_however_irregular(servos):
-    """Between two states the time of the clock passes; none where it jumps back."""
+def test_real_time_follows_an_irregular_clock(servos):
+    """Time between two states is that of the clock; zero if the clock jumps back."""
     times = [5.0, 5.013, 5.213, 5.213, 3.0, 3.5, 3.5001, 4.0]
     clock, shown = iter(times), []
     servos.follow((2.0, 0.3, 0.0, 0.0, 0.0, 0.0))
@@ -135,8 +135,8 @@ def test_real_time_passes_however_irregular(servos):
     assert shown[4].q.tolist() == shown[3].q.tolist()
 
 
-def test_the_tour_is_followed_at_the_limited_speed():
-    """Each servo is never faster than 1 rad/s, and where it is commanded in the end."""
+def test_the_scripted_motion_is_tracked_at_the_velocity_limit():
+    """No servo is faster than 1 rad/s, and each reaches its target."""
     axes = shown("puma560").pictures[0].figure.axes
     for i, joint in enumerate(axes):
         commanded, simulated = joint.lines
@@ -147,7 +147,7 @@ def test_the_tour_is_followed_at_the_limited_speed():
         assert set(commanded.get_ydata()) == {target[i] for _, target in TOUR} | {0.0}
 
 
-def test_a_session_keeps_ends_of_standstill_alone(servos):
+def test_a_session_stores_only_the_ends_of_standstill(servos):
     session = Session()
     for k in range(30):
         servos.follow((0.1 * (10 <= k < 20),) * 6)
@@ -156,14 +156,14 @@ def test_a_session_keeps_ends_of_standstill_alone(servos):
     np.testing.assert_allclose(times, [0.05, 0.5, 0.55, 0.6, 1.0, 1.05, 1.1, 1.5])
 
 
-def test_the_tour_moves_the_sliders_of_the_page(servos, page):
+def test_the_scripted_motion_moves_the_sliders_of_the_page(servos, page):
     tour = SliderScript(page.set_target)
     tour(0.4)
     assert page._canvas.controls.sliders.target == (0.0,) * 6
     tour(3.0)
     assert page._canvas.controls.sliders.target == TOUR[1][1]
     assert servos.advance(100.0).q.tolist() == list(TOUR[1][1])
-    page._canvas.controls.sliders.set((9.0, *TOUR[1][1][1:]))  # and are the user's again
+    page._canvas.controls.sliders.set((9.0, *TOUR[1][1][1:]))  # the user has control again
     tour(3.5)
     assert servos.advance(100.0).q.tolist() == [2 * pi, *TOUR[1][1][1:]]
 
@@ -209,7 +209,7 @@ def test_a_browser_edits_parameters(servos, page):
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize(
-    ("label", "text", "said"),
+    ("label", "text", "words"),
     [
         ("min [rad]", "3", "min_position = 3 rad; expected at most max_position = 2 rad"),
         ("min [rad]", "-1", "min_position = -1 rad; expected at least 0 and at most 6.28319"),
@@ -225,13 +225,13 @@ def test_a_browser_edits_parameters(servos, page):
         ("max [rad]", "<b>", "&lt;b&gt;"),
     ],
 )
-def test_bad_edits_are_refused_on_the_page(servos, page, label, text, said):
+def test_invalid_edits_are_rejected_on_the_page(servos, page, label, text, words):
     page.parameters.settled = 0.01
     assert "J4: max [rad] = 2" in edit(page, "J4", "max [rad]", "2")
     before, shown = servos.parameters, page.parameters.text("J4", label)
     message = edit(page, "J4", label, text)
     assert "rejected" in message
-    assert said in message
+    assert words in message
     assert eventually(lambda: page.parameters.text("J4", label) == shown)
     assert servos.parameters == before
     assert "J4: velocity [rad/s] = 3" in edit(page, "J4", "velocity [rad/s]", "3")
@@ -253,7 +253,7 @@ def test_sliders_follow_the_limits_without_commanding(servos, page):
     assert servos.advance(10.0).q[:2].tolist() == [1.0, 2.0]
 
 
-def test_what_the_page_does_not_have_is_refused(page):
+def test_unknown_controls_are_rejected(page):
     with pytest.raises(UnknownName, match="'J7'"):
         page.set_range("J7", 0, 1)
     with pytest.raises(InvalidValue, match="J1: lower = 2"):
@@ -271,7 +271,9 @@ def test_what_the_page_does_not_have_is_refused(page):
 
 
 @pytest.mark.slow
-def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplog, tmp_path):
+def test_the_command_ends_after_its_duration_and_reports_a_busy_port(
+    page, capsys, caplog, tmp_path
+):
     begin = time.monotonic()
     module = registry.load_demo("puma560")
     assert registry.find_demo("puma560").live
@@ -288,14 +290,14 @@ def test_it_ends_after_its_duration_and_tells_of_a_busy_port(page, capsys, caplo
         assert picture.width == 1120
 
 
-def test_a_folder_that_cannot_be_is_refused_before_the_page(tmp_path):
+def test_an_impossible_folder_is_rejected_before_the_page_opens(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="--output"):
         puma560.run(["--output", str(tmp_path / "file")])
 
 
 @pytest.mark.parametrize(
-    ("bad", "error", "said"),
+    ("bad", "error", "words"),
     [
         (["--duration", "-1"], ConfigError, "--duration = -1 s; expected"),
         (["--duration", "soon"], ConfigError, "--duration = soon s; expected"),
@@ -303,13 +305,13 @@ def test_a_folder_that_cannot_be_is_refused_before_the_page(tmp_path):
         (["--port", "70000"], ConfigError, "--port = 70000; expected"),
     ],
 )
-def test_bad_options_are_refused(bad, error, said):
-    with pytest.raises(error, match=said):
+def test_invalid_options_are_rejected(bad, error, words):
+    with pytest.raises(error, match=words):
         puma560.run(bad)
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_it_cleanly_with_a_figure(tmp_path):
+def test_ctrl_c_ends_the_command_with_a_figure(tmp_path):
     command = [sys.executable, "-m", "arm_dynamics.cli.main", "demo", "puma560", "--port", "0"]
     command += ["--output", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

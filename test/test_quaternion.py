@@ -1,4 +1,4 @@
-"""Quaternions of messages: against SciPy's, and what is none."""
+"""Quaternions of messages: conversions compared with SciPy's, and invalid ones."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS)
-def test_rotations_are_scipys_and_come_back(seed):
+def test_rotations_equal_scipys_and_convert_back(seed):
     turned = Rotation.random(random_state=seed)
     xyzw = turned.as_quat()
     R = rotation_from_quaternion("q", xyzw)
@@ -27,7 +27,7 @@ def test_rotations_are_scipys_and_come_back(seed):
     assert np.linalg.norm(back) == pytest.approx(1, abs=1e-14)
 
 
-def test_rounding_of_the_length_is_taken_out():
+def test_rounding_errors_of_the_norm_are_removed():
     R = rotation_from_quaternion("q", 1.0009 * np.array([0, 0, 0.6, 0.8]))
     assert np.allclose(R.T @ R, np.eye(3), atol=1e-15)
 
@@ -37,6 +37,6 @@ def test_rounding_of_the_length_is_taken_out():
     [[0, 0, 0, 0], [0, 0, 0, 1.01], [1, 1, 1, 1], [0, 0, np.nan, 1], [0, np.inf, 0, 1],
      [1e300, 1e300, 0, 0], [0, 0, 1], "x"],
 )  # fmt: skip
-def test_what_is_no_unit_quaternion_is_refused_by_name(bad):
+def test_an_invalid_quaternion_is_rejected_by_name(bad):
     with pytest.raises(InvalidValue, match="target"):
         rotation_from_quaternion("target", bad)

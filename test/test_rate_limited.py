@@ -1,4 +1,4 @@
-"""Rate-limited servos: the published vectors, live limits, and what the rest of the arm feels."""
+"""Rate-limited servos: published vectors, live limits, effect on the other joints."""
 
 import json
 from dataclasses import replace
@@ -42,15 +42,15 @@ def position(*values):
 
 
 def servos(**constants):
-    """five_dof with a servo in every joint."""
+    """Return five_dof with a servo in every joint."""
     return five_dof().with_actuator("rate_limited", **constants)
 
 
-# The law --------------------------------------------------------------------------------------
+# Equation -------------------------------------------------------------------------------------
 
 
 def steps(scenario, kind):
-    """(angle, desired, moved, row) of every control row, computed in floats of one ``kind``."""
+    """Yield (angle, desired, moved, row) of every row, computed in floats of one ``kind``."""
     angle = desired = last = kind(0)
     limits, velocity = (kind(0), kind(2 * pi)), kind(1)
     for row in scenario["rows"]:
@@ -68,7 +68,7 @@ def steps(scenario, kind):
 
 @pytest.mark.parametrize("kind", [float, np.float32])
 @pytest.mark.parametrize("scenario", VECTORS, ids=lambda s: s["name"])
-def test_published_vectors(scenario, kind):
+def test_the_equation_reproduces_the_published_vectors(scenario, kind):
     """Every row, bit for bit, in double and in single precision."""
     name = {float: "f64", np.float32: "f32"}[kind]
     for k, (angle, desired, moved, row) in enumerate(steps(scenario, kind)):
@@ -77,25 +77,25 @@ def test_published_vectors(scenario, kind):
         assert moved == row[f"changed_{name}"], (k, row)
 
 
-def test_published_vectors_through_an_arm():
+def test_a_plant_reproduces_the_published_vectors():
     """The same rows as commands and time steps of a plant."""
     arm = chain({}).with_actuator("rate_limited")
     for scenario in VECTORS:
-        state, told = State.of([0.0], act=arm.initial_act), 0.0
+        state, u = State.of([0.0], act=arm.initial_act), 0.0
         for row in scenario["rows"]:
             if row["event"] == "param":
                 arm = arm.with_motor("J1", max_velocity=row["velocity"])
                 continue
-            told = told if row["command"] is None else row["command"]
+            u = u if row["command"] is None else row["command"]
             if row["elapsed_s"] > 0:
-                state = Plant(arm).step(state, position(told), row["elapsed_s"])
+                state = Plant(arm).step(state, position(u), row["elapsed_s"])
             assert state.q.tolist() == [row["angle_f64"]]
-            assert state.act.tolist() == [row["desired_f64"], told]
+            assert state.act.tolist() == [row["desired_f64"], u]
         arm = arm.with_motor("J1", max_velocity=1.0)
 
 
 @given(angles, angles, st.floats(0, 100), st.floats(-1, 10))
-def test_a_step_is_bounded_and_never_passes_the_goal(angle, desired, velocity, elapsed):
+def test_a_step_is_bounded_and_does_not_overshoot(angle, desired, velocity, elapsed):
     after = rate_limited_step(angle, desired, velocity, elapsed)
     assert min(angle, desired) <= after <= max(angle, desired)
     reach = max(0.0, elapsed) * velocity
@@ -106,7 +106,7 @@ def test_a_step_is_bounded_and_never_passes_the_goal(angle, desired, velocity, e
 
 
 @given(angles, angles, st.floats(0, 100), st.floats(0, 1), st.floats(0, 1))
-def test_two_steps_are_one(angle, desired, velocity, first, second):
+def test_two_steps_equal_one_of_their_duration(angle, desired, velocity, first, second):
     together = rate_limited_step(angle, desired, velocity, first + second)
     halfway = rate_limited_step(angle, desired, velocity, first)
     after = rate_limited_step(halfway, desired, velocity, second)
@@ -114,15 +114,15 @@ def test_two_steps_are_one(angle, desired, velocity, first, second):
 
 
 @pytest.mark.parametrize("elapsed", [-5.0, -1e-9, 0.0, nan])
-def test_time_that_does_not_pass_moves_nothing(elapsed):
+def test_zero_or_negative_time_causes_no_motion(elapsed):
     assert rate_limited_step(0.3, 1.0, 2.0, elapsed) == 0.3
 
 
 # The actuator ---------------------------------------------------------------------------------
 
 
-def test_a_command_counts_once_when_it_arrives():
-    """Held and repeated commands are old news; limits do not reach back, the velocity does."""
+def test_limits_and_velocity_act_on_commands_at_their_time():
+    """Repeated commands are not new; limits apply to new commands, the velocity immediately."""
     angle, act = servo(max_position=2.0).prescribed_motion(5.0, 0.0, (0.0, 0.0), 1.0)
     assert (angle, act) == (1.0, (2.0, 5.0))
     narrow = servo(max_position=0.5, max_velocity=0.25)
@@ -134,8 +134,8 @@ def test_a_command_counts_once_when_it_arrives():
 
 
 @given(limits, limits, angles, st.floats(0, 5))
-def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapsed):
-    """Whatever command comes first arrives, also 0, from the own states at rest."""
+def test_the_first_command_acts_like_any_other(minimum, maximum, command, elapsed):
+    """Any first command is accepted, also 0, from the actuator states at rest."""
     minimum, maximum = sorted((minimum, maximum))
     actuator = servo(min_position=minimum, max_position=maximum)
     rest = [state.initial for state in actuator.states]
@@ -145,7 +145,7 @@ def test_before_any_command_it_is_as_after_one(minimum, maximum, command, elapse
     assert angle == rate_limited_step(0.1, desired, 1.0, elapsed)
 
 
-def test_held_it_stays_even_outside_its_limits():
+def test_hold_keeps_the_position_even_outside_the_limits():
     actuator = servo(min_position=0.0, max_position=1.0)
     act = actuator.hold_act(-2.0, (0.4, 0.4))
     assert actuator.prescribed_motion(-2.0, -2.0, act, 9.0) == (-2.0, (-2.0, -2.0))
@@ -184,7 +184,7 @@ SERVO_JOINT = """<ros2_control name="c" type="system"><joint name="J1">
 <command_interface name="position"/><state_interface name="position"/></joint></ros2_control>"""
 
 
-def test_a_urdf_names_it(recwarn):
+def test_a_urdf_may_select_the_actuator(recwarn):
     arm = parse_arm(chain_urdf({}, more=SERVO_JOINT.format(low=1)))
     assert not [w for w in recwarn if "ros2_control" in str(w.message)]
     assert arm.actuators[0].constants == {"min_position": 1, "max_position": 2, "max_velocity": 3}
@@ -197,8 +197,8 @@ def test_a_urdf_names_it(recwarn):
 
 
 @pytest.mark.parametrize("method", INTEGRATORS)
-def test_every_joint_of_an_arm_moves_as_alone(method):
-    """Irregular steps, changing commands: the plant equals the law, joint by joint."""
+def test_joints_of_an_arm_move_independently(method):
+    """Irregular steps, changing commands: the plant equals the equation, joint by joint."""
     rng, arm = np.random.default_rng(3), servos()
     for name, w in zip(arm.joint_names, (0.3, 1.0, 2.5, 7.0, 100.0), strict=True):
         arm = arm.with_motor(name, max_velocity=w)
@@ -218,7 +218,7 @@ def test_every_joint_of_an_arm_moves_as_alone(method):
         assert (np.abs(state.q - before.q) <= reach + 1e-12).all()
 
 
-def test_a_joint_lands_exactly_and_stands():
+def test_a_joint_reaches_its_goal_exactly_and_rests():
     arm, goal = servos(max_velocity=0.7), [0.1, 0.2, 0.123456789, 1 / 3, pi / 7]
     plant, state = Plant(arm), State.of(arm.configuration("initial"))
     for _ in range(2000):
@@ -232,14 +232,14 @@ TWO = chain({"damping": 0.4, "centre": "0.2 0 0.1"}, {"mass": 2.0, "damping": 0.
 
 
 def mixed(arm=TWO, **constants):
-    """Two joints: the first effort-driven, the second a servo."""
+    """Return an arm with an effort-driven first and a servo as second joint."""
     first, second = arm.joints
     changed = replace(second, actuator="rate_limited", constants=constants)
     return replace(arm, joints=(first, changed))
 
 
-def test_the_other_joints_feel_the_servo_start():
-    """Its jump of velocity is an impulse: M_ff Δv_f = -M_fp Δv_p."""
+def test_the_start_of_a_servo_acts_on_the_other_joints():
+    """Its velocity jump is an impulse: M_ff Δv_f = -M_fp Δv_p."""
     arm, dt = mixed(max_velocity=2.0).with_gravity([0, 0, 0]), 1e-7
     q = np.array([0.3, -0.5])
     command = Command.checked("mixed", [0.0, 1.0], 2)
@@ -250,8 +250,8 @@ def test_the_other_joints_feel_the_servo_start():
     assert mass[0, 1] * after.v[1] + mass[0, 0] * after.v[0] == pytest.approx(0, abs=1e-5)
 
 
-def test_the_reported_effort_is_what_the_motion_takes():
-    """RNEA with the plant's own acceleration gives the servo's effort, viscous friction on top."""
+def test_the_reported_effort_is_that_of_inverse_dynamics():
+    """RNEA with the plant's acceleration, plus viscous friction."""
     arm = mixed(max_velocity=0.8)
     plant, dt = Plant(arm), 1e-4
     command = Command.checked("mixed", [1.5, 2.0], 2)
@@ -265,7 +265,7 @@ def test_the_reported_effort_is_what_the_motion_takes():
 
 
 @pytest.mark.parametrize(("method", "close"), [("rk4", 1e-9), ("adaptive", 1e-6)])
-def test_a_joint_swings_as_the_servo_carries_it(method, close):
+def test_a_free_joint_moves_under_the_prescribed_motion_of_a_servo(method, close):
     """M_ff v̇_f = tau_f - d v_f - h_f(q, v) with the servo's angle a given function of time."""
     arm, w, seconds = mixed(max_velocity=0.8), 0.8, 0.5
 
@@ -284,7 +284,7 @@ def test_a_joint_swings_as_the_servo_carries_it(method, close):
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("method", INTEGRATORS)
-def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
+def test_external_effort_does_not_change_a_servos_motion(method):
     arm, dt = mixed(max_velocity=0.8).with_joint("J1", friction=0.3), 1e-3
     plant, state = Plant(arm, method), State.of([0.2, -0.4], [3.0, 0.0])
     for k in range(1, 200):
@@ -300,7 +300,7 @@ def test_a_servo_keeps_its_pace_whatever_pulls_at_it(method):
 
 
 def test_live_limits_of_a_running_simulation():
-    """A new velocity acts at once; new limits wait until a command is sent, also the same."""
+    """A new velocity acts immediately; new limits act on the next command, also an equal one."""
     sim = Simulation(servos(), q=[0, 0, 0, 0, 0], period=0.01, dt=0.01, timeout=99.0)
     sim.submit(position(4, 0, 0, 0, 0))
     for _ in range(10):
@@ -331,8 +331,8 @@ events = st.one_of(
 
 @settings(max_examples=40)
 @given(few, st.lists(events, max_size=12))
-def test_a_command_is_clamped_to_the_limits_of_when_it_is_sent(first, events):
-    """Sent again or not, and never between: d = clip(u, limits) at every sending."""
+def test_a_command_is_clamped_to_the_limits_at_its_time(first, events):
+    """For new and repeated commands, and only then: d = clip(u, limits)."""
     low, high, angle, dt = 0.0, 2 * pi, 0.5, 0.25
     arm = chain({}).with_actuator("rate_limited")
     sim = Simulation(arm, q=[angle], period=dt, dt=dt, timeout=99)
@@ -350,8 +350,8 @@ def test_a_command_is_clamped_to_the_limits_of_when_it_is_sent(first, events):
 # Safety ---------------------------------------------------------------------------------------
 
 
-def test_nobody_commands_servos_and_they_stand():
-    """Also where the start is outside the limits of commands."""
+def test_servos_without_commands_stay_at_rest():
+    """Also if the start is outside the limits of commands."""
     arm = five_dof().with_actuator("rate_limited")
     sim = Simulation(arm, period=2e-3, dt=1e-3)
     assert sim.state.q[1] < arm.actuators[1].constants["min_position"]
@@ -361,7 +361,7 @@ def test_nobody_commands_servos_and_they_stand():
     np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, state.q), atol=1e-12)
 
 
-def test_when_commands_cease_servos_stop_where_they_are():
+def test_a_command_timeout_stops_servos_at_their_position():
     sim = Simulation(servos(), q=[0.6] * 5, period=2e-3, dt=1e-3, timeout=0.1)
     goal = sim.state.q + 0.4
     sim.submit(position(*goal))
@@ -382,7 +382,7 @@ def test_when_commands_cease_servos_stop_where_they_are():
 
 
 def test_a_mixed_arm_is_held():
-    """The servo stands, the effort-driven joint is held against its weight."""
+    """The servo rests; the effort-driven joint is held against gravity."""
     sim = Simulation(mixed(), q=[0.3, -0.5], period=2e-3, dt=1e-4)
     for _ in range(500):
         state = sim.advance()
@@ -391,8 +391,8 @@ def test_a_mixed_arm_is_held():
     assert state.q[1] == -0.5
 
 
-def test_the_guard_takes_positions_as_they_are_and_clamps_mixed_efforts():
-    """A servo's limits are live and its own; an effort's are the joint's."""
+def test_the_guard_passes_positions_and_clamps_mixed_efforts():
+    """A servo applies its live limits; efforts are clamped to the joint's limit."""
     events = Events()
     guard = Guard(servos(), events)
     far = position(*[50.0] * 5)

@@ -1,4 +1,4 @@
-"""Arms of other makers: what the audit says of their files, and that they move and hold."""
+"""Third-party arms: findings of the audit, and control in simulation."""
 
 import re
 import warnings
@@ -37,7 +37,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "real_robots.md"
 MIMIC = "'panda_finger_joint1' is followed by this joint, which has no coordinate of its own"
 ROOT = "a root link's inertia has no effect"
 GEARS = ("warning", "<transmission>")
-# Arm: file, joints to lock, and what the audit finds before that: severity, element, problem.
+# Arm: file, joints to lock, findings of the audit without locks (severity, element, problem).
 ARMS = {
     "panda": (
         "panda_description/urdf/panda.urdf",
@@ -75,8 +75,8 @@ ARMS = {
 }
 NAMES = tuple(ARMS)
 HELD = 5e-3
-"""Distance [rad] from the goal after two seconds."""
-# 1 N·m of dry friction on every joint, and damping enough: what the model finds does not move it.
+"""Maximum error [rad] after two seconds."""
+# 1 N·m of dry friction and damping in every joint: the default gains do not move it.
 STRONG = {f"joint{i}": {"p": 400.0, "i": 1600.0, "d": 0.0} for i in range(1, 5)} | {
     f"joint{i}": {"p": 80.0, "i": 320.0, "d": 0.0} for i in range(5, 8)
 }
@@ -89,7 +89,9 @@ def path_of(name):
 
 @cache
 def arm_of(name):
-    """The arm with ``middle`` as the pose in which it starts and its gains are found."""
+    """Return the arm with ``middle`` as initial configuration, which also defines the default
+    gains.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         arm = load_arm(path_of(name), ARMS[name][1])
@@ -98,7 +100,7 @@ def arm_of(name):
 
 
 def middle(arm):
-    """The pose zero; half way between its limits for a joint that has no room there."""
+    """Return the zero configuration; the middle of the range for joints with a limit near zero."""
     q = np.array(arm.configuration("zero"))
     near = (q < arm.lower + 0.2) | (q > arm.upper - 0.2)
     q[near] = (arm.lower + arm.upper)[near] / 2
@@ -110,7 +112,7 @@ def random_positions(arm, count=20):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_audit_finds_this_and_nothing_else(name):
+def test_the_audit_finds_exactly_the_listed_faults(name):
     path, expected = path_of(name), ARMS[name][2]
     faults = audit_urdf(path.read_text(), path.parent)
     assert len(faults) == len(expected), faults
@@ -119,14 +121,14 @@ def test_the_audit_finds_this_and_nothing_else(name):
         assert problem in f"{fault.value!r} {fault.problem}"
 
 
-def test_panda_does_not_load_until_its_fingers_are_locked():
+def test_panda_loads_only_with_locked_fingers():
     with pytest.raises(ArmDynamicsError, match="lock 'panda_finger_joint2'"):
         load_arm(path_of("panda"))
     assert arm_of("panda").joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_warnings_are_all_that_is_said_at_loading(name):
+def test_loading_gives_one_warning_per_finding(name):
     """One for each warning of the audit."""
     path, lock, expected = path_of(name), ARMS[name][1], ARMS[name][2]
     with warnings.catch_warnings(record=True) as said:
@@ -137,7 +139,7 @@ def test_warnings_are_all_that_is_said_at_loading(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_meshes_resolve_or_are_warned_of(name, tmp_path):
-    """package:// is found above the file; the same text elsewhere gives one clear warning."""
+    """package:// is resolved above the file; the same text without a file gives one warning."""
     path = path_of(name)
     text = path.read_text()
     meshes = set(re.findall(r'<mesh[^>]*filename="([^"]+)"', text))
@@ -152,7 +154,7 @@ def test_meshes_resolve_or_are_warned_of(name, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rviz_finds_every_mesh_of_the_published_description(name, monkeypatch):
-    """resource_retriever opens file:// and packages of ament, of which there is none here."""
+    """resource_retriever opens file:// and ament packages; here no ament package is installed."""
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     meshes = re.findall(r'<mesh[^>]*filename="([^"]+)"', robot_description(arm_of(name)))
     assert len(meshes) >= 14
@@ -172,7 +174,7 @@ def test_mass_matrix_is_symmetric_and_positive(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_inverse_dynamics_undoes_forward_dynamics(name):
+def test_inverse_dynamics_inverts_forward_dynamics(name):
     arm = arm_of(name)
     rng = np.random.default_rng(1)
     for q in random_positions(arm):
@@ -183,13 +185,13 @@ def test_inverse_dynamics_undoes_forward_dynamics(name):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("name", NAMES)
-def test_two_seconds_under_gravity_are_held(name):
-    """In a tilted field that the law does not know; 0.02 rad aside and back."""
+def test_arms_are_held_under_unmodeled_gravity(name):
+    """In a tilted field that the controller does not model; start 0.02 rad away from the goal."""
     arm = arm_of(name)
     goal = arm.configuration("initial")
-    law = PidGravity(arm, STRONG if name == "xarm7" else None)
+    controller = PidGravity(arm, STRONG if name == "xarm7" else None)
     simulation = Simulation(arm.with_gravity([0.5, 0.5, -9.78]), q=goal - 0.02)
-    loop = ControlLoop(SimulationDriver(arm, simulation), law)
+    loop = ControlLoop(SimulationDriver(arm, simulation), controller)
     loop.step()
     loop.hold(dict(zip(arm.joint_names, goal, strict=True)))
     for _ in range(1000):
@@ -201,8 +203,8 @@ def test_two_seconds_under_gravity_are_held(name):
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("mass", [0.0, 1.0])
 @pytest.mark.parametrize("name", NAMES)
-def test_computed_torque_steps_every_joint_without_much_overshoot(name, mass):
-    """0.02 rad of all joints at once, with and without 1 kg that the controller's model has."""
+def test_steps_of_computed_torque_have_small_overshoot(name, mass):
+    """0.02 rad of all joints at the same time, with and without a modeled payload of 1 kg."""
     arm = arm_of(name).with_payload(mass)
     goal = arm.configuration("initial")
     simulation = Simulation(arm, q=goal - 0.02, dt=2.5e-4)
@@ -224,8 +226,8 @@ def test_an_arm_without_a_parameter_file_has_computed_torque_by_default(name):
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("name", NAMES)
-def test_let_go_it_falls_and_stays_finite(name):
-    """Without effort a tilted arm sinks, against its friction and its end stops."""
+def test_without_effort_the_arm_falls_and_stays_finite(name):
+    """A tilted arm sinks against friction and end stops."""
     arm = arm_of(name).with_gravity([3.0, 0, -9.3])
     start = State.of(arm.configuration("initial"))
     after = Plant(arm).step(start, Command("effort", np.zeros(arm.nv)), 1e-4, steps=5000)
@@ -235,7 +237,7 @@ def test_let_go_it_falls_and_stays_finite(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_says_the_same(name):
+def test_the_page_lists_the_same_findings(name):
     file, lock, expected = ARMS[name]
     (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if f"/{file}" in line]
     for joint in lock:
@@ -267,19 +269,22 @@ def test_the_page_says_the_same(name):
     ],
 )
 def test_a_ur5_whose_elbow_is_pressed_against_its_limit_comes_to_rest(q, position, turned):
-    """The pull on a folded elbow falls below the threshold that presses it, and rises again."""
+    """The gravity torque of a folded elbow drops below its breakaway effort and rises again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         arm = load_arm(path_of("ur5")).with_actuator("ideal")
-    law, events, start = TaskSpace(arm), Events(), np.clip(q, arm.lower, arm.upper)
-    watch, held = ReachabilityMonitor(law, events), to_task_reference(arm, Reference.hold(start))
+    controller, events, start = TaskSpace(arm), Events(), np.clip(q, arm.lower, arm.upper)
+    watch, held = (
+        ReachabilityMonitor(controller, events),
+        to_task_reference(arm, Reference.hold(start)),
+    )
     task = replace(held, position=np.array(position), rotation=pin.exp3(np.array(turned)))
-    law.reset(State.of(start))
+    controller.reset(State.of(start))
     fastest = np.zeros(2250)
     for k in range(fastest.size):
-        law.reachable_reference(task, 4e-3 * (k > 0))
+        controller.reachable_reference(task, 4e-3 * (k > 0))
         watch.update()
-        fastest[k] = np.abs(law.clik.v).max()
+        fastest[k] = np.abs(controller.clik.v).max()
     assert fastest[-250:].max() < 0.02
     assert watch.stalled
     assert events.counts["stalled"] == 1

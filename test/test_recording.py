@@ -1,4 +1,4 @@
-"""Recordings: what is written is what is read, and the forward model does it again."""
+"""Recordings: written data are read unchanged, and the forward model reproduces them."""
 
 import signal
 import subprocess
@@ -25,16 +25,16 @@ highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not inst
 interfaces = pytest.importorskip("rosbags.interfaces")
 
 
-def whole_motors():
+def with_actuator_states():
     return five_dof().with_motors(inductance=1e-4, thermal_resistance=1.0)
 
 
-def rubbing():
+def with_dry_friction():
     return five_dof().with_joint("R2", friction=3.0).with_payload(0.2, (0.01, 0, 0.02))
 
 
 def mixed():
-    """A servo before a motor."""
+    """Return an arm with a servo before a motor."""
     arm = chain({}, {}).with_actuator("rate_limited")
     motor = {"kt": 1.0, "ke": 1.0, "resistance": 1.0, "inductance": 1e-3}
     return replace(
@@ -42,20 +42,20 @@ def mixed():
     )
 
 
-ARMS = {f.__name__: f for f in (five_dof, heavy_rotors, whole_motors, rubbing)}
+ARMS = {f.__name__: f for f in (five_dof, heavy_rotors, with_actuator_states, with_dry_friction)}
 
 
 def drive(sim, periods, interface="effort", seed=3):
     motors = sim.arm.actuators
     limit = np.array([min(10.0, a.command_limit(a.resolve_interface(interface))) for a in motors])
-    for share in np.random.default_rng(seed).uniform(-1, 1, (periods, sim.arm.nv)):
-        sim.submit(Command.checked(interface, share * limit, sim.arm.nv, sim.state.time))
+    for level in np.random.default_rng(seed).uniform(-1, 1, (periods, sim.arm.nv)):
+        sim.submit(Command.checked(interface, level * limit, sim.arm.nv, sim.state.time))
         sim.advance()
 
 
 @pytest.fixture
 def recording(tmp_path):
-    """A short one, and the simulation that it is of."""
+    """Return the folder of a short recording, and its simulation."""
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag"):
         drive(sim, 20)
@@ -63,7 +63,7 @@ def recording(tmp_path):
 
 
 def changed(source, target, change):
-    """A copy of a recording, each message as ``change(topic, count, message)`` returns it."""
+    """Copy a recording; each message is the result of ``change(topic, count, message)``."""
     writer, counts = bag.BagWriter(target), {}
     for topic, at, message in bag.messages(source):
         count = counts[topic] = counts.get(topic, -1) + 1
@@ -76,7 +76,7 @@ def changed(source, target, change):
 
 @pytest.mark.parametrize("interface", ["voltage", "effort"])
 @pytest.mark.parametrize("name", ARMS)
-def test_a_replay_is_the_same_to_the_last_bit(tmp_path, name, interface):
+def test_a_replay_is_identical_to_the_last_bit(tmp_path, name, interface):
     sim = Simulation(ARMS[name](), period=1e-3)
     with Recorder(sim, tmp_path / "bag") as recorder:
         drive(sim, 30, interface)
@@ -87,7 +87,7 @@ def test_a_replay_is_the_same_to_the_last_bit(tmp_path, name, interface):
     assert np.abs(sim.state.v).max() > 0.1
 
 
-def test_commands_of_different_kinds_and_servos_that_are_held(tmp_path):
+def test_replay_of_commands_of_several_interfaces_and_of_held_servos(tmp_path):
     sim = Simulation(mixed(), period=1e-3, timeout=5e-3)
     with Recorder(sim, tmp_path / "bag"):
         drive(sim, 20, "mixed")
@@ -99,8 +99,8 @@ def test_commands_of_different_kinds_and_servos_that_are_held(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_command_that_is_sent_again_after_its_limits_changed(tmp_path):
-    """The clamp of the old command is a jump of the servo's state, and replayed as one."""
+def test_replay_of_a_repeated_command_after_a_change_of_limits(tmp_path):
+    """Clamping the old command changes the servo's state; the replay has the same step."""
     sim = Simulation(chain({}).with_actuator("rate_limited"), q=[2.9], period=0.05, timeout=9.0)
 
     def send(position):
@@ -121,8 +121,8 @@ def test_a_command_that_is_sent_again_after_its_limits_changed(tmp_path):
     assert (report.first, report.periods, report.segments) == (None, 41, 3)
 
 
-def test_everything_that_moves_the_arm_is_there(tmp_path):
-    """The hold before the first command, both interfaces, the safe stop."""
+def test_all_causes_of_motion_are_recorded(tmp_path):
+    """The hold before the first command, both interfaces, the controlled stop."""
     sim = Simulation(five_dof(), period=1e-3, timeout=5e-3)
     with Recorder(sim, tmp_path / "bag"):
         sim.advance()
@@ -135,7 +135,7 @@ def test_everything_that_moves_the_arm_is_there(tmp_path):
     assert (report.first, report.periods) == (None, 31)
 
 
-def test_changes_of_the_arm_and_jumps_of_its_state_begin_anew(tmp_path):
+def test_changes_of_the_arm_and_state_jumps_start_a_new_segment(tmp_path):
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag"):
         drive(sim, 5)
@@ -149,7 +149,7 @@ def test_changes_of_the_arm_and_jumps_of_its_state_begin_anew(tmp_path):
     assert (report.first, report.periods, report.segments) == (None, 20, 4)
 
 
-def test_only_what_happens_between_start_and_close_is_recorded(tmp_path):
+def test_only_data_between_start_and_close_are_recorded(tmp_path):
     sim = Simulation(five_dof(), period=1e-3)
     drive(sim, 3)
     with Recorder(sim, tmp_path / "bag") as recorder:
@@ -161,7 +161,7 @@ def test_only_what_happens_between_start_and_close_is_recorded(tmp_path):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_a_description_is_exact(name):
+def test_a_segment_header_is_exact(name):
     arm = ARMS[name]().with_gravity([0.1, 0.2, -9.7])
     sim = Simulation(arm, q=arm.configuration("initial") + 1 / 30, dt=1e-4 / 3, period=7e-4 / 3)
     back = segment_header.load_segment(
@@ -177,7 +177,7 @@ def test_a_description_is_exact(name):
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10), st.floats(0, 1e9))
-def test_every_bit_of_a_start_survives(numbers, at):
+def test_every_bit_of_an_initial_state_is_kept(numbers, at):
     sim = Simulation(five_dof())
     start = State.of(numbers[:5], numbers[5:], time=at)
     back = segment_header.load_segment(
@@ -186,7 +186,7 @@ def test_every_bit_of_a_start_survives(numbers, at):
     assert (back.q.tolist(), back.v.tolist(), back.time) == (numbers[:5], numbers[5:], at)
 
 
-def test_locked_joints_and_limits_without_end():
+def test_locked_joints_and_infinite_limits_are_recorded():
     arm = load_arm("five_dof", lock=["R2", "R4"]).with_motors(supply_voltage=np.inf)
     sim = Simulation(arm)
     back = segment_header.load_segment(
@@ -198,7 +198,7 @@ def test_locked_joints_and_limits_without_end():
     assert back.joints[0].upper == np.inf
 
 
-def test_any_tool_can_read_it(recording):
+def test_other_tools_can_read_the_recording(recording):
     folder, sim = recording
     with highlevel.AnyReader([folder]) as reader:
         topics = {c.topic: c for c in reader.connections}
@@ -225,7 +225,7 @@ def test_any_tool_can_read_it(recording):
     ("topic", "field"),
     [("/joint_commands", "effort"), ("/joint_states", "position"), ("/joint_states", "velocity")],
 )
-def test_one_changed_bit_is_found(recording, tmp_path, topic, field):
+def test_one_changed_bit_is_detected(recording, tmp_path, topic, field):
     def tamper(name, count, message):
         if (name, count) == (topic, 7):
             values = np.array(getattr(message, field))
@@ -240,7 +240,7 @@ def test_one_changed_bit_is_found(recording, tmp_path, topic, field):
         assert f"{field[0].replace('p', 'q')}[R3]" in report.first
 
 
-def test_a_changed_start_or_arm_is_found(recording, tmp_path):
+def test_a_changed_start_or_arm_is_detected(recording, tmp_path):
     for k, (old, new) in enumerate(((f"{-1.1}", "-1.1000001"), ('"mass": 0.0', '"mass": 1e-6'))):
 
         def tamper(name, count, message, old=old, new=new):
@@ -259,37 +259,37 @@ def test_a_changed_start_or_arm_is_found(recording, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("topic", "said"),
+    ("topic", "text"),
     [
         ("/joint_states", r"period = 0\.008000 s to .*expected the one that ends at 0\.008000 s"),
         ("/joint_commands", r"/joint_states, t = 0\.008000 s: commands before the state = none"),
     ],
 )
-def test_a_message_left_out_is_found(recording, tmp_path, topic, said):
+def test_a_missing_message_is_detected(recording, tmp_path, topic, text):
     def drop(name, count, message):
         return None if (name, count) == (topic, 7) else message
 
-    with pytest.raises(RecordingError, match=said):
+    with pytest.raises(RecordingError, match=text):
         replay(changed(recording[0], tmp_path / "changed", drop))
 
 
 @pytest.mark.parametrize(
-    ("topic", "said"),
+    ("topic", "text"),
     [
         ("/recording", r"/joint_commands, .*messages on /recording = none"),
         ("/joint_commands", "commands before the state = none"),
         ("/joint_states", "messages on /joint_states = none; expected a recording of an arm"),
     ],
 )
-def test_a_missing_topic_is_named(recording, tmp_path, topic, said):
+def test_a_missing_topic_is_named(recording, tmp_path, topic, text):
     def drop(name, count, message):
         return None if name == topic else message
 
-    with pytest.raises(RecordingError, match=said):
+    with pytest.raises(RecordingError, match=text):
         replay(changed(recording[0], tmp_path / "changed", drop))
 
 
-def test_contents_of_another_arm_are_refused(recording, tmp_path):
+def test_messages_of_another_arm_are_rejected(recording, tmp_path):
     def rename(name, count, message):
         if name == "/joint_states":
             message.name[0] = "J9"
@@ -298,14 +298,14 @@ def test_contents_of_another_arm_are_refused(recording, tmp_path):
     with pytest.raises(RecordingError, match=r"/joint_states, t = 0\.001000 s: .*'J9'"):
         replay(changed(recording[0], tmp_path / "renamed", rename))
 
-    def garble(name, count, message):
+    def replace_header(name, count, message):
         return type(message)('{"format": "tape"}') if name == "/recording" else message
 
     with pytest.raises(RecordingError, match=r"segment header: .*'tape'"):
-        replay(changed(recording[0], tmp_path / "garbled", garble))
+        replay(changed(recording[0], tmp_path / "replaced", replace_header))
 
 
-def test_an_existing_folder_is_left_alone(recording):
+def test_an_existing_folder_is_not_changed(recording):
     folder, sim = recording
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     with pytest.raises(RecordingError, match="exists already"):
@@ -314,34 +314,34 @@ def test_an_existing_folder_is_left_alone(recording):
     assert sim.on_period is None
 
 
-def test_folders_that_are_no_recordings(tmp_path):
+def test_folders_without_a_recording_are_rejected(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("no bag")
     (tmp_path / "garbage").mkdir()
     (tmp_path / "garbage" / "garbage.mcap").write_bytes(b"no bag" * 100)
-    for name, said in (
+    for name, text in (
         ("nowhere", "nowhere = missing"),
         ("empty", "contents = no recording"),
         ("file", "file is damaged: "),
         ("garbage", "is damaged"),
     ):
-        with pytest.raises(RecordingError, match=said):
+        with pytest.raises(RecordingError, match=text):
             replay(tmp_path / name)
     with pytest.raises(RecordingError, match="expected a folder that can be created"):
         Recorder(Simulation(five_dof()), tmp_path / "file" / "below")
 
 
-@pytest.mark.parametrize("share", [0.001, 0.3, 0.6, 0.99])
-def test_a_damaged_file_is_said_to_be(recording, share):
+@pytest.mark.parametrize("fraction", [0.001, 0.3, 0.6, 0.99])
+def test_a_truncated_file_is_reported_as_damaged(recording, fraction):
     folder, _ = recording
     (file,) = folder.glob("*.mcap")
     content = file.read_bytes()
-    file.write_bytes(content[: int(share * len(content))])
+    file.write_bytes(content[: int(fraction * len(content))])
     with pytest.raises(RecordingError, match="is damaged"):
         replay(folder)
 
 
-def test_what_is_whole_of_a_recording_cut_off_can_be_replayed(tmp_path, monkeypatch):
+def test_the_complete_part_of_a_truncated_recording_can_be_replayed(tmp_path, monkeypatch):
     monkeypatch.setattr(bag, "FLUSH_COUNT", 10)
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag"):
@@ -350,8 +350,8 @@ def test_what_is_whole_of_a_recording_cut_off_can_be_replayed(tmp_path, monkeypa
     (folder / "metadata.yaml").unlink()
     (file,) = folder.glob("*.mcap")
     content, periods = file.read_bytes(), []
-    for share in (0.6, 0.75, 0.9, 1.0):
-        file.write_bytes(content[: int(share * len(content))])
+    for fraction in (0.6, 0.75, 0.9, 1.0):
+        file.write_bytes(content[: int(fraction * len(content))])
         report = replay(folder)
         assert report.first is None
         periods.append(report.periods)
@@ -360,7 +360,7 @@ def test_what_is_whole_of_a_recording_cut_off_can_be_replayed(tmp_path, monkeypa
     assert truncate_to_valid(truncate_to_valid(content)) == truncate_to_valid(content)
 
 
-def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
+def test_links_absent_from_the_urdf_end_a_recording(tmp_path):
     sim = Simulation(five_dof(), period=1e-3)
     links = five_dof().links.copy()
     links.inertias[2].mass *= 2
@@ -379,7 +379,7 @@ def test_links_that_the_urdf_does_not_describe_end_a_recording(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_a_simulation_is_recorded_once_at_a_time(tmp_path):
+def test_a_simulation_has_at_most_one_recorder(tmp_path):
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "first"):
         drive(sim, 2)
@@ -390,7 +390,7 @@ def test_a_simulation_is_recorded_once_at_a_time(tmp_path):
     assert not (tmp_path / "second").exists()
 
 
-def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeypatch):
+def test_a_full_disk_ends_only_the_recording(tmp_path, monkeypatch):
     sim = Simulation(five_dof(), period=1e-3)
     with Recorder(sim, tmp_path / "bag") as recorder:
         drive(sim, 5)
@@ -405,10 +405,11 @@ def test_a_full_disk_ends_the_recording_and_not_the_simulation(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("make", "interface"), [(whole_motors, "effort"), (five_dof, "voltage"), (mixed, "mixed")]
+    ("make", "interface"),
+    [(with_actuator_states, "effort"), (five_dof, "voltage"), (mixed, "mixed")],
 )
 def test_a_recording_is_loaded_as_arrays(tmp_path, make, interface):
-    """Each row is a state with the command that led to it; the first has none."""
+    """Each row is a state with the preceding command; the first row has no command."""
     sim = Simulation(make(), period=1e-3)
     start, periods = sim.state, []
     with Recorder(sim, tmp_path / "bag"):
@@ -434,7 +435,7 @@ def test_a_recording_is_loaded_as_arrays(tmp_path, make, interface):
     np.testing.assert_array_equal(found.commands[interface][1:], [c.value for c, _ in periods])
 
 
-def test_a_table_of_a_recording_is_the_same_to_the_last_bit(recording, tmp_path):
+def test_a_table_of_a_recording_is_identical_to_the_last_bit(recording, tmp_path):
     folder, _ = recording
     found, file = Recording.load(folder), tmp_path / "run.csv"
     assert found.write(file) == file
@@ -443,12 +444,12 @@ def test_a_table_of_a_recording_is_the_same_to_the_last_bit(recording, tmp_path)
     table = np.genfromtxt(file, delimiter=",", skip_header=1)
     assert names == list(found.columns())
     np.testing.assert_array_equal(table, np.array(list(found.columns().values())).T)
-    for wrong, said in ((file, "exists already"), (tmp_path / "run.xls", "ends with .csv or .par")):
-        with pytest.raises(ConfigError, match=said):
+    for wrong, text in ((file, "exists already"), (tmp_path / "run.xls", "ends with .csv or .par")):
+        with pytest.raises(ConfigError, match=text):
             found.write(wrong)
 
 
-def test_a_data_frame_and_parquet_hold_the_same(recording, tmp_path):
+def test_a_data_frame_and_parquet_contain_the_same_data(recording, tmp_path):
     pandas, parquet = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
     found = Recording.load(recording[0])
     frame = found.frame()
@@ -461,9 +462,7 @@ def test_a_data_frame_and_parquet_hold_the_same(recording, tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
-def test_without_pandas_or_pyarrow_the_way_to_them_is_told(
-    recording, tmp_path, monkeypatch, missing
-):
+def test_without_pandas_or_pyarrow_the_remedy_is_named(recording, tmp_path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     found = Recording.load(recording[0])
     attempt = found.frame if missing == "pandas" else lambda: found.write(tmp_path / "x.parquet")
@@ -473,10 +472,12 @@ def test_without_pandas_or_pyarrow_the_way_to_them_is_told(
 
 def test_a_recording_is_exported_and_plotted(recording, tmp_path, capsys):
     folder, _ = recording
-    code, said = told(capsys, "export", folder)
-    assert (code, f"{folder}.csv: 21 rows, 21 columns" in said) == (0, True)
-    code, said = told(capsys, "plot", folder, "--joint", "R2", "--output", tmp_path / "r2.png")
-    assert (code, "21 states of R2" in said) == (0, True)
+    code, text = run_command(capsys, "export", folder)
+    assert (code, f"{folder}.csv: 21 rows, 21 columns" in text) == (0, True)
+    code, text = run_command(
+        capsys, "plot", folder, "--joint", "R2", "--output", tmp_path / "r2.png"
+    )
+    assert (code, "21 states of R2" in text) == (0, True)
     assert (tmp_path / "r2.png").read_bytes()[:4] == b"\x89PNG"
     for words, message in (
         (("export", folder), "exists already"),
@@ -485,12 +486,12 @@ def test_a_recording_is_exported_and_plotted(recording, tmp_path, capsys):
         (("plot", tmp_path / "none"), "none"),
         (("export", tmp_path / "none", "--output", tmp_path / "y.csv"), "none"),
     ):
-        code, said = told(capsys, *words)
+        code, text = run_command(capsys, *words)
         assert code == 2
-        assert message in said
+        assert message in text
 
 
-def test_without_rosbags_the_extra_is_named(tmp_path, monkeypatch):
+def test_without_rosbags_the_required_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     for attempt in (
         lambda: Recorder(Simulation(five_dof()), tmp_path / "bag"),
@@ -500,24 +501,24 @@ def test_without_rosbags_the_extra_is_named(tmp_path, monkeypatch):
             attempt()
 
 
-def told(capsys, *arguments):
+def run_command(capsys, *arguments):
     with pytest.raises(SystemExit) as end:
         main([str(a) for a in arguments])
     out, err = capsys.readouterr()
     return end.value.code, out + err
 
 
-def test_the_commands(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(signal, "signal", lambda *_: None)  # pytest keeps its own
+def test_commands_record_and_replay(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # pytest keeps its signal handlers
     folder = tmp_path / "bag"
     options = ("--duration", "0.1", "--payload", "0.3", "--controller", "gravity_compensation")
-    code, text = told(capsys, "record", folder, *options)
+    code, text = run_command(capsys, "record", folder, *options)
     assert (code, "0.100 s of five_dof" in text) == (0, True)
     segment = segment_header.load_segment(next(iter(bag.messages(folder)))[2].data)
     assert segment.arm.payload.mass == 0.3
-    code, text = told(capsys, "replay", folder)
+    code, text = run_command(capsys, "replay", folder)
     assert (code, "identical to the last bit" in text, "q 0, v 0" in text) == (0, True, True)
-    code, text = told(capsys, "record", folder)
+    code, text = run_command(capsys, "record", folder)
     assert (code, "exists already" in text) == (2, True)
 
     def tamper(name, count, message):
@@ -525,12 +526,12 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
             message.position = np.add(message.position, [0, 0, 0, 0, 1e-3])
         return message
 
-    code, text = told(capsys, "replay", changed(folder, tmp_path / "changed", tamper))
+    code, text = run_command(capsys, "replay", changed(folder, tmp_path / "changed", tamper))
     assert code == 1
     assert "NOT IDENTICAL, first at t = 0.020000 s, q[R5]" in text
     assert "q 0.001, v 0" in text
     for wrong in (["--duration", "-1"], ["--arm", "six_dof"], ["--dt", "0"]):
-        code, text = told(capsys, "record", tmp_path / "wrong", *wrong)
+        code, text = run_command(capsys, "record", tmp_path / "wrong", *wrong)
         assert (code, len(text.strip().splitlines())) == (2, 1)
         assert not (tmp_path / "wrong").exists()
 
@@ -557,7 +558,7 @@ def test_an_interrupted_recording_can_be_replayed(tmp_path, sent):
     assert report.periods >= 100
 
 
-def test_an_arm_of_another_file(tmp_path):
+def test_recording_and_replay_of_a_urdf_file(tmp_path):
     sim = Simulation(chain({}, {"kind": "continuous"}), period=1e-3)
     with Recorder(sim, tmp_path / "bag"):
         drive(sim, 5)

@@ -1,4 +1,4 @@
-"""A disk that is full, slow or gone: the arm goes on, and the recording says what it lacks."""
+"""A full, slow or missing disk: control continues, and the recording names its gap."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from conftest import five_dof
-from test_recording import drive, told
+from test_recording import drive, run_command
 
 from arm_dynamics import Simulation, State
 from arm_dynamics.core.state import Command
@@ -26,12 +26,12 @@ pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
 
 
 MESSAGE = 200
-"""Least size of what a period of five_dof writes [bytes]."""
+"""Minimum size of the data of one period of five_dof [bytes]."""
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Short pieces, a short queue, quick tries."""
+    """Use short segments, a short queue and frequent retries."""
     monkeypatch.setattr(bag, "FLUSH_COUNT", 20)
     monkeypatch.setattr(queued_bag, "QUEUE_CAPACITY", 100_000)
     monkeypatch.setattr(queued_bag, "RETRY_PERIOD", 0.01)
@@ -40,7 +40,7 @@ def small(monkeypatch):
 
 @contextmanager
 def full(size):
-    """A disk on which no file grows beyond ``size`` bytes."""
+    """Simulate a disk on which no file grows beyond ``size`` bytes."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -51,7 +51,7 @@ def full(size):
 
 @pytest.fixture
 def blocked(monkeypatch):
-    """A disk that does not answer until this event is set."""
+    """Simulate a disk that blocks until this event is set."""
     answers, write = threading.Event(), os.write
 
     def waiting(number, data):
@@ -79,7 +79,7 @@ def recorded(folder, patience=0.0):
     return sim, Recorder(sim, folder, patience=patience)
 
 
-def test_a_piece_is_written_whole_or_not_at_all(tmp_path):
+def test_a_chunk_is_written_completely_or_not_at_all(tmp_path):
     file = StagedFile((tmp_path / "file").open("xb"))
     file.write(b"first")
     file.flush()
@@ -93,7 +93,7 @@ def test_a_piece_is_written_whole_or_not_at_all(tmp_path):
     assert (tmp_path / "file").read_bytes() == b"first" + b"second" * 100 + b"third"
 
 
-def test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told(tmp_path, capsys):
+def test_a_temporarily_full_disk_leaves_a_reported_gap(tmp_path, capsys):
     folder = tmp_path / "bag"
     sim, recorder = recorded(folder)
     events, queue = sim.watch.events, recorder.queue
@@ -120,7 +120,7 @@ def test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told(tmp_path, cap
     assert report.periods + gap.dropped == 360
     assert gap.last - gap.first == (gap.dropped - 1) * 1_000_000
     assert f"dropped: '{gap.dropped}'" in (folder / "metadata.yaml").read_text()
-    code, text = told(capsys, "replay", folder)
+    code, text = run_command(capsys, "replay", folder)
     assert (code, f"GAP: {gap.dropped} periods were not recorded, t = 0." in text) == (0, True)
     assert "0 changes of arm or state" in text
     early = replay(tmp_path / "so far")
@@ -128,7 +128,7 @@ def test_a_disk_that_is_full_for_a_while_leaves_a_gap_that_is_told(tmp_path, cap
     assert 0 < early.periods < 60
 
 
-def test_a_recording_closed_on_a_full_disk_is_read_as_far_as_it_goes(tmp_path, capsys):
+def test_a_recording_closed_on_a_full_disk_is_readable_up_to_its_end(tmp_path, capsys):
     folder = tmp_path / "bag"
     sim, recorder = recorded(folder)
     drive(sim, 30)
@@ -141,14 +141,14 @@ def test_a_recording_closed_on_a_full_disk_is_read_as_far_as_it_goes(tmp_path, c
     report = replay(folder)
     assert (report.first, report.finished) == (None, False)
     assert report.periods > 0
-    assert "CUT OFF" in told(capsys, "replay", folder)[1]
+    assert "CUT OFF" in run_command(capsys, "replay", folder)[1]
 
 
-def test_a_disk_that_does_not_answer_costs_neither_time_nor_memory(tmp_path, blocked, monkeypatch):
+def test_a_blocked_disk_costs_neither_time_nor_memory(tmp_path, blocked, monkeypatch):
     monkeypatch.setattr(queued_bag, "CLOSE_TIMEOUT", 0.2)
     sim, recorder = recorded(tmp_path / "bag")
     drive(sim, 200)
-    assert recorder.queue.dropped > 0  # the queue is full by now
+    assert recorder.queue.dropped > 0  # the queue is full
     tracemalloc.start()
     drive(sim, 2500)
     grown, _ = tracemalloc.get_traced_memory()
@@ -158,10 +158,10 @@ def test_a_disk_that_does_not_answer_costs_neither_time_nor_memory(tmp_path, blo
     recorder.close()
     assert sim.watch.events.counts["recording_failed"] == 1
     assert "does not respond within 0.2 s" in recorder.queue.fault
-    assert recorder.queue._thread.daemon  # the process ends without it
+    assert recorder.queue._thread.daemon  # the process ends without the file
 
 
-def test_a_simulation_in_no_hurry_waits_for_a_slow_disk(tmp_path, monkeypatch):
+def test_a_simulation_without_real_time_waits_for_a_slow_disk(tmp_path, monkeypatch):
     write = os.write
     monkeypatch.setattr(
         staged_file.os, "write", lambda *given: (time.sleep(0.01), write(*given))[1]
@@ -173,7 +173,7 @@ def test_a_simulation_in_no_hurry_waits_for_a_slow_disk(tmp_path, monkeypatch):
     assert (replay(tmp_path / "bag").first, replay(tmp_path / "bag").periods) == (None, 400)
 
 
-def test_a_folder_that_is_removed_ends_the_recording_and_not_the_motion(tmp_path):
+def test_a_removed_folder_ends_only_the_recording(tmp_path):
     sim, recorder = recorded(tmp_path / "bag")
     drive(sim, 10)
     shutil.rmtree(tmp_path / "bag")
@@ -186,7 +186,7 @@ def test_a_folder_that_is_removed_ends_the_recording_and_not_the_motion(tmp_path
 
 
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
-def test_the_log_of_a_physical_arm_has_its_gap_too(tmp_path, interface):
+def test_the_recording_of_a_physical_arm_has_a_reported_gap(tmp_path, interface):
     arm, events, folder = five_dof(), Events(), tmp_path / "bag"
     log = StateLog(arm, folder, events)
 
@@ -211,7 +211,7 @@ def test_the_log_of_a_physical_arm_has_its_gap_too(tmp_path, interface):
     log.close()
 
 
-def test_drops_are_told_again_while_they_last(tmp_path, blocked, monkeypatch):
+def test_continuing_drops_are_reported_again(tmp_path, blocked, monkeypatch):
     monkeypatch.setattr(queued_bag, "REPORT_PERIOD", 0.0)
     sim, recorder = recorded(tmp_path / "bag")
     drive(sim, 200)

@@ -1,4 +1,4 @@
-"""robot_description: meshes under URIs that RViz resolves, and no file that the audit rejects."""
+"""robot_description: mesh URIs that RViz resolves, and no file that the audit rejects."""
 
 import warnings
 from importlib import metadata
@@ -29,20 +29,20 @@ def with_mesh(uri):
 
 
 def opened(uri):
-    """The file as resource_retriever opens it: a URL, percent-decoded."""
+    """Return the file as resource_retriever opens it: a URL, percent-decoded."""
     url = urlparse(uri)
     assert (url.scheme, url.netloc) == ("file", "")
     return Path(unquote(url.path))
 
 
 @pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
-def test_a_description_without_meshes_is_published_as_it_is(name):
+def test_a_description_without_meshes_is_published_unchanged(name):
     arm = load_arm(name)
     assert robot_description(arm) is arm.urdf
 
 
-def test_meshes_that_the_audit_finds_by_folder_are_named_by_file(tmp_path, monkeypatch):
-    """As of UR5 in example-robot-data: its package is a folder, not one of ament."""
+def test_meshes_found_by_folder_are_published_as_file_uris(tmp_path, monkeypatch):
+    """As for UR5 of example-robot-data: its package is a folder, not an ament package."""
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     package = tmp_path / "a b#c" / "bench"
     for place in ("urdf", "meshes"):
@@ -57,7 +57,7 @@ def test_meshes_that_the_audit_finds_by_folder_are_named_by_file(tmp_path, monke
     assert meshes(again) == [found]  # a second node that reads it publishes the same
 
 
-def test_a_package_of_ament_keeps_its_uri(tmp_path, monkeypatch):
+def test_uris_of_ament_packages_are_kept(tmp_path, monkeypatch):
     share = tmp_path / "prefix/share"
     for place in ("bench/meshes", "ament_index/resource_index/packages"):
         (share / place).mkdir(parents=True)
@@ -72,7 +72,7 @@ def test_a_package_of_ament_keeps_its_uri(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("uri", OUTSIDE)
-def test_a_file_that_may_not_be_opened_is_not_made_resolvable(uri, tmp_path, monkeypatch):
+def test_files_outside_the_allowed_folders_are_not_resolved(uri, tmp_path, monkeypatch):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     folder = tmp_path / "bench"
     (folder / "sub").mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_a_file_that_may_not_be_opened_is_not_made_resolvable(uri, tmp_path, mon
     assert with_resolvable_uris(text, folder) is text
 
 
-def test_only_meshes_and_textures_change(tmp_path):
+def test_only_uris_of_meshes_and_textures_change(tmp_path):
     (tmp_path / "arm.stl").touch()
     before, after = with_mesh("arm.stl"), with_resolvable_uris(with_mesh("arm.stl"), tmp_path)
     old, new = (list(ElementTree.fromstring(text).iter()) for text in (before, after))
@@ -104,8 +104,8 @@ PANDA = ("panda_finger_joint1", "panda_finger_joint2")
         ("panda", ("panda_joint4", *PANDA)),
     ],
 )
-def test_locked_joints_are_fixed_where_they_are(arm, lock):
-    """Every link is where it was, by Pinocchio's own reader; only joints with states are left."""
+def test_locked_joints_are_fixed_at_their_position(arm, lock):
+    """All link poses are unchanged by Pinocchio's parser; only joints with states can move."""
     if arm == "panda":
         try:
             every = metadata.files("example-robot-data") or ()

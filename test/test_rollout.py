@@ -1,4 +1,4 @@
-"""Many arms at once: the plant's numbers, whoever computes them and in whatever company."""
+"""Rollouts of many arms: the plant's results with every backend and batch size."""
 
 import pickle
 import subprocess
@@ -18,21 +18,21 @@ from arm_dynamics.batch import rollout, simulate, variation
 from arm_dynamics.batch.rollouts.rollout_task import require_memory_limit
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
-LANES, DT = 70, 1e-4
+BATCH, DT = 70, 1e-4
 OUTPUTS = ("q", "v", "effort")
 
 
-def told(lanes=slice(None)):
-    """States, commands and payloads of a batch that is no whole number of blocks."""
+def batch_data(selection=slice(None)):
+    """Return states, commands and payloads; the batch size is not a multiple of the block size."""
     random, n = np.random.default_rng(0), five_dof().nv
-    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(LANES, n))
-    states = np.concatenate([q, random.normal(size=(LANES, n))], axis=1)
-    commands = 5 * random.normal(size=(LANES, 4, n))
-    return states[lanes], commands[lanes], random.uniform(0, 0.3, LANES)[lanes]
+    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(BATCH, n))
+    states = np.concatenate([q, random.normal(size=(BATCH, n))], axis=1)
+    commands = 5 * random.normal(size=(BATCH, 4, n))
+    return states[selection], commands[selection], random.uniform(0, 0.3, BATCH)[selection]
 
 
-def run(lanes=slice(None), **options):
-    states, commands, payload = told(lanes)
+def run(selection=slice(None), **options):
+    states, commands, payload = batch_data(selection)
     options = {
         "interface": "voltage",
         "steps_per_command": 10,
@@ -52,12 +52,12 @@ def same(found, expected):
     return all(np.array_equal(found[name], expected[name]) for name in OUTPUTS)
 
 
-# The same numbers -----------------------------------------------------------------------------
+# Equal results --------------------------------------------------------------------------------
 
 
-def test_every_lane_is_the_plants_step():
+def test_every_rollout_equals_the_plant():
     batch = reference()
-    states, commands, payload = told()
+    states, commands, payload = batch_data()
     assert batch.backend == "generated"
     for lane in (0, 37, 69):
         arm = variation.rollout_arm(five_dof(), {"payload": [payload[lane]]})
@@ -76,34 +76,34 @@ def test_every_lane_is_the_plants_step():
     np.testing.assert_allclose(batch.time[0], [20 * DT, 40 * DT])
 
 
-def test_every_backend_gives_the_same():
+def test_all_backends_agree():
     found, expected = run(backend="plant"), reference()
     for name in OUTPUTS:
         scale = np.abs(expected[name]).max()
         np.testing.assert_allclose(found[name], expected[name], atol=2e-12 * scale)
 
 
-@pytest.mark.parametrize("lanes", [slice(37, 38), slice(5, 41), slice(69, None, -1)])
-def test_company_does_not_matter(lanes):
-    found, expected = run(lanes), reference()
+@pytest.mark.parametrize("selection", [slice(37, 38), slice(5, 41), slice(69, None, -1)])
+def test_rollouts_are_independent(selection):
+    found, expected = run(selection), reference()
     for name in OUTPUTS:
-        np.testing.assert_array_equal(found[name], expected[name][lanes])
+        np.testing.assert_array_equal(found[name], expected[name][selection])
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("lanes", [8, 16])
-def test_size_of_the_blocks_does_not_matter(lanes, monkeypatch):
+@pytest.mark.parametrize("size", [8, 16])
+def test_results_do_not_depend_on_the_block_size(size, monkeypatch):
     for module in ("backends", "task_runner"):
-        monkeypatch.setattr(f"arm_dynamics.batch.rollouts.{module}.BLOCK", lanes)
+        monkeypatch.setattr(f"arm_dynamics.batch.rollouts.{module}.BLOCK", size)
     assert same(run(), reference())
 
 
-def test_number_of_threads_does_not_matter():
+def test_results_do_not_depend_on_the_number_of_threads():
     assert same(run(threads=1), run(threads=3))
 
 
-def test_going_on_from_the_last_states_is_going_on():
-    states, commands, payload = told()
+def test_continuing_from_the_final_states_equals_one_rollout():
+    states, commands, payload = batch_data()
     first = run(slice(0, 2), outputs=("v",))
     more = rollout(
         five_dof(), first.final_states, commands[:2], DT, interface="voltage",
@@ -118,12 +118,12 @@ def test_going_on_from_the_last_states_is_going_on():
     np.testing.assert_array_equal(more.v, twice.v)
 
 
-def test_constant_commands_and_a_table_for_all():
-    arm, (states, commands, _) = five_dof(), told()
-    options = {"interface": "voltage", "vary": {"payload": np.zeros(LANES)}, "steps_per_command": 3}
+def test_constant_commands_and_a_common_table():
+    arm, (states, commands, _) = five_dof(), batch_data()
+    options = {"interface": "voltage", "vary": {"payload": np.zeros(BATCH)}, "steps_per_command": 3}
     table = rollout(arm, states, commands[0], DT, **options)
-    assert table.q.shape == (LANES, 12, 5)
-    each = rollout(arm, states, np.tile(commands[0], (LANES, 1, 1)), DT, **options)
+    assert table.q.shape == (BATCH, 12, 5)
+    each = rollout(arm, states, np.tile(commands[0], (BATCH, 1, 1)), DT, **options)
     np.testing.assert_array_equal(table.q, each.q)
     constant = rollout(arm, states, commands[0, 0], DT, **options)
     np.testing.assert_array_equal(constant.q, each.q[:, :3])
@@ -134,7 +134,7 @@ def test_constant_commands_and_a_table_for_all():
 # Executors ------------------------------------------------------------------------------------
 
 
-def test_an_arm_travels():
+def test_an_arm_can_be_pickled():
     arm = five_dof().with_motors(gear_ratio=2.0).with_payload(0.2, (0.0, 0.1, 0.0))
     other = pickle.loads(pickle.dumps(arm))
     assert other.joints == arm.joints
@@ -148,18 +148,18 @@ def test_an_arm_travels():
 
 
 @pytest.mark.slow
-def test_processes_give_the_same():
-    reference()  # the kernel is made here, not in each of them
+def test_processes_give_equal_results():
+    reference()  # the kernel is compiled here, not in each process
     heard = []
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         found = run(executor=pool, progress=lambda done, total: heard.append((done, total)))
     assert same(found, reference())
-    assert heard[-1] == (LANES * 40, LANES * 40)
+    assert heard[-1] == (BATCH * 40, BATCH * 40)
     assert len(heard) == 3
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_gives_the_same():
+def test_a_dask_cluster_gives_equal_results():
     from distributed import Client
 
     reference()
@@ -168,11 +168,11 @@ def test_a_dask_cluster_gives_the_same():
         assert same(run(executor=client.get_executor()), reference())
 
 
-# What goes wrong ------------------------------------------------------------------------------
+# Failures ------------------------------------------------------------------------------------
 
 
-def test_a_lost_lane_is_named_and_the_others_go_on():
-    states, commands, payload = told()
+def test_a_diverged_rollout_is_named_and_the_others_continue():
+    states, commands, payload = batch_data()
     states[3, 6] = 1e200
     batch = rollout(
         five_dof(), states, commands, DT, interface="voltage", steps_per_command=10,
@@ -187,8 +187,8 @@ def test_a_lost_lane_is_named_and_the_others_go_on():
         np.testing.assert_array_equal(others, np.delete(reference()[name], 3, axis=0))
 
 
-def test_a_lost_lane_of_other_backends():
-    states, commands, _ = told(slice(0, 3))
+def test_a_diverged_rollout_of_other_backends():
+    states, commands, _ = batch_data(slice(0, 3))
     states[1, 6] = 1e200
     batch = rollout(
         five_dof(), states, commands, DT, interface="voltage", steps_per_command=10, backend="plant"
@@ -197,9 +197,9 @@ def test_a_lost_lane_of_other_backends():
     assert np.isfinite(batch.q[[0, 2]]).all()
 
 
-def test_memory_is_asked_for_first():
+def test_memory_is_checked_first():
     with pytest.raises(
-        InvalidValue, match=rf"{LANES * 2 * (15 + 1) * 8} bytes \(70 rollouts.*at most 1000 bytes"
+        InvalidValue, match=rf"{BATCH * 2 * (15 + 1) * 8} bytes \(70 rollouts.*at most 1000 bytes"
     ):
         run(memory_limit=1000)
     require_memory_limit(0, None, "nothing")
@@ -221,7 +221,7 @@ def test_memory_is_asked_for_first():
         ),
     ],
 )
-def test_refusals(changes, error, words):
+def test_invalid_options_are_rejected(changes, error, words):
     with pytest.raises(error, match=words):
         run(**changes)
 
@@ -250,17 +250,17 @@ def test_refusals(changes, error, words):
         ),
     ],
 )
-def test_bad_input_is_named(states, commands, dt, vary, words):
+def test_invalid_input_is_named(states, commands, dt, vary, words):
     with pytest.raises(InvalidValue, match=words):
         rollout(five_dof(), states, commands, dt, interface="voltage", vary=vary)
 
 
-def test_commands_that_are_none_are_refused():
+def test_non_finite_commands_are_rejected():
     with pytest.raises(CommandRejected, match=r"voltage commands\[1\] = nan"):
         rollout(five_dof(), np.zeros((2, 10)), [0, np.nan, 0, 0, 0], DT, interface="voltage")
 
 
-def test_an_arm_without_kernel_falls_back_and_says_so():
+def test_an_arm_without_kernel_uses_the_plant_with_a_warning():
     arm = five_dof().with_actuator("rate_limited")
     state, pose = State.of(arm.configuration("initial")), arm.configuration("initial")
     with pytest.warns(
@@ -270,7 +270,7 @@ def test_an_arm_without_kernel_falls_back_and_says_so():
     end = Plant(arm).step(state, Command("position", pose), 1e-3, 5)
     np.testing.assert_array_equal(batch.final_state(0).q, end.q)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # said once
+        warnings.simplefilter("error")  # one warning only
         simulate(arm, state, pose, 1e-3, 5, interface="position")
 
 
@@ -278,7 +278,7 @@ WITHOUT = """
 import sys, warnings
 for name in {blocked}:
     sys.modules[name] = None
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from arm_dynamics import State, load_arm
     from arm_dynamics.batch import simulate
@@ -287,13 +287,13 @@ with warnings.catch_warnings(record=True) as said:
     batch = simulate(arm, start, [1.0] * 5, 1e-4, 20, interface="voltage")
     simulate(arm, State.of(arm.configuration("initial")), [1.0] * 5, 1e-4, 20, interface="voltage")
 print(batch.backend)
-print(sum("rollouts use backend" in str(w.message) for w in said))
+print(sum("rollouts use backend" in str(w.message) for w in caught))
 print(*(x.hex() for x in batch.final_state(0).v.tolist()))
 """
 
 
-def test_the_same_without_what_makes_it_fast():
-    """No kernel can be made in an empty cache without CasADi, nor run without numba."""
+def test_results_without_casadi_and_numba_are_equal():
+    """Without CasADi an empty cache gets no kernel; without numba kernels cannot run."""
     answers = []
     for blocked, backend in ((("casadi",), "plant"), (("casadi", "numba"), "plant")):
         done = subprocess.run(

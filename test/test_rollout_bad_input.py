@@ -1,4 +1,4 @@
-"""Batches under bad input, callbacks that fail, executors that die and spoilt files."""
+"""Batches with invalid input, failing callbacks, failing executors and corrupt files."""
 
 import hashlib
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, TimeoutError
@@ -88,7 +88,7 @@ BOTH = [
 
 @pytest.mark.parametrize("call", [run, loop])
 @pytest.mark.parametrize(("changes", "words"), BOTH)
-def test_bad_input_is_refused_by_name(call, changes, words):
+def test_invalid_input_is_rejected_by_name(call, changes, words):
     with pytest.raises(InvalidValue, match=words):
         call(**changes)
 
@@ -103,7 +103,7 @@ def test_bad_input_is_refused_by_name(call, changes, words):
         ({"interface": 3}, "interface = 3; expected a str"),
     ],
 )
-def test_bad_commands_are_refused_by_name(changes, words):
+def test_invalid_commands_are_rejected_by_name(changes, words):
     with pytest.raises(InvalidValue, match=words):
         run(**changes)
 
@@ -118,7 +118,7 @@ def test_bad_commands_are_refused_by_name(changes, words):
         ({"interface": "effort"}, "expected 'voltage' or None"),
     ],
 )
-def test_one_arm_is_one_lane(changes, words):
+def test_a_single_state_is_a_batch_of_one(changes, words):
     with pytest.raises(InvalidValue, match=words):
         one(**changes)
 
@@ -147,12 +147,12 @@ def test_one_arm_is_one_lane(changes, words):
         ),
     ],
 )
-def test_bad_loops_are_refused_by_name(changes, words):
+def test_invalid_closed_loops_are_rejected_by_name(changes, words):
     with pytest.raises(InvalidValue, match=words):
         loop(**changes)
 
 
-def test_efforts_are_no_positions():
+def test_an_effort_controller_rejects_the_position_interface():
     arm = five_dof().with_actuator("rate_limited")
     with pytest.raises(
         UnknownName, match="interface of a controller 'position'; known: effort, voltage"
@@ -161,13 +161,13 @@ def test_efforts_are_no_positions():
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", None])
-def test_a_seed_is_a_whole_number(seed):
+def test_a_seed_must_be_a_non_negative_integer(seed):
     with pytest.raises(InvalidValue, match="seed of the noise = "):
         MeasurementNoise(seed=seed)
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("commands", "words"),
     [
         ("x", "'x'; expected real numbers"),
         (None, "None; expected real numbers"),
@@ -176,12 +176,12 @@ def test_a_seed_is_a_whole_number(seed):
         (np.full((3, 5), [0, 0, np.inf, 0, 0]), r"commands\[0, 2\] = inf"),
     ],
 )
-def test_what_a_policy_says_is_looked_at(told, words):
+def test_commands_of_a_policy_are_checked(commands, words):
     with pytest.raises(CommandRejected, match=f"policy, tick 0: .*{words}"):
-        loop(controller=lambda q, v, t: told)
+        loop(controller=lambda q, v, t: commands)
 
 
-def test_a_policy_can_not_change_the_states():
+def test_a_policy_cannot_change_the_states():
     def greedy(q, v, time):
         q[:], v[:] = 9.0, 1e9
         return np.zeros_like(q)
@@ -190,20 +190,20 @@ def test_a_policy_can_not_change_the_states():
     np.testing.assert_array_equal(still.q, meddled.q)
 
 
-def test_gains_are_none_of_a_policy():
+def test_a_policy_has_no_gains_to_vary():
     with pytest.raises(UnknownName, match=r"'gains.p'; known: joint.damping"):
         loop(controller=lambda q, v, t: q, vary={"gains.p": np.ones(3)})
 
 
-def test_lanes_that_there_are():
+def test_final_state_rejects_unknown_rollouts():
     batch = run()
     assert batch.final_state(-1).time == batch.final_state(2).time
-    for lane in (3, -4, "x"):
+    for index in (3, -4, "x"):
         with pytest.raises(InvalidValue, match="rollout = "):
-            batch.final_state(lane)
+            batch.final_state(index)
 
 
-def test_a_batch_can_not_be_changed():
+def test_results_are_read_only():
     batch = loop(outputs=("q",))
     for array in (
         batch.q,
@@ -215,22 +215,22 @@ def test_a_batch_can_not_be_changed():
         assert not array.flags.writeable
 
 
-# What is recorded -----------------------------------------------------------------------------
+# Records ------------------------------------------------------------------------------------
 
 
 SLIDING = chain({"kind": "prismatic", "axis": "0 0.6 0.8"}, {}, {"axis": "0.6 0 0.8"})
 
 
 @pytest.mark.parametrize("arm", [five_dof(), load_arm("puma560"), SLIDING], ids=lambda a: a.name)
-def test_tool_positions_are_those_of_the_kinematics(arm):
+def test_tool_positions_equal_forward_kinematics(arm):
     q = np.random.default_rng(0).normal(size=(2, 3, arm.nv))
-    expected = [[tool_position(arm, row) for row in lane] for lane in q]
+    expected = [[tool_position(arm, row) for row in index] for index in q]
     np.testing.assert_allclose(tool_positions(arm, q), expected, atol=1e-14)
 
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("backend", ["generated", "plant"])
-def test_the_tool_is_recorded(backend):
+def test_the_tool_output_equals_the_plants(backend):
     options = {
         "commands": np.ones(5),
         "steps_per_command": 40,
@@ -241,11 +241,11 @@ def test_the_tool_is_recorded(backend):
     both = run(**options, outputs=("q", "tool_position"))
     assert list(alone.arrays) == ["tool_position"]
     np.testing.assert_array_equal(alone.tool_position, both.tool_position)
-    expected = [[tool_position(five_dof(), q) for q in lane] for lane in both.q]
+    expected = [[tool_position(five_dof(), q) for q in index] for index in both.q]
     np.testing.assert_allclose(both.tool_position, expected, atol=1e-14)
 
 
-def test_without_outputs_only_the_end_is_kept():
+def test_without_outputs_only_the_final_state_is_kept():
     batch = run(outputs=(), steps_per_command=10)
     np.testing.assert_allclose(batch.time, np.full((LANES, 1), 10 * DT))
     need = LANES * (10 * 8 + 10 * 5 * 8)
@@ -255,7 +255,7 @@ def test_without_outputs_only_the_end_is_kept():
 
 
 @pytest.mark.parametrize("backend", ["generated", "plant"])
-def test_nothing_of_a_lost_lane_looks_well(backend):
+def test_records_of_a_diverged_rollout_are_nan(backend):
     states = starts()
     states[1, 5] = 1e160
     batch = run(
@@ -270,10 +270,10 @@ def test_nothing_of_a_lost_lane_looks_well(backend):
     assert np.isnan(batch.final_array[1, 1:]).all()
 
 
-# What varies ----------------------------------------------------------------------------------
+# Parameter variation --------------------------------------------------------------------------
 
 
-def test_the_arm_of_a_lane_is_the_arm_changed_joint_by_joint():
+def test_variation_equals_changing_the_arm_joint_by_joint():
     arm, random = five_dof().with_payload(0.1, (0.0, 0.1, 0.0)), np.random.default_rng(0)
     varied = {
         name: random.uniform(0.5, 1.0, variation.values_per_rollout(arm, name))
@@ -291,13 +291,13 @@ def test_the_arm_of_a_lane_is_the_arm_changed_joint_by_joint():
         assert mine == theirs
 
 
-def test_what_is_possible_in_every_lane_is_no_fault_of_their_ends():
-    """Least resistance with the largest constant is of no lane, and not refused."""
+def test_limits_are_checked_by_rollout_and_not_by_the_extremes():
+    """Minimum resistance with the maximum constant occurs in no rollout, and is not rejected."""
     vary = {"motor.kt": [1e160, 0.1, 0.1], "motor.resistance": [1e300, 1.0, 1.0]}
     assert len(run(vary=vary)) == LANES
 
 
-# What fails beside ----------------------------------------------------------------------------
+# Failing callbacks ----------------------------------------------------------------------------
 
 
 class Boom(Exception):
@@ -306,35 +306,35 @@ class Boom(Exception):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_callback_that_fails_stops_the_rest(threads):
-    heard = []
+    calls = []
 
     def progress(done, total):
-        heard.append(done / total)
+        calls.append(done / total)
         raise Boom
 
     with pytest.raises(Boom):
         run(states=starts(200), backend="plant", steps_per_command=30_000, threads=threads,
             progress=progress,
             outputs=())  # fmt: skip
-    assert max(heard) < 1
+    assert max(calls) < 1
 
 
 def test_threads_stop_when_one_fails():
-    heard = []
+    calls = []
 
     def progress(done, total):
-        heard.append(done)
+        calls.append(done)
         raise Boom
 
     with pytest.raises(Boom):
         run(states=starts(320), backend="generated", steps_per_command=50_000, threads=2,
             progress=progress,
             outputs=())  # fmt: skip
-    assert len(heard) <= 4
+    assert len(calls) <= 4
 
 
-class Idle(Executor):
-    """Calls off whatever it is given."""
+class CancellingExecutor(Executor):
+    """Executor that cancels every task."""
 
     def submit(self, function, *arguments):
         task = Future()
@@ -343,10 +343,13 @@ class Idle(Executor):
         return task
 
 
-def test_an_executor_that_gives_up_is_named():
+def test_a_failing_executor_is_named():
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
-    for executor, words in ((Idle(), "Idle: state = CancelledError"), (closed, "ThreadPool.*shut")):
+    for executor, words in (
+        (CancellingExecutor(), "CancellingExecutor: state = CancelledError"),
+        (closed, "ThreadPool.*shut"),
+    ):
         with pytest.raises(ConfigError, match=words):
             run(executor=executor)
 
@@ -361,8 +364,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("spoilt", [b"x = (", b"", b"\xff\xfe", b"x = 2\n"])
-def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
+@pytest.mark.parametrize("corrupt", [b"x = (", b"", b"\xff\xfe", b"x = 2\n"])
+def test_a_corrupt_file_is_regenerated(folder, corrupt, monkeypatch):
     made = []
 
     def make():
@@ -372,29 +375,29 @@ def test_a_spoilt_file_is_made_anew(folder, spoilt, monkeypatch):
 
     assert make().x == 1
     assert make() is make()
-    (folder / "kernel_a.py").write_bytes(spoilt)
+    (folder / "kernel_a.py").write_bytes(corrupt)
     monkeypatch.setattr(kernel_cache, "_LOADED", {})
     assert make().x == 1
     assert len(made) == 2
 
 
-def test_a_file_that_passed_is_loaded_and_not_made(folder):
+def test_a_checked_file_is_loaded_without_generation(folder):
     (folder / "kernel_b.py").write_text("x = 5\n")
     (folder / "kernel_b.checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
     assert kernel_cache.cached_module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
 
 
-def test_what_did_not_pass_does_not_stay(folder):
-    def refuse(module):
+def test_a_rejected_module_is_removed(folder):
+    def reject(module):
         raise InvalidValue("wrong")
 
     with pytest.raises(ArmDynamicsError, match="wrong"):
-        kernel_cache.cached_module("c", lambda: "x = 1\n", refuse)
+        kernel_cache.cached_module("c", lambda: "x = 1\n", reject)
     assert not [*folder.glob("kernel_c.py"), *folder.glob("kernel_c.checked")]
 
 
-def test_another_process_is_waited_for(folder):
-    """The kernel that it is making meanwhile is loaded and not made."""
+def test_the_kernel_of_another_process_is_waited_for(folder):
+    """The kernel that another process generates is loaded."""
     path = folder / "kernel_e.py"
     with ThreadPoolExecutor(1) as other:
         with file_lock(path.with_suffix(".lock")):
@@ -408,7 +411,7 @@ def test_another_process_is_waited_for(folder):
         assert found.result(timeout=30).x == 5
 
 
-def test_a_folder_that_can_not_be_written_is_named(folder, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_named(folder, monkeypatch):
     def full(path, text):
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""RViz's configuration of every arm: what it shows, and that the arm fills the view."""
+"""RViz configuration of every arm: displays, and an arm that fills the view."""
 
 import math
 from functools import cache
@@ -17,7 +17,7 @@ from arm_dynamics.viewer.scene_stage import ArmPoints
 ROOT = Path(__file__).parent.parent
 ARMS = resources.resource_names("urdf", ".urdf")
 WINDOW, MENUS = (1400, 900), 90
-"""Size of the window, and height of menus, tools and status line [pixels]."""
+"""Window size, and height of menus, tools and status line [pixels]."""
 
 
 @cache
@@ -30,7 +30,7 @@ def display(name, kind):
 
 
 def projected(name, points):
-    """Points (n, 3) [m] in the view, from -1 to 1 across and upwards."""
+    """Return points (n, 3) [m] in view coordinates, from -1 to 1 to the right and upward."""
     view = manager(name)["Views"]["Current"]
     assert view["Class"] == "rviz_default_plugins/Orbit"
     pitch, yaw = view["Pitch"], view["Yaw"]
@@ -51,7 +51,7 @@ def projected(name, points):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_arm_fills_the_view_and_stays_in_it(name):
+def test_the_arm_fills_the_view(name):
     arm = load_arm(name)
     points, initial = ArmPoints(arm), arm.configuration("initial")
     home = projected(name, points.placed(initial))
@@ -64,7 +64,7 @@ def test_the_arm_fills_the_view_and_stays_in_it(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_grid_and_axes_are_in_proportion(name):
+def test_grid_and_axes_scale_with_the_arm(name):
     arm = load_arm(name)
     lowest = ArmPoints(arm).placed(arm.configuration("initial"))[:, 2].min()
     grid = display(name, "Grid")
@@ -77,7 +77,7 @@ def test_grid_and_axes_are_in_proportion(name):
     assert axes < view["Distance"] / 8
 
 
-def test_dark_arms_stand_on_a_light_ground_and_bright_ones_on_a_dark_ground():
+def test_the_background_contrasts_with_the_arm():
     grounds = {name: manager(name)["Global Options"]["Background Color"] for name in ARMS}
     bright = {n: sum(map(int, text.split("; "))) > 3 * 128 for n, text in grounds.items()}
     assert bright["so101"]
@@ -85,7 +85,7 @@ def test_dark_arms_stand_on_a_light_ground_and_bright_ones_on_a_dark_ground():
     assert not bright["puma560"]
 
 
-def test_frames_have_the_prefix_and_topics_none():
+def test_frames_have_the_prefix_and_topics_do_not():
     shown = manager("two_link", "left/")
     assert shown["Global Options"]["Fixed Frame"] == "left/base_link"
     prefixes = [d["TF Prefix"] for d in shown["Displays"] if "TF Prefix" in d]
@@ -99,7 +99,7 @@ def test_frames_have_the_prefix_and_topics_none():
         rviz_config(load_arm("two_link"), "left_")
 
 
-def test_the_template_shows_the_arm_its_reference_and_what_can_be_dragged():
+def test_the_template_shows_the_arm_its_reference_and_interactive_markers():
     config = yaml.safe_load((ROOT / "config/arm.rviz").read_text())
     displays = config["Visualization Manager"]["Displays"]
     kinds = [d["Class"].removeprefix("rviz_default_plugins/") for d in displays]
@@ -112,7 +112,7 @@ def test_the_template_shows_the_arm_its_reference_and_what_can_be_dragged():
 
 
 def test_the_view_has_most_of_the_window():
-    """Displays at the left, nothing else: the numbers of QMainWindow's saved state."""
+    """Displays at the left, nothing else: numbers of QMainWindow's saved state."""
     window = yaml.safe_load((ROOT / "config/arm.rviz").read_text())["Window Geometry"]
     assert (window["Width"], window["Height"]) == WINDOW
     assert window["Hide Right Dock"] is True

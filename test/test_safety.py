@@ -1,4 +1,4 @@
-"""Safety: what is refused, how the arm stops, how the next command takes over."""
+"""Safety: rejected commands, controlled stop, restart with the next command."""
 
 import numpy as np
 import pytest
@@ -29,42 +29,42 @@ def command(value, stamp=0.0):
     return Command.checked("effort", value, 5, stamp)
 
 
-@pytest.mark.parametrize(("bad", "said"), BAD)
-def test_the_guard_refuses_names_and_counts(bad, said):
-    told = []
-    events = Events(lambda kind, message: told.append((kind, message)))
+@pytest.mark.parametrize(("bad", "text"), BAD)
+def test_the_guard_rejects_names_and_counts_invalid_commands(bad, text):
+    reports = []
+    events = Events(lambda kind, message: reports.append((kind, message)))
     guard = Guard(five_dof(), events)
     for count in (1, 2):
-        with pytest.raises(CommandRejected, match=said):
+        with pytest.raises(CommandRejected, match=text):
             guard.check_command(bad)
         assert events.counts == {"command_rejected": count}
-    assert told[-1] == ("command_rejected", events.latest["command_rejected"])
+    assert reports[-1] == ("command_rejected", events.latest["command_rejected"])
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_guard_clamps_and_says_so(sign):
+def test_the_guard_clamps_and_reports_it(sign):
     events = Events()
     guard = Guard(five_dof(), events)
     fine = command([120.0, -120, 0, 12, -12])
     assert guard.check_command(fine).value.tolist() == fine.value.tolist()
     assert not events.counts
-    asked = sign * np.array([500.0, 0, -1, 20, 0])
-    clamped = guard.check_command(command(asked, stamp=3.0))
+    requested = sign * np.array([500.0, 0, -1, 20, 0])
+    clamped = guard.check_command(command(requested, stamp=3.0))
     assert (sign * clamped.value).tolist() == [120, 0, -1, 12, 0]
     assert clamped.stamp == 3.0
-    assert f"'R1': effort {asked[0]:g} N·m" in events.latest["effort_clamped"]
+    assert f"'R1': effort {requested[0]:g} N·m" in events.latest["effort_clamped"]
     assert events.counts == {"effort_clamped": 1}
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=5))
-def test_what_the_guard_lets_through_is_the_nearest_command_within_the_limits(asked):
-    """clip(u, -u_max, u_max) joint by joint, whatever the signs."""
+def test_the_guard_returns_the_nearest_command_within_the_limits(requested):
+    """clip(u, -u_max, u_max) joint by joint, for all signs."""
     arm = five_dof()
-    kept = Guard(arm, Events()).check_command(command(asked)).value
-    np.testing.assert_array_equal(kept, np.clip(asked, -arm.effort_limit, arm.effort_limit))
+    kept = Guard(arm, Events()).check_command(command(requested)).value
+    np.testing.assert_array_equal(kept, np.clip(requested, -arm.effort_limit, arm.effort_limit))
 
 
-def test_the_guard_refuses_states_that_are_none():
+def test_the_guard_rejects_invalid_states():
     events = Events()
     guard = Guard(five_dof(), events)
     assert guard.check_state(State.of([0.0] * 5))
@@ -76,9 +76,9 @@ def test_the_guard_refuses_states_that_are_none():
     assert events.counts["state_rejected"] == 2
 
 
-@pytest.mark.parametrize(("bad", "said"), BAD)
-def test_after_refusals_the_last_good_command_decays(bad, said):
-    del said
+@pytest.mark.parametrize(("bad", "text"), BAD)
+def test_after_rejections_the_last_valid_command_times_out(bad, text):
+    del text
     sim = Simulation(five_dof())
     good = command(rigid_body.gravity(five_dof(), sim.state.q))
     sim.submit(good)
@@ -88,14 +88,14 @@ def test_after_refusals_the_last_good_command_decays(bad, said):
         stopping.append(sim.watch.stopping)
         sim.advance()
     assert sim.watch.events.counts["command_rejected"] == 100
-    # 0.1 s at 2 ms: the good command holds for 50 periods and is not renewed by bad ones.
+    # 0.1 s at 2 ms: the valid command lasts 50 periods and is not renewed by invalid ones.
     assert stopping.index(True) in (51, 52)
     assert sim.watch.events.counts["command_timeout"] == 1
     assert "no command for 0.10" in sim.watch.events.latest["command_timeout"]
 
 
 STARTS = [
-    # pose, velocity, last command
+    # configuration, velocity, last command
     ([0.0, -1.1, 0.3, 0.0, 0.0], [0.0] * 5, [0.0] * 5),
     ([0.5, -0.6, -0.4, 0.5, 0.3], [1.0, 0.8, -0.8, 3.0, -2.0], [5.0, 3.0, -3.0, 0.5, -0.2]),
     ([0.5, -1.0, 0.3, 0.5, -0.7], [-1.0, -1.0, 1.0, -6.0, -4.0], [-9.0, -9.0, 9.0, -0.5, -0.5]),
@@ -104,19 +104,19 @@ STARTS = [
 ]
 
 
-def stopped(start, payload=0.0, seconds=1.0):
-    """States from the moment that commands cease; the last one keeps its hold for no time."""
+def states_of_stop(start, payload=0.0, seconds=1.0):
+    """Return the states from the last command on; the command timeout is one period."""
     q, v, last = start
     arm = five_dof()
     sim = Simulation(arm.with_payload(payload), q=q, v=v, timeout=2e-3)
-    sim.watch.arm = arm  # the watch knows nothing of the payload
+    sim.watch.arm = arm  # unmodeled payload
     sim.submit(command(last))
     return [sim.advance() for _ in range(round(seconds / sim.period) + 2)]
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_moving_arm_comes_to_rest_within_its_limits(start):
-    arm, states = five_dof(), stopped(start)
+    arm, states = five_dof(), states_of_stop(start)
     assert np.abs(states[-1].v).max() < 1e-3
     for state in states:
         assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()
@@ -126,24 +126,24 @@ def test_a_moving_arm_comes_to_rest_within_its_limits(start):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_the_stop_begins_without_a_step_of_torque(start):
-    states = stopped(start, seconds=0.3)
+def test_the_stop_starts_without_a_torque_step(start):
+    states = states_of_stop(start, seconds=0.3)
     steps = np.abs(np.diff([s.tau for s in states], axis=0))
-    # In one period of 2 ms no torque changes by more than a tenth of what its motor can.
+    # In one period of 2 ms no torque changes by more than a tenth of its effort limit.
     assert (steps.max(axis=0) <= 0.1 * five_dof().effort_limit).all()
 
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("start", STARTS)
-def test_an_untold_payload_sags_a_little_and_is_held(start):
-    with_load, without = (stopped(start, payload, 1.5) for payload in (0.5, 0.0))
+def test_an_unmodeled_payload_sags_slightly_and_is_held(start):
+    with_load, without = (states_of_stop(start, payload, 1.5) for payload in (0.5, 0.0))
     assert np.abs(with_load[-1].v).max() < 1e-3
     sag = np.abs(with_load[-1].q - without[-1].q)
-    # The wrist's own inertia is a tenth of the load's: it gives way more than the arm does.
+    # The wrist's inertia is a tenth of the load's: it deflects more than the arm.
     assert (sag < [0.01, 0.02, 0.05, 0.35, 0.35]).all()
 
 
-def test_a_voltage_command_that_ceases_is_followed_by_the_same_stop():
+def test_a_timeout_of_voltage_commands_causes_the_same_stop():
     arm = five_dof()
     sim = Simulation(arm, q=[0, -0.8, 0, 0, 0])
     for _ in range(100):
@@ -156,7 +156,7 @@ def test_a_voltage_command_that_ceases_is_followed_by_the_same_stop():
     assert sim.watch.stopping
 
 
-def test_a_new_command_takes_over_at_once():
+def test_a_new_command_ends_the_stop_immediately():
     sim = Simulation(five_dof())
     sim.submit(command([2.0, -8, -3, 0, 0]))
     for _ in range(200):
@@ -171,14 +171,14 @@ def test_a_new_command_takes_over_at_once():
     np.testing.assert_allclose(after.tau, fresh.value, rtol=1e-9, atol=1e-12)
 
 
-def test_time_outs_are_checked():
+def test_timeouts_are_checked():
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(InvalidValue, match="command timeout"):
             CommandWatchdog(five_dof(), bad)
 
 
-def test_a_restarted_watch_stops_from_the_state_that_it_finds():
-    """Neither a command nor a stop from before a restart acts on the arm after it."""
+def test_a_restarted_watchdog_stops_from_the_measured_state():
+    """Commands and stops before a restart have no effect after it."""
     arm, watch = five_dof(), CommandWatchdog(five_dof())
     before, after = np.array([0.0, -1.1, 0.3, 0.0, 0.0]), np.array([0.0, 0.4, -0.2, 0.3, 0.2])
     watch.command(State.of(before))
@@ -194,7 +194,7 @@ def test_a_restarted_watch_stops_from_the_state_that_it_finds():
     np.testing.assert_allclose(held, weight, atol=1e-12)
 
 
-def test_no_command_ever_is_no_time_out():
+def test_without_any_command_no_timeout_is_reported():
     watch = CommandWatchdog(five_dof())
     state = State.of(five_dof().configuration("initial"))
     assert watch.command(state).interface == "effort"
@@ -203,14 +203,14 @@ def test_no_command_ever_is_no_time_out():
 
 
 @pytest.mark.parametrize("q", list(displaced()))
-def test_a_stop_at_rest_is_the_weight(q):
+def test_a_stop_at_rest_commands_the_gravity_torque(q):
     arm = five_dof()
     state = State.of(q, tau=rigid_body.gravity(arm, q), time=3.0)
     stop = ControlledStop(arm, state, state.tau)
     np.testing.assert_allclose(stop.command(state).value, state.tau, atol=1e-12)
 
 
-def test_a_stop_from_beyond_a_limit_leads_back_inside():
+def test_a_stop_from_beyond_a_limit_returns_into_the_range():
     arm = five_dof()
     sim = Simulation(arm)
     outside = State.of([0, -1.25, 0.3, 0, 1.15], [0, -0.5, 0, 0, 0.5])
@@ -224,7 +224,7 @@ def test_a_stop_from_beyond_a_limit_leads_back_inside():
 @pytest.mark.parametrize("name", ["two_link", "three_link", "five_dof"])
 @pytest.mark.parametrize("rate", [500, 100, 50])
 def test_a_simulated_arm_without_commands_comes_to_rest_at_every_rate(name, rate):
-    """From speed, whatever the control period: gains of a stop that suit 2 ms oscillate at 20."""
+    """From motion, at any control period: stop gains for 2 ms would oscillate at 20 ms."""
     arm = load_arm(name)
     simulation = Simulation(arm, period=1 / rate)
     push = 0.1 * arm.effort_limit * np.where(np.arange(arm.nv) % 2, -1, 1)

@@ -1,4 +1,4 @@
-"""Limits, derating, freshness and trips, against closed forms."""
+"""Limits, derating, age of feedback and trips, compared with closed forms."""
 
 from dataclasses import fields
 
@@ -64,20 +64,20 @@ def vectors(low, high):
 
 
 @given(numbers(0.01, 10), numbers(0.1, 100), numbers(0.1, 10), numbers(0.02, 0.5), numbers(0, 1))
-def test_a_joint_that_enters_a_zone_never_passes_its_end(inertia, push, speed, zone, share):
-    """The exact solution of m e'' + D e' + k e = 0, e(0) = -z, e'(0) = v0 <= V."""
+def test_a_joint_entering_a_soft_limit_zone_stays_within_it(inertia, push, speed, zone, scale):
+    """Exact solution of m e'' + D e' + k e = 0, e(0) = -z, e'(0) = v0 <= V."""
     damping = soft_limit_damping(inertia, push, speed, zone, 1e-9)
     law = np.array([[0, 1], [-push / zone, -damping]]) / [[1], [inertia]]
     slow, fast = np.sort(np.abs(np.linalg.eigvals(law)))
     assert fast >= speed / zone * (1 - 1e-6)
-    start = np.array([-zone, share * speed])
+    start = np.array([-zone, scale * speed])
     for time in (0.3 / fast, 1 / fast, 3 / fast, 0.3 / slow, 1 / slow, 3 / slow):
         assert (expm(time * law) @ start)[0] <= 1e-6 * zone
 
 
 @given(numbers(0.1, 5), numbers(0.2, 3), numbers(-20, 20))
-def test_a_joint_that_is_pushed_on_stops_within_its_zone(inertia, speed, load):
-    """A point mass under a weight, pushed by all its effort, in small steps of time."""
+def test_a_joint_under_full_effort_stops_within_its_zone(inertia, speed, load):
+    """A point mass under gravity and full effort, in small time steps."""
     limit, zone, dt = 50.0, 0.2, 1e-4
     q, v, farthest = 1.0 - zone, speed, 0.0
     for _ in range(2000):
@@ -92,21 +92,21 @@ def test_a_joint_that_is_pushed_on_stops_within_its_zone(inertia, speed, load):
 
 
 @given(numbers(-50, 50), numbers(-50, 50), numbers(-1, 1))
-def test_far_from_every_limit_nothing_is_changed(wanted, load, v):
+def test_far_from_every_limit_commands_are_unchanged(wanted, load, v):
     told = soft_limited_effort(wanted, load, v, 1.0, 1.0, 10.0, 100.0, 50.0)
     assert told == pytest.approx(wanted, abs=1e-12)
 
 
 @given(numbers(0, 50), numbers(-50, 50))
-def test_at_its_limit_a_joint_keeps_its_weight_and_may_leave(push, load):
+def test_at_its_limit_a_joint_keeps_its_gravity_torque_and_may_move_back(push, load):
     assert soft_limited_effort(load + push, load, 0.0, 1.0, 0.0, 10.0, 100.0, 50.0) == load
     back = soft_limited_effort(load - push, load, -0.1, 1.0, 0.0, 10.0, 100.0, 50.0)
     assert back == pytest.approx(load - push, abs=1e-9)
 
 
 @given(numbers(0.01, 10), numbers(0.1, 100), numbers(0.1, 10))
-def test_no_constant_push_drives_a_joint_beyond_its_speed(inertia, push, speed):
-    """m v' = u clip((V - v) / (FADE V), 0, 1): v nears V as e^(-t u / (m FADE V))."""
+def test_no_constant_effort_exceeds_the_velocity_limit(inertia, push, speed):
+    """m v' = u clip((V - v) / (FADE V), 0, 1): v approaches V as e^(-t u / (m FADE V))."""
     slow = inertia * FADE * speed / push
     v, dt = (1 - FADE) * speed, slow / 200
     for _ in range(400):
@@ -115,7 +115,7 @@ def test_no_constant_push_drives_a_joint_beyond_its_speed(inertia, push, speed):
     assert speed - v == pytest.approx(FADE * speed * np.exp(-2), rel=0.01)
 
 
-def test_a_speed_beyond_its_limit_is_braked_with_its_time_constant():
+def test_a_velocity_beyond_its_limit_decays_with_its_time_constant():
     """m v' = -m (v - V) / BRAKING."""
     inertia, v, dt = 0.7, 3.0, 1e-5
     brake = overspeed_damping(inertia, dt)
@@ -126,13 +126,13 @@ def test_a_speed_beyond_its_limit_is_braked_with_its_time_constant():
     assert overspeed_damping(inertia, 0.1) * 0.1 / inertia == pytest.approx(0.5)
 
 
-def test_the_damper_is_bounded_by_what_a_cycle_can_follow():
+def test_the_damper_is_bounded_by_the_cycle_time():
     assert soft_limit_damping(0.01, 100.0, 10.0, 0.01, 2e-3) * 2e-3 / 0.01 == pytest.approx(0.5)
     assert soft_limit_damping(1.0, 100.0, 10.0, 0.0, 2e-3) == 0.0
 
 
 @pytest.mark.parametrize("push", [8.0, -8.0])
-def test_an_emulated_arm_that_is_pushed_for_long_stays_within_its_limits(push):
+def test_an_emulated_arm_under_long_effort_stays_within_its_limits(push):
     limits = {"velocity_limit_scale": 0.02, "soft_limit_zone": 0.3}
     rig = Rig(safety=SafetySettings(**limits)).up()
     lowest = highest = rig.body.state.q[0]
@@ -152,7 +152,7 @@ def test_an_emulated_arm_that_is_pushed_for_long_stays_within_its_limits(push):
 
 
 @given(st.lists(st.tuples(vectors(-1e4, 1e4), numbers(0, 0.2)), max_size=10), vectors(20, 90))
-def test_efforts_and_their_rate_are_bounded_whatever_is_wanted(asked, warm):
+def test_efforts_and_their_rate_are_bounded_for_any_command(asked, warm):
     limits = CommandLimiter(arm(), SAFETY)
     bound, rate = arm().effort_limit, SAFETY.max_effort_rate
     for wanted, dt in asked:
@@ -165,8 +165,8 @@ def test_efforts_and_their_rate_are_bounded_whatever_is_wanted(asked, warm):
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dt", [MAX_PERIOD / 5, MAX_PERIOD, 10 * MAX_PERIOD, 1e9])
-def test_a_command_changes_by_no_more_than_its_rate_over_the_longest_time(dt, sign):
-    """|u - u_last| <= rate min(dt, LONGEST), attained by what is far away."""
+def test_commands_are_rate_limited(dt, sign):
+    """abs(u - u_last) <= rate min(dt, LONGEST), with equality for distant commands."""
     settings, rest = SafetySettings(max_effort_rate=2.0, velocity_limit_scale=0.06), np.zeros(3)
     limits, time = CommandLimiter(arm(), settings), min(dt, MAX_PERIOD)
     for interface, rate in (("effort", 2.0 * arm().effort_limit), ("position", np.full(3, 6.0))):
@@ -177,7 +177,7 @@ def test_a_command_changes_by_no_more_than_its_rate_over_the_longest_time(dt, si
     assert (limits.apply("effort", rest, rest, rest, WARM, -1.0) == 1).all()
 
 
-def test_a_hot_motor_ends_at_its_derated_limit():
+def test_the_effort_of_a_hot_motor_is_derated():
     limits = CommandLimiter(arm(), SAFETY)
     warm = np.array([30.0, 67.5, 80.0])
     for _ in range(100):
@@ -196,8 +196,8 @@ def test_position_goals_stay_within_limits_and_speed(asked):
         assert (np.abs(told) <= 3.0).all()
 
 
-def test_a_velocity_dies_out_exponentially_before_a_limit():
-    """x' = V x_left / z  from the zone's start:  x_left = z e^(-V t / z)."""
+def test_a_velocity_command_decays_exponentially_before_a_limit():
+    """x' = V x_left / z from the start of the zone: x_left = z e^(-V t / z)."""
     limits, zone, dt, q = (
         CommandLimiter(arm(), SAFETY),
         SAFETY.soft_limit_zone,
@@ -217,19 +217,19 @@ def test_a_velocity_dies_out_exponentially_before_a_limit():
 
 @given(numbers(-40, 200), numbers(0, 60), numbers(1, 60), numbers(0, 1))
 def test_derating_is_linear_between_its_temperatures(warm, start, span, least):
-    share = derating_scale(warm, start, start + span, least)
-    assert share == pytest.approx(np.interp(warm, [start, start + span], [1, least]), abs=1e-9)
+    scale = derating_scale(warm, start, start + span, least)
+    assert scale == pytest.approx(np.interp(warm, [start, start + span], [1, least]), abs=1e-9)
 
 
-def test_a_motor_that_tells_no_temperature_is_not_derated():
+def test_a_motor_without_temperature_is_not_derated():
     assert derating_scale(np.nan, 60.0, 75.0, 0.3) == 1.0
 
 
-# Freshness --------------------------------------------------------------------------------
+# Age of feedback--------------------------------------------------------------------------
 
 
 @given(st.lists(st.lists(st.sampled_from(["new", "old", "none"]), min_size=3, max_size=3)))
-def test_ages_and_silence_follow_from_what_came(cycles):
+def test_age_and_missing_feedback_follow_from_the_readings(cycles):
     fresh, last, missed = Freshness(3, 2), [-np.inf] * 3, [3] * 3
     for now, row in enumerate(cycles, start=1):
         times = [{"new": now, "old": last[i], "none": np.nan}[kind] for i, kind in enumerate(row)]
@@ -243,7 +243,7 @@ def test_ages_and_silence_follow_from_what_came(cycles):
         assert fresh.complete == (max(missed) <= 2)
 
 
-def test_a_reading_from_before_the_host_stood_still_is_not_told():
+def test_a_reading_older_than_a_host_delay_is_not_returned():
     fresh = Freshness(2, 5, 0.25)
     fresh.update(np.array([0.0, 0.0]), 0.0)
     fresh.update(np.array([np.nan, 0.6]), 0.6)
@@ -251,13 +251,13 @@ def test_a_reading_from_before_the_host_stood_still_is_not_told():
     assert not Freshness(1, 5, 0.25).update(np.array([0.1]), 0.4).any()
 
 
-def test_a_reading_of_the_future_or_without_a_time_is_none():
+def test_a_reading_with_a_future_or_missing_time_is_discarded():
     fresh = Freshness(2, 0)
     assert not fresh.update(np.array([2.0, np.nan]), 1.0).any()
     assert fresh.update(np.array([1.0, 0.5]), 1.0).all()
 
 
-def test_the_trust_in_an_old_reading_fades():
+def test_the_weight_of_an_old_reading_decreases():
     fresh = Freshness(1, 0)
     fresh.update(np.array([0.0]), 0.0)
     ages = np.array([0, 1, 1.5, 2, 3]) * FADE_AGE
@@ -265,7 +265,7 @@ def test_the_trust_in_an_old_reading_fades():
     assert told == pytest.approx([1, 1, 0.5, 0, 0])
 
 
-# What trips -------------------------------------------------------------------------------
+# Trips ------------------------------------------------------------------------------------
 
 LIMITS = {
     "position_limit": (3.0 + SAFETY.position_margin, "rad"),
@@ -278,7 +278,7 @@ LIMITS = {
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("kind", LIMITS)
 def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint):
-    """|q| > q_max + margin, |v| > (1 + margin) v_max, T >= T_max: to one part in 10^9."""
+    """abs(q) > q_max + margin, abs(v) > (1 + margin) v_max, T >= T_max: to one part in 10^9."""
     limit, unit = LIMITS[kind]
     sign = 1 if kind == "over_temperature" else sign
 
@@ -294,13 +294,13 @@ def test_a_reading_trips_at_its_declared_limit_and_not_before(kind, sign, joint)
     assert trip.time == 2.0
 
 
-def test_a_temperature_that_is_not_told_does_not_trip():
+def test_a_missing_temperature_does_not_trip():
     rest = np.zeros(3)
     assert LimitMonitor(arm(), SAFETY).check_limits(0.0, rest, rest, np.full(3, np.nan)) == []
 
 
-def test_a_joint_that_stays_too_far_from_its_goal_trips_after_its_time():
-    """|q_goal - q| > e for longer than T; within e in between, the time begins again."""
+def test_a_following_error_trips_after_its_timeout():
+    """abs(q_goal - q) > e for longer than T; within e the timeout restarts."""
     judge, (e, T) = (
         LimitMonitor(arm(), SAFETY),
         (SAFETY.max_following_error, SAFETY.following_error_timeout),
@@ -324,7 +324,7 @@ def test_a_joint_that_stays_too_far_from_its_goal_trips_after_its_time():
         assert judge.check_following_error(200.0 + 12 * dt, rest, behind) == []
 
 
-def test_motors_that_report_a_fault_or_no_torque_trip():
+def test_a_reported_fault_or_lost_torque_trips():
     judge = LimitMonitor(arm(), SAFETY)
     assert judge.check_faults(1.0, ("", "", ""), (True, None, True)) == []
     found = judge.check_faults(1.0, ("", "overload", ""), (True, None, False))
@@ -334,14 +334,14 @@ def test_motors_that_report_a_fault_or_no_torque_trip():
 # Trips and torque off ---------------------------------------------------------------------
 
 
-def test_a_trip_says_joint_value_limit_and_time():
+def test_a_trip_states_joint_value_limit_and_time():
     trip = Trip("velocity", "J2", 7.25, 6.0, "rad/s", 12.3456)
     assert str(trip) == "joint 'J2': velocity 7.25 rad/s, limit 6 at 12.346 s"
     trip = Trip("connection_lost", "", 0, 0, "", 1, "gone")
     assert str(trip) == "connection_lost (gone) at 1.000 s"
 
 
-def test_what_holds_is_reported_once_and_link_trips_pass():
+def test_latched_trips_are_reported_once_and_communication_trips_clear():
     events = Events()
     trips = Trips(events)
     for time in (1.0, 2.0):
@@ -357,7 +357,7 @@ def test_what_holds_is_reported_once_and_link_trips_pass():
     assert events.counts["motor_fault"] == 2
 
 
-def test_each_kind_that_holds_is_known_among_others():
+def test_each_active_kind_of_trip_is_listed():
     trips = Trips(Events())
     assert not trips.is_active("feedback_missing")
     for kind in ("feedback_missing", "motor_fault"):
@@ -366,7 +366,7 @@ def test_each_kind_that_holds_is_known_among_others():
     assert [trips.is_active(kind) for kind in kinds] == [True, True, False]
 
 
-def test_torque_off_is_asked_until_all_have_confirmed():
+def test_disabling_torque_is_repeated_until_confirmed():
     off, asked = TorqueOffRequest(), []
 
     def disable(ids):
@@ -394,7 +394,7 @@ def test_an_emergency_stop_keeps_its_first_source():
     assert not button.engaged
 
 
-def test_a_second_press_acts_as_the_first():
+def test_a_second_emergency_stop_acts_like_the_first():
     rig = Rig().up()
     for count, source in enumerate(("panel", "panel", "page"), start=1):
         rig.driver.emergency_stop(source)
@@ -409,27 +409,27 @@ def test_a_second_press_acts_as_the_first():
         assert rig.torque == [True] * 3
 
 
-@pytest.mark.parametrize("when", ["before it lets go", "after it has let go"])
-def test_a_press_in_the_midst_of_a_release_stays(when):
-    class Pressed(EmergencyStopLatch):
-        """Somebody presses at the moment when the newest press is looked at."""
+@pytest.mark.parametrize("when", ["before the release", "after the release"])
+def test_an_emergency_stop_during_a_release_persists(when):
+    class LatchWithRace(EmergencyStopLatch):
+        """Latch with an emergency stop at the moment of reading the newest one."""
 
         armed = False
 
         def __getattribute__(self, name):
             if name == ("press" if when.startswith("after") else "source") and self.armed:
                 type(self).armed = False
-                self.engage("meanwhile")
+                self.engage("second")
             return super().__getattribute__(name)
 
-    button = Pressed()
+    button = LatchWithRace()
     button.engage("first")
-    first, Pressed.armed = button.press, True
+    first, LatchWithRace.armed = button.press, True
     assert not button.release(first)
     assert button.engaged
 
 
-def test_motors_that_are_asked_for_while_others_confirm_stay_asked_for():
+def test_requests_during_a_confirmation_stay_pending():
     off = TorqueOffRequest()
     off.request([1])
 
@@ -441,7 +441,7 @@ def test_motors_that_are_asked_for_while_others_confirm_stay_asked_for():
     assert off.pending == {2}
 
 
-def test_what_a_listener_raises_goes_no_further():
+def test_an_error_of_a_listener_is_counted_and_not_raised():
     def fails(kind, message):
         raise RuntimeError("no log")
 
@@ -455,8 +455,8 @@ def test_what_a_listener_raises_goes_no_further():
 
 
 @given(vectors(-2.9, 2.9), vectors(-20, 20), numbers(0, 2))
-def test_a_stop_s_path_ends_short_of_the_limit_ahead(q, v, time):
-    """q0 + v0 T (1 - e^(-t/T)), T = clip(0.8 distance / |v0|, 10 ms, STOP_TIME), by joint."""
+def test_a_stop_trajectory_ends_before_the_position_limit(q, v, time):
+    """q0 + v0 T (1 - e^(-t/T)), T = clip(0.8 distance / abs(v0), 10 ms, STOP_TIME), by joint."""
     stop = ControlledStop(arm(), State.of(q, v, time=5.0), np.zeros(3))
     ahead = np.where(v > 0, 3.0 - q, q + 3.0)
     T = np.clip(0.8 * ahead / np.maximum(np.abs(v), 1e-9), 0.01, STOP_TIME)
@@ -467,7 +467,7 @@ def test_a_stop_s_path_ends_short_of_the_limit_ahead(q, v, time):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_what_each_policy_does_with_an_arm_that_is_pushed_aside(sign):
+def test_effort_of_each_stop_policy_after_a_displacement(sign):
     """Long after its start, at rest 0.1 rad away: hold pulls back, ramp carries, damp does not."""
     start, away = np.array(START), np.array(START) + 0.1 * sign
     weight = gravity(arm(), away)
@@ -504,8 +504,8 @@ def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
 
 
 @given(numbers(1e-3, 0.1), st.integers(0, 2**32 - 1))
-def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
-    """K = w² M_ii, D = 1.6 w M_ii, the effort constant over a period: stable at w, not at 2 w."""
+def test_gains_of_hold_are_the_highest_stable_ones(period, seed):
+    """K = w² M_ii, D = 1.6 w M_ii, zero-order hold of the effort: stable at w, not at 2 w."""
     root = np.random.default_rng(seed).normal(size=(3, 3))
     M = root @ root.T + 0.1 * np.eye(3)
     rate = max_loop_bandwidth(M, LoopTiming(period))
@@ -525,13 +525,13 @@ def test_a_hold_s_gains_are_the_highest_that_a_loop_can_follow(period, seed):
 # Stops of servos --------------------------------------------------------------------------
 
 
-def test_a_blocked_servo_gives_its_goal_up_and_a_loaded_one_keeps_it():
+def test_a_stop_replaces_the_goal_of_a_blocked_servo_but_not_of_a_loaded_one():
     state = State.of([0.0, 1.0, 2.0])
     stop = PositionHold(arm(), state, np.array([0.05, 1.5, 1.0]))
     np.testing.assert_allclose(stop.command(state).value, [0.05, 1 + SAG, 2 - SAG])
 
 
-def test_velocity_goals_decay():
+def test_velocity_goals_decay_during_a_stop():
     stop = VelocityRampDown(arm(), State.of([0.0] * 3, time=1.0), np.array([1.0, -2.0, 0.0]))
     q, v = stop.path(1.0 + STOP_TIME)
     np.testing.assert_allclose(v, np.array([1, -2, 0]) / np.e)
@@ -541,14 +541,14 @@ def test_velocity_goals_decay():
 # Settings ---------------------------------------------------------------------------------
 
 
-def test_every_number_is_declared_with_its_default():
+def test_every_setting_is_declared_with_its_default():
     told = {p.name: p.default for p in PARAMETERS}
     own = {f.name: f.default for f in fields(SafetySettings) if f.name != "stop_policy"}
     assert told == own
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         ({"motor_watchdog_timeout": 0}, "motor_watchdog_timeout = 0 s; expected at least 0.001"),
         ({"max_missed_cycles": 2.5}, "max_missed_cycles = 2.5; expected an integer"),
@@ -557,12 +557,12 @@ def test_every_number_is_declared_with_its_default():
         ({"soft_limit_zone": True}, "expected a number"),
     ],
 )
-def test_settings_out_of_their_range_are_refused(given, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_settings_out_of_range_are_rejected(given, text):
+    with pytest.raises(InvalidValue, match=text):
         SafetySettings.of(given)
 
 
-def test_settings_that_are_unknown_are_named():
+def test_unknown_settings_are_named():
     with pytest.raises(UnknownName, match=r"'watchdogs'; known:.*motor_watchdog_timeout"):
         SafetySettings.of({"watchdogs": 1})
     with pytest.raises(UnknownName, match="'fall'; known: damp, disable, hold, ramp"):
@@ -573,22 +573,22 @@ def test_settings_that_are_unknown_are_named():
     ([False] * 3, ["J1", "J2", "J3"]), ([True, False, None], ["J2"]), ([True] * 3, []),
     ([None] * 3, []), ([], []),
 ])  # fmt: skip
-def test_every_joint_that_lost_its_torque_trips_and_one_that_tells_nothing_does_not(enabled, lost):
+def test_lost_torque_trips_but_an_unknown_torque_status_does_not(enabled, lost):
     found = LimitMonitor(arm(), SAFETY).check_faults(1.0, [""] * 3, enabled)
     assert [(trip.kind, trip.joint) for trip in found] == [("torque_lost", n) for n in lost]
 
 
-@pytest.mark.parametrize(("room", "zone", "share"), [
+@pytest.mark.parametrize(("distance", "zone", "scale"), [
     (0.05, 0.1, 0.5), (0.2, 0.1, 1.0), (-0.01, 0.1, 0.0),
     (0.3, 0.0, 1.0), (1e-9, 0.0, 1.0), (0.0, 0.0, 0.0), (-0.3, 0.0, 0.0),
 ])  # fmt: skip
-def test_the_share_of_an_effort_is_the_share_of_the_zone_that_is_left(room, zone, share):
-    """Without a zone the whole effort, up to the limit itself."""
-    assert distance_scale(room, zone) == pytest.approx(share, abs=1e-12)
+def test_the_effort_scale_is_the_remaining_fraction_of_the_zone(distance, zone, scale):
+    """Without a zone the scale is 1 up to the limit itself."""
+    assert distance_scale(distance, zone) == pytest.approx(scale, abs=1e-12)
 
 
-def test_settings_may_be_small_or_none_at_all():
-    """Any share, slow efforts, no zone or margin, patience of minutes."""
+def test_extreme_settings_are_accepted():
+    """Small scales and rates, no zone or margin, timeouts of a minute."""
     small = dict.fromkeys(("effort_limit_scale", "velocity_limit_scale", "max_effort_rate"), 0.01)
     none = dict.fromkeys(
         ("soft_limit_zone", "position_margin", "velocity_margin", "derating_min_scale"), 0.0

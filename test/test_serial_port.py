@@ -1,4 +1,4 @@
-"""SerialPort on a pseudo terminal, with emulated motors or nothing at its other end."""
+"""SerialPort on a pseudo terminal, with or without emulated motors at its other end."""
 
 import os
 import pty
@@ -10,7 +10,7 @@ from contextlib import suppress
 from fcntl import ioctl
 
 import pytest
-from dynamixel_line import wiring
+from dynamixel_rig import wiring
 from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, PortHandler, Protocol2PacketHandler
 from emulators.base import Shaft
 from emulators.dynamixel import EmulatedDynamixels
@@ -23,11 +23,11 @@ from arm_dynamics.hardware.serial_port import WRITE_TIMEOUT, SerialPort
 pytestmark = pytest.mark.hardware
 
 TIOCGEXCL = 0x80045440  # Linux, asm-generic/ioctls.h
-PATIENT = {"baud": "1000000", "latency": "0.1"}  # a busy machine is no fault of the motors
+PATIENT = {"baud": "1000000", "latency": "0.1"}  # a busy machine delays replies
 
 
 class Terminal:
-    """A pseudo terminal; ``serve`` has motors answer at its other end, in a thread."""
+    """Pseudo terminal; with ``serve`` emulated motors reply at its other end, in a thread."""
 
     def __init__(self) -> None:
         self.ours, theirs = pty.openpty()
@@ -41,11 +41,11 @@ class Terminal:
         self._thread.start()
 
     def exclusive(self) -> bool:
-        """Whether it is closed to whoever wants to open it now."""
+        """Return whether other programs cannot open it."""
         return ioctl(self._theirs, TIOCGEXCL, bytes(4)) != bytes(4)
 
     def unplug(self) -> None:
-        """As a cable that is pulled: the device has nothing behind it any more."""
+        """Disconnect the device behind the terminal."""
         for fd in (self.ours, self._theirs):
             with suppress(OSError):
                 os.close(fd)
@@ -70,7 +70,7 @@ def six() -> EmulatedDynamixels:
     return EmulatedDynamixels([Shaft(id, "XM430-W350", q=0.1 * id) for id in range(1, 7)])
 
 
-def test_bytes_go_both_ways(terminal):
+def test_bytes_are_transferred_in_both_directions(terminal):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     port.write(b"\x00\xff\x11\x13\r\n")
@@ -82,7 +82,7 @@ def test_bytes_go_both_ways(terminal):
     port.close()
 
 
-def test_read_waits_no_longer_than_it_must(terminal):
+def test_read_returns_as_soon_as_possible(terminal):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     begin = port.now()
@@ -93,7 +93,7 @@ def test_read_waits_no_longer_than_it_must(terminal):
     port.close()
 
 
-def test_what_came_is_forgotten(terminal):
+def test_flush_discards_received_bytes(terminal):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     os.write(terminal.ours, b"old")
@@ -104,7 +104,7 @@ def test_what_came_is_forgotten(terminal):
     port.close()
 
 
-def test_a_port_belongs_to_one_program(terminal):
+def test_a_port_is_opened_exclusively(terminal):
     first, second = (SerialPort(terminal.name, 1_000_000) for _ in range(2))
     first.open()
     with pytest.raises(DriverFault, match=r"lock|busy"):
@@ -114,8 +114,8 @@ def test_a_port_belongs_to_one_program(terminal):
     second.close()
 
 
-def test_a_port_is_busy_for_programs_that_lock_nothing(terminal):
-    """Root's are let in all the same: what is asked is the terminal's own mark."""
+def test_an_open_port_is_busy_for_programs_without_locks(terminal):
+    """Programs of root can open it anyway: checked is the terminal's exclusive flag."""
     port = SerialPort(terminal.name, 1_000_000)
     assert not terminal.exclusive()
     port.open()
@@ -128,12 +128,12 @@ def test_a_port_is_busy_for_programs_that_lock_nothing(terminal):
 
 
 @pytest.mark.parametrize("name", ["/dev/no-such-port", "/dev/null"])
-def test_what_is_no_port_is_named(name):
+def test_a_device_that_is_not_a_port_is_named(name):
     with pytest.raises(DriverFault, match=name):
         SerialPort(name, 1_000_000).open()
 
 
-def test_a_port_that_is_not_open_is_a_fault():
+def test_a_closed_port_is_a_fault():
     port = SerialPort("/dev/no-such-port", 1_000_000)
     for call in (lambda: port.read(1, 0.0), lambda: port.write(b"x"), port.flush):
         with pytest.raises(DriverFault, match="not open"):
@@ -141,7 +141,7 @@ def test_a_port_that_is_not_open_is_a_fault():
     port.close()
 
 
-def test_an_unplugged_port_is_a_fault_and_closes_in_peace(terminal):
+def test_a_disconnected_port_is_a_fault_and_closes_without_error(terminal):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     terminal.unplug()
@@ -156,7 +156,7 @@ def test_an_unplugged_port_is_a_fault_and_closes_in_peace(terminal):
 
 
 @pytest.mark.parametrize("call", ["write", "flush"])
-def test_every_call_notices_that_the_line_is_gone(terminal, call):
+def test_every_call_detects_a_disconnection(terminal, call):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     terminal.unplug()
@@ -185,7 +185,7 @@ def test_closing_ends_a_read_in_another_thread(terminal):
     assert len(raised) == 1
 
 
-def test_a_bus_runs_on_a_port_of_its_own(terminal):
+def test_a_bus_runs_on_a_serial_port(terminal):
     motors = six()
     terminal.serve(motors)
     bus = Dynamixel(wiring(*["XM430-W350"] * 6), {**PATIENT, "port": terminal.name})
@@ -194,7 +194,7 @@ def test_a_bus_runs_on_a_port_of_its_own(terminal):
     bus.prepare("effort")
     assert bus.enable_watchdog(2.0) == bus.enable(bus.motors) == set(range(1, 7))
     bus.write({id: MotorCommand("effort", 0.1 * id) for id in bus.motors})
-    bus.read()  # the motors' loops run between two questions
+    bus.read()  # the motors' loops run between two requests
     found = bus.read()
     assert [found[id].q for id in range(1, 7)] == pytest.approx(
         [0.1 * id for id in range(1, 7)], abs=1e-3
@@ -208,7 +208,7 @@ def test_a_bus_runs_on_a_port_of_its_own(terminal):
     bus.close()
 
 
-def test_the_makers_own_software_understands_the_emulated_motors(terminal):
+def test_dynamixel_sdk_communicates_with_the_emulated_motors(terminal):
     motors = six()
     terminal.serve(motors)
     port, packets = PortHandler(terminal.name), Protocol2PacketHandler()
@@ -219,8 +219,8 @@ def test_the_makers_own_software_understands_the_emulated_motors(terminal):
     assert packets.write1ByteTxRx(port, 3, 11, 0) == (COMM_SUCCESS, 0)
     assert packets.write1ByteTxRx(port, 3, 64, 1) == (COMM_SUCCESS, 0)
     assert packets.write2ByteTxRx(port, 3, 102, 100) == (COMM_SUCCESS, 0)
-    assert packets.write2ByteTxRx(port, 3, 102, 2000) == (COMM_SUCCESS, 6)  # its limit
-    assert packets.write1ByteTxRx(port, 3, 11, 3) == (COMM_SUCCESS, 7)  # torque is on
+    assert packets.write2ByteTxRx(port, 3, 102, 2000) == (COMM_SUCCESS, 6)  # its maximum
+    assert packets.write1ByteTxRx(port, 3, 11, 3) == (COMM_SUCCESS, 7)  # torque enabled
     assert packets.read2ByteTxRx(port, 3, 102)[:2] == (100, COMM_SUCCESS)
     motors.trip(3, "overload")
     assert packets.read1ByteTxRx(port, 3, 70) == (0x20, COMM_SUCCESS, 0x80)
@@ -234,7 +234,7 @@ def test_the_makers_own_software_understands_the_emulated_motors(terminal):
     port.closePort()
 
 
-def test_a_machine_that_stood_still_is_no_fault_of_the_line(terminal, monkeypatch):
+def test_a_suspended_machine_does_not_cause_a_fault(terminal, monkeypatch):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     write = os.write
@@ -249,7 +249,7 @@ def test_a_machine_that_stood_still_is_no_fault_of_the_line(terminal, monkeypatc
     assert os.read(terminal.ours, 100) == b"a frame"
 
 
-def test_a_line_that_takes_nothing_is_a_fault_within_the_time_limit(terminal):
+def test_a_port_that_accepts_no_bytes_is_a_fault_within_the_time_limit(terminal):
     port = SerialPort(terminal.name, 1_000_000)
     port.open()
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Closed loops in continuous time: the controllers' equations written out, and sampled loops."""
+"""Closed loops in continuous time: written-out equations of the controllers, and sampled loops."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def follow(arm, controller, trajectory=STEP, q=(0.0,), **options):
 
 
 @pytest.mark.parametrize("lag", [0.05, 0.0])
-def test_pid_with_filter_clamp_and_saturation_is_its_equations(lag):
+def test_pid_with_filter_clamp_and_saturation_satisfies_its_equations(lag):
     """İ = i e within ±i_clamp and while not saturated outward, v̇_f = (v - v_f) / d_filter."""
 
     def rate(t, y):
@@ -47,14 +47,14 @@ def test_pid_with_filter_clamp_and_saturation_is_its_equations(lag):
     exact = solve_ivp(
         rate, (0, 2.0), np.zeros(4), t_eval=times, max_step=1e-3, rtol=1e-8, atol=1e-10
     )
-    assert exact.y[2].max() == pytest.approx(0.7, abs=0.01)  # the clamp is met
+    assert exact.y[2].max() == pytest.approx(0.7, abs=0.01)  # the clamp is reached
     found = follow(ONE, Pid(ONE, {"J1": GAINS | {"d_filter": lag}}), seconds=2.0, tolerance=1e-8)
-    assert found.tau[0] == 6.0  # and so is the limit
+    assert found.tau[0] == 6.0  # the limit is reached
     np.testing.assert_allclose(found.q[:, 0], exact.y[0], atol=2e-5)
 
 
-def test_computed_torque_with_its_integral_is_a_linear_system():
-    """ë + kd ė + kp e + ki ∫e = 0 in every joint, whatever the arm does."""
+def test_computed_torque_with_integral_is_a_linear_system():
+    """ë + kd ė + kp e + ki ∫e = 0 in every joint, for any motion."""
     arm = load_arm("two_link")
     arm = arm.with_joint("J1", damping=0.0).with_joint("J2", damping=0.0)
     A = np.array([[0.0, 1.0, 0.0], [-900.0, -48.0, -1.0], [4500.0, 0.0, 0.0]])
@@ -66,8 +66,8 @@ def test_computed_torque_with_its_integral_is_a_linear_system():
             assert goal - q[joint] == pytest.approx(error[0], abs=1e-9)
 
 
-def test_sampled_control_tends_to_its_continuous_ideal():
-    """In proportion to the period; the arguments are otherwise the same."""
+def test_sampled_control_converges_to_continuous_control():
+    """The difference is proportional to the period; other arguments are equal."""
     arm, start = load_arm("two_link"), [-1.0, 1.2]
     move = cubic_trajectory([start, [-0.8, 1.1]], [0.0, 0.5])
     ideal = follow(arm, PidGravity(arm), move, start, period=8e-3, seconds=0.8)
@@ -84,8 +84,8 @@ def test_sampled_control_tends_to_its_continuous_ideal():
     assert apart[1] / apart[2] == pytest.approx(2, rel=0.15)
 
 
-def test_motors_with_states_of_their_own_and_stops_take_part():
-    """A winding, and a stop that the joint is pressed into: as with a short sampled loop."""
+def test_actuator_states_and_end_stops_are_simulated():
+    """A winding, and a joint pressed into its end stop: equal to a sampled loop of short period."""
     arm = chain({"lower": -0.5, "upper": 0.5, "axis": "0 1 0"}).with_actuator(
         "dc_motor", kt=0.5, ke=0.5, resistance=1.0, inductance=2e-3, gear_ratio=5.0,
         rotor_inertia=1e-3,
@@ -98,13 +98,13 @@ def test_motors_with_states_of_their_own_and_stops_take_part():
     np.testing.assert_allclose(sampled.q[::400], found.q, atol=1e-3)
 
 
-class Hidden(Controller):
-    """An integral that nobody declared."""
+class UndeclaredIntegral(Controller):
+    """Controller with an undeclared integral state."""
 
     total = 0.0
 
     def update(self, state, reference, dt):
-        """Integral action alone."""
+        """Return integral action."""
         self.total = self.total + dt * (reference.q - state.q)
         return self.effort_command(self.total, state)
 
@@ -112,7 +112,11 @@ class Hidden(Controller):
 @pytest.mark.parametrize(
     ("arm", "kind", "message"),
     [
-        (ONE, Hidden, "controller Hidden: its command depends on earlier updates"),
+        (
+            ONE,
+            UndeclaredIntegral,
+            "controller UndeclaredIntegral: its command depends on earlier updates",
+        ),
         (ONE.with_joint("J1", friction=0.3), Pid, "'J1': dry friction = 0.3 N·m; expected 0"),
         (
             ONE.with_actuator("rate_limited"),
@@ -128,12 +132,12 @@ def test_what_has_no_continuous_form_is_rejected_by_name(arm, kind, message):
     follow(arm, kind(arm), continuous=False, period=2e-3, seconds=0.01)
 
 
-def test_a_recursion_in_discrete_time_is_rejected_by_name():
+def test_a_discrete_time_recursion_is_rejected_by_name():
     with pytest.raises(InvalidValue, match="controller Impedance: its closed-loop inverse kinem"):
         follow(ONE, Impedance(ONE))
 
 
-def test_times_are_whole_multiples():
+def test_times_must_be_integer_multiples_of_the_period():
     for options in ({"seconds": 0.95}, {"dt": 0.03}):
         with pytest.raises(InvalidValue, match="whole multiple"):
             follow(ONE, Pid(ONE), **options)

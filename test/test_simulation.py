@@ -1,4 +1,4 @@
-"""Simulated time: whole steps, resets, live changes, the driver that is a simulator."""
+"""Simulated time: integer numbers of steps, resets, live changes, the simulation driver."""
 
 import math
 from fractions import Fraction
@@ -26,7 +26,7 @@ def command(value, interface="effort"):
     return Command.checked(interface, value, len(value))
 
 
-def test_whole_steps():
+def test_a_period_is_an_integer_number_of_steps():
     assert steps_per_period(2e-3, 1e-4) == 20
     assert steps_per_period(1e-3, 1e-3) == 1
     for period, dt, said in (
@@ -39,7 +39,7 @@ def test_whole_steps():
             steps_per_period(period, dt)
 
 
-def test_it_starts_at_rest_in_the_initial_pose():
+def test_a_simulation_starts_at_rest_in_the_initial_configuration():
     sim = Simulation(five_dof())
     np.testing.assert_array_equal(sim.state.q, five_dof().configuration("initial"))
     assert not sim.state.v.any()
@@ -50,7 +50,7 @@ def test_it_starts_at_rest_in_the_initial_pose():
         Simulation(five_dof(), v=[0, 2])
 
 
-def test_a_period_is_the_plants_steps_under_one_command():
+def test_a_period_is_several_steps_with_one_command():
     sim, tell = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
     expected = Plant(five_dof()).step(sim.state, tell, 1e-4, 20)
     assert sim.submit(tell)
@@ -60,7 +60,7 @@ def test_a_period_is_the_plants_steps_under_one_command():
     assert after.time == pytest.approx(2e-3, rel=1e-12)
 
 
-def test_two_runs_are_the_same_to_the_last_bit():
+def test_two_runs_are_identical_to_the_last_bit():
     ends = []
     for _ in range(2):
         sim, rng = Simulation(five_dof()), np.random.default_rng(2)
@@ -71,14 +71,14 @@ def test_two_runs_are_the_same_to_the_last_bit():
     np.testing.assert_array_equal(*ends)
 
 
-def test_uncommanded_it_is_held_from_the_first_moment():
+def test_without_commands_the_arm_is_held_from_the_start():
     sim = Simulation(five_dof())
     for _ in range(500):
         sim.advance()
         np.testing.assert_allclose(sim.state.q, five_dof().configuration("initial"), atol=1e-9)
 
 
-def test_a_reset_goes_on_in_time_and_forgets_the_commands():
+def test_a_reset_continues_the_time_and_discards_commands():
     sim = Simulation(five_dof())
     for _ in range(50):
         sim.submit(command([5.0] * 5))
@@ -98,7 +98,7 @@ def test_a_reset_goes_on_in_time_and_forgets_the_commands():
     np.testing.assert_array_equal(sim.reset().q, five_dof().configuration("initial"))
 
 
-def test_a_changed_arm_goes_on_in_the_same_state():
+def test_a_changed_arm_continues_in_the_same_state():
     sim = Simulation(five_dof())
     sim.submit(command([1.0] * 5))
     before = sim.advance()
@@ -121,7 +121,7 @@ def test_the_simulated_driver_moves_only_when_written():
     driver.close()
 
 
-def test_the_drivers_safe_stop_brings_the_arm_to_rest():
+def test_the_drivers_controlled_stop_brings_the_arm_to_rest():
     arm = five_dof()
     driver = SimulationDriver(arm, Simulation(arm, q=[0, -0.8, 0, 0, 0], v=[1, 0.5, -0.5, 2, -1]))
     driver.controlled_stop()
@@ -130,8 +130,8 @@ def test_the_drivers_safe_stop_brings_the_arm_to_rest():
     assert ((arm.lower <= state.q) & (state.q <= arm.upper)).all()
 
 
-def test_it_tells_what_a_command_asks_and_what_the_motors_give():
-    """12 V at a joint that may have 5 A: the limit shows in what is applied."""
+def test_computed_and_applied_efforts_are_reported():
+    """12 V at a joint limited to 5 A: the limit is visible in the applied effort."""
     simulation = Simulation(five_dof().with_motors(current_limit=5.0))
     assert simulation.efforts() is None
     simulation.submit(Command.checked("voltage", [12.0, 0, 0, 0, 0], 5))
@@ -143,7 +143,7 @@ def test_it_tells_what_a_command_asks_and_what_the_motors_give():
 
 
 def drifted(start, step, count, time):
-    """How far ``time`` is from start + count step [ulp]."""
+    """Return the distance of ``time`` from start + count step [ulp]."""
     exact = Fraction(start) + count * Fraction(step)
     return abs(Fraction(time) - exact) / Fraction(math.ulp(time))
 
@@ -176,7 +176,7 @@ def test_simulated_time_does_not_drift():
     assert drifted(begun, 5e-4, 100, sim.state.time) <= 1
 
 
-def test_the_schedule_of_the_clock_on_the_wall_does_not_drift(monkeypatch):
+def test_the_real_time_schedule_does_not_drift(monkeypatch):
     now = [1e5]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr("time.sleep", lambda left: now.__setitem__(0, now[0] + left))
@@ -187,8 +187,8 @@ def test_the_schedule_of_the_clock_on_the_wall_does_not_drift(monkeypatch):
     assert pacer.missed == 0
 
 
-def test_a_push_changes_the_momentum_of_the_joints_alone():
-    """M Δv = Jᵀ p as the period begins; the positions go on from where they are."""
+def test_a_push_changes_only_the_joint_momentum():
+    """M Δv = Jᵀ p at the start of the period; positions are continuous."""
     arm = load_arm("five_dof")
     pushed, free = Simulation(arm, dt=1e-4, period=1e-4), Simulation(arm, dt=1e-4, period=1e-4)
     p = np.array([0.02, -0.05, 0.03])
@@ -198,13 +198,13 @@ def test_a_push_changes_the_momentum_of_the_joints_alone():
     expected = np.linalg.solve(mass_matrix(arm, state.q), jacobian(arm, state.q)[:3].T @ p)
     struck = pushed.plant.struck(state, p)
     np.testing.assert_allclose(struck.v - state.v, expected, atol=1e-12)
-    np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # friction within a step
+    np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # dry friction within a step
     assert np.abs(pushed.state.q - state.q).max() < 1e-3
     after = np.abs(pushed.state.v).max()
     assert np.abs(pushed.advance().v).max() < 1.1 * after, "it struck twice"
 
 
-def test_the_usual_push_moves_a_joint_of_any_size_of_arm_at_1_rad_per_s():
+def test_the_default_push_moves_joints_of_any_arm_at_1_rad_per_s():
     for name in ("five_dof", "puma560", "two_link"):
         simulation = Simulation(load_arm(name))
         struck = simulation.plant.struck(simulation.state, simulation.usual_impulse())
@@ -212,7 +212,7 @@ def test_the_usual_push_moves_a_joint_of_any_size_of_arm_at_1_rad_per_s():
 
 
 @pytest.mark.parametrize("impulse", [(1e4, 0, 0), (0, 0, 0), (np.nan, 0, 0), (1, 2)])
-def test_pushes_beyond_reason_are_rejected(impulse):
+def test_excessive_pushes_are_rejected(impulse):
     simulation = Simulation(load_arm("five_dof"))
     with pytest.raises(InvalidValue, match="impulse"):
         simulation.push(impulse)
@@ -220,7 +220,7 @@ def test_pushes_beyond_reason_are_rejected(impulse):
     assert np.abs(simulation.advance().v - before).max() < 0.1
 
 
-def test_prescribed_joints_give_way_to_no_push():
+def test_prescribed_motion_is_not_changed_by_a_push():
     simulation = Simulation(load_arm("puma560").with_actuator("rate_limited"))
     assert not simulation.usual_impulse().any()
     with pytest.raises(InvalidValue, match="no joint of this arm moves"):

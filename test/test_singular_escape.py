@@ -41,7 +41,7 @@ HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="
 
 
 def along_lost_direction(arm, q, distance):
-    """The tool of q, displaced outward [m] along the direction that J does not give."""
+    """Return the tool pose of q, displaced outward [m] along the direction lost by J."""
     virtual, held = ClosedLoopIk(arm), to_task_reference(arm, Reference.hold(q))
     rows = (virtual.scale[:, None] * kinematics.jacobian(arm, q))[virtual.axes]
     u = np.zeros(6)
@@ -51,8 +51,8 @@ def along_lost_direction(arm, q, distance):
     return replace(held, position=held.position + distance * u[:3], rotation=turned)
 
 
-def led(arm, q, task, seconds=3.0):
-    """A virtual arm after it followed a target from q; its limits hold at every instant."""
+def tracked_ik(arm, q, task, seconds=3.0):
+    """Return a CLIK that tracked a target from q; its limits hold at every instant."""
     virtual = ClosedLoopIk(arm)
     virtual.reset(np.asarray(q, dtype=float))
     for _ in range(round(seconds / DT)):
@@ -61,7 +61,7 @@ def led(arm, q, task, seconds=3.0):
         assert (virtual.q >= arm.lower).all()
         assert (virtual.q <= arm.upper).all()
         assert (np.abs(virtual.v) <= arm.velocity_limit * (1 + 1e-9)).all()
-        if np.isinf(arm.upper).all():  # a joint that meets its limit stops there
+        if np.isinf(arm.upper).all():  # a joint that reaches its limit stops there
             assert np.abs(virtual.v - before).max() <= 100.0 * DT * (1 + 1e-9)
     return virtual
 
@@ -85,16 +85,16 @@ def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
 def test_a_stretched_arm_reaches_a_target_straight_inward(name, bent, distance):
     arm = load_arm(name)
     q = np.array(STRETCHED[name])
-    virtual = led(arm, q + bent, along_lost_direction(arm, q, distance))
+    virtual = tracked_ik(arm, q + bent, along_lost_direction(arm, q, distance))
     assert virtual.reachability_error < max(1e-3, 4e-4 * virtual.reach)
     assert np.abs(virtual.v).max() < 0.02
 
 
 @pytest.mark.parametrize("name", STRETCHED)
 @pytest.mark.parametrize("distance", [0.3, 0.01, 0.0])
-def test_a_target_beyond_the_reach_or_at_the_tool_moves_nothing(name, distance):
+def test_an_unreachable_target_or_one_at_the_tool_causes_no_motion(name, distance):
     arm, q = load_arm(name), np.array(STRETCHED[name])
-    virtual = led(arm, q, along_lost_direction(arm, q, distance), 1.0)
+    virtual = tracked_ik(arm, q, along_lost_direction(arm, q, distance), 1.0)
     np.testing.assert_allclose(virtual.q, q, atol=1e-9)
     assert virtual.reachability_error == pytest.approx(distance, abs=1e-9)
 
@@ -103,13 +103,13 @@ def test_a_target_beyond_the_reach_or_at_the_tool_moves_nothing(name, distance):
 @pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("stop", [0.0, 0.01])
 def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
-    """Its limit is at the stretched configuration or shortly behind, on the bent side."""
+    """Its limit is at full extension or shortly behind, on the bent side."""
     limits = {"lower": -stop, "upper": 2.5} if side > 0 else {"lower": -2.5, "upper": stop}
     free = {"effort": 10.0, "lower": -3.0, "upper": 3.0, "axis": "0 1 0"}
     arm = chain(free, {**free, **limits, "xyz": "0.5 0 0"}, more=HAND)
     q = np.array([0.2, -side * min(bent, stop)])
     task = along_lost_direction(arm, np.array([0.2, 0.0]), -0.2)
-    virtual = led(arm, q, task)
+    virtual = tracked_ik(arm, q, task)
     assert virtual.reachability_error < 1e-3
     assert side * virtual.q[1] > 0.1
 
@@ -118,15 +118,17 @@ def test_an_elbow_bends_to_the_side_that_its_limits_allow(stop, side, bent):
 def test_a_wrist_turns_out_of_its_singular_configuration(distance):
     """The lost rotation needs a self-motion of joints 4 and 6, whose own second order is 0."""
     arm = load_arm("puma560").with_actuator("ideal")
-    virtual = led(arm, WRIST, along_lost_direction(arm, WRIST, distance))
+    virtual = tracked_ik(arm, WRIST, along_lost_direction(arm, WRIST, distance))
     assert virtual.reachability_error < 1e-3
 
 
 def test_a_folded_arm_turns_to_the_side_where_its_elbow_opens():
-    """The posture draws joint 1 to the other side, where the elbow would have to close again."""
+    """The posture attracts joint 1 to the other side, where the elbow would have to close again."""
     arm, q = load_arm("two_link"), np.array([-1.865, np.pi])
     target = np.array([0.029, 0.0, -0.03])
-    virtual = led(arm, q, replace(to_task_reference(arm, Reference.hold(q)), position=target))
+    virtual = tracked_ik(
+        arm, q, replace(to_task_reference(arm, Reference.hold(q)), position=target)
+    )
     assert virtual.q[0] < q[0]
     assert virtual.reachability_error < 3e-3
 
@@ -156,7 +158,7 @@ def test_an_arm_near_a_singular_configuration_comes_to_rest(name, q, target, tur
         position=np.array(target),
         rotation=pin.exp3(np.array(turned)),
     )
-    virtual = led(arm, np.clip(q, arm.lower, arm.upper), task)
+    virtual = tracked_ik(arm, np.clip(q, arm.lower, arm.upper), task)
     for _ in range(2):
         virtual.update(task, DT, GAINS)
         assert np.abs(virtual.v).max() < 1e-2
@@ -174,7 +176,7 @@ def test_the_arm_leaves_a_stretched_configuration(kind):
 
 
 def stall(arm, q, task, seconds=2.0):
-    """The watch and its events after some time [s] at a target, which may move with its twist."""
+    """Return the monitor and its events after some time [s] at a target that may have a twist."""
     law, events = TaskSpace(arm), Events()
     watch = ReachabilityMonitor(law, events)
     law.reset(State.of(q))
@@ -197,7 +199,7 @@ def test_a_stall_is_one_event_that_names_its_cause():
 
 
 @pytest.mark.parametrize("beyond", [0.0015, 0.006, 0.3])
-def test_an_arm_at_rest_away_from_its_target_is_stalled_however_near(beyond):
+def test_an_arm_at_rest_away_from_its_target_is_stalled_at_any_distance(beyond):
     arm, q = load_arm("two_link"), np.array(STRETCHED["two_link"])
     _, events = stall(arm, q, along_lost_direction(arm, q, beyond))
     assert events.counts["stalled"] == 1
@@ -206,7 +208,7 @@ def test_an_arm_at_rest_away_from_its_target_is_stalled_however_near(beyond):
     assert not stall(arm, q, near)[1].counts["stalled"], "that counts as reached"
 
 
-def test_motion_along_the_edge_of_the_workspace_is_no_stall_and_its_end_is():
+def test_motion_along_the_workspace_limit_is_not_a_stall_but_its_end_is():
     arm, q = load_arm("two_link"), np.array(STRETCHED["two_link"])
     beyond, along = along_lost_direction(arm, q, 0.05), np.zeros(6)
     along[2] = 0.2

@@ -1,4 +1,4 @@
-"""Stops and limits of a loop that is slow for its arm: they brake, and swing nothing up."""
+"""Stops and limits of slow control loops are stable: they brake without oscillation."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ PERIODS = st.floats(1e-3, 0.1)
 
 
 @given(POSTURES, PERIODS)
-def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
-    """x'' = -M⁻¹ (K x + D x') by steps of the period: no eigenvalue beyond the unit circle."""
+def test_the_gains_of_a_sampled_stop_are_stable(q, period):
+    """x'' = -M⁻¹ (K x + D x') sampled with the period: no eigenvalue outside the unit circle."""
     M = mass_matrix(arm(), q)
     w, m = max_loop_bandwidth(M, LoopTiming(period)), np.diag(np.diag(M))
     A, B = np.linalg.solve(M, w**2 * m), np.linalg.solve(M, 1.6 * w * m)
@@ -33,14 +33,14 @@ def test_the_largest_rate_of_a_sampled_stop_is_stable(q, period):
     assert np.abs(np.linalg.eigvals(np.vstack([place, speed]))).max() < 1
 
 
-def test_a_loop_without_a_period_is_not_bound():
+def test_a_loop_without_a_period_has_no_bound():
     assert max_loop_bandwidth(np.eye(2), UNTIMED) == np.inf
     assert max_loop_bandwidth(np.eye(2), LoopTiming(0.01)) == pytest.approx(REACTION / 0.01)
 
 
 @given(POSTURES, PERIODS, st.integers(0, 2))
-def test_no_damper_of_a_limit_swings_a_joint_up(q, period, i):
-    """A joint beyond its speed, alone and for one cycle: v' = v - (D v + B v_over) T (M⁻¹)_ii."""
+def test_no_damper_of_a_limit_increases_a_velocity(q, period, i):
+    """One joint above its velocity limit, for one cycle: v' = v - (D v + B v_over) T (M⁻¹)_ii."""
     limits = CommandLimiter(arm(), SafetySettings(velocity_limit_scale=0.06, max_effort_rate=1e9))
     M, load, v = mass_matrix(arm(), q), gravity(arm(), q), np.zeros(3)
     v[i], dt = 8.0, min(period, 0.05)
@@ -54,7 +54,7 @@ def test_no_damper_of_a_limit_swings_a_joint_up(q, period, i):
 @pytest.mark.parametrize("policy", ["hold", "ramp", "damp"])
 @pytest.mark.parametrize("period", [5e-3, 1e-2, 2e-2, 4e-2])
 def test_a_stop_of_a_slow_loop_ends_in_rest(policy, period, monkeypatch):
-    """Of an arm whose joints weigh a tenth of M_ii once the others give way."""
+    """For joints whose inertia is a tenth of M_ii when the other joints move freely."""
     monkeypatch.setattr("motor_rig.PERIOD", period)
     rig = Rig(safety=SafetySettings(stop_policy=policy, **LOOSE))
     rig.driver.configure()
@@ -67,7 +67,7 @@ def test_a_stop_of_a_slow_loop_ends_in_rest(policy, period, monkeypatch):
     assert np.abs(rig.body.state.v).max() < (2.0 if policy == "damp" else 0.5)
 
 
-def test_a_slow_loop_that_pushes_into_a_narrow_range_stays_near_it(monkeypatch):
+def test_a_slow_loop_pushing_into_a_narrow_range_stays_near_it(monkeypatch):
     monkeypatch.setattr("motor_rig.PERIOD", 1e-2)
     joint, end = {"effort": 40.0, "damping": 0.1}, 0.08
     narrow, wide = joint | {"lower": -end, "upper": end}, joint | {"lower": -9, "upper": 9}
@@ -82,7 +82,7 @@ def test_a_slow_loop_that_pushes_into_a_narrow_range_stays_near_it(monkeypatch):
         assert np.abs(rig.body.state.q).max() < end + 0.1
 
 
-def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
+def test_the_period_is_that_of_the_last_cycles_without_pauses():
     rig = Rig().up()
     rig.cycles(20)
     rig.bus.pass_time(0.3)
@@ -90,7 +90,7 @@ def test_the_period_is_that_of_the_last_cycles_and_a_pause_is_none():
     assert rig.driver.timing.period == pytest.approx(2.1e-3, rel=0.1)
 
 
-def test_the_readings_of_a_reset_are_no_cycles_and_a_closed_arm_has_no_period():
+def test_readings_of_a_reset_are_not_cycles_and_a_closed_driver_has_no_period():
     rig = Rig()
     rig.driver = MotorBusDriver(arm(), rig.bus, wiring=WIRING, safety=SAFETY)
     rig.driver.configure()
@@ -105,9 +105,7 @@ def test_the_readings_of_a_reset_are_no_cycles_and_a_closed_arm_has_no_period():
 
 
 @pytest.mark.parametrize(("reading", "delay"), [(2e-4, 0.2), (9e-4, 0.9), (4e-3, 1.0)])
-def test_the_delay_of_fresh_readings_is_twice_the_time_they_take_and_a_period_at_most(
-    reading, delay
-):
+def test_the_delay_is_twice_the_age_of_readings_and_at_most_a_period(reading, delay):
     rig = Rig()
     read = rig.bus.read
 

@@ -1,4 +1,4 @@
-"""The SO-101: its motors are the data sheet's, its bodies and frames those of the published CAD."""
+"""The SO-101: motors of the data sheet, bodies and frames of the published CAD."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
 from tools.urdf import so101
 
 KG_CM = 9.80665e-2
-# Volts, turns a minute without load, kg·cm at stall, A of the motor without load.
+# Supply [V], no-load speed [rpm], stall torque [kg·cm], no-load current [A].
 SHEETS = {"12": (12.0, 45.0, 30.0, 0.15), "7.4": (7.4, 52.0, 19.5, 0.12)}
 ARM = load_arm("so101")
 PUBLISHED = json.loads(
@@ -33,7 +33,7 @@ def sheet(volts):
 
 
 @pytest.mark.parametrize("volts", SHEETS)
-def test_the_motors_are_the_data_sheets_with_the_gears_loss_in_kt(volts):
+def test_motor_constants_equal_the_data_sheet_with_gear_losses_in_kt(volts):
     found = so101.MOTORS[volts] | so101.FRICTION[volts]
     expected = dict(sheet(volts).constants(supply_voltage=SHEETS[volts][0]))
     expected["kt"] *= expected.pop("efficiency")
@@ -43,10 +43,10 @@ def test_the_motors_are_the_data_sheets_with_the_gears_loss_in_kt(volts):
     assert so101.IDLE[volts] == pytest.approx(from_rpm(SHEETS[volts][1]), rel=1e-3)
 
 
-def test_numbers_of_the_sheet_that_were_not_used_come_out_too():
+def test_unused_values_of_the_data_sheet_are_reproduced():
     """2.7 A at stall less 0.03 A of the electronics; 11 kg·cm/A; damping and friction as measured.
 
-    The latter two: Open Duck Mini's identified 0.6 N·m·s/rad and 0.052 N·m.
+    Damping and friction: 0.6 N·m·s/rad and 0.052 N·m, identified by Open Duck Mini.
     """
     motor = so101.MOTORS["12"] | so101.FRICTION["12"]
     kt = so101.GEAR * motor["kt"]
@@ -58,8 +58,8 @@ def test_numbers_of_the_sheet_that_were_not_used_come_out_too():
 
 
 @pytest.mark.parametrize("volts", SHEETS)
-def test_a_free_motor_idles_at_the_sheets_speed(volts):
-    """The roll of the wrist on full supply; friction and back-EMF alone hold it."""
+def test_a_free_motor_reaches_the_no_load_speed_of_the_data_sheet(volts):
+    """The roll joint of the wrist at full supply; only friction and back-EMF act."""
     text = so101.urdf_text(volts).replace('"-2.79253" upper="2.79253"', '"-100" upper="100"')
     arm = parse_arm(text).with_gravity([0, 0, 0])
     command = Command("voltage", np.eye(6)[4] * SHEETS[volts][0])
@@ -67,14 +67,14 @@ def test_a_free_motor_idles_at_the_sheets_speed(volts):
     assert end.v[4] == pytest.approx(so101.IDLE[volts], rel=3e-3)
 
 
-def test_other_voltages_are_refused():
+def test_other_voltages_are_rejected():
     with pytest.raises(UnknownName, match=r"'24'; known: 12, 7\.4"):
         so101.urdf_text("24")
 
 
 @pytest.mark.parametrize("sample", PUBLISHED["samples"], ids=lambda s: f"{s['q'][1]:.2f}")
-def test_gravity_inertia_and_tool_are_those_of_the_published_model(sample):
-    """Frames are rounded to 0.1 mm, tensors are those of boxes: 0.1 % of gravity, 2 % of M."""
+def test_gravity_inertia_and_tool_equal_the_published_model(sample):
+    """Frames rounded to 0.1 mm and tensors of boxes: 0.1 % of gravity, 2 % of M."""
     q, rotors = sample["q"], so101.GEAR**2 * so101.ROTOR * np.eye(6)
     np.testing.assert_allclose(rigid_body.gravity(ARM, q), sample["gravity"], rtol=0, atol=4e-4)
     M = rigid_body.mass_matrix(ARM, q) - rotors

@@ -1,4 +1,4 @@
-"""The SO-101 on emulated servos: the same laws as in simulation, by positions and by efforts."""
+"""The SO-101 on emulated servos: the controllers of the simulation, by position and by effort."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ class Rig:
         return self
 
     def run(self, loop, seconds):
-        """The loop, at its period or as fast as the line lets it."""
+        """Run the loop at its period, or as fast as the transport allows."""
         end = self.port.now() + seconds
         while self.port.now() < end:
             due = self.port.now() + PERIOD
@@ -53,9 +53,9 @@ class Rig:
             self.port.pass_until(due)
 
 
-def test_by_positions_it_is_held_and_led_to_a_goal():
+def test_position_commands_hold_the_arm_and_move_it_to_a_goal():
     rig = Rig("position").up()
-    np.testing.assert_allclose(rig.body.state.q, START, atol=0.02)  # the servos' springs give way
+    np.testing.assert_allclose(rig.body.state.q, START, atol=0.02)  # deflection of the servos
     loop = ControlLoop(rig.driver, PositionController(ARM))
     rig.run(loop, 0.5)
     assert rig.body.moved.max() < 0.02
@@ -65,7 +65,7 @@ def test_by_positions_it_is_held_and_led_to_a_goal():
     np.testing.assert_allclose(rig.body.state.q, np.array(START) + 0.3, atol=0.01)
 
 
-def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
+def test_the_simulations_controller_holds_the_arm_with_efforts_by_voltage():
     rig = Rig("effort", {"allow_missing_watchdog": "true"}).up()
     assert rig.driver.capabilities[0].effort_source == "estimated"
     loop = ControlLoop(rig.driver, build_controller(ARM))
@@ -76,7 +76,7 @@ def test_by_efforts_made_of_volts_the_simulators_law_holds_it():
     np.testing.assert_allclose(rig.body.state.q, START, atol=2e-3)
 
 
-def test_efforts_are_refused_where_nobody_accepts_that_no_watchdog_watches():
+def test_effort_commands_without_watchdog_need_permission():
     rig = Rig("effort")
     rig.driver.configure()
     rig.driver.read()

@@ -1,4 +1,4 @@
-"""A short soak: the driver's loop in real time on an arm in another process; an hour is by hand."""
+"""A short soak test: the driver's loop in real time on an arm in another process."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ SECONDS = 30
 
 @pytest.mark.slow
 def test_it_lasts():
-    """Nothing raised, active at the end, no leak; how fast it was is no matter here."""
+    """No exception, active at the end, no memory leak; the rate is not checked."""
     words = [sys.executable, str(SOAK), "--motors", "dynamixel", "--seconds", str(SECONDS)]
     ran = subprocess.run(words, capture_output=True, text=True, timeout=180, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

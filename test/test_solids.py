@@ -1,4 +1,4 @@
-"""Solids: closed forms against sums over slices, composition as rigid-body mechanics has it."""
+"""Solids: closed forms compared with sums over slices; composition of inertias."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def assert_same(left, right, tolerance=1e-12):
 
 
 def grid_inertia(inside, half, mass, n=100):
-    """Inertia of ``mass`` spread over the cells of a grid that lie ``inside``."""
+    """Return the inertia of ``mass`` distributed over the cells of a grid that lie ``inside``."""
     axes = [h * (2 * np.arange(n) + 1 - n) / n for h in half]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
     points = points[inside(points)]
@@ -87,7 +87,7 @@ def test_sphere_and_box_are_the_sums_of_their_cells():
 
 
 @pytest.mark.parametrize("axis", "xyz")
-def test_rod_is_a_cylinder_without_width_and_a_row_of_points(axis):
+def test_a_rod_is_a_thin_cylinder_and_a_row_of_points(axis):
     thin = rod(axis, 0.7, 1.3)
     np.testing.assert_allclose(thin.inertia, cylinder(axis, 0.7, 1e-9, 1.3).inertia, atol=1e-15)
     direction = np.eye(3)["xyz".index(axis)]
@@ -97,7 +97,7 @@ def test_rod_is_a_cylinder_without_width_and_a_row_of_points(axis):
 
 
 @pytest.mark.parametrize("axis", "xyz")
-def test_a_round_rod_is_a_cylinder_that_is_as_heavy_across_as_the_thin_one(axis):
+def test_a_round_rod_has_the_transverse_inertia_of_a_thin_one(axis):
     height = np.sqrt(0.7**2 - 3 * 0.02**2)
     equal = cylinder(axis, height, 0.02, 1.3).inertia
     np.testing.assert_allclose(rod(axis, 0.7, 1.3, radius=0.02).inertia, equal, atol=1e-16)
@@ -113,28 +113,28 @@ def test_a_flat_bar_is_a_box_without_height():
     assert 0 < xx + zz - yy < 1e-12
 
 
-def test_the_drawing_lies_along_the_axis():
+def test_the_visual_shape_lies_along_the_axis():
     for axis, direction in zip("xyz", np.eye(3), strict=True):
         np.testing.assert_array_equal(cylinder(axis, 1, 1, 1).rotation @ [0, 0, 1], direction)
         assert np.linalg.det(cylinder(axis, 1, 1, 1).rotation) == 1
 
 
 @given(angles, st.sampled_from("xyz"))
-def test_the_drawing_moves_with_the_inertia(rotation_vector, axis):
-    """A slender cylinder's axis of least inertia is the one that it is drawn along."""
+def test_the_visual_shape_moves_with_the_inertia(rotation_vector, axis):
+    """The axis of minimum inertia of a slender cylinder is the axis of its visual shape."""
     R = Rotation.from_rotvec(rotation_vector).as_matrix()
     solid = cylinder(axis, 1.0, 0.1, 2.0).transformed(R, (0, 0, 0))
     drawn = solid.rotation @ [0, 0, 1]
     np.testing.assert_allclose(solid.inertia @ drawn, 2.0 * 0.1**2 / 2 * drawn, atol=1e-12)
 
 
-def test_two_halves_make_the_whole():
+def test_two_halves_compose_to_the_whole():
     halves = [cylinder("y", 0.2, 0.05, 0.5, (1, dy, 2)) for dy in (-0.1, 0.1)]
     assert_same(compose(halves), cylinder("y", 0.4, 0.05, 1.0, (1, 0, 2)))
 
 
 @given(solids)
-def test_a_solid_alone_is_its_own_composition(solid):
+def test_a_single_solid_equals_its_composition(solid):
     assert_same(compose([solid]), solid)
 
 
@@ -152,7 +152,7 @@ def test_composition_is_associative(a, b, c):
 
 
 @given(st.lists(solids, min_size=1, max_size=4), angles, places)
-def test_moving_the_parts_moves_the_whole(parts, rotation_vector, translation):
+def test_moving_all_parts_moves_the_composition(parts, rotation_vector, translation):
     R = Rotation.from_rotvec(rotation_vector).as_matrix()
     moved = compose([part.transformed(R, translation) for part in parts])
     whole = compose(parts)
@@ -162,7 +162,7 @@ def test_moving_the_parts_moves_the_whole(parts, rotation_vector, translation):
 
 @given(st.lists(solids, min_size=1, max_size=4), angles)
 def test_kinetic_energy_is_that_of_the_parts(parts, omega):
-    """Spinning about the origin: |w x c|² m + w·I w, summed over parts or of the whole."""
+    """Rotating about the origin: |w x c|² m + w·I w, summed over parts or of the composition."""
 
     def energy(body):
         v = np.cross(omega, body.centre)
@@ -185,7 +185,7 @@ def test_a_massless_solid_changes_nothing():
     assert_same(compose([*weighed, cylinder("z", 1, 1, 0.0, (9, 9, 9))]), compose(weighed))
 
 
-def test_solids_cannot_be_changed():
+def test_solids_are_read_only():
     solid = sphere(1.0, 1.0)
     with pytest.raises(ValueError, match="read-only"):
         solid.inertia[0, 0] = 5
@@ -195,7 +195,7 @@ def test_solids_cannot_be_changed():
     assert solid.material == ""
 
 
-def test_a_point_is_drawn_only_when_asked():
+def test_a_point_has_a_visual_shape_only_on_request():
     assert point_mass(1.0).shape is None
     assert point_mass(1.0, drawn=0.02).shape.size == (0.02,)
 
@@ -213,11 +213,11 @@ def test_a_point_is_drawn_only_when_asked():
         (lambda: compose([sphere(1.0, 0.0)]), "expected above 0"),
     ],
 )
-def test_refusals_name_the_culprit(make, message):
+def test_rejections_name_the_cause(make, message):
     with pytest.raises(InvalidValue, match=message):
         make()
 
 
-def test_an_unknown_axis_lists_the_known():
+def test_an_unknown_axis_lists_the_supported_ones():
     with pytest.raises(UnknownName, match="unknown axis 'w'; known: x, y, z"):
         cylinder("w", 1, 1, 1)

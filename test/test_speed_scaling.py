@@ -1,4 +1,4 @@
-"""Trajectories on a slower clock: no jump of position or velocity, exact areas, limits kept."""
+"""Speed scaling of trajectories: continuous position and velocity, exact durations, limits."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def wave(s):
     return Reference(np.array([np.sin(s)]), np.array([np.cos(s)]), np.array([-np.sin(s)]))
 
 
-def test_time_is_time_until_something_else_is_asked_for():
+def test_without_a_factor_trajectory_time_equals_time():
     clock = ScaledClock()
     times = np.linspace(3.0, 7.0, 1001)
     assert [clock.advance(t) for t in times] == times.tolist()
@@ -28,8 +28,8 @@ def test_time_is_time_until_something_else_is_asked_for():
 
 
 @given(FACTORS)
-def test_the_scaled_reference_is_the_motion_that_happens(asked):
-    """Its v and a are the derivatives of q(s(t)), whatever was asked for when."""
+def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motion(asked):
+    """v and a are the derivatives of q(s(t)), for requests at any time."""
     clock, now, q, v, a, f = ScaledClock(), 0.0, [], [], [], []
     for factor, ticks in asked:
         clock.set_factor(factor)
@@ -42,16 +42,16 @@ def test_the_scaled_reference_is_the_motion_that_happens(asked):
             f.append(clock.factor)
     q, v, a, f = np.array(q), np.array(v), np.array(a), np.array(f)
     between = 0.5 * (v[1:] + v[:-1])
-    within_a_tick = 0.5 * DT / RAMP  # a ramp may end between two ticks
+    within_a_tick = 0.5 * DT / RAMP  # a ramp may end between two cycles
     np.testing.assert_allclose(np.diff(q) / DT, between, atol=within_a_tick)
     assert np.abs(np.diff(v)).max(initial=0.0) <= DT * (1 / RAMP + 1) + 1e-9
     assert np.abs(a).max() <= 1 / RAMP + 1 + 1e-9
-    even = np.abs(np.diff(f, 2)) < 1e-12  # no ramp begins or ends around these ticks
+    even = np.abs(np.diff(f, 2)) < 1e-12  # no ramp starts or ends near these cycles
     slopes = (v[2:] - v[:-2]) / (2 * DT)
     np.testing.assert_allclose(slopes[even], a[1:-1][even], atol=1e-4)
 
 
-def test_a_pause_takes_half_a_ramp_and_then_stands():
+def test_a_pause_takes_half_a_ramp_then_time_stops():
     clock = ScaledClock()
     clock.advance(0.0)
     clock.set_factor(0.0)
@@ -64,7 +64,7 @@ def test_a_pause_takes_half_a_ramp_and_then_stands():
     assert not held.a.any()
 
 
-def test_the_ramp_does_not_depend_on_the_ticks():
+def test_the_ramp_does_not_depend_on_the_cycles():
     ends = []
     for dt in (1e-3, 7e-3, 0.4):
         clock = ScaledClock()
@@ -76,7 +76,7 @@ def test_the_ramp_does_not_depend_on_the_ticks():
     np.testing.assert_allclose(ends, 0.7**2 * RAMP / 2, atol=1e-12)
 
 
-def test_a_trajectory_entered_on_a_slow_clock_takes_the_motion_there_is():
+def test_a_trajectory_replaced_under_speed_scaling_starts_with_the_scaled_motion():
     clock = ScaledClock()
     clock.advance(0.0)
     clock.set_factor(0.5)
@@ -89,7 +89,7 @@ def test_a_trajectory_entered_on_a_slow_clock_takes_the_motion_there_is():
     assert clock.at(3.0) == 2.0
 
 
-def test_nothing_moves_out_of_a_pause():
+def test_a_new_trajectory_does_not_move_during_a_pause():
     clock = ScaledClock()
     clock.advance(0.0)
     clock.set_factor(0.0)
@@ -97,7 +97,7 @@ def test_nothing_moves_out_of_a_pause():
     assert not clock.unscaled(wave(0.3)).v.any()
 
 
-def test_the_tool_s_motion_is_scaled_too():
+def test_cartesian_trajectories_are_scaled():
     clock = ScaledClock()
     clock.advance(0.0)
     clock.set_factor(0.5)
@@ -111,7 +111,7 @@ def test_the_tool_s_motion_is_scaled_too():
 
 
 @pytest.mark.parametrize("factor", [-0.1, 1.01, np.nan, np.inf, "fast", None])
-def test_other_factors_are_refused(factor):
+def test_factors_out_of_range_are_rejected(factor):
     clock = ScaledClock()
     with pytest.raises(InvalidValue, match="speed scaling factor"):
         clock.set_factor(factor)

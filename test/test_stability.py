@@ -1,4 +1,4 @@
-"""The stability advisor: linearization, discrete maps and edges against theory and simulation."""
+"""Stability analysis: linearization, discrete maps and limits against theory and simulation."""
 
 from dataclasses import replace
 from math import inf, pi, sqrt
@@ -44,14 +44,14 @@ from arm_dynamics.simulation.plant import Plant
 
 
 def full():
-    """five_dof with every own state but gear play, and friction of its motors."""
+    """Return five_dof with every actuator state except backlash, and motor friction."""
     return five_dof().with_motors(
         inductance=5e-3, thermal_resistance=3.0, viscous_friction=0.2, rotor_inertia=0.01
     )
 
 
 def moving(arm, interface):
-    """A state in motion and a command, near what holds the arm."""
+    """Return a state in motion and a command near equilibrium."""
     state, command = find_equilibrium(arm, arm.configuration("initial"), interface)
     rng = np.random.default_rng(1)
     state = State.of(
@@ -61,7 +61,7 @@ def moving(arm, interface):
 
 
 def rate(arm, interface, x):
-    """ẏ at x = (q, v, z, u)."""
+    """Return ẏ at x = (q, v, z, u)."""
     n, motion = arm.nv, EquationsOfMotion(arm)
     q, v, z, u = np.split(x, [n, 2 * n, 2 * n + arm.na])
     motion.set_command(Command(interface, u))
@@ -102,14 +102,14 @@ def test_linearization_over_a_step_is_the_matrix_exponential():
 
 
 @pytest.mark.parametrize("interface", ["voltage", "effort"])
-def test_what_holds_a_pose_holds_it(interface):
+def test_the_equilibrium_command_holds_the_configuration(interface):
     arm = full().with_motors(brush_drop=0.3)
     state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], interface)
     x = np.concatenate([state.q, state.v, state.act, command.value])
     np.testing.assert_allclose(rate(arm, interface, x), 0, atol=1e-6)
 
 
-def test_a_pose_beyond_the_supply_is_refused():
+def test_an_equilibrium_beyond_the_supply_is_rejected():
     arm = five_dof().with_motor("R2", supply_voltage=0.3)
     with pytest.raises(InvalidValue, match=r"no voltage command holds .* joint 'R2' carries -8.1"):
         find_equilibrium(arm, arm.configuration("initial"), "voltage")
@@ -118,7 +118,7 @@ def test_a_pose_beyond_the_supply_is_refused():
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("make", [five_dof, full])
 def test_discrete_map_is_the_derivative_of_the_plants_step(method, make):
-    """At rest in balance; central differences of ``Plant.step`` over states and command."""
+    """At equilibrium; central differences of ``Plant.step`` in states and command."""
     arm, dt, h = make(), 5e-5, 1e-5
     state, command = find_equilibrium(arm, [0.3, -0.8, 0.2, 0.4, 0.5], "voltage")
     phi, gamma = discrete_map(linearize(arm, state, command), method, dt)
@@ -140,7 +140,7 @@ OMEGA = 40.0
 
 
 def oscillator(damping):
-    """A hanging link as a linear oscillator of OMEGA; damping ratio ``damping``."""
+    """Return a hanging link as a linear oscillator of OMEGA; damping ratio ``damping``."""
     arm = chain({"axis": "0 -1 0", "kind": "continuous"})
     mass = rigid_body.mass_matrix(arm, [0.0])[0, 0]
     arm = arm.with_gravity([0.0, 0.0, -(OMEGA**2) * mass / 0.25])
@@ -148,7 +148,7 @@ def oscillator(damping):
     return linearize(arm, *find_equilibrium(arm, [-pi / 2]))
 
 
-def edge(method, damping):
+def largest_stable_step(method, damping):
     linear = oscillator(damping)
     return largest_stable_dt(lambda dt: is_stable(discrete_map(linear, method, dt)[0]), 1e-5, 10.0)
 
@@ -168,44 +168,44 @@ def edge(method, damping):
         ("adaptive", 0.3, inf),
     ],
 )
-def test_textbook_limits(method, damping, limit):
-    assert edge(method, damping) == pytest.approx(limit, rel=1e-6)
+def test_step_limits_equal_textbook_values(method, damping, limit):
+    assert largest_stable_step(method, damping) == pytest.approx(limit, rel=1e-6)
 
 
 def test_an_undamped_oscillator_is_never_stable_with_explicit_euler():
-    assert edge("explicit_euler", 0.0) == 0.0
+    assert largest_stable_step("explicit_euler", 0.0) == 0.0
 
 
 # --- sampled loops ---
 
 
-def test_closed_loop_map_is_a_simulation_of_the_law_on_the_linear_arm():
-    """Random law with memory, three steps a period; with and without a period of delay."""
+def test_the_closed_loop_map_equals_a_simulation_of_the_linear_loop():
+    """Random dynamic controller, three steps per period; with and without a period of delay."""
     arm, rng = chain({}, {}), np.random.default_rng(5)
     linear = linearize(arm, *find_equilibrium(arm, [0.2, 0.3]))
     phi, gamma = discrete_map(linear, "rk4", 1e-3)
     shapes = {"F": (3, 3), "G": (3, 4), "H": (2, 3), "J": (2, 4), "K": (2, 4)}
-    law = LinearController(
+    linear_law = LinearController(
         "effort", **{name: rng.normal(size=size) for name, size in shapes.items()}
     )
     for delay in (0, 1):
         y, c, u = rng.normal(size=4), rng.normal(size=3), rng.normal(size=2)
         start = np.concatenate([y, c, u] if delay else [y, c])
-        answer = law.H @ c + (law.J + law.K) @ y
-        c = law.F @ c + law.G @ y
+        answer = linear_law.H @ c + (linear_law.J + linear_law.K) @ y
+        c = linear_law.F @ c + linear_law.G @ y
         for _ in range(3):
             y = phi @ y + gamma @ (u if delay else answer)
         expected = np.concatenate([y, c, answer] if delay else [y, c])
-        closed = closed_loop_map(phi, gamma, law, 3, delay)
+        closed = closed_loop_map(phi, gamma, linear_law, 3, delay)
         np.testing.assert_allclose(closed @ start, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["pid", "pid_gravity", "gravity_compensation"])
-def test_the_linear_law_is_the_derivative_of_the_controller(name):
-    """A small disturbance, five calls: the controller's answers are those of the linear law."""
+def test_the_linear_controller_is_the_derivative_of_the_controller(name):
+    """A small disturbance, five calls: the commands equal those of the linear controller."""
     arm, period, q = five_dof(), 2e-3, five_dof().configuration("initial")
     controller = build_controller(arm, name)
-    law, rng, h = linear_controller(controller, q, period), np.random.default_rng(2), 1e-6
+    linear_law, rng, h = linear_controller(controller, q, period), np.random.default_rng(2), 1e-6
     motions = rng.normal(size=(5, 10))
 
     def answers(size):
@@ -221,29 +221,31 @@ def test_the_linear_law_is_the_derivative_of_the_controller(name):
             ]
         )
 
-    memory = np.zeros(law.F.shape[0])
+    memory = np.zeros(linear_law.F.shape[0])
     for found, x in zip((answers(h) - answers(-h)) / (2 * h), motions, strict=True):
-        np.testing.assert_allclose(law.H @ memory + (law.J + law.K) @ x, found, atol=1e-4)
-        memory = law.F @ memory + law.G @ x
+        np.testing.assert_allclose(
+            linear_law.H @ memory + (linear_law.J + linear_law.K) @ x, found, atol=1e-4
+        )
+        memory = linear_law.F @ memory + linear_law.G @ x
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 2000])
-def test_a_period_of_many_steps_is_one_step_after_the_other(steps):
+def test_a_period_is_a_sequence_of_steps(steps):
     loop = configured()
     phi, gamma = discrete_map(loop.linear, "rk4", 1e-4)
-    law, x = loop.controllers(2e-3), np.arange(1.0, 11.0)
-    pushed = gamma @ (law.J + law.K) @ x
+    linear_law, x = loop.controllers(2e-3), np.arange(1.0, 11.0)
+    pushed = gamma @ (linear_law.J + linear_law.K) @ x
     y = x
     for _ in range(steps):
         y = phi @ y + pushed
-    nothing = np.zeros(law.F.shape[0])
-    after = closed_loop_map(phi, gamma, law, steps) @ np.concatenate([x, nothing])
+    nothing = np.zeros(linear_law.F.shape[0])
+    after = closed_loop_map(phi, gamma, linear_law, steps) @ np.concatenate([x, nothing])
     np.testing.assert_allclose(after[:10], y, rtol=1e-9, atol=1e-9 * np.abs(y).max())
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_period_that_overflows_is_told_from_its_time_step():
-    """Explicit Euler multiplies back-EMF's fastest rate by -8 or so in each of 400 steps."""
+def test_an_unstable_step_is_reported_even_if_its_period_overflows():
+    """Explicit Euler multiplies the fastest rate of back-EMF by about -8 in each of 400 steps."""
     slow = replace(published_loop(), dt=2.5e-3, period=1.0)
     phi, _ = discrete_map(slow.linear, "explicit_euler", 2.5e-3)
     found = analyze_stability(slow, "explicit_euler")
@@ -251,7 +253,7 @@ def test_a_period_that_overflows_is_told_from_its_time_step():
     assert found.mode.growth == modes(five_dof(), phi, 2.5e-3)[0].growth > 100
 
 
-def test_a_law_that_is_not_linear_is_refused():
+def test_a_nonlinear_controller_is_rejected():
     class Bang(Controller):
         def update(self, state, reference, dt):
             return self.effort_command(np.sign(reference.q - state.q), state)
@@ -263,10 +265,11 @@ def test_a_law_that_is_not_linear_is_refused():
 # --- the published gains ---
 
 
-def swing(factor, seconds=1.5):
-    """How a disturbance of 1e-9 rad grows between the halves of a simulation [as a factor].
+def disturbance_growth(factor, seconds=1.5):
+    """Return the growth of a disturbance of 1e-9 rad between the halves of a simulation [factor].
 
-    Explicit Euler of the plant, voltages one call late, no rule that stops reversing joints.
+    Explicit Euler of the plant, voltages one call late, without the rule that stops reversing
+    joints.
     """
     arm = published_arm()
     state, volts = find_equilibrium(arm, arm.configuration("initial"), "voltage")
@@ -283,8 +286,8 @@ def swing(factor, seconds=1.5):
     return max(size[2 * third :]) / max(size[third : 2 * third])
 
 
-def test_published_gains_sit_at_the_edge_of_explicit_euler():
-    """2.0 % of dt or 1.8 % of gain from the edge, R5 first, at some 570 Hz; others have room."""
+def test_published_gains_are_at_the_stability_limit_of_explicit_euler():
+    """Margins 2.0 % of dt or 1.8 % of gain, R5 least stable at 570 Hz; others have more margin."""
     found = {method: analyze_stability(published_loop(), method) for method in INTEGRATORS}
     edge = found["explicit_euler"]
     assert edge.stable
@@ -296,13 +299,13 @@ def test_published_gains_sit_at_the_edge_of_explicit_euler():
     assert all(a.gain_margin > 0.3 for name, a in found.items() if name != "explicit_euler")
 
 
-def test_the_edge_is_where_the_simulation_starts_to_grow():
+def test_the_simulation_diverges_beyond_the_stability_limit():
     """To 0.3 % of gain, on either side of the predicted factor; and at the predicted rate."""
     factor = 1 + analyze_stability(published_loop(), "explicit_euler").gain_margin
-    assert swing(factor * 0.997) < 0.5
-    assert swing(factor * 1.003) > 2.0
+    assert disturbance_growth(factor * 0.997) < 0.5
+    assert disturbance_growth(factor * 1.003) > 2.0
     growth = modes_at(1.03)[0].growth
-    assert np.log(swing(1.03, 0.6)) / 0.2 == pytest.approx(growth, rel=0.03)
+    assert np.log(disturbance_growth(1.03, 0.6)) / 0.2 == pytest.approx(growth, rel=0.03)
 
 
 def modes_at(factor):
@@ -311,10 +314,10 @@ def modes_at(factor):
     return modes(loop.linear.arm, closed_loop_map(phi, gamma, loop.controllers(1e-4), 1, 1), 1e-4)
 
 
-def test_the_published_program_blows_up_with_one_percent_more():
-    """Its rule for reversals takes what is left of the margin: 1.8 % without the rule.
+def test_the_published_program_diverges_with_one_percent_more_gain():
+    """Its rule for reversals removes the remaining margin: 1.8 % without the rule.
 
-    The sum of errors [rad] is the original program's own.
+    The sum of errors [rad] is a result of the original program.
     """
     p = np.array(list(PUBLISHED_P.values()))
     assert objective(published_arm(), 1.001 * p, duration=1.0) < 100
@@ -322,8 +325,8 @@ def test_the_published_program_blows_up_with_one_percent_more():
 
 
 @pytest.mark.slow
-def test_the_published_steps_own_edge_is_computed_and_told(capsys):
-    """Between 0.2 and 0.3 % more gain, where the linear loop has 1.8 %."""
+def test_the_stability_limit_of_the_published_step_is_computed_and_printed(capsys):
+    """Between 0.2 and 0.3 % more gain; the linear loop has 1.8 %."""
     edge = published_stability_limit()
     p = np.array(list(PUBLISHED_P.values()))
     assert 1.002 < edge < 1.003
@@ -334,8 +337,8 @@ def test_the_published_steps_own_edge_is_computed_and_told(capsys):
         1.001,
     )
     command_line.run(["five_dof", "--gains", "published", "--integrator", "explicit_euler"])
-    told = capsys.readouterr().out.splitlines()[-1]
-    assert f"within 3 s from {100 * (edge - 1):.2g} % more gain on" in told
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert f"within 3 s from {100 * (edge - 1):.2g} % more gain on" in line
 
 
 # --- the gains of config/five_dof.yaml ---
@@ -346,8 +349,8 @@ def configured(dt=1e-4, period=2e-3):
     return controlled_loop(arm, build_controller(arm), arm.configuration("initial"), dt, period)
 
 
-def test_configured_gains_have_room():
-    """dt 0.1 ms, control every 2 ms: gains 5 times as large and periods 4 times as long hold."""
+def test_configured_gains_have_a_stability_margin():
+    """dt 0.1 ms, control every 2 ms: stable with 5 times the gains and 4 times the period."""
     found = analyze_stability(configured(), "semi_implicit_euler")
     assert found.stable
     assert found.largest_dt == found.period == 2e-3
@@ -356,8 +359,8 @@ def test_configured_gains_have_room():
 
 
 @pytest.mark.parametrize(("factor", "grows"), [(0.97, False), (1.03, True)])
-def test_edge_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
-    """All gains times the predicted factor, less or more 3 %: the real controller on the plant."""
+def test_the_stability_limit_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
+    """All gains times the predicted factor, ±3 %: the real controller on the plant."""
     arm, q = five_dof().with_motors(supply_voltage=inf), five_dof().configuration("initial")
     edge = 1 + analyze_stability(configured(), "semi_implicit_euler").gain_margin
     held = build_controller(arm)
@@ -379,7 +382,7 @@ def test_edge_of_the_configured_gains_is_that_of_the_simulation(factor, grows):
     assert max(speeds[500:]) > 1.0 if grows else max(speeds[500:]) < 1e-6
 
 
-def test_gains_times_too_much_are_unstable_and_say_so():
+def test_too_large_gains_are_reported_as_unstable():
     arm = five_dof()
     loop = controlled_loop(
         arm, Pid(arm, {n: {"p": 2e4, "i": 0, "d": 0} for n in arm.joint_names}),
@@ -395,8 +398,8 @@ def test_gains_times_too_much_are_unstable_and_say_so():
 
 
 @given(st.floats(1e-5, 0.01), st.floats(1.5, 30.0))
-def test_every_interval_is_found(low, ratio):
-    """Stable below ``low`` and in an interval higher up, as it may be."""
+def test_every_stable_interval_is_found(low, ratio):
+    """Stable below ``low`` and in an interval of larger values."""
     high = low * ratio
     wanted = (1e-6, low), (high, 2 * high)
     found = stable_set(lambda x: any(a <= x <= b for a, b in wanted))
@@ -405,7 +408,7 @@ def test_every_interval_is_found(low, ratio):
 
 
 @given(st.integers(1, 1500))
-def test_parts_of_a_period_are_whole(least):
+def test_a_period_is_divided_into_integer_parts(least):
     found = stable_parts(lambda dt: dt <= 2e-3 / least * (1 + 1e-12), 2e-3)
     if least == 1:
         assert found.largest == inf
@@ -413,13 +416,13 @@ def test_parts_of_a_period_are_whole(least):
         assert found.largest == pytest.approx(2e-3 / least, rel=1e-12)
 
 
-def test_a_search_from_above_to_below_is_refused():
+def test_a_search_range_in_descending_order_is_rejected():
     with pytest.raises(InvalidValue, match="0 < lowest < highest"):
         stable_set(lambda _: True, 1.0, 0.1)
 
 
-def test_modes_that_nothing_holds_are_neutral():
-    """R1 at 0 V drifts for ever: that is no instability."""
+def test_modes_without_stiffness_are_neutral():
+    """R1 at 0 V drifts indefinitely: a neutral mode, not an unstable one."""
     arm = five_dof()
     loop = published_loop()
     phi, gamma = discrete_map(loop.linear, "rk4", 1e-5)
@@ -432,7 +435,7 @@ def test_modes_that_nothing_holds_are_neutral():
 # --- the command line ---
 
 
-def test_advise_tells_a_table_and_a_sentence(capsys):
+def test_the_command_prints_a_table_and_a_sentence(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["stability", "five_dof", "--gains", "published", "--integrator", "explicit_euler"])
     assert ended.value.code == 0
@@ -441,13 +444,13 @@ def test_advise_tells_a_table_and_a_sentence(capsys):
     assert "explicit_euler with dt = 0.0001 s is at the stability limit" in out
 
 
-def test_advise_exits_with_1_where_the_loop_is_unstable(capsys):
+def test_the_command_exits_with_1_for_an_unstable_loop(capsys):
     assert command_line.run(["five_dof", "--gains", "published", "--dt", "1.1e-4",
                              "--integrator", "explicit_euler"]) == 1  # fmt: skip
     assert "is unstable: joint R5" in capsys.readouterr().out
 
 
-def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
+def test_delay_reduces_the_margin_at_a_given_configuration(capsys):
     factors = []
     for delay in ("0", "1"):
         options = ["--integrator", "rk4", "--configuration=0,-0.5,0.2,0,0.1", "--delay", delay]
@@ -481,14 +484,14 @@ def test_a_late_command_costs_margin_at_a_pose_of_numbers(capsys):
         ),
     ],
 )
-def test_bad_input_is_one_line(arguments, message, capsys):
+def test_invalid_input_is_one_line(arguments, message, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["stability", *arguments])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 
 
-def test_arms_of_servos_have_nothing_to_linearize():
+def test_arms_with_prescribed_motion_cannot_be_linearized():
     arm = load_arm("five_dof").with_actuator("rate_limited")
     with pytest.raises(InvalidValue, match=r"joint 'R1': .* prescribes motion"):
         find_equilibrium(arm, arm.configuration("initial"), "position")

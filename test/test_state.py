@@ -1,4 +1,4 @@
-"""The values that travel: read-only, checked, and precise about what is wrong."""
+"""Values: read-only, checked, with precise errors."""
 
 from dataclasses import FrozenInstanceError
 
@@ -11,7 +11,7 @@ from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import INTERFACES, Command, Reference, State
 
 
-def test_states_are_copies_that_do_not_change():
+def test_states_are_read_only_copies():
     mine = np.array([1.0, 2.0])
     state = State.of(mine)
     mine[0] = 9
@@ -25,7 +25,7 @@ def test_states_are_copies_that_do_not_change():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (([1, np.nan],), r"q\[1\] = nan"),
         (([1, 2], [0]), r"v: shape = \(1,\); expected \(2,\)"),
@@ -36,12 +36,12 @@ def test_states_are_copies_that_do_not_change():
         (([None],), "q"),
     ],
 )
-def test_bad_states_are_named(arguments, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_invalid_states_are_named(arguments, text):
+    with pytest.raises(InvalidValue, match=text):
         State.of(*arguments)
 
 
-def test_commands():
+def test_commands_are_checked():
     command = Command.checked("voltage", [1, 2], 2, stamp=0.25)
     assert (command.interface, command.stamp) == ("voltage", 0.25)
     assert not command.value.flags.writeable
@@ -53,7 +53,7 @@ def test_commands():
         Command.checked("torque", [0, 0], 2)
 
 
-def test_a_reference_stands_still():
+def test_reference_hold_has_zero_velocity():
     reference = Reference.hold([1.0, 2.0])
     assert (reference.q == [1, 2]).all()
     assert not reference.v.any()
@@ -61,7 +61,7 @@ def test_a_reference_stands_still():
     assert not reference.q.flags.writeable
 
 
-def test_scalars_within_their_range():
+def test_numbers_are_checked_against_their_range():
     assert check_float("dt", 1, above=0) == 1.0
     for keywords, value, said in (
         ({"above": 0}, 0, "dt = 0.0; expected above 0"),
@@ -77,7 +77,7 @@ def test_scalars_within_their_range():
             check_float("dt", value, **keywords)
 
 
-def test_vectors_and_frozen_arrays():
+def test_vectors_are_checked_and_read_only():
     assert as_readonly([1, 2]).dtype == np.float64
     assert check_vector("x", (1, 2, 3), 3).tolist() == [1, 2, 3]
     with pytest.raises(InvalidValue, match="x = "):
@@ -86,7 +86,7 @@ def test_vectors_and_frozen_arrays():
         check_vector("x", [10**400], 1)
 
 
-def test_every_error_has_one_root():
+def test_every_error_derives_from_one_class():
     for kind in (InvalidValue, CommandRejected, UnknownName):
         assert issubclass(kind, ArmDynamicsError)
 
@@ -95,7 +95,7 @@ FORCE = Parameter("force", 1.0, "N", "how hard", lower=0, upper=10)
 TIME = Parameter("time", None, "s", "how long", above=0)
 
 
-def test_parameters():
+def test_parameters_are_checked():
     assert with_defaults("press", (FORCE, TIME), {"time": 2}) == {"force": 1.0, "time": 2.0}
     assert (FORCE.range_text, TIME.range_text) == ("at least 0 and at most 10", "above 0")
     for given, error, said in (

@@ -1,4 +1,4 @@
-"""Coming to rest: constant deceleration, within limits, nothing else."""
+"""Stop trajectories: constant deceleration within the position limits."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ def stopping(v, q=HOME, deceleration=None):
 
 
 @given(SPEEDS)
-def test_every_joint_slows_down_at_its_rate_and_stands(v):
-    """v² = 2 d x for each joint, where the limits leave room."""
+def test_every_joint_decelerates_at_its_rate_until_rest(v):
+    """v² = 2 d x for each joint, if the limits allow it."""
     stop, rate = stopping(v), default_deceleration(ARM)
     gone = stop.at(stop.end).q - HOME
     allowed = np.array(v) ** 2 / (2 * rate)
@@ -35,7 +35,7 @@ def test_every_joint_slows_down_at_its_rate_and_stands(v):
 
 
 @given(SPEEDS)
-def test_it_begins_as_the_arm_moves_and_is_its_own_derivative(v):
+def test_it_starts_with_the_measured_motion_and_is_consistent(v):
     stop = stopping(v)
     np.testing.assert_array_equal(stop.at(2.0).q, HOME)
     if stop.end > 2.0:
@@ -50,7 +50,7 @@ def test_it_begins_as_the_arm_moves_and_is_its_own_derivative(v):
 
 
 @given(SPEEDS, st.floats(0.001, 5.0))
-def test_it_ends_within_the_limits_of_position(v, rate):
+def test_it_ends_within_the_position_limits(v, rate):
     q = np.array([0.0, -1.19, 0.5, 3.13, 0.0])
     stop = stopping(v, np.clip(q, ARM.lower, ARM.upper), rate)
     for time in np.linspace(2.0, stop.end, 50):
@@ -59,19 +59,19 @@ def test_it_ends_within_the_limits_of_position(v, rate):
         assert (at <= ARM.upper + 1e-9).all()
 
 
-def test_a_rate_of_zero_is_a_stand_at_once():
+def test_a_rate_of_zero_is_an_immediate_stop():
     stop = stopping(np.ones(5), deceleration=0.0)
     assert stop.end == stop.start == 2.0
     np.testing.assert_array_equal(stop.at(2.0).q, HOME)
     assert not stop.at(2.0).v.any()
 
 
-def test_it_can_be_entered_again_from_where_it_is():
+def test_it_can_be_replaced_by_itself():
     stop = stopping(np.full(5, 0.5))
     present = stop.at(2.05)
     np.testing.assert_array_equal(stop.starting_from(2.05, present).at(2.05).q, present.q)
     assert stop.check(ARM) is None
 
 
-def test_usual_rates_follow_the_velocity_limits():
+def test_default_decelerations_follow_from_the_velocity_limits():
     assert default_deceleration(ARM) == pytest.approx(ARM.velocity_limit / 0.25)

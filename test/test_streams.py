@@ -1,4 +1,4 @@
-"""Streams of waypoints: smooth, joined within the limits, and never rejected for their speed."""
+"""Streams of waypoints: smooth, joined within the limits, never rejected for their velocity."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ ARMS = ("two_link", "five_dof", "puma560")
 @pytest.mark.parametrize("velocities", [False, True], ids=["positions", "velocities too"])
 @pytest.mark.parametrize(("rate", "ahead"), [(100, 0.01), (100, 0.0), (50, 0.05), (250, 0.02)])
 def test_a_stream_is_smooth(rate, ahead, velocities):
-    """As smooth as its source, and on it within the period at which a message comes."""
+    """As smooth as its source, and on it within one message period."""
     found = figures(*stream("five_dof", rate, ahead, velocities, seconds=3.0))
     assert found.ratio < 1.05
     assert abs(found.lag) < 1 / rate
@@ -36,7 +36,7 @@ def test_a_stream_is_smooth(rate, ahead, velocities):
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("arm", ARMS)
-def test_jitter_and_a_lost_message_do_not_make_it_rough(arm):
+def test_a_stream_with_jitter_and_a_lost_message_is_smooth(arm):
     """±3 ms of arrival at 100 Hz: within 3 times the source's acceleration, and 20 ms."""
     rig, source = stream(arm, jitter=3e-3, lost=(200,))
     found = figures(rig, source)
@@ -49,7 +49,7 @@ def test_jitter_and_a_lost_message_do_not_make_it_rough(arm):
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_the_fit_is_exact_for_polynomials_up_to_degree_two(degree):
-    """Whatever the times are."""
+    """For any sampling times."""
     rng = np.random.default_rng(0)
     c = rng.uniform(-1, 1, (degree + 1, 3))
     times = 5.0 + np.cumsum(rng.uniform(0.007, 0.013, 30))
@@ -74,8 +74,8 @@ def test_the_fit_is_exact_for_polynomials_up_to_degree_two(degree):
 # --- joined
 
 
-def servo(rig, source, window, now):
-    """A message as MoveIt Servo's rolling window makes it: stamped by its oldest waypoint."""
+def servo_message(rig, source, window, now):
+    """Return a message like the rolling window of MoveIt Servo: stamped by its oldest waypoint."""
     window.append((now + 0.1, *source(now + 0.1)[:2]))
     while window[0][0] < now - 0.1:
         window.pop(0)
@@ -94,7 +94,7 @@ def test_moveit_servo_drives_the_arm(arm):
     window: list = []
     for k in range(1, 400):
         rig.step(k * 0.01)
-        servo(rig, source, window, rig.now)
+        servo_message(rig, source, window, rig.now)
     found = figures(rig, source)
     assert not rig.rejected
     assert not rig.events.counts
@@ -104,7 +104,7 @@ def test_moveit_servo_drives_the_arm(arm):
     t, q, v, _ = rig.motion()
     assert rig.events.counts["stream_ended"] == 1
     assert not v[-1].any()
-    last = source(t[-1] - 1.0 + 0.09)  # its window's last waypoint but one
+    last = source(t[-1] - 1.0 + 0.09)  # last but one waypoint of its window
     way = last[1] ** 2 / (2 * default_deceleration(rig.arm))
     np.testing.assert_allclose(q[-1], last[0] + np.sign(last[1]) * way, atol=2e-3)
 
@@ -113,7 +113,7 @@ def test_moveit_servo_drives_the_arm(arm):
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("gap", [0.25, 1.0])
 def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):
-    """Messages cease while the source moves on; then the arm catches up, and follows again."""
+    """Messages stop while the source moves on; then the arm catches up and follows again."""
     rig = Rig(arm)
     source = Sine(rig.arm, amplitude=0.5, omega=1.2)
     rig = Rig(rig.arm, source(0.0)[0])
@@ -130,7 +130,7 @@ def test_a_stream_with_a_gap_is_joined_within_the_limits(arm, gap):
 
 
 @pytest.mark.parametrize("ahead", [1e-9, 0.0, 1e-3])
-def test_a_waypoint_nearer_than_a_period_is_now(ahead):
+def test_a_waypoint_closer_than_a_period_is_due_immediately(ahead):
     rig = Rig("five_dof")
     q = rig.arm.configuration("initial") + 0.01
     rig.send([ahead], [q])
@@ -141,7 +141,7 @@ def test_a_waypoint_nearer_than_a_period_is_now(ahead):
     assert np.abs(v).max() < 1.9 * 0.01 / FADE
 
 
-def test_a_jump_of_a_stream_is_a_limited_move():
+def test_a_jump_of_a_stream_is_followed_within_the_limits():
     rig = Rig("five_dof")
     start = rig.arm.configuration("initial")
     away = start + np.array([1.0, 0.5, 0.2, 0.5, 0.5])
@@ -156,7 +156,7 @@ def test_a_jump_of_a_stream_is_a_limited_move():
 
 @pytest.mark.parametrize("by", ["waypoints", "commands"])
 def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
-    """Its client normalizes positions to ±π; the joint turns on."""
+    """Its client normalizes positions to ±π; the joint continues its rotation."""
     begin, speed = np.array([np.pi - 0.2, 0.1]), np.array([0.5, 0.0])
     rig = Rig("two_link", begin)
     for k in range(1, 100):
@@ -173,7 +173,7 @@ def test_a_stream_of_a_continuous_joint_passes_half_a_turn(by):
 
 
 def test_a_waypoint_too_far_for_its_time_is_reached_later():
-    """On the topic; a goal is rejected."""
+    """On the topic; an action goal is rejected."""
     rig = Rig("five_dof")
     away = rig.arm.configuration("initial") + np.array([1.0, 0, 0, 0, 0])
     rig.send([0.5], [away])
@@ -188,8 +188,8 @@ def test_a_waypoint_too_far_for_its_time_is_reached_later():
         )
 
 
-def test_a_goal_may_end_in_motion_where_that_is_allowed():
-    """It comes to rest within the deceleration, and says so."""
+def test_a_goal_may_end_in_motion_if_allowed():
+    """It comes to rest with the deceleration, and an event reports it."""
     rig = Rig("five_dof")
     q, v = rig.arm.configuration("initial"), np.array([0.4, 0, 0, 0, 0])
     names = rig.arm.joint_names
@@ -207,7 +207,7 @@ def test_a_goal_may_end_in_motion_where_that_is_allowed():
     assert rig.events.counts["stream_ended"] == 1
 
 
-def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():
+def test_waypoints_beyond_the_limits_are_rejected():
     rig = Rig("five_dof")
     q = rig.arm.configuration("initial")
     rig.send([0.5, 0.51], [q, q + 0.2])
@@ -219,7 +219,7 @@ def test_waypoints_that_leave_the_limits_by_themselves_are_rejected():
 
 
 def test_a_long_window_of_positions_is_followed_smoothly():
-    """2 s of waypoints, 0.1 s apart, replaced at 10 Hz."""
+    """2 s of waypoints with a spacing of 0.1 s, replaced at 10 Hz."""
     rig = Rig("five_dof")
     source = Sine(rig.arm)
     rig = Rig(rig.arm, source(0.0)[0])
@@ -233,10 +233,10 @@ def test_a_long_window_of_positions_is_followed_smoothly():
     assert found.ratio < 1.1
 
 
-# --- velocities alone, and commands
+# --- streams of velocities, and commands
 
 
-def test_velocities_alone_are_integrated():
+def test_streams_of_velocities_are_integrated():
     rig = Rig("five_dof")
     source = Sine(rig.arm)
     rig = Rig(rig.arm, source(0.0)[0])
@@ -252,7 +252,7 @@ def test_velocities_alone_are_integrated():
     assert rig.events.counts["stream_ended"] == 1
 
 
-def test_velocities_alone_end_at_a_position_limit():
+def test_streams_of_velocities_end_at_a_position_limit():
     rig = Rig("five_dof")
     for k in range(1, 450):
         rig.step(k * 0.01)
@@ -264,7 +264,7 @@ def test_velocities_alone_end_at_a_position_limit():
     assert (np.abs(np.diff(v, axis=0)) / PERIOD <= 1.1 * rate + 1e-6).all()
 
 
-def test_integration_has_to_be_allowed():
+def test_integration_must_be_allowed():
     with pytest.raises(TrajectoryRejected, match="allow_integration_in_goal_trajectories"):
         parse_trajectory(
             load_arm("five_dof"), load_arm("five_dof").joint_names, [1.0], [], [np.zeros(5)]
@@ -272,7 +272,7 @@ def test_integration_has_to_be_allowed():
 
 
 @pytest.mark.parametrize("interface", ["position", "velocity"])
-def test_commands_are_followed_and_end(interface):
+def test_single_commands_are_followed_until_their_end(interface):
     rig = Rig("five_dof")
     source = Sine(rig.arm)
     rig = Rig(rig.arm, source(0.0)[0])
@@ -296,14 +296,14 @@ def test_commands_are_followed_and_end(interface):
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "text"),
     [
         ([0.0], "commands: 1 values; expected one position of each of R1"),
         ([0, 0, np.nan, 0, 0], r"commands \(position\)\[2\] = nan"),
     ],
 )
-def test_commands_are_checked(values, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_commands_are_checked(values, text):
+    with pytest.raises(InvalidValue, match=text):
         Rig("five_dof").streams.command(values)
 
 
@@ -315,7 +315,7 @@ def test_commands_beyond_limits_are_limited():
     assert "joint 'R2': position = 9" in rig.events.latest["command_limited"]
 
 
-def test_cmd_timeout_holds_and_says_so():
+def test_cmd_timeout_holds_and_is_reported():
     rig = Rig("five_dof")
     rig.streams.timeout = 0.2
     for k in range(1, 50):
@@ -327,8 +327,8 @@ def test_cmd_timeout_holds_and_says_so():
     assert not rig.loop.reference.v.any()
 
 
-def test_a_trajectory_begins_where_it_is_told_to():
-    """At the reference, else at the measured state."""
+def test_a_trajectory_starts_at_the_configured_state():
+    """At the reference, or at the measured state."""
     for desired in (True, False):
         rig = Rig("five_dof")
         rig.loop.reference_generator.from_desired = desired
@@ -345,7 +345,7 @@ def test_a_trajectory_begins_where_it_is_told_to():
 
 @pytest.mark.parametrize("kind", [PidGravity, ComputedTorque])
 def test_efforts_are_added_to_the_command(kind):
-    """To the number: from the same state the commands differ by the given effort."""
+    """From the same state the commands differ exactly by the given effort."""
     arm = load_arm("five_dof")
     given = np.array([[0.1, -0.2, 0.05, 0.0, 0.02], [0.3, 0.2, 0.05, 0.1, 0.02]])
     q, found = arm.configuration("initial"), []
@@ -369,7 +369,7 @@ def test_efforts_are_added_to_the_command(kind):
     np.testing.assert_allclose(later.effort, given.mean(axis=0), atol=1e-4)
 
 
-def test_efforts_of_streams_too_and_they_fade_with_another_trajectory():
+def test_efforts_of_streams_are_added_and_blended_out():
     arm = load_arm("two_link")
     loop = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), PidGravity(arm))
     loop.step()
@@ -389,13 +389,13 @@ def test_efforts_of_streams_too_and_they_fade_with_another_trajectory():
     assert loop.reference.effort is None
 
 
-def test_efforts_need_a_controller_of_efforts():
+def test_efforts_need_a_controller_with_effort_interface():
     rig = Rig("two_link")
     rig.send([1.0], [rig.arm.configuration("initial")], efforts=[[0.1, 0.1]])
     assert "PositionController, which commands position; leave effort empty" in rig.rejected[0]
 
 
-def test_the_effort_check_counts_them():
+def test_the_effort_check_includes_given_efforts():
     arm = load_arm("five_dof")
     q = arm.configuration("initial")
     much = [[0.0, 0.0, 0.0, 0.0, 1.01 * arm.effort_limit[4]]]

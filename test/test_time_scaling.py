@@ -1,4 +1,4 @@
-"""Time scaling: closed forms, limits touched and never exceeded, paths kept, clear refusals."""
+"""Time-optimal scaling: closed forms, active limits, unchanged paths, rejected inputs."""
 
 import sys
 
@@ -14,13 +14,13 @@ from arm_dynamics.control.trajectories.time_scaling import time_optimal_trajecto
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.dynamics import kinematics, rigid_body
 
-FLAT = chain({"axis": "0 0 1"}, {"axis": "0 0 1"})  # no weight on its joints
+FLAT = chain({"axis": "0 0 1"}, {"axis": "0 0 1"})  # without gravity torque
 FREE = [1e6, 1e6]
 A, B = np.array([0.2, -0.5]), np.array([1.2, -0.9])
 
 
-def loads(arm, trajectory, count=2001):
-    """Largest share of each limit in use: velocity and effort (nv,), by RNEA at many times."""
+def limit_ratios(arm, trajectory, count=2001):
+    """Return velocity and effort relative to their limits (n, nv), by RNEA at many times."""
     times = np.linspace(trajectory.start, trajectory.end, count)[1:-1]
     samples = [trajectory.at(t) for t in times]
     effort = [rigid_body.rnea(arm, r.q, r.v, r.a) / arm.effort_limit for r in samples]
@@ -29,7 +29,7 @@ def loads(arm, trajectory, count=2001):
 
 
 @pytest.mark.parametrize("a", [0.1, 1.0, 100.0])
-def test_a_double_integrator_takes_its_least_time(a):
+def test_a_double_integrator_takes_its_minimum_time(a):
     """Full acceleration, then full deceleration: 2 √(h / a)."""
     found = time_optimal_trajectory(FLAT, [A, B], acceleration=[a, a], effort=FREE, start=3.0)
     assert found.start == 3.0
@@ -39,26 +39,26 @@ def test_a_double_integrator_takes_its_least_time(a):
     np.testing.assert_allclose(quarter.a, (B - A) * a, rtol=5e-3)
 
 
-def test_a_straight_way_within_velocity_and_acceleration_is_the_trapezoid():
+def test_a_straight_path_with_velocity_and_acceleration_limits_is_a_trapezoid():
     v, a = np.array([0.5, 0.7]), np.array([1.0, 2.0])
     expected = joint_splines.trapezoidal_trajectory([A, B], v, a)
     found = time_optimal_trajectory(FLAT, [A, B], velocity=v, acceleration=a, effort=FREE)
     assert found.end == pytest.approx(expected.end, rel=2e-3)
-    for share in (0.1, 0.5, 0.8):
-        reached, wanted = (x.at(share * x.end).q for x in (found, expected))
-        np.testing.assert_allclose(reached, wanted, atol=3e-3)
+    for fraction in (0.1, 0.5, 0.8):
+        reached, expected_q = (x.at(fraction * x.end).q for x in (found, expected))
+        np.testing.assert_allclose(reached, expected_q, atol=3e-3)
 
 
-def test_one_joint_without_weight_takes_the_least_time_of_its_inertia():
-    """h = 1 rad with the full effort either way: 2 √(h I / tau)."""
+def test_one_joint_without_gravity_takes_the_minimum_time_of_its_inertia():
+    """h = 1 rad with full effort in both directions: 2 √(h I / tau)."""
     arm = chain({"axis": "0 0 1", "effort": 2.0})
     inertia = rigid_body.mass_matrix(arm, [0.0])[0, 0]
     found = time_optimal_trajectory(arm, [[0.0], [1.0]])
     assert found.end == pytest.approx(2 * np.sqrt(inertia / 2.0), rel=1e-3)
 
 
-def test_a_pendulum_under_full_effort_gains_its_energy():
-    """Lifted by the full effort until it brakes: kinetic energy = tau Δq - ΔU."""
+def test_a_pendulum_under_full_effort_satisfies_the_energy_balance():
+    """Lifted with full effort until it brakes: kinetic energy = tau Δq - ΔU."""
     arm = chain({"effort": 5.0})
     found = time_optimal_trajectory(arm, [[0.5], [-0.8]])
     assert found.end > 2 * np.sqrt(1.3 * rigid_body.mass_matrix(arm, [0.0])[0, 0] / 5.0)
@@ -73,17 +73,17 @@ def test_a_pendulum_under_full_effort_gains_its_energy():
 
 
 @pytest.mark.parametrize("name", ["five_dof", "puma560", "two_link"])
-def test_limits_are_touched_and_never_exceeded(name):
+def test_limits_are_reached_and_never_exceeded(name):
     arm = load_arm(name)
     q = np.array(arm.configuration("initial"))
-    way = np.where(arm.upper > q + 1, 1, -1)  # towards the farther limit
+    way = np.where(arm.upper > q + 1, 1, -1)  # toward the more distant limit
     points = [q, q + way * np.linspace(0.5, 0.2, arm.nv), q + way * np.linspace(0.7, 0.8, arm.nv)]
     found = time_optimal_trajectory(arm, points)
     found.check(arm)
-    speed, effort = loads(arm, found)
+    speed, effort = limit_ratios(arm, found)
     assert max(speed.max(), effort.max()) <= 1 + 1e-6
     used = np.maximum(speed.max(axis=1), effort.max(axis=1))
-    assert np.mean(used > 0.95) > 0.95  # at all times one of them is at its limit
+    assert np.mean(used > 0.95) > 0.95  # at any time one of them is at its limit
 
 
 @settings(max_examples=10)
@@ -95,7 +95,7 @@ def test_any_path_is_kept_within_the_limits(ways):
         return
     acceleration = np.full(5, 4.0)
     found = time_optimal_trajectory(arm, points, acceleration=acceleration, grid=60)
-    speed, effort = loads(arm, found, 601)
+    speed, effort = limit_ratios(arm, found, 601)
     assert max(speed.max(), effort.max()) <= 1 + 1e-6
     times = np.linspace(0, found.end, 601)[1:-1]
     assert np.abs([found.at(t).a for t in times]).max() <= 4.0 * (1 + 1e-6)
@@ -110,7 +110,7 @@ def test_twice_the_effort_without_weight_is_faster_by_the_root_of_two():
     assert slow / fast == pytest.approx(np.sqrt(2), rel=1e-6)
 
 
-def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
+def test_a_tool_line_is_as_fast_as_the_joints_allow():
     """Inverse kinematics along a line, then time scaling: the tool stays on the line."""
     from arm_dynamics.control.trajectories import feasibility
     from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
@@ -128,7 +128,7 @@ def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
 
 
 @pytest.mark.parametrize(
-    ("points", "options", "said"),
+    ("points", "options", "text"),
     [
         ([A], {}, "number of points = 1; expected at least 2"),
         ([A, A], {}, "points 0 and 1 = .*; expected different"),
@@ -142,19 +142,19 @@ def test_a_way_of_the_tool_is_as_fast_as_the_joints_allow():
         ([A, B + 3], {}, r"joint 'J1': position = 3.* rad at .* s; expected within \[-3, 3\]"),
     ],
 )
-def test_refusals_say_what_is_wrong(points, options, said):
-    with pytest.raises(ArmDynamicsError, match=said):
+def test_rejections_name_the_cause(points, options, text):
+    with pytest.raises(ArmDynamicsError, match=text):
         time_optimal_trajectory(FLAT, points, **options)
 
 
-def test_a_path_on_which_the_arm_can_not_stand_is_refused():
+def test_a_path_without_static_equilibrium_is_rejected():
     with pytest.raises(
         ArmDynamicsError, match=r"'J1': gravity torque at q = .* less than the limit 1"
     ):
         time_optimal_trajectory(chain({"effort": 1.0}), [[0.5], [-0.5]])
 
 
-def test_without_toppra_the_extra_is_named(monkeypatch):
+def test_without_toppra_the_required_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "toppra", None)
     with pytest.raises(ConfigError, match=r"toppra not found; .* -m pip install 'toppra"):
         time_optimal_trajectory(FLAT, [A, B])

@@ -1,4 +1,4 @@
-"""Ways through many poses: they meet every pose, keep the limits and are smooth."""
+"""Cartesian splines: they pass every pose within the limits, and are smooth."""
 
 from functools import cache
 
@@ -43,7 +43,7 @@ def circle(n=40, r=0.1):
 
 
 def check_smooth(trajectory, tolerance=1e-4):
-    """Twist and acceleration are the derivatives of pose and twist."""
+    """Check that twist and acceleration are the derivatives of pose and twist."""
     h = 1e-6
     for t in np.linspace(trajectory.start + 0.013, trajectory.end - 0.017, 23):
         a, b, m = trajectory.at(t - h), trajectory.at(t + h), trajectory.at(t)
@@ -53,7 +53,7 @@ def check_smooth(trajectory, tolerance=1e-4):
         assert np.allclose((b.twist - a.twist) / (2 * h), m.acceleration, atol=10 * tolerance)
 
 
-def test_a_square_is_made_of_straight_lines_with_stops():
+def test_a_square_has_straight_lines_with_rest_at_the_corners():
     corners = shifted((0.1, 0, 0), (0.1, 0.1, 0), (0, 0.1, 0), (0, 0, 0))
     trajectory = spline_through(rest(), corners, LIMITS)
     assert len(trajectory.segments) == 4
@@ -68,7 +68,7 @@ def test_a_square_is_made_of_straight_lines_with_stops():
     check_smooth(trajectory)
 
 
-def test_a_dense_circle_is_passed_at_speed_through_every_pose():
+def test_a_dense_circle_is_passed_through_every_pose_without_rest():
     poses = circle()
     trajectory = spline_through(rest(), poses, LIMITS)
     assert len(trajectory.segments) == 1
@@ -85,7 +85,7 @@ def test_a_dense_circle_is_passed_at_speed_through_every_pose():
     check_smooth(trajectory)
 
 
-def test_a_way_that_turns_more_than_once_round_does_not_turn_back():
+def test_a_path_with_more_than_one_full_rotation_does_not_rotate_back():
     poses = shifted(*[(0.01 * k, 0, 0, 0, 0, 0.5 * k) for k in range(1, 20)])
     trajectory = spline_through(rest(), poses, LIMITS)
     rates = [trajectory.at(t).twist[5] for t in np.linspace(2.2, trajectory.end - 0.3, 100)]
@@ -93,7 +93,7 @@ def test_a_way_that_turns_more_than_once_round_does_not_turn_back():
     assert np.allclose(trajectory.at(trajectory.end).rotation, poses[-1][1], atol=1e-9)
 
 
-def test_poses_that_repeat_take_no_time_and_a_turn_on_the_spot_does():
+def test_repeated_poses_take_no_time_and_a_pure_rotation_does():
     assert spline_through(rest(), shifted((0, 0, 0), (0, 0, 0)), LIMITS).end == 2.0
     turn = spline_through(rest(), shifted((0, 0, 0), (0, 0, 0, 0.5, 0, 0)), LIMITS)
     assert turn.end - 2.0 == pytest.approx(0.5 / 1.0 + 1.0 / 4.0)
@@ -101,7 +101,7 @@ def test_poses_that_repeat_take_no_time_and_a_turn_on_the_spot_does():
 
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_points_of_a_timetable_are_met(seed, moving):
+def test_poses_with_given_times_are_passed(seed, moving):
     random = np.random.default_rng(seed)
     times = np.cumsum(random.uniform(0.2, 1.0, 4))
     poses = shifted(*random.uniform(-0.3, 0.3, (4, 6)))
@@ -137,20 +137,20 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_timetable_is_refused_by_name(kind):
+def test_invalid_times_are_rejected_by_name(kind):
     given_, error, word = BAD[kind]
     with pytest.raises(error, match=word):
         timed_spline(rest(), *given_)
 
 
-def test_a_path_without_poses_is_refused():
+def test_a_path_without_poses_is_rejected():
     with pytest.raises(TrajectoryRejected, match="expected 1 to"):
         spline_through(rest(), [], LIMITS)
     with pytest.raises(InvalidValue, match="pose 1: position"):
         spline_through(rest(), [*shifted((0.1, 0, 0)), ([0, 0, np.inf], np.eye(3))], LIMITS)
 
 
-def test_more_poses_than_can_be_looked_at_are_refused_by_number():
+def test_too_many_poses_are_rejected_by_number():
     many = MAX_POSES + 1
     poses = shifted((0.1, 0, 0)) * many
     for build in (
@@ -161,7 +161,7 @@ def test_more_poses_than_can_be_looked_at_are_refused_by_number():
             build()
 
 
-def test_a_path_out_of_the_workspace_is_refused_with_time_and_distance():
+def test_an_unreachable_path_is_rejected_with_time_and_position_error():
     trajectory = spline_through(rest(), shifted((0.1, 0, 0), (1.0, 0, 0)), LIMITS)
     with pytest.raises(
         TrajectoryRejected, match=r"^trajectory out of reach from \d.* s.* m at .* s"

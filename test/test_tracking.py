@@ -1,4 +1,4 @@
-"""Bundled arms follow moves at their limits within 20 mrad; docs/tracking.md has the table."""
+"""Bundled arms track motions at their limits within 20 mrad; docs/tracking.md has the table."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from tracking import RATED, errors, moves
 
 LARGEST = 0.02
-"""Error [rad or m] along a move at the limits."""
+"""Maximum tracking error [rad or m] at the limits."""
 TABLE = (Path(__file__).parents[1] / "docs" / "tracking.md").read_text()
 ROW = re.compile(r"\| (\w+) \| (\w+) \| ([\d.]+)(, unmodeled)? \| ([\d.]+) \| .* \| ([\d.]+) \|")
 WORST = {
@@ -30,8 +30,8 @@ WORST = {
 
 
 @pytest.mark.parametrize("name", WORST)
-def test_a_move_at_the_limits_is_followed(name):
-    """Before the feedforward R5 of five_dof lagged by 0.19 rad under pid_gravity."""
+def test_a_motion_at_the_limits_is_tracked(name):
+    """Without feedforward R5 of five_dof lagged by 0.19 rad under pid_gravity."""
     label, payload = WORST[name]
     arm = load_arm(name)
     move = next(m for m in moves(arm) if m.label == label)
@@ -42,7 +42,7 @@ def test_a_move_at_the_limits_is_followed(name):
     assert found[-1].max() < LARGEST / 2
 
 
-def test_the_table_has_every_arm_within_the_error():
+def test_the_table_lists_every_arm_with_an_error_below_the_limit():
     rows = ROW.findall(TABLE)
     assert {row[0] for row in rows} == {*RATED}
     for arm, law, _, unknown, worst, end in rows:
@@ -54,7 +54,7 @@ def test_the_table_has_every_arm_within_the_error():
 
 @pytest.mark.parametrize("name", RATED)
 def test_goals_of_bundled_arms_have_tolerances(name):
-    """A goal that lags, or does not arrive, does not succeed silently."""
+    """Goals that lag or do not arrive are not successful."""
     arm = load_arm(name)
     given = node_parameters(parameter_file(arm), "joint_controller")
     rows = {

@@ -1,4 +1,4 @@
-"""Trajectories: boundary values, derivatives, continuity, and refusals that say why."""
+"""Trajectories: boundary values, derivatives, continuity, rejections with their cause."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def segments(draw):
 
 
 @given(segments())
-def test_both_ends_are_met(case):
+def test_boundary_values_are_met(case):
     order, start, end = case
     for point in (start, end):
         reference = segment_spline(start, end, point.time)
@@ -49,10 +49,10 @@ def test_both_ends_are_met(case):
 
 
 @given(segments(), st.floats(0.05, 0.95))
-def test_velocity_and_acceleration_are_the_derivatives(case, share):
+def test_velocity_and_acceleration_are_the_derivatives(case, fraction):
     _, start, end = case
     T = end.time - start.time
-    t, h = start.time + share * T, 1e-5 * T
+    t, h = start.time + fraction * T, 1e-5 * T
     before, at, after = (segment_spline(start, end, x) for x in (t - h, t, t + h))
     scale = (5 + 5 * T + 5 * T * T) / T
     np.testing.assert_allclose((after.q - before.q) / (2 * h), at.v, atol=1e-6 * scale)
@@ -60,19 +60,19 @@ def test_velocity_and_acceleration_are_the_derivatives(case, share):
 
 
 @given(segments(), st.floats(0, 1))
-def test_the_degree_is_the_lowest(case, share):
-    """Positions alone give a line: the share of the way is the share of the time."""
+def test_the_degree_is_the_lowest(case, fraction):
+    """Positions without derivatives give a line: position and time advance by the same fraction."""
     _, start, end = case
-    t = start.time + share * (end.time - start.time)
+    t = start.time + fraction * (end.time - start.time)
     line = segment_spline(Waypoint(start.time, start.q), Waypoint(end.time, end.q), t)
-    np.testing.assert_allclose(line.q, start.q + share * (end.q - start.q), atol=1e-9)
+    np.testing.assert_allclose(line.q, start.q + fraction * (end.q - start.q), atol=1e-9)
     assert not line.a.any()
 
 
 def test_a_cubic_between_rests_by_hand():
     start, end = (Waypoint(t, np.array([q]), np.zeros(1)) for t, q in ((1.0, 0.0), (3.0, 4.0)))
     middle = segment_spline(start, end, 2.0)
-    # q = 3 h (s/T)² - 2 h (s/T)³, with its top speed 1.5 h / T half-way.
+    # q = 3 h (s/T)² - 2 h (s/T)³, with its maximum velocity 1.5 h / T in the middle.
     assert (middle.q[0], middle.v[0], middle.a[0]) == pytest.approx((2.0, 3.0, 0.0))
     assert segment_spline(start, end, 1.5).q[0] == pytest.approx(4 * (3 / 16 - 2 / 64))
 
@@ -102,7 +102,7 @@ def test_continuity_at_the_waypoints_and_rest_outside(order):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_entering_starts_where_the_reference_is(order):
+def test_a_transition_starts_at_the_reference(order):
     present = Reference(HOME + 0.05, np.full(5, 0.3), np.full(5, -0.2))
     entered = route(order).starting_from(1.4, present)
     assert [w.time for w in entered.waypoints] == [1.4, 2.0, 3.5]
@@ -117,7 +117,7 @@ def test_entering_starts_where_the_reference_is(order):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_entering_in_motion_keeps_the_speed_at_that_very_instant(order):
+def test_a_transition_in_motion_has_continuous_velocity(order):
     zeros = np.zeros(3)
     rows = [np.full(3, x) for x in (0.0, 1.0)]
     at_rest = [Waypoint(t, q, *[zeros] * order) for t, q in zip((0.0, 2.0), rows, strict=True)]
@@ -129,7 +129,7 @@ def test_entering_in_motion_keeps_the_speed_at_that_very_instant(order):
         np.testing.assert_allclose(found.a, present.a, atol=1e-12)
 
 
-def test_holding():
+def test_hold_is_constant():
     hold = JointTrajectory.hold(HOME, 2.0)
     assert hold.end == 2.0
     for time in (0.0, 2.0, 9.0):
@@ -154,7 +154,7 @@ Z = [0.0] * 5
 
 
 @pytest.mark.parametrize(
-    ("names", "times", "tables", "said"),
+    ("names", "times", "tables", "text"),
     [
         (NAMES[:4], [1], [[Z]], "missing joint 'R5'"),
         (
@@ -185,12 +185,12 @@ Z = [0.0] * 5
         ),
     ],
 )
-def test_refusals_say_what_is_wrong(names, times, tables, said):
-    with pytest.raises(TrajectoryRejected, match=said):
+def test_rejections_name_the_cause(names, times, tables, text):
+    with pytest.raises(TrajectoryRejected, match=text):
         parse_trajectory(five_dof(), names, times, *tables)
 
 
-def test_times_that_the_clock_cannot_tell_apart_are_refused():
+def test_times_closer_than_the_clock_resolution_are_rejected():
     with pytest.raises(TrajectoryRejected, match="waypoint 1"):
         parse_trajectory(five_dof(), NAMES, [1.0, 1.0 + 1e-9], [Z, Z], start=1.7e9)
 
@@ -211,7 +211,7 @@ def test_limits_name_joint_value_limit_and_time():
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize(("joint", "side"), [(1, -1), (1, 1), (2, -1), (2, 1), (4, 1)])
-def test_a_position_limit_is_kept_to_rounding(joint, side, order):
+def test_a_position_limit_is_checked_up_to_rounding(joint, side, order):
     """Up to q_max and 1e-10 rad beyond is accepted, 1e-8 rad beyond is not."""
     arm = five_dof()
     end = float((arm.upper if side > 0 else arm.lower)[joint])
@@ -231,43 +231,43 @@ def test_a_position_limit_is_kept_to_rounding(joint, side, order):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_velocity_limit_is_kept_to_rounding(sign):
-    """A line at v_max is accepted, one a hundred thousandth faster is not."""
+def test_a_velocity_limit_is_checked_up_to_rounding(sign):
+    """A line at v_max is accepted, one faster by 1e-5 is not."""
     arm = five_dof()
-    way = sign * arm.velocity_limit[0]
-    for share in (1 - 1e-9, 1 + 1e-9):
-        check_limits(arm, entered([share * way, *HOME[1:]], 1.0))
+    distance = sign * arm.velocity_limit[0]
+    for fraction in (1 - 1e-9, 1 + 1e-9):
+        check_limits(arm, entered([fraction * distance, *HOME[1:]], 1.0))
     with pytest.raises(TrajectoryRejected, match="'R1': velocity"):
-        check_limits(arm, entered([(1 + 1e-5) * way, *HOME[1:]], 1.0))
+        check_limits(arm, entered([(1 + 1e-5) * distance, *HOME[1:]], 1.0))
 
 
-def test_a_spline_that_swings_over_is_refused_though_its_waypoints_are_within():
+def test_a_spline_that_overshoots_a_limit_is_rejected():
     arm, q = five_dof(), [0, -1.15, 0.3, 0, 0]
     slow = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0] * 5] * 2)
     check_limits(arm, slow.starting_from(0.0, Reference.hold(HOME)))
-    swinging = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0, -0.5, 0, 0, 0], [0] * 5])
+    overshooting = parse_trajectory(arm, NAMES, [1.0, 2.0], [q, q], [[0, -0.5, 0, 0, 0], [0] * 5])
     with pytest.raises(TrajectoryRejected, match=r"joint 'R2': position = -1.2"):
-        check_limits(arm, swinging.starting_from(0.0, Reference.hold(HOME)))
+        check_limits(arm, overshooting.starting_from(0.0, Reference.hold(HOME)))
 
 
-def test_coming_back_from_beyond_a_limit_is_allowed_and_going_further_is_not():
+def test_motion_back_from_beyond_a_limit_is_allowed_and_further_motion_is_not():
     arm, outside = five_dof(), np.array([0, -1.25, 0.3, 0, 0])
 
-    def way_to(angle):
+    def move_to(angle):
         trajectory = parse_trajectory(arm, NAMES, [1.0], [[0, angle, 0.3, 0, 0]])
         return trajectory.starting_from(0.0, Reference.hold(outside))
 
-    check_limits(arm, way_to(-1.1))
+    check_limits(arm, move_to(-1.1))
     with pytest.raises(TrajectoryRejected, match=r"'R2': position = -1\.3"):
-        check_limits(arm, way_to(-1.3))
+        check_limits(arm, move_to(-1.3))
 
 
-def test_a_continuous_joint_may_turn_for_ever():
+def test_a_continuous_joint_may_rotate_without_limit():
     check_limits(five_dof(), entered([60.0, -1.1, 0.3, 0, 0], 100.0))
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_time_that_is_no_number_is_refused(count):
+def test_a_time_that_is_not_a_number_is_rejected(count):
     waypoints = tuple(Waypoint(float(k), np.zeros(5)) for k in range(count))
     with pytest.raises(InvalidValue, match="time = nan s; expected a number"):
         JointTrajectory(waypoints).at(np.nan)

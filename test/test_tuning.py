@@ -1,4 +1,4 @@
-"""Gain search: margins of known loops, an objective without dt, the same gains for a seed."""
+"""Gain tuning: stability margins, an objective independent of dt, reproducibility by the seed."""
 
 import io
 import os
@@ -69,7 +69,7 @@ def arm():
 
 
 @cache
-def law():
+def controller():
     return PidGravity(arm())
 
 
@@ -107,7 +107,7 @@ def test_margins_of_a_third_order_textbook_loop(gain):
     assert found.phase_margin == pytest.approx(phase, abs=1e-6)
 
 
-def test_a_loop_that_never_passes_one_has_no_phase_margin():
+def test_a_loop_with_gain_below_one_has_infinite_phase_margin():
     found = margins(lambda z: 0.1 / (z - 0.5), PERIOD)
     assert found.phase_margin == inf
     assert found.delay_margin == inf
@@ -116,11 +116,11 @@ def test_a_loop_that_never_passes_one_has_no_phase_margin():
 
 @pytest.mark.parametrize("delay", [0, 1])
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
-def test_gain_margin_is_where_the_whole_loop_turns_unstable(interface, delay):
+def test_the_gain_margin_is_the_factor_of_instability_of_the_whole_loop(interface, delay):
     q = arm().configuration("initial")
     whole, pushed = sampled_plant(arm(), q, PERIOD, interface)
-    linear = linear_controller_at(law(), q, PERIOD, interface)
-    for j, one in enumerate(joint_margins(arm(), law(), q, PERIOD, delay, interface)):
+    linear = linear_controller_at(controller(), q, PERIOD, interface)
+    for j, one in enumerate(joint_margins(arm(), controller(), q, PERIOD, delay, interface)):
         for edge in (one.gain_margin, one.gain_reduction):
             if not 0 < edge < inf:
                 continue
@@ -133,22 +133,24 @@ def test_gain_margin_is_where_the_whole_loop_turns_unstable(interface, delay):
 
 
 def test_an_unstable_loop_has_no_margins():
-    wild = with_gains(law(), {"d": 100 * law().gains["d"]})
+    wild = with_gains(controller(), {"d": 100 * controller().gains["d"]})
     found = joint_margins(arm(), wild, arm().configuration("initial"), PERIOD)
     assert found == (UNSTABLE, UNSTABLE)
     assert min_margins([found[0], margins(lambda z: 0.1 / (z - 0.5), PERIOD)]) is UNSTABLE
 
 
-def test_reserve_is_missing_where_twice_the_gains_are_unstable(monkeypatch):
+def test_the_penalty_is_positive_if_twice_the_gains_are_unstable(monkeypatch):
     monkeypatch.setattr(reserve_module, "FACTORS", (2.0,))
-    space = gain_space(law(), ("p", "d"))
+    space = gain_space(controller(), ("p", "d"))
     cases = draw_cases(arm(), 3, 0, replace(SHORT, delay=False))
     reserve = MarginPenalty.of(space, cases)
     factors = np.geomspace(0.5, 20, 12)
     found = reserve(np.log(factors)[:, None] * np.ones(space.size))
     q = arm().configuration("initial")
     for factor, missing in zip(factors, found, strict=True):
-        scaled = with_gains(law(), {name: factor * law().gains[name] for name in ("p", "d")})
+        scaled = with_gains(
+            controller(), {name: factor * controller().gains[name] for name in ("p", "d")}
+        )
         stable = []
         for one, at in ((arm(), q), *((cases.true_arm(k), cases.target[k]) for k in range(3))):
             whole, pushed = sampled_plant(one, at, PERIOD, "effort")
@@ -158,8 +160,8 @@ def test_reserve_is_missing_where_twice_the_gains_are_unstable(monkeypatch):
     assert found[0] < 1e-9 < found[-1]
 
 
-def test_reserve_of_phase_is_the_phase_margin_of_one_joint():
-    """With one joint there is one loop: the reserve runs out where its margin is 30 degrees."""
+def test_the_phase_penalty_of_one_joint_follows_from_its_phase_margin():
+    """One joint has one loop: the penalty starts where its phase margin is 30 degrees."""
     one = chain({}).with_gravity((0, 0, 0))
     start = PidGravity(one, {"J1": {"p": 40.0, "i": 0.0, "d": 3.0}})
     space, cases = (
@@ -180,14 +182,14 @@ def test_reserve_of_phase_is_the_phase_margin_of_one_joint():
 # Cases and objective --------------------------------------------------------------------------
 
 
-def test_a_case_does_not_depend_on_how_many_there_are():
+def test_a_case_does_not_depend_on_the_number_of_cases():
     few, many = draw_cases(arm(), 3, 5, SHORT), draw_cases(arm(), 9, 5, SHORT)
     assert np.array_equal(few.start, many.start[:3])
     assert all(np.array_equal(few.vary[name], many.vary[name][:3]) for name in few.vary)
     assert not np.array_equal(few.start, draw_cases(arm(), 3, 6, SHORT).start)
 
 
-def test_cases_lie_within_their_conditions():
+def test_cases_are_within_their_distribution():
     cases = draw_cases(load_arm("five_dof"), 60, 0, SHORT)
     limits = cases.arm.lower, cases.arm.upper
     for q in (cases.start, cases.target):
@@ -202,7 +204,7 @@ def test_cases_lie_within_their_conditions():
     assert set(cases.dt) == set(SHORT.dts)
 
 
-def test_refused_conditions():
+def test_invalid_distributions_are_rejected():
     for wrong in ({"model_error": 1.0}, {"model_error": -0.1}, {"payload": -1}, {"dts": (3e-4,)}):
         with pytest.raises(InvalidValue):
             replace(SHORT, **wrong)
@@ -212,43 +214,43 @@ def test_refused_conditions():
         draw_cases(arm(), 1, 0, replace(SHORT, payload=1e4))
 
 
-def test_candidates_meet_the_same_cases():
-    cases, space = draw_cases(arm(), 3, 0, SHORT), gain_space(law(), ("p", "i", "d"))
+def test_candidates_are_evaluated_on_the_same_cases():
+    cases, space = draw_cases(arm(), 3, 0, SHORT), gain_space(controller(), ("p", "i", "d"))
     costs = Objective.of(space, cases, ObjectiveWeights()).by_case(np.zeros((2, space.size)))
     assert np.array_equal(costs[0], costs[1])
     assert len(set(costs[0])) == 3
 
 
 def test_objective_does_not_depend_on_the_time_step():
-    space, costs = gain_space(law(), ("p", "i", "d")), []
+    space, costs = gain_space(controller(), ("p", "i", "d")), []
     for dt in (5e-4, 1e-4):
         cases = draw_cases(arm(), 4, 0, replace(SHORT, dts=(dt,)))
         costs.append(
             Objective.of(space, cases, ObjectiveWeights()).by_case(np.zeros((1, space.size)))[0]
         )
-    assert costs[0] == pytest.approx(costs[1], rel=0.03)  # the steps' own errors are of order dt
+    assert costs[0] == pytest.approx(costs[1], rel=0.03)  # errors of the integrator are of order dt
 
 
-def test_effort_command_of_a_motor_with_another_kt():
-    """p, i and d act as Kt / Kt,nominal of themselves; by voltage the motor itself does that."""
+def test_effort_commands_scale_with_the_torque_constant():
+    """p, i and d scale by Kt / Kt,nominal; by voltage the motor itself scales them."""
     cases = draw_cases(arm(), 3, 0, SHORT)
     ratio = cases.vary["motor.kt"] / 20.0
-    rows = cases._effective_gains(law(), {"gains.p": np.array([[1.0, 2.0]])}, 1)
+    rows = cases._effective_gains(controller(), {"gains.p": np.array([[1.0, 2.0]])}, 1)
     assert rows["gains.p"] == pytest.approx(ratio * [1.0, 2.0])
-    assert rows["gains.d"] == pytest.approx(ratio * law().gains["d"])
+    assert rows["gains.d"] == pytest.approx(ratio * controller().gains["d"])
     volts = draw_cases(arm(), 3, 0, replace(SHORT, interface="voltage"))
-    assert volts._effective_gains(law(), {}, 1)["gains.d"] == pytest.approx(
-        np.tile(law().gains["d"], (3, 1))
+    assert volts._effective_gains(controller(), {}, 1)["gains.d"] == pytest.approx(
+        np.tile(controller().gains["d"], (3, 1))
     )
 
 
 def scores(failed=(-1, -1), iae=0.1, overshoot=0.02):
-    # the second rollout does not pass
+    # the second case does not pass
     late = np.array([[0.0, MAX_RESIDUAL_ERROR], [0.0, MAX_RESIDUAL_ERROR + 0.1]])
     metrics = {"iae": np.full((2, 2), iae), "overshoot": np.full((2, 2), overshoot)}
     metrics["residual_error"] = late
     effort = np.zeros((2, 4, 2))
-    effort[:, 1, 0] = 3.0  # up and down again: a variation of 6 N·m
+    effort[:, 1, 0] = 3.0  # a total variation of 6 N·m
     failed = np.array(failed)
     return RolloutResult(
         arm(), np.arange(4.0), {"effort": effort}, failed, np.zeros(2), "", metrics
@@ -263,30 +265,30 @@ def test_cost_of_a_case_term_by_term():
     assert cost == pytest.approx([held, held + 3.0 * 0.1])
 
 
-def test_a_lost_case_costs_less_the_longer_it_lasts_and_more_than_any_other():
+def test_the_cost_of_a_diverged_case_decreases_with_its_duration():
     limit, steps = np.full(2, 12.0), np.full(2, 100.0)
     early, late = case_costs(scores((10, 90)), limit, steps, 1.0, ObjectiveWeights())
     worst = case_costs(scores(iae=1e9), limit, steps, 1.0, ObjectiveWeights()).max()
     assert early > late > worst == DIVERGED_COST
 
 
-def test_weights_between_mean_and_worst():
-    space, cases = gain_space(law(), ("p",)), draw_cases(arm(), 2, 0, SHORT)
+def test_costs_are_weighted_between_mean_and_worst():
+    space, cases = gain_space(controller(), ("p",)), draw_cases(arm(), 2, 0, SHORT)
     x, costs = np.zeros((1, 2)), np.array([[1.0, 3.0]])
     for worst, expected in ((0.0, 2.0), (1.0, 3.0), (0.5, 2.5)):
         objective = Objective.of(space, cases, ObjectiveWeights(worst=worst, reserve=0.0))
         assert objective.total(x, costs) == pytest.approx(expected)
 
 
-# Laws without a kernel ------------------------------------------------------------------------
+# Controllers without kernel -------------------------------------------------------------------
 
 
-class Plain(PidGravity):
-    """The same law under another name: no kernel knows it."""
+class UserPidGravity(PidGravity):
+    """The same controller under another name, without a kernel."""
 
 
-class Stiff(Controller):
-    """τ = s² m e - 2 s m q̇ with one gain a joint: no PID, and not linear to whoever asks."""
+class UserController(Controller):
+    """τ = s² m e - 2 s m q̇ with one gain per joint: neither a PID nor linear for the analysis."""
 
     parameters = (Parameter("s", None, "1/s", "bandwidth", lower=0, upper=1e3),)
 
@@ -299,19 +301,19 @@ class Stiff(Controller):
 
 
 @pytest.mark.quick(1)
-@pytest.mark.filterwarnings("ignore:law Plain has no kernel")
+@pytest.mark.filterwarnings("ignore:controller UserPidGravity has no kernel")
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
-def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
-    """Same law, same cases, noise and delay; by effort where nothing saturates.
+def test_a_python_controller_gives_the_results_of_the_kernel(interface):
+    """Same controller, cases, noise and delay; by effort without saturation.
 
-    A kernel's gains take the share of Kt before the limit, a command takes it after.
+    A kernel's gains scale with Kt before the limit, a command after it.
     """
     c = replace(SHORT, interface=interface, duration=0.1, step_size=0.01)
     flat = arm().with_gravity((0, 0, 0))
     cases = draw_cases(flat, 4, 3, c)
-    gains = {"gains.p": law().gains["p"] * [[0.5, 0.5], [1.0, 1.0]]}
+    gains = {"gains.p": controller().gains["p"] * [[0.5, 0.5], [1.0, 1.0]]}
     kernel = cases.run(PidGravity(flat), gains, outputs=("q", "effort"))
-    python = cases.run(Plain(flat), gains, outputs=("q", "effort"))
+    python = cases.run(UserPidGravity(flat), gains, outputs=("q", "effort"))
     assert python.time == pytest.approx(kernel.time)
     assert python.q == pytest.approx(kernel.q, rel=1e-9, abs=1e-12)
     for name, values in kernel.metrics.items():
@@ -319,17 +321,17 @@ def test_a_law_in_python_meets_the_cases_of_the_kernel(interface):
 
 
 @pytest.mark.slow
-def test_gains_of_any_law_are_found():
-    task = TuningTask(arm(), Stiff(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
-    with pytest.warns(RuntimeWarning, match="controller Stiff has no kernel"):
+def test_gains_of_any_controller_are_tuned():
+    task = TuningTask(arm(), UserController(arm()), ("s",), replace(SHORT, duration=0.2), cases=2)
+    with pytest.warns(RuntimeWarning, match="controller UserController has no kernel"):
         found = gain_search.tune(task, Budget(40))
     assert found.cost < 0.9 * found.cost_before
     assert set(found.gains["J1"]) == {"s"}
-    with pytest.raises(InvalidValue, match="Stiff"):
+    with pytest.raises(InvalidValue, match="UserController"):
         gain_search.stability_margins(found)
 
 
-def test_joints_without_a_torque_constant_take_all_of_an_effort():
+def test_efforts_of_joints_without_torque_constant_are_not_scaled():
     plain = load_arm("two_link")
     mixed = replace(plain, joints=(plain.joints[0], arm().joints[1]))
     ratio = draw_cases(mixed, 3, 0, SHORT)._torque_ratio()
@@ -337,7 +339,7 @@ def test_joints_without_a_torque_constant_take_all_of_an_effort():
     assert np.abs(ratio[:, 1] - 1).max() > 0.01
 
 
-# Search ---------------------------------------------------------------------------------------
+# Optimizer ------------------------------------------------------------------------------------
 
 OPTIMUM = np.array([0.7, -0.4, 0.2])
 
@@ -350,7 +352,7 @@ def search(costs=bowl, seed=0, known=None):
     return GainOptimizer(costs, 3, 3.0, seed, 12, known or EvaluationLog())
 
 
-def test_search_finds_the_minimum_and_its_best_never_rises():
+def test_the_optimizer_finds_the_minimum_and_its_best_cost_never_increases():
     found = search().run(Budget(2000))
     best = [one.best for one in found.history]
     assert found.x == pytest.approx(OPTIMUM, abs=1e-3)
@@ -359,7 +361,7 @@ def test_search_finds_the_minimum_and_its_best_never_rises():
     assert {one.stage for one in found.history} == {"start", "evolve", "refine"}
 
 
-def test_same_seed_same_gains_whoever_draws_random_numbers():
+def test_gains_depend_only_on_the_seed_of_the_search():
     first = search().run(Budget(300))
     np.random.seed(7)
     before = np.random.get_state()[1].tolist()
@@ -370,14 +372,14 @@ def test_same_seed_same_gains_whoever_draws_random_numbers():
 
 
 @pytest.mark.parametrize("first", [50, 200, 290])
-def test_resumed_search_is_the_uninterrupted_one(first, tmp_path):
+def test_a_resumed_search_equals_an_uninterrupted_one(first, tmp_path):
     whole, part = search().run(Budget(300)), EvaluationLog()
     search(known=part).run(Budget(first))
     part.save(tmp_path / "state.json", {"seed": 0})
-    asked = []
+    evaluated = []
 
     def counted(x):
-        asked.append(len(x))
+        evaluated.append(len(x))
         return bowl(x)
 
     found = search(
@@ -385,7 +387,7 @@ def test_resumed_search_is_the_uninterrupted_one(first, tmp_path):
     ).run(Budget(300))
     assert np.array_equal(found.x, whole.x)
     assert found.cost == whole.cost
-    assert 0 < sum(asked) < 300
+    assert 0 < sum(evaluated) < 300
 
 
 def test_interrupt_keeps_the_best():
@@ -402,7 +404,7 @@ def test_interrupt_keeps_the_best():
     assert found.cost == min(bowl(x).min() for x in calls[:-1])
 
 
-def test_an_interrupt_before_anything_is_known_goes_on_to_the_caller():
+def test_an_interrupt_before_the_first_evaluation_is_raised():
     def interrupted(x):
         raise KeyboardInterrupt
 
@@ -410,20 +412,20 @@ def test_an_interrupt_before_anything_is_known_goes_on_to_the_caller():
         search(interrupted).run(Budget(50))
 
 
-def test_spread_of_a_simplex_is_that_of_its_last_points():
+def test_the_spread_of_a_simplex_is_that_of_its_last_points():
     found = search().run(Budget(2000))
     spreads = [one.spread for one in found.history if one.stage == "refine"]
     assert all(spread > 0 for spread in spreads[1:])
     assert spreads[-1] < 1e-2 * max(spreads)
 
 
-def test_without_the_library_nothing_is_tried(monkeypatch):
+def test_a_missing_library_is_reported_before_the_search(monkeypatch):
     monkeypatch.setitem(sys.modules, "cma", None)
     with pytest.raises(ArmDynamicsError, match=r"cma = missing; .* -m pip install 'cma"):
         search(lambda x: pytest.fail("tried")).run(Budget(50))
 
 
-def test_budget_is_kept():
+def test_the_budget_is_kept():
     found = search().run(Budget(100))
     assert found.tried <= 100
     assert found.ended == "budget"
@@ -434,7 +436,7 @@ def test_budget_is_kept():
             Budget(1, seconds)
 
 
-def test_state_of_another_search_is_refused(tmp_path):
+def test_the_state_of_another_search_is_rejected(tmp_path):
     file, known = tmp_path / "state.json", EvaluationLog()
     with pytest.raises(ConfigError, match=r"resume: .* = missing"):
         evaluation_log.load_log(file, {})
@@ -450,7 +452,7 @@ def test_state_of_another_search_is_refused(tmp_path):
             evaluation_log.load_log(file, {})
 
 
-def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_previous_state(tmp_path, monkeypatch):
     file, known = tmp_path / "state.json", EvaluationLog()
     search(known=known).run(Budget(20))
     known.save(file, {"seed": 0})
@@ -467,37 +469,40 @@ def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch
     assert [one.name for one in tmp_path.iterdir()] == ["state.json"]
 
 
-def test_arms_of_one_name_are_told_apart():
+def test_arms_with_equal_names_are_distinguished():
     other = arm().with_gravity((0, 0, -1.6))
-    assert TuningTask(arm(), law()).settings == TuningTask(arm(), law()).settings
-    assert TuningTask(arm(), law()).settings["model"] != TuningTask(other, law()).settings["model"]
+    assert TuningTask(arm(), controller()).settings == TuningTask(arm(), controller()).settings
+    assert (
+        TuningTask(arm(), controller()).settings["model"]
+        != TuningTask(other, controller()).settings["model"]
+    )
 
 
 # Gains and files ------------------------------------------------------------------------------
 
 
-def test_points_and_gains_are_each_others_inverse():
-    space = gain_space(law(), ("p", "d"))
+def test_gains_and_search_points_convert_in_both_directions():
+    space = gain_space(controller(), ("p", "d"))
     x = np.array([[0.3, -0.2, 1.0, 0.0]])
     rows = {name.removeprefix("gains."): r[0] for name, r in space.gains(x).items()}
     assert space.point(rows) == pytest.approx(x[0])
-    assert rows["p"] == pytest.approx(law().gains["p"] * np.exp([0.3, -0.2]))
+    assert rows["p"] == pytest.approx(controller().gains["p"] * np.exp([0.3, -0.2]))
 
 
-def test_a_gain_of_zero_is_sought_about_the_models():
-    none = with_gains(law(), {"i": np.zeros(2)})
-    assert gain_space(none, ("i",)).center[0] == pytest.approx(law().gains["i"])
+def test_a_gain_of_zero_is_searched_about_the_default_gain():
+    none = with_gains(controller(), {"i": np.zeros(2)})
+    assert gain_space(none, ("i",)).center[0] == pytest.approx(controller().gains["i"])
     with pytest.raises(InvalidValue, match="d_filter"):
-        gain_space(law(), ("d_filter",))
+        gain_space(controller(), ("d_filter",))
     with pytest.raises(UnknownName, match="gain 'q'"):
-        gain_space(law(), ("q",))
+        gain_space(controller(), ("q",))
     with pytest.raises(InvalidValue, match="gain p: occurrences = 2"):
-        gain_space(law(), ("p", "d", "p"))
+        gain_space(controller(), ("p", "d", "p"))
     with pytest.raises(InvalidValue, match=r"Position\w*: interface = 'position'"):
         gain_space(PositionController(arm()), ("p",))
 
 
-def test_parameter_file_is_what_build_controller_loads(tmp_path):
+def test_build_controller_loads_the_written_parameter_file(tmp_path):
     plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
     found = {"J1": {"p": 1234.5, "i": 1e-7}, "J2": {"d": 3.25}}
     start = build_controller(plain, "pid_gravity")
@@ -510,7 +515,7 @@ def test_parameter_file_is_what_build_controller_loads(tmp_path):
     assert loaded.gains["i_clamp"].tolist() == [inf, inf]
 
 
-def test_names_that_yaml_would_take_for_something_else(tmp_path):
+def test_joint_names_that_are_yaml_values_are_quoted(tmp_path):
     odd, file = chain({"name": "on"}, {"name": "1"}), tmp_path / "gains.yaml"
     gains = {"on": {"p": 12.0}, "1": {"p": 13.0}}
     file.write_text(parameter_text("a b: c.urdf", "pid_gravity", PidGravity(odd), gains, []))
@@ -518,7 +523,7 @@ def test_names_that_yaml_would_take_for_something_else(tmp_path):
     assert node_parameters(file, "simulator")["arm"] == "a b: c.urdf"
 
 
-def test_the_payload_that_the_law_knows_is_written_too(tmp_path):
+def test_the_payload_of_the_controller_model_is_written(tmp_path):
     plain, file = load_arm("two_link"), tmp_path / "gains.yaml"
     start = build_controller(plain, "pid_gravity")
     start.set_model(plain.with_payload(0.25))
@@ -526,9 +531,11 @@ def test_the_payload_that_the_law_knows_is_written_too(tmp_path):
     assert build_controller(plain, None, file).arm.payload.mass == 0.25
 
 
-def test_gains_too_weak_hold_nothing():
+def test_too_small_gains_fail_validation():
     cases = draw_cases(arm(), 3, 0, replace(SHORT, step_size=0.5))
-    none = with_gains(law(), {name: 1e-3 * law().gains[name] for name in ("p", "i", "d")})
+    none = with_gains(
+        controller(), {name: 1e-3 * controller().gains[name] for name in ("p", "i", "d")}
+    )
     weak = validate(cases, none)
     assert weak.count == 0
     assert (weak.residual_error > MAX_RESIDUAL_ERROR).all()
@@ -574,10 +581,10 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "text"),
     [
         (("--resume",), "= missing; expected the state of a search"),
-        (("--controller", "nobody"), "unknown controller 'nobody'"),
+        (("--controller", "unknown"), "unknown controller 'unknown'"),
         (
             ("--controller", "computed_torque", "--gain-names", "p"),
             "unknown gain 'p'; known: i_clamp, kd",
@@ -598,12 +605,12 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
         (("--gain-names", "p,p"), "gain p: occurrences = 2"),
     ],
 )
-def test_refused_options(options, says, tmp_path, capsys):
+def test_invalid_options_are_rejected(options, text, tmp_path, capsys):
     assert tune("--output", tmp_path, *options) == 2
-    assert says in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
-def test_what_does_not_start_leaves_the_state_of_the_search_before(tmp_path, capsys):
+def test_a_failed_start_keeps_the_state_of_the_previous_search(tmp_path, capsys):
     state = tmp_path / "state.json"
     state.write_text("of before")
     assert tune("--output", tmp_path, "--payload", 1e6) == 2
@@ -614,7 +621,7 @@ def test_what_does_not_start_leaves_the_state_of_the_search_before(tmp_path, cap
     capsys.readouterr()
 
 
-def test_an_interrupt_is_one_line(capsys, monkeypatch):
+def test_an_interrupt_prints_one_line(capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -623,7 +630,7 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch):
     assert capsys.readouterr().err.strip().endswith("arm-dynamics tune: interrupted")
 
 
-def test_long_names_do_not_cover_each_other():
+def test_long_labels_do_not_overlap():
     figure = Figure(figsize=(4, 3), layout="constrained")
     axis = figure.subplots()
     names = [f"a_joint_with_a_name_{k}" for k in range(6)]
@@ -637,14 +644,14 @@ def test_long_names_do_not_cover_each_other():
     assert report.in_legend(("R1", "R2")) == ("R1", "R2")
 
 
-def test_gains_for_a_urdf_name_it_from_anywhere(tmp_path, monkeypatch):
+def test_the_file_of_gains_contains_the_absolute_path_of_the_urdf(tmp_path, monkeypatch):
     (tmp_path / "mine.urdf").write_text(load_arm("two_link").urdf)
     monkeypatch.chdir(tmp_path)
     assert tune_search._arm_name("mine.urdf") == str((tmp_path / "mine.urdf").resolve())
     assert tune_search._arm_name("two_link") == "two_link"
 
 
-def test_progress_where_no_display_is():
+def test_progress_without_a_terminal():
     text, terminal = io.StringIO(), io.StringIO()
     lines = ProgressLines(Console(file=text))
     lines.update("too early")
@@ -658,10 +665,10 @@ def test_progress_where_no_display_is():
     assert terminal.getvalue() == ""
 
 
-def test_refused_arm_and_folder(tmp_path, capsys):
+def test_an_unknown_arm_and_an_invalid_folder_are_rejected(tmp_path, capsys):
     with pytest.raises(SystemExit):
-        main(["tune", "nobody"])
-    assert "unknown arm or URDF file 'nobody'" in capsys.readouterr().err
+        main(["tune", "missing"])
+    assert "unknown arm or URDF file 'missing'" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert tune("--output", tmp_path / "file") == 2
     assert "name another one with --out" in capsys.readouterr().err

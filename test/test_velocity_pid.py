@@ -1,9 +1,11 @@
-"""The published joint-space law and gravity compensation on ``two_link``, against truth data."""
+"""The published joint-space controller and gravity compensation on ``two_link``, against reference
+data.
+"""
 
 import numpy as np
 import pytest
 from conftest import chain
-from continuous import columns, followed, table
+from continuous import columns, simulate_continuous, table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -33,15 +35,15 @@ def published(model=ARM, gravity=1.0):
     return VelocityPid(model, GAINS | {"controller": {"gravity_scale": gravity}})
 
 
-def test_the_published_motion_with_gravity_compensation():
+def test_the_motion_equals_the_published_one_with_gravity_compensation():
     truth = table("two_link/jointspace_pid_g.csv")
     reference = [CUBIC.at(t) for t in truth["t"]]
     given = columns(truth, "q1_ref", "q2_ref")
     np.testing.assert_allclose([r.q for r in reference], given, atol=1e-11)
-    q, v, tau = followed(ARM, published(), CUBIC, START, truth["t"])
+    q, v, tau = simulate_continuous(ARM, published(), CUBIC, START, truth["t"])
     np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-7)
     np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-7)
-    smooth = ~np.isin(truth["t"], [0.0, 4.0])  # where a_ref does not jump
+    smooth = ~np.isin(truth["t"], [0.0, 4.0])  # where a_ref is continuous
     published_tau = columns(truth, "tau1", "tau2")
     np.testing.assert_allclose(tau[smooth], published_tau[smooth], atol=1e-6)
     first = published().update(State.of(START), CUBIC.at(1e-12), 0.0).value
@@ -60,18 +62,18 @@ def test_the_published_motion_with_gravity_compensation():
     ids=["PID", "PID+G", "PID+G with 5 % error"],
 )
 @pytest.mark.parametrize("continuous", [True, False], ids=["continuous", "500 Hz"])
-def test_published_errors_at_the_end(gravity, error, errors, digit, continuous):
+def test_final_errors_equal_the_published_ones(gravity, error, errors, digit, continuous):
     """q - q_ref at 5 s, to the digits published; masses and lengths of the model are wrong."""
-    law = published(with_model_error(ARM, mass=error, length=error), gravity)
+    controller = published(with_model_error(ARM, mass=error, length=error), gravity)
     ended = simulate_closed_loop(
-        ARM, law, CUBIC, State.of(START), seconds=5, period=5.0 if continuous else 2e-3,
+        ARM, controller, CUBIC, State.of(START), seconds=5, period=5.0 if continuous else 2e-3,
         continuous=continuous, tolerance=1e-8,
     )  # fmt: skip
     np.testing.assert_allclose(ended.q[-1] - END, errors, atol=0.51 * digit)
 
 
 @pytest.mark.slow
-def test_a_wrong_model_acts_through_its_weight_alone():
+def test_a_wrong_model_acts_only_through_its_gravity_torque():
     """(M + ka) a = kv ė + kx e + ka a_ref + g_model - C v - g - b v, written out and integrated."""
     model, kv, kx, ka = with_model_error(ARM, mass=5, length=5), *np.array(list(GAINS_TABLE)).T
     still = 4.0
@@ -83,34 +85,34 @@ def test_a_wrong_model_acts_through_its_weight_alone():
         return [*v, *np.linalg.solve(rigid_body.mass_matrix(ARM, q) + np.diag(ka), left)]
 
     exact = solve_ivp(rate, (0, still), [*START, 0, 0], "DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
-    q, v, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, still]))
+    q, v, _ = simulate_continuous(ARM, published(model), CUBIC, START, np.array([0.0, still]))
     np.testing.assert_allclose([*q[-1], *v[-1]], exact, atol=1e-8)
 
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("wrong", [{"mass": 5}, {"mass": 5, "length": 5}])
-def test_a_wrong_model_errs_by_its_weight(wrong):
-    """In the end kx (q - q_ref) = g_model - g: nothing accelerates, so nothing is fed back."""
+def test_the_final_error_of_a_wrong_model_is_that_of_its_gravity_torque(wrong):
+    """In the end kx (q - q_ref) = g_model - g: no acceleration, so no feedback of it."""
     model = with_model_error(ARM, **wrong)
-    q, _, _ = followed(ARM, published(model), CUBIC, START, np.array([0.0, 25.0]), 1e-8)
+    q, _, _ = simulate_continuous(ARM, published(model), CUBIC, START, np.array([0.0, 25.0]), 1e-8)
     excess = rigid_body.gravity(model, q[-1]) - rigid_body.gravity(ARM, q[-1])
     np.testing.assert_allclose(q[-1] - END, excess / [200.0, 50.0], atol=1e-7)
 
 
 @given(q=vectors, v=vectors, goal=vectors, speed=vectors, push=vectors)
-def test_the_acceleration_in_the_law_is_what_it_causes(q, v, goal, speed, push):
-    law = VelocityPid(ARM, GAINS)
-    tau = law.update(State.of(q, v), Reference(goal, speed, push), 0.0).value
+def test_the_acceleration_feedback_is_consistent_with_the_motion(q, v, goal, speed, push):
+    controller = VelocityPid(ARM, GAINS)
+    tau = controller.update(State.of(q, v), Reference(goal, speed, push), 0.0).value
     a = rigid_body.aba(ARM, q, v, tau - 0.1 * v)
-    kv, kx, ka = (law.gains[name] for name in ("kv", "kx", "ka"))
+    kv, kx, ka = (controller.gains[name] for name in ("kv", "kx", "ka"))
     wanted = kv * (speed - v) + kx * (goal - q) + ka * (push - a) + rigid_body.gravity(ARM, q)
     inside = np.abs(tau) < ARM.effort_limit
     if inside.all():
         np.testing.assert_allclose(tau, wanted, atol=1e-8)
 
 
-def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_ratio_of_0_8():
-    """m a = kv ė + kx e: w² = kx / m, 2 d w = kv / m, as the docs have them."""
+def test_default_gains_of_a_single_joint_give_30_rad_per_second_and_a_damping_ratio_of_0_8():
+    """m a = kv ė + kx e: w² = kx / m, 2 d w = kv / m, as documented."""
     arm = chain({"mass": 3.0, "ixx": 0.1})
     m = float(rigid_body.mass_matrix(arm, arm.configuration("initial"))[0, 0])
     gains = VelocityPid(arm).gains
@@ -119,8 +121,8 @@ def test_without_gains_a_joint_by_itself_has_30_rad_per_second_and_a_damping_rat
     assert gains["ka"] == 0.0
 
 
-def test_without_gains_coupled_joints_are_damped_at_400_per_second_at_most():
-    """Two joints of one heavy link close together: each has more inertia by itself than both."""
+def test_default_gains_of_coupled_joints_are_damped_at_400_per_second_at_most():
+    """Two joints close together on one heavy link: each inertia exceeds the coupled one."""
     arm = chain({"mass": 0.05, "ixx": 1e-4, "centre": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
     mass = rigid_body.mass_matrix(arm, arm.configuration("initial"))
     gains = VelocityPid(arm).gains
@@ -136,19 +138,19 @@ def test_without_gains_coupled_joints_are_damped_at_400_per_second_at_most():
 
 
 @pytest.mark.parametrize(("name", "error"), [("exact", 0.0), ("mass_0.1pct_high", 0.1)])
-def test_gravity_compensation_as_published(name, error):
+def test_gravity_compensation_equals_the_published_motion(name, error):
     truth = table(f"two_link/gravcomp_{name}.csv")
-    law = GravityCompensation(with_model_error(ARM, mass=error))
+    controller = GravityCompensation(with_model_error(ARM, mass=error))
     still = JointTrajectory.hold(NONE)
-    q, v, _ = followed(ARM, law, still, NONE, truth["t"], 1e-12)
+    q, v, _ = simulate_continuous(ARM, controller, still, NONE, truth["t"], 1e-12)
     np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-9)
     np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-9)
 
 
-def test_too_much_compensation_does_not_run_away():
-    """The report calls its drift unbounded; friction makes it settle, arm up."""
-    law = GravityCompensation(with_model_error(ARM, mass=0.1))
+def test_excessive_compensation_stays_bounded():
+    """The report calls its drift unbounded; with friction the arm settles upright."""
+    controller = GravityCompensation(with_model_error(ARM, mass=0.1))
     times = np.array([0.0, 1000.0])
-    q, v, _ = followed(ARM, law, JointTrajectory.hold(NONE), NONE, times, 1e-8)
+    q, v, _ = simulate_continuous(ARM, controller, JointTrajectory.hold(NONE), NONE, times, 1e-8)
     np.testing.assert_allclose(q[-1], [np.pi / 2, 0.0], atol=0.01)
     np.testing.assert_allclose(v[-1], 0.0, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The browser page, met as a browser would: over its port and its messages."""
+"""The viewer page, tested over its port and its messages like a browser."""
 
 import logging
 import math
@@ -84,7 +84,7 @@ def eventually(condition, seconds=5.0):
 
 
 def listeners(port):
-    """Addresses, as the kernel writes them, that listen on ``port``."""
+    """Return the addresses, in the format of the kernel, that listen on ``port``."""
     rows = [
         row.split()
         for table in ("/proc/net/tcp", "/proc/net/tcp6")
@@ -96,7 +96,7 @@ def listeners(port):
     }
 
 
-def test_listens_on_the_loopback_alone(page):
+def test_the_page_listens_only_on_the_loopback(page):
     assert listeners(port_of(page)) == {"0100007F"}
 
 
@@ -106,7 +106,7 @@ def test_serves_the_page(page):
         assert b"<html" in answer.read().lower()
 
 
-def test_reports_the_true_port_when_the_asked_one_is_busy(page, caplog):
+def test_the_actual_port_is_reported_when_the_requested_one_is_busy(page, caplog):
     busy = port_of(page)
     with start(port=busy) as second:
         assert port_of(second) != busy
@@ -135,12 +135,12 @@ def test_close_frees_the_port():
         ({"initial": (0, 0)}, InvalidValue, "initial"),
     ],
 )
-def test_refuses_what_it_cannot_show(options, error, words):
+def test_invalid_arms_are_rejected(options, error, words):
     with pytest.raises(error, match=words):
         start(**options)
 
 
-def test_refuses_broken_urdfs():
+def test_invalid_urdfs_are_rejected():
     with pytest.raises(InvalidValue, match="expected a URDF whose geometry can be drawn"):
         ArmPage("<robot", NAMES, limits=LIMITS, tool_frame="tool", port=0)
     with pytest.raises(UnknownName, match="'elbow'"):
@@ -148,14 +148,14 @@ def test_refuses_broken_urdfs():
 
 
 @pytest.mark.parametrize("missing", ["viser", "yourdfpy"])
-def test_names_the_extra_when_viser_is_missing(monkeypatch, missing):
+def test_without_viser_the_required_extra_is_named(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ConfigError, match=r"python.* -m pip install 'viser>=.*' 'yourdfpy>="):
         start()
 
 
-def test_an_arm_is_shown_from_plain_python(capsys):
-    """At its initial pose, or another one; a page of sliders passes their values on."""
+def test_an_arm_is_shown_from_python(capsys):
+    """In its initial configuration, or another one; sliders call back with their values."""
     arm, targets = load_arm("five_dof"), []
     with show(arm, port=0, interactive=True) as page:
         assert capsys.readouterr().out == f"five_dof: {page.url}\n"
@@ -168,7 +168,7 @@ def test_an_arm_is_shown_from_plain_python(capsys):
         show(arm, [0.0, 1.0], port=0)
 
 
-def test_show_takes_arrays_and_refuses_wrong_lengths(page):
+def test_show_accepts_arrays_and_rejects_wrong_lengths(page):
     page.show(np.zeros(3), np.ones(3, dtype=np.float32), [1, 2, 3], {"a": "b"}, (0, 0, 0))
     for arguments in ({"q": [0, 0]}, {"q": [0] * 3, "v": [0]}, {"q": [0] * 3, "effort": [0] * 4}):
         with pytest.raises(InvalidValue, match="expected"):
@@ -187,7 +187,7 @@ def test_show_costs_little_without_a_browser(page):
     assert np.median(costs) < 1e-4
 
 
-def test_a_browser_gets_the_moving_arm(page):
+def test_a_browser_receives_the_motion_of_the_arm(page):
     with Client(page.url) as client:
         client.until_quiet()
         page.show([0.5, 0.2, 0.1], status={"simulated time": "12 s"}, time=1.0)
@@ -200,7 +200,7 @@ def test_a_browser_gets_the_moving_arm(page):
     assert "12 s" in str(messages)
 
 
-def test_sends_nothing_when_nothing_changed(page):
+def test_unchanged_states_send_no_messages(page):
     with Client(page.url) as client:
         page.show([0.5, 0.2, 0.1], time=1.0)
         client.until_quiet()
@@ -213,13 +213,13 @@ def test_sends_nothing_when_nothing_changed(page):
 def test_the_last_state_reaches_the_panel(page):
     with Client(page.url) as client:
         client.until_quiet()
-        for k in range(10):  # faster than the panel is refreshed
+        for k in range(10):  # faster than the refresh of the panel
             page.show([k / 10, 0, 0], time=k / 100)
             time.sleep(0.02)
         assert "+0.9000" in str(client.until_quiet())
 
 
-def test_the_ghost_shows_only_where_it_differs(page):
+def test_the_reference_ghost_is_visible_only_if_it_differs(page):
     page.show([0, 0, 0.1], reference=[0.5, 0, 0.1])
     canvas = page._canvas
     canvas.draw(page._shown.sample, {}, page._history)
@@ -229,7 +229,7 @@ def test_the_ghost_shows_only_where_it_differs(page):
     assert not canvas._ghost.visible
 
 
-def test_drawing_errors_are_told_once_and_never_raised(page, monkeypatch, caplog):
+def test_drawing_errors_are_logged_once_and_never_raised(page, monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError("no paint")
 
@@ -242,7 +242,7 @@ def test_drawing_errors_are_told_once_and_never_raised(page, monkeypatch, caplog
         assert caplog.text.count("no paint") == 1
 
 
-def test_view_only_has_nothing_to_move_the_arm_with(page):
+def test_a_view_only_page_has_no_controls_of_motion(page):
     with Client(page.url) as client:
         messages = client.until_quiet()
     inputs = {
@@ -257,7 +257,7 @@ def test_view_only_has_nothing_to_move_the_arm_with(page):
 
 
 def test_the_emergency_stop_of_a_page_is_a_red_button_that_calls_back():
-    """The one thing on an otherwise view-only page that does something to the arm."""
+    """It is the only control of a view-only page that affects the arm."""
     pressed = []
     with (
         start(on_emergency_stop=lambda: pressed.append("stop")) as page,
@@ -288,8 +288,8 @@ def test_sliders_call_back_within_the_limits(sliders):
         assert len(targets) == count
 
 
-def test_sliders_follow_without_a_call_back(sliders):
-    """Of a prismatic joint in m; rounded to the slider's step."""
+def test_slider_updates_cause_no_callback(sliders):
+    """Prismatic joints in m; values are rounded to the slider's step."""
     targets = []
     sliders.on_target(targets.append)
     joints = sliders._canvas.controls.sliders
@@ -321,7 +321,7 @@ def test_a_browser_can_send_a_slider_nothing_but_a_finite_value(sliders, caplog,
     assert (slider.value, slider.min) == (0.1, -math.pi)
 
 
-def test_actions_report_what_came_of_them(sliders):
+def test_actions_report_their_result(sliders):
     def fail():
         raise InvalidValue("no")
 
@@ -340,10 +340,10 @@ def test_actions_report_what_came_of_them(sliders):
         assert eventually(lambda: "rejected: no" in sliders.feedback.html)
 
 
-def test_a_foreign_page_moves_nothing(sliders):
-    """Even one that knows a control's name, and sends before it is disconnected."""
+def test_a_page_of_another_host_cannot_move_the_arm(sliders):
+    """Even if it uses a valid control name and sends before it is disconnected."""
     uuid = sliders._canvas.controls.sliders._sliders[0]._impl.uuid
-    foreign = f"http://localhost:{port_of(sliders)}"  # the same server by another name
+    foreign = f"http://localhost:{port_of(sliders)}"  # the same server under another name
 
     def intrude():
         with Client(sliders.url, foreign) as client:
@@ -364,7 +364,7 @@ def test_slider_ranges_are_finite_and_within_the_limits(lower, width):
     assert lower <= low <= high <= upper
 
 
-def test_a_share_request_is_refused(page, monkeypatch, caplog):
+def test_a_request_of_a_public_address_is_rejected(page, monkeypatch, caplog):
     opened = []
     monkeypatch.setattr("viser._viser.ViserTunnel", lambda *a: opened.append(a))
     with Client(page.url) as client, caplog.at_level(logging.WARNING):
@@ -377,7 +377,7 @@ def test_a_share_request_is_refused(page, monkeypatch, caplog):
     assert [theme["show_share_button"] for theme in themes] == [False]
 
 
-def test_pages_of_other_hosts_are_refused(page):
+def test_pages_of_other_hosts_are_rejected(page):
     with Client(page.url, origin=page.url) as client:
         assert client.until_quiet()
     with (
@@ -393,21 +393,21 @@ def test_pages_of_other_hosts_are_refused(page):
         (None, "127.0.0.1:1", "127.0.0.1", True),
         ("http://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1", True),
         ("http://localhost:9", "localhost:9", "127.0.0.1", True),
-        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", False),  # another server of here
+        ("http://localhost:9", "127.0.0.1:1", "127.0.0.1", False),  # another server on this machine
         ("http://127.0.0.1:9", "127.0.0.1:1", "127.0.0.1", False),
         ("http://[::1]:9", "[::1]:9", "::1", True),
-        ("http://evil.test:1", "evil.test:1", "127.0.0.1", False),  # a name pointed at us
+        ("http://evil.test:1", "evil.test:1", "127.0.0.1", False),  # a DNS name of this address
         ("http://127.0.0.1.evil.test", "127.0.0.1:1", "127.0.0.1", False),
         ("null", "127.0.0.1:1", "127.0.0.1", False),
         ("http://10.0.0.5:1", "10.0.0.5:1", "0.0.0.0", True),
         ("http://evil.test", "10.0.0.5:1", "0.0.0.0", False),
     ],
 )
-def test_who_may_connect(origin, asked, bound, allowed):
+def test_only_local_and_allowed_hosts_may_connect(origin, asked, bound, allowed):
     assert may_connect(origin, asked, bound) is allowed
 
 
-def test_trace_and_history_are_bounded(page):
+def test_tool_path_and_history_are_bounded(page):
     trace, history = page._canvas.trace, page._history
     for k in range(3000):
         page.show([k / 10, 0, 0.1], time=k / 100)
@@ -420,12 +420,12 @@ def test_trace_and_history_are_bounded(page):
     trace.clear()
     trace.extend(history)
     assert len(trace) == 0
-    page.show([0, 0, 0], time=0.0)  # a reset simulation starts anew
+    page.show([0, 0, 0], time=0.0)  # a reset of the simulation clears both
     trace.extend(history)
     assert len(history) == len(trace) == 1
 
 
-def test_trace_at_rest_is_one_point(page):
+def test_the_tool_path_at_rest_is_one_point(page):
     for k in range(100):
         page.show([1, 0, 0.1], time=k / 10)
     page._canvas.trace.extend(page._history)
@@ -455,8 +455,8 @@ def test_plot_shows_the_chosen_quantity(page, quantity):
     assert tuple(curve[-1] for curve in curves) == values[quantity]
 
 
-def test_only_what_motors_report_can_be_plotted(page):
-    """Voltages and temperatures of some joints; NaN is none, and nothing else is not finite."""
+def test_only_reported_quantities_can_be_plotted(page):
+    """Voltages and temperatures of some joints; NaN marks missing values, others must be finite."""
     plot = page._canvas._plot
     page.show([0] * 3, time=0.0, voltage=[math.nan] * 3)
     page.show([0] * 3, time=1.0, voltage=[math.nan] * 3)
@@ -473,7 +473,7 @@ def test_only_what_motors_report_can_be_plotted(page):
 
 
 def scaled(factor):
-    """A URDF ``factor`` times as large, on a pedestal below its base frame."""
+    """Return a URDF scaled by ``factor``, on a pedestal below its base frame."""
 
     def larger(match):
         return f'{match[1]}="' + " ".join(str(factor * float(x)) for x in match[2].split()) + '"'
@@ -484,7 +484,7 @@ def scaled(factor):
 
 
 @pytest.mark.parametrize("factor", [0.05, 1.0, 300.0])
-def test_the_camera_holds_an_arm_of_any_size_and_the_floor_is_under_it(factor):
+def test_the_camera_shows_arms_of_any_size_above_the_floor(factor):
     visuals = load_visuals(scaled(factor), None)
     limits = [*LIMITS[:2], (0.0, 0.3 * factor)]
     found = page_reach(Skeleton(visuals, NAMES), limits, np.zeros(3), visuals)
@@ -506,8 +506,8 @@ def test_the_camera_holds_an_arm_of_any_size_and_the_floor_is_under_it(factor):
         assert camera.near < towards - found.radius < camera.far
 
 
-def test_long_names_keep_the_columns_in_place():
-    """Beginning and end are shown, the whole in a tooltip; prismatic joints have m and no deg."""
+def test_long_names_are_shortened_in_the_table():
+    """Start and end are shown, the full name in a tooltip; prismatic joints have m and no deg."""
     long = "the_left_shoulder_pan_joint_of_arm_2"
     sample = HistorySample(0.0, np.array([0.5, 0.1]), np.zeros(2), np.zeros(2))
     page = table_html([long, "lift"], [(0, 1), (0, 1)], sample, ("rad", "m"))
@@ -539,15 +539,15 @@ def test_skeleton_agrees_with_yourdfpy(q):
     point = (0.3, -0.2, 0.1)
     for name, pose in skeleton.poses(q).items():
         expected = (reference.get_transform(name, "base") @ [*point, 1])[:3]
-        # yourdfpy drops angles below 1e-8 rad
+        # yourdfpy rounds angles below 1e-8 rad to zero
         np.testing.assert_allclose(pose.apply(point), expected, atol=1e-7)
     expected = reference.get_transform("tool", "base")[:3, 3]
     np.testing.assert_allclose(tip(skeleton.chain("tool"), q), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/%2e%2e/secret"])
-def test_every_answer_has_frame_and_content_headers(page, path):
-    """No other page may frame it, and it loads nothing from elsewhere."""
+def test_every_response_has_frame_and_content_headers(page, path):
+    """Other pages cannot embed it, and it loads nothing from other hosts."""
     try:
         headers = urlopen(page.url + path).headers
     except HTTPError as error:

@@ -1,4 +1,4 @@
-"""Continuous joints take the short way: positions modulo one turn, wherever they come in."""
+"""Continuous joints take the shortest path: positions are equal modulo one turn."""
 
 from math import pi
 
@@ -26,7 +26,7 @@ ANGLES = st.floats(-1e4, 1e4)
 
 
 def in_first(arm, value):
-    """``value`` at the first joint, 0 elsewhere."""
+    """Return ``value`` at the first joint, 0 elsewhere."""
     return np.array([value, *[0.0] * (arm.nv - 1)])
 
 
@@ -42,8 +42,8 @@ def test_the_nearest_of_all_turns_is_taken(q, near):
 
 
 @given(ANGLES, st.integers(-100, 100))
-def test_whole_turns_more_or_less_change_nothing(near, count):
-    """Of positions less than half a turn away, that are given in any turn."""
+def test_adding_whole_turns_changes_nothing(near, count):
+    """For positions that differ by less than half a turn modulo whole turns."""
     for away in (-3.0, -0.5, 0.0, 1e-6, 2.5):
         q = near + away + TURN * count
         error = position_error(LINKS, in_first(LINKS, q), in_first(LINKS, near))[0]
@@ -51,14 +51,14 @@ def test_whole_turns_more_or_less_change_nothing(near, count):
 
 
 @given(st.floats(-pi, pi), st.floats(-100, 100))
-def test_within_half_a_turn_it_is_the_same_to_the_last_bit(away, near):
+def test_positions_within_half_a_turn_are_unchanged_to_the_last_bit(away, near):
     turns = whole_turns(LINKS, in_first(LINKS, near + away), in_first(LINKS, near))
     assert turns.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_half_a_turn_goes_the_way_it_is_given(sign):
-    """So does joint_trajectory_controller; 3 half turns are half of one in the same direction."""
+def test_half_a_turn_keeps_its_given_direction(sign):
+    """As in joint_trajectory_controller; 3 half turns are one half turn in the same direction."""
     zero = np.zeros(2)
     assert position_error(LINKS, in_first(LINKS, sign * pi), zero)[0] == sign * pi
     assert position_error(LINKS, in_first(LINKS, 3 * sign * pi), zero)[0] == pytest.approx(
@@ -76,13 +76,13 @@ def test_only_continuous_joints_have_turns():
 
 
 @pytest.mark.parametrize("value", [1e300, MAX_POSITION, np.inf, np.nan])
-def test_what_has_no_exact_turns_stays(value):
-    """It is rejected as what it is, later."""
+def test_positions_without_exact_turns_are_unchanged(value):
+    """A later check rejects them."""
     assert whole_turns(LINKS, in_first(LINKS, value), np.zeros(2)).tolist() == [0.0, 0.0]
 
 
 class Session:
-    """An arm whose continuous joints have turned before, ticked by hand."""
+    """An arm with earlier whole turns of its continuous joints, stepped by the test."""
 
     def __init__(self, arm, turned):
         start = arm.configuration("initial") + turned * arm.is_continuous
@@ -93,12 +93,12 @@ class Session:
         self.tick()
 
     def tick(self, count=1):
-        farthest = 0.0
+        max_distance = 0.0
         for _ in range(count):
             self.loop.step()
             self.goals.update()
-            farthest = max(farthest, np.abs(self.loop.reference.q - self.start).max())
-        return farthest
+            max_distance = max(max_distance, np.abs(self.loop.reference.q - self.start).max())
+        return max_distance
 
     @property
     def time(self):
@@ -106,14 +106,14 @@ class Session:
 
 
 def normalised(q, arm):
-    """Continuous joints within ±π, as MoveIt sends them."""
+    """Return continuous joints within ±π, as MoveIt sends them."""
     return np.where(arm.is_continuous, np.arctan2(np.sin(q), np.cos(q)), q)
 
 
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("turned", [3.9, -20.0])
-def test_a_normalised_goal_is_followed_the_short_way(name, turned):
-    """R1 of five_dof at 3.9 rad: rejected with -120 rad/s where turns counted."""
+def test_a_normalized_goal_is_reached_by_the_shortest_path(name, turned):
+    """R1 of five_dof at 3.9 rad: without whole turns -120 rad/s would be required."""
     arm = ARMS[name]
     session = Session(arm, turned)
     end = session.start + 0.1 * arm.is_continuous
@@ -140,8 +140,8 @@ def test_a_trajectory_of_several_turns_keeps_them():
     np.testing.assert_allclose([w.q for w in followed.waypoints[1:]], [first, last], atol=1e-9)
 
 
-def test_one_that_began_in_the_past_is_entered_at_the_turn_it_is_at():
-    """The first waypoint is past: what counts is where the trajectory is now."""
+def test_a_trajectory_with_a_past_start_uses_the_turn_of_its_present_position():
+    """The first waypoint is past: the current position of the trajectory counts."""
     q = np.array([[0.0, 0.0], [4 * TURN, 0.0]])
     trajectory = parse_trajectory(LINKS, LINKS.joint_names, [0.0, 10.0], q, start=0.0)
     assert trajectory.near(LINKS, np.array([3.5 * TURN, 0.0]), 8.75) is trajectory
@@ -160,7 +160,7 @@ def test_references_are_the_nearest():
     np.testing.assert_allclose(session.loop.reference.q[:2], [4.1, -1.0], atol=1e-12)
 
 
-def test_a_trajectory_made_without_an_arm_is_the_nearest_too():
+def test_a_trajectory_without_an_arm_uses_the_nearest_turn():
     session = Session(ARM, 3.9)
     end = normalised(session.start, ARM)
     points = (Waypoint(session.time, end), Waypoint(session.time + 0.1, end))
@@ -168,7 +168,7 @@ def test_a_trajectory_made_without_an_arm_is_the_nearest_too():
     assert session.tick(100) < 1e-9
 
 
-def test_tolerances_are_of_the_shortest_distance():
+def test_tolerances_apply_to_the_shortest_distance():
     constraints = Constraints.of(ARM, {"R1": {"trajectory": 0.01}, "R2": {"trajectory": 0.01}})
     session = Session(ARM, 3.9)
     state, reference = session.loop.state, session.loop.reference
@@ -180,7 +180,7 @@ def test_tolerances_are_of_the_shortest_distance():
         )
 
 
-def test_a_round_begins_in_the_turn_where_the_arm_is():
+def test_a_demo_trajectory_starts_in_the_present_turn():
     start = ARM.configuration("initial") + np.array([7 * TURN + 0.2, 0, 0, 0, 0])
     for point in demo_trajectory(ARM, start):
         assert abs(point.q[0] - start[0]) < 1.0

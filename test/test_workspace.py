@@ -1,4 +1,4 @@
-"""The reachable workspace: rings and their holes, cones of limits, the same points for a seed."""
+"""The reachable workspace: rings with inner radius, cones of limits, reproducible points."""
 
 from functools import cache
 
@@ -24,7 +24,7 @@ def test_points_lie_in_the_ring_and_fill_it():
     np.testing.assert_allclose(found.points[:, 1], 0, atol=1e-12)
 
 
-def test_postures_stay_within_limits_and_belong_to_their_points():
+def test_configurations_are_within_limits_and_belong_to_their_points():
     arm = arm_of("five_dof")
     found = reachable_points(arm, 500, seed=3)
     assert (arm.lower <= found.q).all()
@@ -33,7 +33,7 @@ def test_postures_stay_within_limits_and_belong_to_their_points():
         np.testing.assert_array_equal(point, tool_position(arm, q))
 
 
-def test_a_seed_tells_the_points():
+def test_the_seed_determines_the_points():
     first, again, other = (reachable_points(arm_of("puma560"), 50, seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(first.points, again.points)
     assert (first.points != other.points).any()
@@ -51,8 +51,8 @@ def test_a_slice_is_the_distance_from_the_ring(name, inner, outer):
     )
 
 
-def test_a_slice_in_a_plane_of_ones_own():
-    """four_joint turns about the vertical: a level plane at 0.3 m cuts a disk from its ball."""
+def test_a_slice_in_a_given_plane():
+    """four_joint rotates about the vertical: a level plane at 0.3 m cuts a disk from its sphere."""
     across = np.linspace(0, 1.2, 7)
     found = workspace_slice(
         arm_of("four_joint"), across, [0.0], origin=(0, 0, 0.3), u=(3, 4, 0), v=(-4, 3, 0), starts=2
@@ -62,8 +62,10 @@ def test_a_slice_in_a_plane_of_ones_own():
     np.testing.assert_allclose(found.u, (0.6, 0.8, 0))
 
 
-def test_limits_cut_the_workspace():
-    """One joint within 0 to 1 rad carries a link of 0.5 m: an arc, whose ends are the nearest."""
+def test_joint_limits_bound_the_workspace():
+    """One joint within 0 to 1 rad carries a link of 0.5 m: an arc, with the nearest points at its
+    ends.
+    """
     tip = (
         '<link name="tip"/><joint name="tip_joint" type="fixed"><origin xyz="0.5 0 0"/>'
         '<parent link="J1_link"/><child link="tip"/></joint>'
@@ -74,7 +76,7 @@ def test_limits_cut_the_workspace():
     np.testing.assert_allclose(found.distance[:, 1], [np.hypot(0.25, 0.3), 0.25], atol=2e-9)
 
 
-def test_a_slice_of_five_dof_misses_no_more_than_many_restarts_do():
+def test_a_slice_of_five_dof_is_as_accurate_as_many_restarts():
     arm = arm_of("five_dof")
     across, up = [-1.0, 0.0, 0.5, 1.2], [-0.3, 0.4, 1.1]
     found = workspace_slice(arm, across, up)
@@ -95,7 +97,7 @@ def test_a_slice_of_five_dof_misses_no_more_than_many_restarts_do():
         ({"origin": (0, 0)}, r"origin: shape = \(2,\)"),
     ],
 )
-def test_bad_input_is_named(changes, message):
+def test_invalid_input_is_named(changes, message):
     with pytest.raises(InvalidValue, match=message):
         workspace_slice(arm_of("two_link"), **{"across": [0.0], "up": [0.0], **changes})
 

@@ -1,4 +1,4 @@
-"""The page "write a driver in 60 lines": its driver drives an arm, and survives a bad line."""
+"""The page "write a driver in 60 lines": its driver moves an arm and tolerates noise."""
 
 import random
 import re
@@ -40,7 +40,7 @@ BLOCK = f"""<ros2_control name="c" type="system"><hardware><param name="driver">
 
 
 class TinyMotor:
-    """A made-up motor that is where its goal is at once."""
+    """Fictitious motor that reaches its goal immediately."""
 
     def __init__(self, q):
         self.q, self.on, self.limit, self.since = q, False, float("inf"), 0.0
@@ -57,12 +57,12 @@ class TinyMotor:
         elif letter == "W":
             self.limit = float(values[0])
         state = f"{self.q:.6f} 0.0 31.5 {int(self.on)} ok"
-        told = {"I": self.model, "R": state, "T": f"{int(self.on)}", "W": " ".join(values)}
-        return f"{letter} {id} {told[letter]}"
+        replies = {"I": self.model, "R": state, "T": f"{int(self.on)}", "W": " ".join(values)}
+        return f"{letter} {id} {replies[letter]}"
 
 
-class Line(Port):
-    """Motors by id on a clock of its own; ``spoil`` changes what comes back."""
+class TinyPort(Port):
+    """Port of motors by id, on virtual time; ``spoil`` changes the replies."""
 
     name = "line"
 
@@ -83,8 +83,8 @@ class Line(Port):
             letter, id, *values = body.split()
             assert check == f"{crc_hqx(body.encode(), 0):04X}"
             motor = self.motors[int(id)]
-            said = "" if motor.silent else motor.answer(letter, int(id), values, self.time)
-            good = f"{said}*{crc_hqx(said.encode(), 0):04X}\n" if said else ""
+            reply = "" if motor.silent else motor.answer(letter, int(id), values, self.time)
+            good = f"{reply}*{crc_hqx(reply.encode(), 0):04X}\n" if reply else ""
             self.coming += self.spoil(good.encode())
 
     def read(self, size, until):
@@ -106,12 +106,12 @@ class Line(Port):
 
 def tiny_arm():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # here the driver is not installed
+        warnings.simplefilter("ignore", RuntimeWarning)  # the driver is not installed here
         return parse_arm(chain_urdf({}, {}, more=BLOCK))
 
 
 def bus_on(*positions):
-    line = Line({id: TinyMotor(q) for id, q in enumerate(positions, 1)})
+    line = TinyPort({id: TinyMotor(q) for id, q in enumerate(positions, 1)})
     bus = TinyBus([JointMotor(f"J{id}", id, "tiny") for id in line.motors], {}, line)
     bus.open()
     return bus, line
@@ -122,12 +122,12 @@ def test_the_driver_has_60_lines():
     assert not TinyBus.__abstractmethods__
 
 
-def test_the_pages_urdf_has_every_name_of_the_wiring():
+def test_the_urdf_of_the_page_contains_every_param_name():
     block = ElementTree.fromstring(XML)
     assert {param.get("name") for param in block.iterfind("joint/param")} == set(NAMES)
 
 
-def test_the_page_names_the_group_of_entry_points():
+def test_the_page_names_the_entry_point_group():
     assert '[project.entry-points."arm_dynamics.drivers"]' in PAGE
 
 
@@ -149,10 +149,10 @@ def test_it_registers_as_an_entry_point_and_builds_an_arm(monkeypatch):
     assert driver.status is DriverState.UNCONFIGURED
 
 
-def test_an_arm_of_it_lives_moves_and_stops():
+def test_an_arm_with_this_driver_is_activated_moves_and_stops():
     arm = tiny_arm().with_gravity([0, 0, 0])
     wiring = read_hardware_info(arm)
-    line = Line({1: TinyMotor(0.3), 2: TinyMotor(-0.2)})
+    line = TinyPort({1: TinyMotor(0.3), 2: TinyMotor(-0.2)})
     driver = MotorBusDriver(
         arm, TinyBus(wiring.motors, wiring.settings, line), interface="position"
     )
@@ -172,16 +172,16 @@ def test_an_arm_of_it_lives_moves_and_stops():
     driver.close()
 
 
-def test_a_silent_motor_costs_the_other_nothing():
+def test_a_motor_without_reply_does_not_delay_the_other():
     bus, line = bus_on(0.1, 0.2)
     line.motors[1].silent = True
-    assert {id: told.q for id, told in bus.read().items()} == {2: 0.2}
+    assert {id: replies.q for id, replies in bus.read().items()} == {2: 0.2}
     assert bus.enable((1, 2)) == {2}
     with pytest.raises(DriverFault, match=r"motors \[1\] do not confirm torque off"):
         bus.prepare("position")
 
 
-def test_another_model_is_named():
+def test_a_wrong_model_is_named():
     bus, line = bus_on(0.1, 0.2)
     bus.identify()
     line.motors[2].model = "huge"
@@ -189,17 +189,17 @@ def test_another_model_is_named():
         bus.identify()
 
 
-def test_the_watchdog_is_armed_and_confirmed():
+def test_the_watchdog_is_enabled_and_confirmed():
     bus, line = bus_on(0.1, 0.2)
     assert bus.enable_watchdog(0.1) == {1, 2}
     bus.enable((1, 2))
     bus.write({1: MotorCommand("position", 0.15)})
     line.time += 0.2
-    assert {id: told.enabled for id, told in bus.read().items()} == {1: False, 2: False}
+    assert {id: replies.enabled for id, replies in bus.read().items()} == {1: False, 2: False}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_noise_makes_no_reading_and_raises_nothing(seed):
+def test_noise_gives_no_reading_and_raises_nothing(seed):
     bus, line = bus_on(0.1, 0.2)
     rng = random.Random(seed)
 
@@ -209,12 +209,12 @@ def test_noise_makes_no_reading_and_raises_nothing(seed):
     line.spoil, good = noise, 0
     for _ in range(200):
         found = bus.read()
-        assert all(told.q == pytest.approx(0.1 * id) for id, told in found.items())
+        assert all(replies.q == pytest.approx(0.1 * id) for id, replies in found.items())
         good += len(found)
     assert 100 < good < 400
 
 
-def test_a_port_that_is_gone_is_a_fault_and_comes_back():
+def test_a_disconnected_port_is_a_fault_and_reconnects():
     bus, line = bus_on(0.1)
     line.gone = True
     with pytest.raises(DriverFault, match="is gone"):

@@ -122,7 +122,7 @@ def _exponential(X: Vector) -> Vector:
 
 @requires_arm
 def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
-    """Return the equations without end stops; raises InvalidValue for prescribed motion."""
+    """Return the equations with inactive end stops; raises InvalidValue for prescribed motion."""
     motion = EquationsOfMotion(arm)
     if motion.prescribed:
         name = arm.joint_names[motion.prescribed[0]]

@@ -1,1 +1,1 @@
-"""Arms of every maker that are broken on purpose, and what comes of it."""
+"""Fault injection: emulated arms of all manufacturers and their reactions."""

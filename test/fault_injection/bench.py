@@ -1,4 +1,4 @@
-"""One maker's arm under a driver's loop, on virtual time, swinging while it is broken."""
+"""Emulated arm of one manufacturer in a control loop on virtual time, in motion during a fault."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
 SWING = (0.12, -0.12, 0.12)
-"""How far the joints swing about START [rad]."""
+"""Amplitude of the motion about START [rad]."""
 BEAT = 0.4
-"""Time of one way [s]."""
+"""Time from one end of the motion to the other [s]."""
 SAFETY = SafetySettings(soft_limit_zone=0.05)
 
 
-class Spoilt(Controller):
-    """A law whose commands a fault may replace; ``spoil`` makes another value of one."""
+class FaultyController(Controller):
+    """Controller whose values a fault may replace: ``corrupt`` maps one value to another."""
 
-    def __init__(self, law: Controller) -> None:
-        self.law = law
-        self.interface = law.interface  # type: ignore[misc]
-        self.spoil: Callable[[np.ndarray], np.ndarray] | None = None
-        super().__init__(law.arm)
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self.interface = controller.interface  # type: ignore[misc]
+        self.corrupt: Callable[[np.ndarray], np.ndarray] | None = None
+        super().__init__(controller.arm)
 
     def reset(self, state: State) -> None:
-        self.law.reset(state)
+        self.controller.reset(state)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
-        told = self.law.update(state, reference, dt)
-        if self.spoil is None:
-            return told
-        return Command(told.interface, self.spoil(np.array(told.value)), told.stamp)
+        command = self.controller.update(state, reference, dt)
+        if self.corrupt is None:
+            return command
+        return Command(command.interface, self.corrupt(np.array(command.value)), command.stamp)
 
 
-class BrokenPort(MemoryPort):
-    """A line in memory; what is in ``at_read`` happens once, in the middle of a read."""
+class FaultyPort(MemoryPort):
+    """In-memory port; ``at_read`` is called once, in the middle of a read."""
 
     at_read: Callable[[], None] | None = None
 
@@ -65,7 +65,7 @@ class BrokenPort(MemoryPort):
 
 
 class Bench:
-    """``cycle`` is one of the host's; all randomness is that of ``seed``."""
+    """Emulated arm, driver, controller and loop; ``seed`` determines all random numbers."""
 
     def __init__(self, maker: Maker, seed: int = 1, safety: SafetySettings = SAFETY) -> None:
         self.maker, self.safety = maker, safety
@@ -73,43 +73,43 @@ class Bench:
         self.answers = Faults(seed + 1, split=maker.split)
         self.commanding = self.alive = True
         self.cycles, self.longest, self.position_error = 0, 0.0, 0.0
-        """Cycles so far; longest cycle [s]; largest error of a reported position [rad]."""
-        self.rival = ""
-        """What another program was told that wanted the port."""
+        """Number of cycles; longest cycle [s]; largest error of a reported position [rad]."""
+        self.second_program_error = ""
+        """Error of another program that opened the port."""
         self.wire(maker.shafts())
 
     def wire(self, shafts: list[Shaft]) -> None:
-        """An arm with these motors, and a driver that knows nothing yet."""
+        """Create an arm with these motors, and a new program."""
         self.shafts, self.motors = shafts, self.maker.motors(shafts)
         self.body = self.maker.body(self.motors)
-        self.port = BrokenPort(
+        self.port = FaultyPort(
             self.motors, self.body, baud=self.maker.baud,
             requests=self.requests, answers=self.answers,
         )  # fmt: skip
         self.boot()
 
     def boot(self) -> None:
-        """A program that has just begun, on the same port."""
+        """Start a new program on the same port."""
         maker, arm = self.maker, self.maker.arm
         self.port.close()
         wiring = read_hardware_info(arm)
         bus = plugins.load_class("drivers", maker.driver)(wiring.motors, wiring.settings, self.port)
         self.driver = MotorBusDriver(arm, bus, interface=maker.interface, safety=self.safety)
-        law = "position" if maker.interface == "position" else "computed_torque"
-        self.law = Spoilt(build_controller(arm, law))
-        self.loop = ControlLoop(self.driver, self.law)
+        name = "position" if maker.interface == "position" else "computed_torque"
+        self.controller = FaultyController(build_controller(arm, name))
+        self.loop = ControlLoop(self.driver, self.controller)
 
     def up(self) -> Bench:
-        """Configured, activated and swinging."""
+        """Configure, activate and start the motion."""
         self.driver.configure()
         self.run(3)
         self.driver.activate()
         self.body.forget()
         self.run(2)
-        return self.swing()
+        return self.start_motion()
 
-    def swing(self) -> Bench:
-        """To and fro about START for as long as any test lasts."""
+    def start_motion(self) -> Bench:
+        """Follow a trajectory back and forth about START, longer than any test runs."""
         times = np.arange(1, 40) * BEAT
         sides = np.where(np.arange(1, 40) % 2, 1.0, -1.0)
         points = np.array(START) + np.outer(sides, SWING)
@@ -119,42 +119,42 @@ class Bench:
         return self
 
     def run(self, count: int) -> None:
-        """Cycles of the host."""
+        """Run cycles of the host."""
         for _ in range(count):
             self.cycle()
 
     def cycle(self) -> None:
-        """One cycle; nothing may be raised."""
+        """Run one cycle; no exception may be raised."""
         start = self.port.now()
         if self.alive and self.commanding:
             self.loop.step()
         elif self.alive:
-            self._look()
+            self._read_only()
         self._compare()
         self.longest = max(self.longest, self.port.now() - start)
         self.cycles += 1
         self.port.pass_until(start + PERIOD)
 
-    def _look(self) -> None:
-        """A host that reads and commands nothing."""
+    def _read_only(self) -> None:
+        """Read feedback without a command."""
         with suppress(DriverFault):
             self.driver.read()
         self.driver.idle()
 
     def _compare(self) -> None:
-        """What is told as fresh with where the arm is."""
-        told = self.driver.feedback
-        fresh = told.age <= 1.5 * PERIOD
+        """Update the largest difference between fresh feedback and the true configuration."""
+        feedback = self.driver.feedback
+        fresh = feedback.age <= 1.5 * PERIOD
         if not (self.alive and fresh.any()):
             return
-        if self.port.now() - told.time - told.age.min() < PERIOD:  # it was read in this cycle
+        if self.port.now() - feedback.time - feedback.age.min() < PERIOD:  # read in this cycle
             self.position_error = max(
-                self.position_error, np.abs(told.q - self.body.state.q)[fresh].max()
+                self.position_error, np.abs(feedback.q - self.body.state.q)[fresh].max()
             )
 
     @property
-    def ways(self) -> tuple[Faults, Faults]:
-        """Both ways of the line."""
+    def directions(self) -> tuple[Faults, Faults]:
+        """Faults of the requests and of the replies."""
         return self.requests, self.answers
 
     @property
@@ -164,15 +164,15 @@ class Bench:
 
     @property
     def torque(self) -> bool:
-        """Whether any motor has torque."""
+        """Whether any motor has torque enabled."""
         return any(self.motors.torque_is_on(shaft.id) for shaft in self.shafts)
 
     @property
     def stopped(self) -> bool:
-        """Whether every motor is off or has stopped because nobody talked to it."""
+        """Whether every motor is disabled or was stopped by its watchdog."""
         return all(self.maker.at_rest(self.motors, shaft.id) for shaft in self.shafts)
 
     @property
     def active(self) -> bool:
-        """Whether the arm obeys."""
+        """Whether the driver is active."""
         return self.driver.status is DriverState.ACTIVE

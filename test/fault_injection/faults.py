@@ -43,9 +43,9 @@ def line(**changes: object) -> Act:
     """Change the line in both directions."""
 
     def begin(bench: Bench) -> None:
-        for way in bench.ways:
+        for direction in bench.directions:
             for name, value in changes.items():
-                setattr(way, name, value)
+                setattr(direction, name, value)
 
     return begin
 
@@ -62,11 +62,11 @@ def answers(**changes: object) -> Act:
 
 def mended(bench: Bench) -> None:
     """Restore the line, the motors and the host."""
-    for way in bench.ways:
-        way.heal()
+    for direction in bench.directions:
+        direction.heal()
     for shaft in bench.shafts:
         shaft.silent, shaft.temperature = False, 30.0
-    bench.commanding, bench.law.spoil = True, None
+    bench.commanding, bench.controller.corrupt = True, None
     bench.alive = True
 
 
@@ -98,7 +98,7 @@ def _second_program(bench: Bench) -> None:
     try:
         bench.port.open()
     except DriverFault as error:
-        bench.rival = str(error)
+        bench.second_program_error = str(error)
 
 
 def _mute(bench: Bench) -> None:
@@ -113,7 +113,7 @@ def commands(value: float) -> Act:
             told[MOTOR] = value
             return told
 
-        bench.law.spoil = spoil
+        bench.controller.corrupt = spoil
 
     return begin
 

@@ -1,8 +1,9 @@
-"""A host in a process of its own: a loop at 200 cycles a second on a driver by its name.
+"""Host in a separate process: a 200 Hz control loop on a driver selected by name.
 
-    python -m fault_injection.host MAKER PORT [NAME=VALUE ...]
+    python -m fault_injection.host NAME PORT [SETTING=VALUE ...]
 
-Each line on stdin is answered by one of JSON: ``status``, ``activate``, ``reset``, ``close``.
+Each line on stdin is a command: ``status``, ``activate``, ``reset`` or ``close``. Each reply is one
+line of JSON.
 """
 
 from __future__ import annotations
@@ -29,31 +30,31 @@ PERIOD = 5e-3
 PATIENCE = 60.0
 """Time [s] for an activation to succeed: a busy machine delays cycles beyond its limits."""
 SWING = 0.1
-"""Way [rad] of each joint to both sides."""
+"""Amplitude [rad] of each joint."""
 PATIENT = {
     "dynamixel": {"latency": "0.05"},
     "feetech": {"latency": "0.05"},
     "mit_can": {"interface": "slcan", "reply_timeout": "0.05"},
 }
-"""Times [s] for replies that a busy machine delays."""
+"""Time limits [s] for replies that a busy machine delays."""
 SAFETY = SafetySettings(soft_limit_zone=0.05, max_missed_cycles=20, motor_watchdog_timeout=0.3)
 
 
 def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorBusDriver:
-    """A driver on ``port``."""
-    told = {"port": port, **PATIENT[maker.driver], **settings}
-    made = build_driver(maker.arm, maker.driver, told, safety=SAFETY, interface=maker.interface)
+    """Return a driver on ``port``."""
+    given = {"port": port, **PATIENT[maker.driver], **settings}
+    made = build_driver(maker.arm, maker.driver, given, safety=SAFETY, interface=maker.interface)
     assert isinstance(made, MotorBusDriver)
     return made
 
 
 class Host:
-    """The loop, and what it says of itself."""
+    """Control loop and its status reports."""
 
     def __init__(self, driver: MotorBusDriver, interface: str) -> None:
-        law = "position" if interface == "position" else "computed_torque"
+        name = "position" if interface == "position" else "computed_torque"
         self.driver = driver
-        self.loop = ControlLoop(driver, build_controller(driver.arm, law))
+        self.loop = ControlLoop(driver, build_controller(driver.arm, name))
         self.cycles, self.pacer = 0, Pacer(PERIOD)
         self.middle = START
 
@@ -78,18 +79,18 @@ class Host:
         return error
 
     def run(self) -> None:
-        """Until stdin ends."""
+        """Run until the end of stdin."""
         while True:
             if select.select([sys.stdin], [], [], 0.0)[0]:
                 line = os.read(sys.stdin.fileno(), 4096).decode().strip()
                 if not line:
                     return
-                self._obey(line)
+                self._execute(line)
             self.cycle()
             self.pacer.wait()
 
     def cycle(self) -> None:
-        """One cycle, swinging."""
+        """Run one cycle; the reference alternates between both sides."""
         self.loop.step()
         self.cycles += 1
         side = SWING if self.cycles // 60 % 2 else -SWING
@@ -98,25 +99,26 @@ class Host:
             self.loop.hold({name: q + side for name, q in goal})
 
     def activate(self) -> None:
-        """Torque on; the arm swings about where it was found then."""
+        """Enable torque; move about the configuration at that moment."""
         self.driver.activate()
         arm = self.driver.arm
         middle = np.clip(self.driver.feedback.q, arm.lower + SWING, arm.upper - SWING)
         self.middle = tuple(middle.tolist())
 
-    def _obey(self, line: str) -> None:
-        said = ""
+    def _execute(self, line: str) -> None:
+        """Execute a command of stdin and print the status."""
+        error_text = ""
         try:
             if line == "activate":
                 self.activate()
             elif line != "status":
                 getattr(self.driver, line)()
         except DriverFault as error:
-            said = str(error)
-        print(json.dumps(self.status(said)), flush=True)
+            error_text = str(error)
+        print(json.dumps(self.status(error_text)), flush=True)
 
     def status(self, error: str = "") -> dict[str, object]:
-        """State of life, counts of events, cycles."""
+        """Return the lifecycle state, the counts of events and the number of cycles."""
         return {
             "status": self.driver.status.value,
             "trips": [trip.kind for trip in self.driver.trips],

@@ -99,7 +99,7 @@ def _observe(bench: Bench, fault: Fault, before: Counter[str]) -> tuple[str, int
 
 
 def _detection(bench: Bench, before: Counter[str]) -> str:
-    if bench.rival:
+    if bench.second_program_error:
         return "rejected"
     if not bench.alive:
         return "motor watchdog" if bench.stopped else ""
@@ -127,7 +127,7 @@ def recovered(bench: Bench, after: int = AFTER) -> str:
         _recover(bench, steps)
         bench.run(PAUSE)
     with suppress(TrajectoryRejected):
-        bench.swing()
+        bench.start_motion()
     for _ in range(3 * AFTER // after):
         bench.run(after)
         if _follows(bench):
@@ -136,7 +136,7 @@ def recovered(bench: Bench, after: int = AFTER) -> str:
 
 
 def _recover(bench: Bench, steps: list[str]) -> None:
-    """Do what an operator would: configure, activate, and reset if that is rejected."""
+    """Follow the operator's procedure: configure, activate, and reset if that is rejected."""
     driver = bench.driver
     with suppress(DriverFault):
         if driver.status is DriverState.UNCONFIGURED:

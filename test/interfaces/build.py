@@ -1,8 +1,8 @@
-"""Builds control_msgs, which has no wheel, into this Python's environment; once.
+"""Build control_msgs, which has no wheel, into this Python's environment; once.
 
     .venv/bin/python test/interfaces/build.py
 
-``make test`` runs it. Where ROS 2 itself brings control_msgs, that one is used.
+``make test`` runs it. If ROS 2 itself contains control_msgs, that one is used.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PREFIX = Path(sys.prefix)
-MARK = PREFIX / "share" / "control_msgs" / "built_from"
-"""Hash of the definitions that the environment's control_msgs was built from."""
+MARK = PREFIX / "share/control_msgs/built_from"
+"""Hash of the definitions of the environment's control_msgs."""
 BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
-"""Where the machine that made the wheels kept the Python that their CMake files still name."""
+"""Python of the wheels' build machine, still named in their CMake files."""
 
 
 def main() -> int:
-    """Build unless it is there already; the exit code."""
+    """Build unless it is built already; return the exit code."""
     if find_spec("rclpy") is None:
         return say("no ROS 2 in this environment: control_msgs is not built")
     if exists_elsewhere():
@@ -48,13 +48,13 @@ def main() -> int:
 
 
 def exists_elsewhere() -> bool:
-    """Whether there is a control_msgs that was not built here."""
-    found = find_spec("control_msgs")  # the folder beside this file is no such thing: no origin
-    return found is not None and found.origin is not None and not MARK.exists()
+    """Return whether a control_msgs exists that was not built here."""
+    spec = find_spec("control_msgs")  # the folder next to this file has no origin
+    return spec is not None and spec.origin is not None and not MARK.exists()
 
 
 def fingerprint() -> str:
-    """A hash of all that decides what is built."""
+    """Return a hash of all files that determine the build."""
     files = sorted(path for path in HERE.rglob("*") if path.is_file() and path.suffix != ".pyc")
     digest = hashlib.sha256(f"{sys.version}|{PREFIX}".encode())
     for path in files:
@@ -63,21 +63,21 @@ def fingerprint() -> str:
 
 
 def name_this_python() -> None:
-    """Have the wheels' CMake files name this Python's headers, and numpy's."""
+    """Write this Python's and numpy's headers into the wheels' CMake files."""
     import numpy
 
     headers, arrays = sysconfig.get_path("include"), numpy.get_include()
     for file in PREFIX.glob("share/*/cmake/*Export.cmake"):
         text = file.read_text()
-        found = re.sub(BUILD_HOST + r"include/python3\.\d+", headers, text)
-        found = re.sub(BUILD_HOST + r'lib/[^;"]*/numpy/_core/include', arrays, found)
-        if found != text:
-            file.unlink()  # it may be a link into an installer's cache
-            file.write_text(found)
+        changed = re.sub(BUILD_HOST + r"include/python3\.\d+", headers, text)
+        changed = re.sub(BUILD_HOST + r'lib/[^;"]*/numpy/_core/include', arrays, changed)
+        if changed != text:
+            file.unlink()  # may be a link into an installer's cache
+            file.write_text(changed)
 
 
 def build() -> None:
-    """Build and install with colcon, beside the wheels."""
+    """Build with colcon and install into the environment of the wheels."""
     with tempfile.TemporaryDirectory() as work:
         run(
             *(str(PREFIX / "bin" / "colcon"), "--log-base", f"{work}/log", "build"),
@@ -89,7 +89,7 @@ def build() -> None:
 
 
 def run(*command: str) -> None:
-    """Run ``command``; raises CalledProcessError with all that it said."""
+    """Run ``command``; raise CalledProcessError with its output."""
     environment = {
         **os.environ,
         "PATH": f"{PREFIX / 'bin'}{os.pathsep}{os.environ['PATH']}",
@@ -109,7 +109,7 @@ def run(*command: str) -> None:
 
 
 def say(text: str) -> int:
-    """Print a line at once; 0."""
+    """Print a line immediately; return 0."""
     print(text, flush=True)
     return 0
 

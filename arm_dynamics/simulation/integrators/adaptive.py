@@ -52,7 +52,7 @@ class Adaptive(Integrator):
         """
         y = np.concatenate([q, v, z])
         try:
-            with np.errstate(all="ignore"):  # non-finite numbers raise InvalidValue
+            with np.errstate(all="ignore"):  # divergence raises InvalidValue
                 modes = Modes(system, y)
                 y = _through(modes, y, dt)
         finally:

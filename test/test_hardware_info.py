@@ -1,4 +1,4 @@
-"""How joints are wired to motors: the mapping there and back, what a URDF says, what it may not."""
+"""Transmission and hardware info: conversion in both directions, URDF entries, their faults."""
 
 import math
 
@@ -61,7 +61,7 @@ def line_of(text, words, last=False):
 
 
 @given(wirings, numbers)
-def test_positions_velocities_and_efforts_go_there_and_back(w, x):
+def test_positions_velocities_and_efforts_convert_in_both_directions(w, x):
     assert w.position(w.shaft_position(x)) == pytest.approx(x, abs=1e-9)
     assert w.velocity(w.shaft_velocity(x)) == pytest.approx(x, abs=1e-9)
     assert w.effort(w.shaft_effort(x)) == pytest.approx(x, abs=1e-9)
@@ -73,12 +73,12 @@ def test_power_is_the_same_at_joint_and_shaft(w, effort, speed):
 
 
 @given(wirings, numbers, st.floats(-1, 1))
-def test_velocity_is_the_slope_of_position(w, shaft, step):
+def test_velocity_is_the_derivative_of_position(w, shaft, step):
     moved = w.position(shaft + step) - w.position(shaft)
     assert moved == pytest.approx(w.velocity(step), abs=1e-6 + 1e-9 * abs(w.position(shaft)))
 
 
-def test_a_shaft_that_turns_twice_as_fast_the_other_way():
+def test_a_shaft_of_twice_the_velocity_in_the_opposite_direction():
     w = JointMotor("J1", 4, "sts3215", -1.0, 0.25, 2.0)
     assert w.position(0.0) == 0.25
     assert w.position(math.pi) == pytest.approx(0.25 - math.pi / 2)
@@ -86,10 +86,10 @@ def test_a_shaft_that_turns_twice_as_fast_the_other_way():
     assert w.shaft_velocity(1.0) == -2.0
 
 
-# --- what a URDF says ---
+# --- entries of a URDF ---
 
 
-def test_motors_come_in_the_arms_order_with_defaults_and_settings():
+def test_motors_are_in_joint_order_with_defaults_and_settings():
     wiring = read_hardware_info(parse_arm(urdf()))
     assert wiring.motors == (
         JointMotor("J1", 4, "sts3215", -1.0, 0.25, 2.0),
@@ -100,7 +100,7 @@ def test_motors_come_in_the_arms_order_with_defaults_and_settings():
     }  # fmt: skip
 
 
-def test_an_arm_without_motors_says_which_joint_has_none():
+def test_a_joint_without_a_motor_is_named():
     with pytest.raises(ConfigError, match=r"motor of joint 'R1': id is missing; expected a number"):
         read_hardware_info(load_arm("five_dof"))
 
@@ -111,7 +111,7 @@ def test_a_motor_without_a_name_is_named():
         read_hardware_info(plain)
 
 
-def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
+def test_ids_may_repeat_in_two_blocks_but_not_on_one_bus():
     block = '<ros2_control name="{0}" type="system"><joint name="{0}"><param name="id">1</param>'
     block += '<param name="motor">sts3215</param></joint></ros2_control>'
     text = chain_urdf({}, {}, more=block.format("J1") + block.format("J2"))
@@ -124,8 +124,8 @@ def test_two_blocks_may_repeat_an_id_but_one_arm_on_one_bus_may_not():
     "params",
     ['<param name="id">1.5</param>', '<param name="id">1</param><param name="sign">0</param>'],
 )
-def test_numbers_that_are_no_id_or_sign_are_refused_without_the_audit_too(params):
-    """A block that names neither driver nor motor is not ours to audit."""
+def test_invalid_ids_and_signs_are_rejected_also_without_the_audit(params):
+    """Blocks that name neither driver nor motor are not audited."""
     plain = parse_arm(chain_urdf({}, more=_block(params)))
     with pytest.raises(
         ConfigError, match=r"joint 'J1': sign = .*; expected sign 1 or -1 and an integer id"
@@ -137,11 +137,11 @@ def _block(params):
     return f'<ros2_control name="c" type="system"><joint name="J1">{params}</joint></ros2_control>'
 
 
-# --- what the audit finds ---
+# --- faults found by the audit ---
 
 JOINT = "<ros2_control> joint 'J1' <param"
 HARDWARE = "<ros2_control> <hardware> <param"
-# old text, new text, the fault's words
+# old text, new text, words of the fault
 ERRORS = {
     "id word": ('"id">4<', '"id">four<', f"{JOINT} id>: 'four' is not a number"),
     "id half": ('"id">4<', '"id">4.5<', f"{JOINT} id>: 4.5 is not a whole number"),
@@ -175,12 +175,12 @@ WARNINGS = {
 }  # fmt: skip
 
 
-def test_a_sound_wiring_has_no_fault():
+def test_valid_hardware_info_has_no_fault():
     assert not [fault for fault in audit_urdf(urdf()) if "ros2_control" in fault.element]
 
 
 @pytest.mark.parametrize("name", [*ERRORS, *WARNINGS])
-def test_a_fault_of_the_wiring_is_found_at_its_line(name):
+def test_a_fault_is_found_at_its_line(name):
     old, new, words = (ERRORS | WARNINGS)[name]
     text = urdf(old, new)
     (fault,) = [fault for fault in audit_urdf(text) if "ros2_control" in fault.element]
@@ -195,14 +195,14 @@ def test_a_fault_of_the_wiring_is_found_at_its_line(name):
     assert fault.remedy
 
 
-def test_a_doubled_id_is_told_with_both_lines():
+def test_a_duplicate_id_is_reported_with_both_lines():
     text = urdf('"id">7<', '"id">4<')
     (fault,) = [fault for fault in audit_urdf(text) if "ros2_control" in fault.element]
     assert f"on line {line_of(text, BLOCK.splitlines()[7])}" in fault.problem
 
 
-def test_blocks_of_other_programs_are_left_alone():
-    """Their ids, offsets in steps and bauds are not ours."""
+def test_blocks_of_other_programs_are_ignored():
+    """Their ids, offsets in steps and baud rates are not checked."""
     block = BLOCK.replace('<param name="driver">feetech</param>\n', "").replace(
         '"offset">0.25<', '"offset">2048<'
     )

@@ -1,4 +1,4 @@
-"""Joints made of motors: units, interfaces, volts for efforts, and drivers by name."""
+"""Transmission: units, interfaces, voltages for efforts, and drivers by name."""
 
 import numpy as np
 import pytest
@@ -37,13 +37,13 @@ def vectors(size):
     return st.lists(st.floats(-size, size), min_size=3, max_size=3).map(np.array)
 
 
-def by_volts():
+def voltage_transmission():
     return Transmission(arm().with_actuator("dc_motor", **MOTOR), WIRING, bus("voltage"), "effort")
 
 
 @given(vectors(20.0), vectors(2.0))
-def test_volts_give_the_effort_that_was_asked_for(effort, v):
-    shafts = by_volts()
+def test_voltages_give_the_commanded_effort(effort, v):
+    shafts = voltage_transmission()
     volts = shafts.voltages(effort, v, WARM)
     assert (np.abs(volts) < 24.0).all()  # R τ / (N kt) + ke N v = 8 + 5 V at most
     np.testing.assert_allclose(shafts.efforts(volts, v, WARM), effort, atol=1e-9)
@@ -52,33 +52,37 @@ def test_volts_give_the_effort_that_was_asked_for(effort, v):
 
 
 @pytest.mark.parametrize("warm", [25.0, 85.0, -10.0])
-def test_a_warm_winding_takes_more_volts_for_the_same_effort(warm):
-    """u = R (1 + α (T - 25 °C)) τ / (N kt) + ke N v; a temperature that is not told is 25 °C."""
-    shafts, effort, v = by_volts(), np.array([5.0, -8.0, 2.0]), np.array([0.5, 0.0, -1.0])
-    told = np.array([warm, warm, np.nan])
-    volts = shafts.voltages(effort, v, told)
+def test_a_warm_winding_needs_a_higher_voltage_for_the_same_effort(warm):
+    """u = R (1 + α (T - 25 °C)) τ / (N kt) + ke N v; a missing temperature counts as 25 °C."""
+    shafts, effort, v = (
+        voltage_transmission(),
+        np.array([5.0, -8.0, 2.0]),
+        np.array([0.5, 0.0, -1.0]),
+    )
+    temperature = np.array([warm, warm, np.nan])
+    volts = shafts.voltages(effort, v, temperature)
     resistance = 1 + 0.0039 * np.array([warm - 25, warm - 25, 0.0])
     np.testing.assert_allclose(volts, resistance * effort / 2.5 + 2.5 * v, rtol=1e-9)
-    np.testing.assert_allclose(shafts.efforts(volts, v, told), effort, rtol=1e-9)
+    np.testing.assert_allclose(shafts.efforts(volts, v, temperature), effort, rtol=1e-9)
 
 
 AT_55 = 1 + 0.0039 * 30
 """Resistance of MOTOR [Ω] at 55 °C."""
 
 
-class Volted(IdealMotors):
-    """τ = N kt (u - ke N v) / R at the joint, by the constants of MOTOR."""
+class VoltageMotors(IdealMotors):
+    """τ = N kt (u - ke N v) / R at the joint, with the constants of MOTOR."""
 
     def _effort(self, motor, shaft, dt):
         ratio = RATIO[shaft.id - 1]
         return 2.5 * (motor.goal - 2.5 * shaft.v / ratio) / AT_55 / ratio
 
 
-def test_an_arm_on_volts_gets_them_within_the_limits_of_its_efforts():
-    """u as asked where N kt (u - ke N v) / R <= τ_max, else what gives τ_max; held before."""
+def test_voltage_commands_are_limited_by_the_effort_limits():
+    """u as commanded if N kt (u - ke N v) / R <= τ_max, else the voltage of τ_max; hold before."""
     real = arm().with_actuator("dc_motor", **MOTOR)
     axes = {"sign": SIGN, "offset": OFFSET, "ratio": RATIO}
-    body = EmulatedArm(arm(), Volted(ideal_shafts(3, temperature=55.0)), START, **axes)
+    body = EmulatedArm(arm(), VoltageMotors(ideal_shafts(3, temperature=55.0)), START, **axes)
     line, motors = IdealBus(body, ("voltage",)), body.motors
     safety = SafetySettings(velocity_limit_scale=0.06, max_effort_rate=1e6)
     driver = MotorBusDriver(real, line, wiring=WIRING, interface="voltage", safety=safety)
@@ -108,8 +112,8 @@ def test_an_arm_on_volts_gets_them_within_the_limits_of_its_efforts():
     assert driver.status is DriverState.ACTIVE
 
 
-def test_efforts_by_volts_are_estimated_and_marked_so():
-    shafts = by_volts()
+def test_efforts_from_voltages_are_marked_as_estimated():
+    shafts = voltage_transmission()
     assert {(c.interfaces, c.effort_source) for c in shafts.capabilities} == {
         (("effort", "voltage"), "estimated")
     }
@@ -121,7 +125,7 @@ def test_efforts_by_volts_are_estimated_and_marked_so():
     np.testing.assert_allclose(shafts.estimated(np.zeros(3), WARM), [5, 5, 0], atol=1e-9)
 
 
-def test_volts_need_the_law_of_a_motor():
+def test_efforts_by_voltage_need_a_motor_model():
     with pytest.raises(ConfigError, match=r"interface = 'effort'; expected none for motor 1"):
         Transmission(arm(), WIRING, bus("voltage"), "effort")
     with pytest.raises(ConfigError, match="joint 'J3': motor is missing"):
@@ -129,7 +133,7 @@ def test_volts_need_the_law_of_a_motor():
 
 
 @given(vectors(3.0), vectors(3.0), vectors(9.0))
-def test_a_goal_that_is_read_back_is_the_joints_own(q, v, tau):
+def test_a_motor_goal_is_converted_back_to_the_joint(q, v, tau):
     shafts = Transmission(arm(), WIRING, bus("effort", "position", "velocity"), "effort")
     goals = [
         [goal.value for goal in shafts.motor_commands(kind, value, v, WARM).values()]
@@ -138,12 +142,12 @@ def test_a_goal_that_is_read_back_is_the_joints_own(q, v, tau):
     rows = np.zeros((len(shafts.ids), 6))
     rows[:, 1:4] = np.array(goals).T
     shafts.to_joints(rows)
-    told = rows[:, 1:4].T
-    np.testing.assert_allclose(told, [q, v, tau], atol=1e-12)
+    temperature = rows[:, 1:4].T
+    np.testing.assert_allclose(temperature, [q, v, tau], atol=1e-12)
     np.testing.assert_allclose(goals[0], np.multiply(SIGN, RATIO) * (q - OFFSET), atol=1e-12)
 
 
-def test_power_at_shafts_is_power_at_joints():
+def test_power_is_equal_at_shafts_and_joints():
     shafts = Transmission(arm(), WIRING, bus("effort", "velocity"), "effort")
     v, tau = np.array([1.0, -2.0, 0.5]), np.array([3.0, 4.0, -5.0])
     speeds = [goal.value for goal in shafts.motor_commands("velocity", v, v, WARM).values()]
@@ -152,7 +156,7 @@ def test_power_at_shafts_is_power_at_joints():
 
 
 @pytest.mark.parametrize("kind", ["position", "velocity"])
-def test_what_is_fed_forward_carries_the_joints(kind):
+def test_the_feedforward_is_the_gravity_torque(kind):
     takes = bus("position", "velocity")
     assert not Transmission(arm(), WIRING, takes, kind).accepts_feedforward
     takes.accepts_feedforward_effort = True
@@ -166,13 +170,13 @@ def test_what_is_fed_forward_carries_the_joints(kind):
     np.testing.assert_allclose(rows[:, 3], fed)
 
 
-def test_drivers_by_name():
+def test_drivers_are_built_by_name():
     small = MAKERS["dynamixel"].arm
     driver = build_driver(small, "dynamixel", {"port": "/dev/nothing"})
     assert isinstance(driver, MotorBusDriver)
     assert isinstance(driver.bus, Dynamixel)
     assert driver.bus.settings["port"] == "/dev/nothing"
-    assert driver.bus.settings["baud"] == "1000000"  # the URDF's own
+    assert driver.bus.settings["baud"] == "1000000"  # of the URDF
     assert isinstance(build_driver(small, "simulated"), SimulationDriver)
     with pytest.raises(UnknownName, match=r"'steam'; known: .*dynamixel"):
         build_driver(small, "steam")
@@ -180,8 +184,8 @@ def test_drivers_by_name():
         build_driver(arm(), "dynamixel", {"port": "x"})
 
 
-@pytest.mark.parametrize(("interface", "told"), [("position", "none"), ("voltage", "estimated")])
-def test_motors_that_do_not_tell_their_current_measure_no_effort(interface, told):
+@pytest.mark.parametrize(("interface", "source"), [("position", "none"), ("voltage", "estimated")])
+def test_motors_without_current_sensor_have_no_measured_effort(interface, source):
     maker = MAKERS["dynamixel_pwm"]
     driver = build_driver(maker.arm, maker.driver, {"port": "/dev/null"}, interface=interface)
-    assert {capability.effort_source for capability in driver.capabilities} == {told}
+    assert {capability.effort_source for capability in driver.capabilities} == {source}

@@ -1,4 +1,4 @@
-"""Joint moves: points met in time, limits kept and touched, joints together, clear refusals."""
+"""Joint trajectories: waypoints at their times, velocity limits, synchronous joints, rejections."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ TIMES = [1.0, 2.0, 4.5]
     ],
 )
 @given(points=st.lists(rows, min_size=3, max_size=3))
-def test_points_are_met_in_time_from_rest_to_rest(make, points):
+def test_waypoints_are_reached_at_their_times_from_rest_to_rest(make, points):
     trajectory = make(points, TIMES)
     for time, point in zip(TIMES, points, strict=True):
         np.testing.assert_allclose(trajectory.at(time).q, point, atol=1e-12)
@@ -33,7 +33,7 @@ def test_points_are_met_in_time_from_rest_to_rest(make, points):
         np.testing.assert_allclose(trajectory.at(time).v, 0, atol=1e-6)
 
 
-def test_a_cubic_rests_at_its_points_and_passes_them_at_given_velocities():
+def test_a_cubic_rests_at_its_waypoints_or_passes_them_at_given_velocities():
     points = [[0.0], [1.0], [0.0]]
     assert joint_splines.cubic_trajectory(points, TIMES).at(2.0).v[0] == 0
     passing = joint_splines.cubic_trajectory(points, TIMES, [[0.0], [0.7], [0.0]])
@@ -45,14 +45,14 @@ def test_a_cubic_rests_at_its_points_and_passes_them_at_given_velocities():
 
 
 @given(points=st.lists(rows, min_size=3, max_size=3))
-def test_a_smooth_move_has_no_jump_of_acceleration(points):
+def test_a_smooth_trajectory_has_continuous_acceleration(points):
     trajectory = joint_splines.spline_trajectory(points, TIMES)
     before, after = trajectory.at(2.0 - 1e-9), trajectory.at(2.0 + 1e-9)
     np.testing.assert_allclose(before.a, after.a, atol=1e-6)
 
 
 @given(rows, rows, limits, limits)
-def test_a_trapezoid_keeps_each_joints_limits_and_one_is_touched(start, end, v, a):
+def test_a_trapezoid_keeps_the_limits_and_reaches_one(start, end, v, a):
     way = np.abs(np.subtract(end, start))
     if way.max() < 1e-3:
         return
@@ -66,13 +66,13 @@ def test_a_trapezoid_keeps_each_joints_limits_and_one_is_touched(start, end, v, 
     assert strength.max() == pytest.approx(1, abs=1e-5)
     shortest = max(max(w / v_, 2 * np.sqrt(w / a_)) for w, v_, a_ in zip(way, v, a, strict=True))
     assert trajectory.end - 3.0 >= shortest * (1 - 1e-9)
-    for r in samples:  # all joints on one straight line
+    for r in samples:  # straight line in joint space
         share = (r.q - start) @ np.subtract(end, start) / (way @ way)
         np.testing.assert_allclose(r.q, start + share * np.subtract(end, start), atol=1e-8)
 
 
 def test_a_trapezoid_by_hand():
-    """1 rad at 1 rad/s² is 2 s without a cruise; 4 rad at most at 1 rad/s is 5 s with one."""
+    """1 rad at 1 rad/s² takes 2 s without a cruise; 4 rad at up to 1 rad/s take 5 s with one."""
     short = joint_splines.trapezoidal_trajectory([[0.0], [1.0]], [9.0], [1.0])
     assert [w.time for w in short.waypoints] == pytest.approx([0, 1, 2])
     assert short.at(0.5).q[0] == pytest.approx(0.125)
@@ -85,7 +85,7 @@ def test_a_trapezoid_by_hand():
     assert slow.at(5.0).v[0] == pytest.approx(0.5)
 
 
-def test_several_moves_rest_between_and_a_way_of_nothing_takes_no_time_or_the_given_one():
+def test_several_moves_rest_in_between_and_zero_distance_takes_no_time_unless_given():
     points = [[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.5]]
     quick = joint_splines.trapezoidal_trajectory(points, [np.inf, 9.0], [1.0, 1.0])
     assert quick.end == pytest.approx(4.0)
@@ -97,7 +97,7 @@ def test_several_moves_rest_between_and_a_way_of_nothing_takes_no_time_or_the_gi
     np.testing.assert_array_equal(waiting.at(2.5).q, points[1])
 
 
-def test_moves_are_entered_and_checked_like_any_trajectory():
+def test_moves_are_replaced_and_checked_like_any_trajectory():
     arm = chain({"upper": 1.0})
     check_limits(
         arm, joint_splines.trapezoidal_trajectory([[0.0], [1.0]], arm.velocity_limit, [1.0])
@@ -116,7 +116,7 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "text"),
     [
         (
             lambda: joint_splines.cubic_trajectory([[0.0]], [0.0]),
@@ -173,6 +173,6 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
         ),
     ],
 )
-def test_refusals_name_the_point(call, said):
-    with pytest.raises(ArmDynamicsError, match=said):
+def test_rejections_name_the_waypoint(call, text):
+    with pytest.raises(ArmDynamicsError, match=text):
         call()

@@ -23,7 +23,7 @@ from arm_dynamics.model.hardware_info import JointMotor
 pytestmark = pytest.mark.hardware
 
 ARM = ((1, "DM8009"), (2, "DM4340"), (3, "AK80-9"))
-SLOW = {"reply_timeout": "0.25"}  # a busy machine is no silent motor
+SLOW = {"reply_timeout": "0.25"}  # a busy machine delays replies
 CODECS = pytest.mark.parametrize("codec", ["native", "python-can"])
 GROUP = {"interface": "udp_multicast", "channel": "239.74.163.2"}
 
@@ -52,7 +52,7 @@ def running(work):
 
 @contextmanager
 def on_bus(**options):
-    """Emulated motors at a python-can bus."""
+    """Emulate motors on a python-can bus."""
     motors = emulated()
     with can.Bus(**options) as bus:
 
@@ -76,11 +76,11 @@ def on_bus(**options):
 
 @contextmanager
 def on_pty():
-    """Emulated motors and their adapter at one end of a pseudo-terminal; its other end's path."""
+    """Emulate motors and adapter behind a pseudo terminal; yield the path of its other end."""
     motors, (near, far) = emulated(), pty.openpty()
     tty.setraw(far)
     path = os.ttyname(far)
-    os.close(far)  # whoever opens it has it for itself
+    os.close(far)  # the driver opens it exclusively
     os.set_blocking(near, False)
     ends = {"near": near}
 
@@ -105,8 +105,8 @@ def driver(settings):
     return bus
 
 
-def works(bus, motors):
-    """The whole life of an arm, from the first question to the last."""
+def run_lifecycle(bus, motors):
+    """Run all functions of a bus, from identification to disabling torque."""
     bus.identify()
     assert [bus.read()[id].q for id in (1, 2, 3)] == pytest.approx([0.1, 0.2, 0.3], abs=1e-3)
     bus.prepare("effort")
@@ -123,20 +123,20 @@ def works(bus, motors):
     assert not any(motors.torque_is_on(id) for id, _ in ARM)
 
 
-def test_virtual():
+def test_virtual_bus():
     channel = str(uuid.uuid4())
     with on_bus(interface="virtual", channel=channel) as motors:
         bus = driver({"interface": "virtual", "channel": channel})
-        works(bus, motors)
+        run_lifecycle(bus, motors)
         bus.close()
 
 
 def test_udp_multicast_on_this_machine():
-    """Own frames come back there, and a CubeMars motor answers with the id it is asked by."""
+    """The sender receives its own frames; a CubeMars motor replies with the request's id."""
     options = {**GROUP, "hop_limit": 0, "fd": False, "port": 43117}
     with on_bus(**options) as motors:
         bus = driver({**GROUP, "udp_port": "43117"})
-        works(bus, motors)
+        run_lifecycle(bus, motors)
         bus.close()
 
 
@@ -152,7 +152,7 @@ def test_udp_multicast_does_not_leave_this_machine():
 def test_slcan_on_a_pty(codec):
     with on_pty() as (motors, path, _):
         bus = driver({"interface": "slcan", "port": path, "codec": codec})
-        works(bus, motors)
+        run_lifecycle(bus, motors)
         bus.close()
 
 
@@ -170,8 +170,10 @@ def test_slcan_port_is_for_one_program(codec):
 
 
 @CODECS
-def test_slcan_outlives_rubbish(codec):
-    """Bytes that are no text, half a frame, a bad identifier: dropped, and what follows is read."""
+def test_slcan_discards_invalid_input(codec):
+    """Bytes that are not text, half a frame, an invalid identifier: discarded; later frames are
+    read.
+    """
     with on_pty() as (_, path, ends):
         bus = driver({"interface": "slcan", "port": path, "codec": codec})
         for rubbish in (b"\xff\xfe\x80\r", b"tXYZ8" + b"0" * 16 + b"\r", b"t01180102\r", b"\x07"):
@@ -183,7 +185,7 @@ def test_slcan_outlives_rubbish(codec):
 
 
 @CODECS
-def test_unplugged_is_a_fault_and_closing_is_not(codec):
+def test_disconnection_is_a_fault_and_close_is_not(codec):
     with on_pty() as (_, path, ends):
         bus = driver({"interface": "slcan", "port": path, "codec": codec})
         bus.identify()
@@ -202,7 +204,7 @@ def test_unplugged_is_a_fault_and_closing_is_not(codec):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         ({"interface": "carrier_pigeon"}, "expected one of socketcan, slcan"),
         ({"interface": "slcan", "port": "/dev/no_such_port"}, "no_such_port"),
@@ -210,9 +212,9 @@ def test_unplugged_is_a_fault_and_closing_is_not(codec):
         ({"interface": "socketcan", "channel": "nocan0"}, "nocan0"),
     ],
 )
-def test_what_cannot_be_opened_says_why(settings, said):
+def test_a_failing_open_states_the_cause(settings, text):
     line = PythonCanTransport(settings)
-    with pytest.raises(DriverFault, match=said):
+    with pytest.raises(DriverFault, match=text):
         line.open()
     line.close()
 
@@ -232,24 +234,24 @@ def test_what_cannot_be_opened_says_why(settings, said):
         ({"interface": "udp_multicast", "udp_port": "5000"}, {"port": 5000, "hop_limit": 0}),
     ],
 )
-def test_python_can_is_given_the_settings(monkeypatch, settings, given):
+def test_settings_are_passed_to_python_can(monkeypatch, settings, given):
     opened = {}
     monkeypatch.setattr(can, "Bus", opened.update)
     PythonCanTransport(settings).open()
     assert opened == opened | given | {"interface": settings["interface"]}
 
 
-def test_a_rate_that_slcan_has_no_word_for_is_refused():
+def test_a_bit_rate_without_slcan_command_is_rejected():
     with pytest.raises(ConfigError, match="bitrate = 300000 bit/s; expected one of 10000, 20000"):
         driver({"interface": "slcan", "port": "/dev/null", "bitrate": "300000"})
 
 
-def test_an_unknown_codec_is_refused():
+def test_an_unknown_codec_is_rejected():
     with pytest.raises(ConfigError, match="codec = 'mine'; expected native or python-can"):
         driver({"interface": "slcan", "port": "/dev/null", "codec": "mine"})
 
 
-def test_nothing_works_before_open_or_after_close():
+def test_every_method_raises_before_open_and_after_close():
     line = PythonCanTransport({"interface": "virtual", "channel": str(uuid.uuid4())})
     for call in (lambda: line.send((1, bytes(8))), lambda: line.receive(0.0)):
         with pytest.raises(DriverFault, match="not open"):
@@ -262,7 +264,7 @@ def test_nothing_works_before_open_or_after_close():
         line.receive(0.0)
 
 
-def test_frames_of_another_kind_are_lost():
+def test_frames_of_other_kinds_are_ignored():
     channel = str(uuid.uuid4())
     line = PythonCanTransport({"interface": "virtual", "channel": channel})
     line.open()
@@ -280,8 +282,8 @@ def test_frames_of_another_kind_are_lost():
     line.close()
 
 
-def test_without_a_given_rate_the_adapter_is_set_to_that_of_the_motors():
-    """S8: 1 Mbit/s, as Damiao's and CubeMars' motors are delivered."""
+def test_the_default_bit_rate_is_that_of_the_motors():
+    """S8: 1 Mbit/s, the factory setting of Damiao and CubeMars motors."""
     written = []
     port = SimpleNamespace(open=lambda: None, flush=lambda: None, write=written.append)
     SlcanTransport(port).open()

@@ -1,4 +1,4 @@
-"""The walk: from the initial pose and back, inside all limits, in a finite time."""
+"""The demo trajectory: from the initial configuration and back, within all limits."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from arm_dynamics.model.load import parse_arm
 
 
 def still():
-    """Three joints, of which the second one has no speed."""
+    """Return an arm of three joints, the second with a velocity limit of zero."""
     slow = 'effort="7.0" velocity="0"'
     head, _, tail = chain_urdf({}, {"effort": 7.0}, {}).partition('effort="7.0" velocity="100"')
     with pytest.warns(RuntimeWarning, match="0 is zero: the joint cannot be driven"):
@@ -22,7 +22,7 @@ def rail():
 
 
 @pytest.mark.parametrize("make", [five_dof, still, rail])
-def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
+def test_a_demo_trajectory_is_within_all_limits_and_returns_to_its_start(make):
     arm = make()
     points, start = demo_trajectory(arm), arm.configuration("initial")
     assert 0 < points[-1].time < 60
@@ -36,8 +36,10 @@ def test_a_walk_is_inside_all_limits_and_ends_where_it_starts(make):
 
 
 @pytest.mark.parametrize("make", [five_dof, still, rail])
-def test_a_walk_begins_anew_from_anywhere(make):
-    """Also from beyond the limits: the way back in is within all speeds, then comes the round."""
+def test_a_demo_trajectory_may_start_at_any_configuration(make):
+    """Also from beyond the limits: first a motion into the range within velocity limits, then one
+    round.
+    """
     arm = make()
     here = arm.configuration("initial") + np.where(arm.velocity_limit > 0, 3.1, 0.0)
     points, round_ = demo_trajectory(arm, here), demo_trajectory(arm)
@@ -51,7 +53,7 @@ def test_a_walk_begins_anew_from_anywhere(make):
         ).all()
 
 
-def test_it_moves_the_joints_that_have_room_and_speed():
+def test_a_demo_trajectory_moves_every_movable_joint():
     for make, moving in ((five_dof, [1] * 5), (still, [1, 0, 1]), (rail, [0, 1])):
         q = np.array([point.q for point in demo_trajectory(make())])
         assert (np.ptp(q, axis=0) > 0.1).tolist() == [bool(m) for m in moving]

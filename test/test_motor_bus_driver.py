@@ -1,4 +1,4 @@
-"""A physical arm's life: activation without motion, trips, stops, loss and recovery."""
+"""Lifecycle of a driver of motors: activation, trips, stops, loss and recovery."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,12 @@ pytestmark = pytest.mark.hardware
 
 
 def settings(**changes):
+    """Return safety settings with these changes."""
     return SafetySettings(velocity_limit_scale=SAFETY.velocity_limit_scale, **changes)
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
-def test_activation_moves_nothing(interface):
+def test_activation_causes_no_motion(interface):
     rig = Rig(interface)
     rig.driver.configure()
     assert rig.driver.status is DriverState.INACTIVE
@@ -38,27 +39,27 @@ def test_activation_moves_nothing(interface):
 
 
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
-def test_what_the_motors_are_asked_for_with_their_torque_keeps_the_arm(interface):
-    """The weight, the position that was read, no velocity: before torque and with it."""
-    rig, asked = Rig(interface), []
+def test_motor_commands_during_activation_hold_the_arm(interface):
+    """Gravity torque, measured position, zero velocity: before and after enabling torque."""
+    rig, commands = Rig(interface), []
     write = rig.bus.write
 
-    def watched(goals):
-        asked.append([goals[i].value for i in (1, 2, 3)])
+    def record(goals):
+        commands.append([goals[i].value for i in (1, 2, 3)])
         write(goals)
 
     rig.driver.configure()
     rig.cycles(5)
-    rig.bus.write = watched
+    rig.bus.write = record
     rig.driver.activate()
     shafts = [shaft.q for shaft in rig.shafts]
     carried = weight(rig) * np.divide(SIGN, RATIO)
     kept = {"effort": carried, "position": shafts, "velocity": np.zeros(3)}[interface]
-    assert len(asked) > 10
-    np.testing.assert_allclose(asked, [kept] * len(asked), atol=0.02, rtol=1e-3)
+    assert len(commands) > 10
+    np.testing.assert_allclose(commands, [kept] * len(commands), atol=0.02, rtol=1e-3)
 
 
-def test_joints_and_shafts_agree_with_the_emulated_arms_own_mapping():
+def test_joint_and_shaft_values_agree_with_the_emulated_transmission():
     rig = Rig().up()
     rig.cycles(20, lambda: weight(rig, 0.5, -0.3, 0.02))
     np.testing.assert_allclose(rig.state.q, rig.body.state.q, atol=1e-3)
@@ -67,8 +68,8 @@ def test_joints_and_shafts_agree_with_the_emulated_arms_own_mapping():
     assert rig.driver.feedback.enabled == (True,) * 3
 
 
-def refused(rig, said):
-    with pytest.raises(DriverFault, match=said):
+def require_rejected(rig, text):
+    with pytest.raises(DriverFault, match=text):
         rig.driver.activate()
     assert rig.driver.status is DriverState.INACTIVE
     assert rig.torque == [False] * 3
@@ -82,26 +83,26 @@ def ready(**more):
     return rig
 
 
-def test_activation_is_refused_where_a_joint_is_silent_or_stale():
+def test_activation_is_rejected_with_missing_or_stale_feedback():
     rig = ready()
     rig.shafts[1].silent = True
-    refused(rig, "no new feedback of joints J2")
+    require_rejected(rig, "no new feedback of joints J2")
     rig = ready()
     rig.bus.frozen = {3}
-    refused(rig, "no new feedback of joints J3")
+    require_rejected(rig, "no new feedback of joints J3")
 
 
-def test_activation_is_refused_for_a_fault_a_hot_motor_and_a_place_beyond_the_limits():
+def test_activation_is_rejected_with_a_fault_a_hot_motor_or_a_position_beyond_limits():
     rig = ready()
     rig.line.trip(2, "overload")
-    refused(rig, "'J2': motor_fault .*overload")
+    require_rejected(rig, "'J2': motor_fault .*overload")
     rig = ready()
     rig.shafts[0].temperature = 90.0
-    refused(rig, "'J1': over_temperature 90 °C, limit 75")
-    refused(ready(q=(0.3, 3.3, 0.0)), "'J2': position_limit 3.3 rad, limit 3.22")
+    require_rejected(rig, "'J1': over_temperature 90 °C, limit 75")
+    require_rejected(ready(q=(0.3, 3.3, 0.0)), "'J2': position_limit 3.3 rad, limit 3.22")
 
 
-def test_activation_is_refused_where_somebody_has_torque_on_and_leaves_it_on():
+def test_activation_is_rejected_if_torque_is_already_enabled_and_keeps_it():
     rig = ready()
     rig.line.each[2].on = True
     with pytest.raises(DriverFault, match="'J2' already has torque"):
@@ -109,36 +110,36 @@ def test_activation_is_refused_where_somebody_has_torque_on_and_leaves_it_on():
     assert rig.torque == [False, True, False]
 
 
-def test_activation_is_refused_for_a_moving_arm():
+def test_activation_of_a_moving_arm_is_rejected():
     rig = ready(hands=False)
     rig.cycles(100)
-    refused(rig, r"velocity = .* rad/s; expected at most 0\.5")
+    require_rejected(rig, r"velocity = .* rad/s; expected at most 0\.5")
 
 
-def test_a_motor_without_a_watchdog_is_driven_only_if_that_is_accepted():
+def test_a_motor_without_a_watchdog_needs_permission():
     rig = ready()
     rig.bus.watched = False
-    refused(rig, "motor 1.*watchdog")
+    require_rejected(rig, "motor 1.*watchdog")
     rig.bus.settings["allow_missing_watchdog"] = "true"
     rig.driver.activate()
     assert rig.torque == [True] * 3
-    rig = ready(interface="position")  # holds its last goal by itself
+    rig = ready(interface="position")  # a servo holds its last goal
     rig.bus.watched = False
     rig.driver.activate()
     assert rig.torque == [True] * 3
 
 
 @pytest.mark.parametrize("interface", ["effort", "position"])
-def test_a_watchdog_that_does_not_arm_is_no_watchdog(interface):
+def test_a_watchdog_that_cannot_be_enabled_counts_as_missing(interface):
     rig = ready(interface=interface)
     rig.bus.arms = False
-    refused(rig, "motor 1.*watchdog")
+    require_rejected(rig, "motor 1.*watchdog")
 
 
-def test_a_failed_activation_takes_torque_off_again():
+def test_a_failed_activation_disables_torque():
     rig = ready()
     enable, rig.bus.enable = rig.bus.enable, lambda ids: enable([1, 2])
-    refused(rig, "'J3' .motor 3. did not confirm its torque")
+    require_rejected(rig, "'J3' .motor 3. did not confirm its torque")
     rig = ready()
     enable_all = rig.bus.enable
 
@@ -149,10 +150,10 @@ def test_a_failed_activation_takes_torque_off_again():
         return done
 
     rig.bus.enable = jerk
-    refused(rig, "motion = .* rad; expected at most")
+    require_rejected(rig, "motion = .* rad; expected at most")
 
 
-def test_interfaces_and_policies_that_motors_can_not_serve_are_refused_at_once():
+def test_unsupported_interfaces_and_policies_are_rejected_immediately():
     with pytest.raises(ConfigError, match="interface = 'effort'; expected 'position'"):
         Rig(takes=("position",))
     for policy in ("damp", "ramp"):
@@ -162,7 +163,7 @@ def test_interfaces_and_policies_that_motors_can_not_serve_are_refused_at_once()
         Rig(model=arm().with_actuator("rate_limited"))
 
 
-def test_what_joints_take_and_tell():
+def test_command_and_state_interfaces_of_the_joints():
     told = Rig().driver.capabilities
     assert [(c.joint, c.interfaces, c.effort_source) for c in told] == [
         (f"J{i}", ("effort", "position", "velocity"), "measured") for i in (1, 2, 3)
@@ -171,7 +172,7 @@ def test_what_joints_take_and_tell():
     assert {(c.interfaces, c.effort_source) for c in told} == {(("position",), "none")}
 
 
-def test_a_control_loop_runs_on_motors_unchanged():
+def test_a_control_loop_runs_on_motors():
     rig = Rig().up()
     loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
     loop.step()
@@ -181,7 +182,7 @@ def test_a_control_loop_runs_on_motors_unchanged():
     assert rig.counts == {}
 
 
-def test_a_loop_begins_anew_where_an_arm_was_led_before_it_obeyed():
+def test_a_loop_restarts_from_the_measured_state_after_activation():
     rig = Rig()
     rig.driver.configure()
     loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
@@ -196,7 +197,7 @@ def test_a_loop_begins_anew_where_an_arm_was_led_before_it_obeyed():
     assert "the driver begins to accept commands" in loop.events.latest["control_restarted"]
 
 
-def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
+def test_a_loop_restarts_from_the_measured_state_after_a_stop():
     rig = Rig().up()
     loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
     rig.steps(loop, 2)
@@ -214,7 +215,7 @@ def test_a_loop_begins_anew_where_a_stop_has_left_the_arm():
     assert rig.counts == {"feedback_missing": 1}
 
 
-def test_a_stop_that_passes_lasts_until_the_joints_rest():
+def test_a_self_clearing_stop_lasts_until_the_joints_are_at_rest():
     rig = Rig().up()
     rig.cycles(60, lambda: weight(rig, 12.0, -9.0, 3.0))
     assert np.abs(rig.body.state.v).max() > 1.5
@@ -231,7 +232,7 @@ def test_a_stop_that_passes_lasts_until_the_joints_rest():
     assert rig.driver.trips == ()
 
 
-def test_goals_of_positions_do_not_sink_with_every_stop_that_passes():
+def test_position_goals_do_not_sag_with_every_self_clearing_stop():
     rig = Rig("position").up()
     loop = ControlLoop(rig.driver, build_controller(arm(), "position"))
     rig.steps(loop, 300)
@@ -246,7 +247,7 @@ def test_goals_of_positions_do_not_sink_with_every_stop_that_passes():
     assert rig.body.moved.max() < 1e-3
 
 
-def test_an_active_arm_keeps_its_torque_in_a_reset():
+def test_reset_of_an_active_arm_keeps_its_torque():
     rig = Rig().up()
     rig.cycles(5, lambda: weight(rig))
     rig.driver.reset()
@@ -269,7 +270,7 @@ def test_an_emergency_stop_latches_until_reset():
     assert [(t.kind, t.detail) for t in rig.driver.trips] == [("emergency_stop", "button")]
     with pytest.raises(DriverFault, match=r"before a reset: emergency_stop \(button\)"):
         rig.driver.activate()
-    rig.line.each[2].on = True  # somebody else
+    rig.line.each[2].on = True  # by another program
     rig.cycles(2, lambda: weight(rig))
     assert rig.torque == [False] * 3
     assert rig.counts == {"emergency_stop": 1}
@@ -278,7 +279,7 @@ def test_an_emergency_stop_latches_until_reset():
     assert rig.driver.trips == ()
 
 
-def test_an_emergency_stop_is_repeated_until_each_motor_has_confirmed_it():
+def test_an_emergency_stop_is_repeated_until_every_motor_has_confirmed_it():
     rig = Rig().up()
     rig.bus.deaf = {2}
     rig.driver.emergency_stop("test")
@@ -295,7 +296,7 @@ def test_an_emergency_stop_is_repeated_until_each_motor_has_confirmed_it():
     assert rig.driver.status is DriverState.INACTIVE
 
 
-def test_an_emergency_stop_before_activation_holds_it_off():
+def test_an_emergency_stop_before_activation_prevents_it():
     rig = ready()
     rig.driver.emergency_stop("browser")
     refused_status = rig.driver.status
@@ -305,7 +306,7 @@ def test_an_emergency_stop_before_activation_holds_it_off():
     assert rig.torque == [False] * 3
 
 
-def test_an_emergency_stop_asks_motors_that_do_not_tell_whether_they_have_torque():
+def test_an_emergency_stop_includes_motors_without_a_torque_status():
     rig = Rig()
     rig.bus.tells = False
     rig.up()
@@ -315,7 +316,7 @@ def test_an_emergency_stop_asks_motors_that_do_not_tell_whether_they_have_torque
     assert rig.driver.status is DriverState.INACTIVE
 
 
-def test_no_torque_is_asked_for_once_an_emergency_stop_is_pressed():
+def test_torque_is_not_enabled_after_an_emergency_stop():
     rig = ready()
     write = rig.bus.write
 
@@ -323,23 +324,23 @@ def test_no_torque_is_asked_for_once_an_emergency_stop_is_pressed():
         rig.driver.emergency_stop("early")
         write(goals)
 
-    rig.bus.write, rig.bus.enable = pressed, lambda ids: pytest.fail("torque was asked for")
-    refused(rig, "emergency stop by early")
+    rig.bus.write, rig.bus.enable = pressed, lambda ids: pytest.fail("torque was enabled")
+    require_rejected(rig, "emergency stop by early")
 
 
-def test_an_emergency_stop_during_an_activation_is_not_overlooked():
+def test_an_emergency_stop_during_an_activation_is_effective():
     rig = ready()
     enable = rig.bus.enable
 
     def pressed(ids):
-        rig.driver.emergency_stop("meanwhile")
+        rig.driver.emergency_stop("hand")
         return enable(ids)
 
     rig.bus.enable = pressed
-    refused(rig, "emergency stop by meanwhile")
+    require_rejected(rig, "emergency stop by hand")
 
 
-def test_an_emergency_stop_during_a_reset_stays():
+def test_an_emergency_stop_during_a_reset_persists():
     rig = Rig().up()
     rig.driver.emergency_stop("first")
     rig.cycle()
@@ -355,10 +356,10 @@ def test_an_emergency_stop_during_a_reset_stays():
     assert rig.driver.emergency_stopped
 
 
-# The link ---------------------------------------------------------------------------------
+# Communication ----------------------------------------------------------------------------
 
 
-def test_a_silent_joint_keeps_its_last_value_for_some_cycles_and_is_unknown_then():
+def test_a_joint_without_feedback_keeps_its_last_value_for_some_cycles_then_nan():
     rig = Rig().up()
     rig.cycles(5, lambda: weight(rig))
     last = rig.state.q[1]
@@ -377,7 +378,7 @@ def test_a_silent_joint_keeps_its_last_value_for_some_cycles_and_is_unknown_then
     np.testing.assert_allclose(age, [0, 6 * (2e-3 + WIRE), 0], atol=1e-12)
 
 
-def test_an_arm_with_a_silent_joint_stands_and_goes_on_by_itself():
+def test_an_arm_with_missing_feedback_stops_and_continues_automatically():
     rig = Rig().up()
     rig.cycles(5, lambda: weight(rig))
     rig.shafts[1].silent = True
@@ -392,18 +393,18 @@ def test_an_arm_with_a_silent_joint_stands_and_goes_on_by_itself():
     assert rig.counts == {"feedback_missing": 1}
 
 
-def test_readings_handed_on_twice_are_stale():
+def test_repeated_readings_are_stale():
     rig = Rig().up()
     rig.cycles(3, lambda: weight(rig))
     rig.bus.frozen = {1, 2, 3}
     rig.cycles(SAFETY.max_missed_cycles + 1, lambda: weight(rig))
-    assert rig.state is None  # nothing is known
+    assert rig.state is None  # no valid feedback
     assert rig.kinds == ["feedback_stale"] * 3
     rig.cycles(100)
     assert rig.body.moved.max() < 0.01
 
 
-def test_a_moving_arm_that_goes_silent_is_braked_on_its_path_and_let_go_after_a_second():
+def test_without_feedback_a_moving_arm_follows_its_stop_trajectory_then_effort_fades():
     rig = Rig().up()
     rig.cycles(40, lambda: weight(rig, 2.0))
     speed = np.abs(rig.state.v).max()
@@ -417,7 +418,7 @@ def test_a_moving_arm_that_goes_silent_is_braked_on_its_path_and_let_go_after_a_
     assert [motor.goal for motor in rig.line.each.values()] == [0, 0, 0]
 
 
-def test_no_commands_stop_the_arm_and_new_ones_go_on():
+def test_a_command_timeout_stops_the_arm_and_new_commands_resume():
     rig = Rig().up()
     rig.cycles(30, lambda: weight(rig, 5.0, 0, 0))
     rig.cycles(51)
@@ -433,7 +434,7 @@ def test_no_commands_stop_the_arm_and_new_ones_go_on():
 @pytest.mark.parametrize(
     "bad", [[np.nan] * 3, [np.inf, 0, 0], [0.0] * 2, [1e300, 0, 0], "text", None]
 )
-def test_bad_commands_never_reach_a_motor(bad):
+def test_invalid_commands_never_reach_a_motor(bad):
     rig = Rig().up()
     rig.cycles(3, lambda: weight(rig))
     rig.look()
@@ -444,7 +445,7 @@ def test_bad_commands_never_reach_a_motor(bad):
     assert sum(rig.counts.values()) == 1
 
 
-def test_a_command_of_another_interface_is_refused_by_name():
+def test_a_command_of_another_interface_is_rejected_by_name():
     rig = Rig().up()
     rig.look()
     rig.driver.write(Command("position", np.zeros(3)))
@@ -453,7 +454,7 @@ def test_a_command_of_another_interface_is_refused_by_name():
     )
 
 
-def test_a_closed_arm_shows_no_old_value():
+def test_a_closed_driver_returns_no_old_values():
     rig = Rig().up()
     rig.cycles(3)
     rig.driver.close()
@@ -465,14 +466,14 @@ def test_a_closed_arm_shows_no_old_value():
 # The port ---------------------------------------------------------------------------------
 
 
-def test_a_lost_port_is_an_error_and_comes_back_inactive():
+def test_a_lost_port_is_an_error_and_reconnects_inactive():
     rig = Rig().up()
     rig.cycles(10, lambda: weight(rig))
     rig.bus.gone = True
     rig.cycle()
     assert rig.driver.status is DriverState.ERROR
     before = rig.bus.calls
-    rig.cycles(100)  # 0.2 s: no try yet, and no call at all
+    rig.cycles(100)  # 0.2 s: no attempt and no call yet
     assert rig.bus.calls == before
     assert rig.torque == [False] * 3  # the motors' own watchdogs
     for call in (rig.driver.read, rig.driver.activate, rig.driver.reset):
@@ -493,7 +494,7 @@ def test_a_lost_port_is_an_error_and_comes_back_inactive():
 
 
 @pytest.mark.parametrize("error", [OSError("io"), ValueError("closed"), RuntimeError("bug")])
-def test_nothing_but_a_driver_fault_leaves_read_and_nothing_leaves_write(error):
+def test_read_raises_only_driver_faults_and_write_nothing(error):
     def fails(*_):
         raise error
 
@@ -515,7 +516,7 @@ def test_nothing_but_a_driver_fault_leaves_read_and_nothing_leaves_write(error):
     rig.driver.close()
 
 
-def test_a_close_during_a_read_is_no_loss_and_reopens_nothing():
+def test_close_during_a_read_is_not_a_loss_and_does_not_reconnect():
     rig = Rig().up()
     rig.cycle(weight(rig))
 
@@ -532,7 +533,7 @@ def test_a_close_during_a_read_is_no_loss_and_reopens_nothing():
     assert rig.counts == {}
 
 
-def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy():
+def test_a_host_delay_between_read_and_write_triggers_the_stop_policy():
     rig = Rig(safety=settings(stop_policy="ramp")).up()
     rig.cycles(5, lambda: weight(rig))
     rig.look()
@@ -543,10 +544,10 @@ def test_a_host_that_stands_still_between_reading_and_writing_follows_its_policy
     assert rig.driver.status is DriverState.STOPPED
 
 
-def test_a_host_that_only_reads_gets_the_stop_all_the_same():
+def test_a_host_that_only_reads_is_stopped_by_the_command_timeout():
     rig = Rig(safety=settings(stop_policy="disable")).up()
     rig.cycles(5, lambda: weight(rig, 0.5))
-    for _ in range(200):  # the motors' watchdogs hear that somebody is there
+    for _ in range(200):  # reading refreshes the motors' watchdogs
         rig.look()
     assert rig.kinds == ["command_timeout"]
     assert rig.torque == [False] * 3
@@ -558,23 +559,23 @@ def test_a_host_that_only_reads_gets_the_stop_all_the_same():
 
 
 @pytest.mark.parametrize(("value", "kind"), [("q", "position_limit"), ("v", "velocity_limit")])
-def test_readings_that_no_arm_can_have_trip_and_raise_nothing(value, kind):
+def test_impossible_readings_trip_and_raise_nothing(value, kind):
     rig = Rig().up()
     rig.cycles(3, lambda: weight(rig))
     setattr(rig.line.shaft(2), value, 1e300)
     rig.driver.read()
-    assert rig.kinds == []  # not believed before the next one says the same
+    assert rig.kinds == []  # not accepted before it is repeated
     rig.driver.read()
     assert rig.kinds == [kind]
     for _ in range(3):
         rig.driver.idle()
         told = np.abs([motor.goal for motor in rig.line.each.values()]) * RATIO
         assert not any(rig.torque) or told.max() <= 40.0
-    assert not any(rig.torque) or value == "q"  # no effort follows from such a speed
+    assert not any(rig.torque) or value == "q"  # no effort results from such a velocity
     rig.driver.close()
 
 
-def test_life_out_of_order_is_a_driver_fault_or_nothing():
+def test_invalid_lifecycle_transitions_raise_a_driver_fault_or_do_nothing():
     rig = Rig()
     for call in (rig.driver.read, rig.driver.activate, rig.driver.reset):
         with pytest.raises(DriverFault):
@@ -591,7 +592,7 @@ def test_life_out_of_order_is_a_driver_fault_or_nothing():
     assert rig.driver.emergency_stopped
 
 
-def test_a_port_that_can_not_be_opened_stays_unconfigured():
+def test_the_driver_stays_unconfigured_if_the_port_cannot_be_opened():
     rig = Rig()
     rig.bus.gone = True
     with pytest.raises(DriverFault, match="no such port"):
@@ -599,7 +600,7 @@ def test_a_port_that_can_not_be_opened_stays_unconfigured():
     assert rig.driver.status is DriverState.UNCONFIGURED
 
 
-# What latches -----------------------------------------------------------------------------
+# Latched trips ----------------------------------------------------------------------------
 
 
 def trip_fault(rig):
@@ -621,7 +622,7 @@ def trip_speed(rig):
 def trip_position(rig):
     rig.body.state = State.of([0.3, 3.1, 0.0])
     rig.body._place()
-    rig.driver.read()  # so far away, it is believed when it is told twice
+    rig.driver.read()  # an implausible position needs a second reading
 
 
 @pytest.mark.parametrize(
@@ -647,7 +648,7 @@ def test_every_trip_is_one_event_and_latches(cause, kind, joint):
         rig.driver.activate()
 
 
-def test_a_reset_needs_the_cause_to_be_gone():
+def test_a_reset_is_rejected_while_the_cause_persists():
     rig = Rig().up()
     rig.cycles(3, lambda: weight(rig))
     trip_heat(rig)
@@ -667,7 +668,7 @@ def test_a_reset_needs_the_cause_to_be_gone():
     rig.driver.activate()
 
 
-def test_a_reset_waits_for_a_motor_that_misses_a_cycle_after_its_fault_was_cleared():
+def test_a_reset_tolerates_a_missed_cycle_after_clearing_a_fault():
     rig = Rig().up()
     rig.line.trip(2, "overload")
     rig.cycle()
@@ -686,7 +687,7 @@ def test_a_reset_waits_for_a_motor_that_misses_a_cycle_after_its_fault_was_clear
     assert rig.driver.trips == ()
 
 
-def test_a_safe_stop_rests_until_reset():
+def test_a_controlled_stop_lasts_until_reset():
     rig = Rig().up()
     rig.cycles(50, lambda: weight(rig, 5.0, 0, 0))
     rig.driver.controlled_stop()
@@ -695,10 +696,10 @@ def test_a_safe_stop_rests_until_reset():
     assert np.abs(rig.body.state.v).max() < 1e-3
 
 
-def test_a_position_goal_that_is_not_followed_trips_and_is_given_up():
+def test_a_following_error_trips_and_replaces_the_position_goal():
     rig = Rig("position", settings(max_following_error=0.2, following_error_timeout=0.1)).up()
     rig.cycles(10, START)
-    rig.line.K[1] = 0.0  # it has lost its strength, or hit something
+    rig.line.K[1] = 0.0  # weak motor or collision
     rig.cycles(200, np.add(START, (0.4, 0, 0)))
     trip = rig.driver.trips[0]
     assert (trip.kind, trip.joint, trip.limit) == ("following_error", "J1", 0.2)
@@ -710,7 +711,7 @@ def test_a_position_goal_that_is_not_followed_trips_and_is_given_up():
 
 
 def stopped(policy):
-    """An arm that moved, some time after its stop began, and the speeds at which it did."""
+    """Return an arm some time after the start of a stop, and its velocities at the start."""
     rig = Rig(safety=settings(stop_policy=policy)).up()
     rig.cycles(40, lambda: weight(rig, 2.0))
     rig.body.forget()
@@ -721,7 +722,7 @@ def stopped(policy):
 
 
 @pytest.mark.parametrize("policy", ["hold", "ramp"])
-def test_a_stop_takes_the_way_of_its_time_constant(policy):
+def test_the_distance_of_a_stop_follows_from_its_time_constant(policy):
     rig, start = stopped(policy)
     assert start.max() > 1.0
     np.testing.assert_allclose(rig.body.moved, start * STOP_TIME, rtol=0.15)
@@ -729,7 +730,7 @@ def test_a_stop_takes_the_way_of_its_time_constant(policy):
     assert rig.torque == [True] * 3
 
 
-def test_a_damped_arm_sinks_slowly_and_a_loose_one_falls():
+def test_damping_slows_a_fall_and_coasting_does_not():
     damped, _ = stopped("damp")
     assert damped.torque == [True] * 3
     loose, _ = stopped("disable")
@@ -738,8 +739,8 @@ def test_a_damped_arm_sinks_slowly_and_a_loose_one_falls():
     assert 0.01 < damped.body.moved.max() < loose.body.moved.max() / 2
 
 
-def push_and_see(policy):
-    """How far the first joint goes under a push of 1 rad/s²."""
+def displacement_after_push(policy):
+    """Return the displacement of the first joint under a push of 1 rad/s²."""
     rig, _ = stopped(policy)
     rest = rig.body.state.q.copy()
     for _ in range(200):
@@ -749,11 +750,11 @@ def push_and_see(policy):
     return float(np.abs(rig.body.state.q - rest)[0])
 
 
-def test_a_held_arm_is_stiff_and_a_ramped_one_is_not():
-    assert push_and_see("hold") < 0.2 * push_and_see("ramp")
+def test_the_policy_hold_is_stiff_and_ramp_is_not():
+    assert displacement_after_push("hold") < 0.2 * displacement_after_push("ramp")
 
 
-def test_an_arm_of_which_a_motor_is_missing_is_not_opened_and_its_port_is_free():
+def test_with_a_missing_motor_configure_fails_and_closes_the_port():
     rig = Rig()
     rig.shafts[1].silent = True
     with pytest.raises(DriverFault, match="do not answer"):
@@ -763,17 +764,17 @@ def test_an_arm_of_which_a_motor_is_missing_is_not_opened_and_its_port_is_free()
 
 
 def test_a_reset_clears_the_fault_of_each_motor_once():
-    """A clearing may restart a motor, which then takes a second: not again for each reading."""
-    rig, asked = Rig().up(), []
+    """Clearing may restart a motor, which takes a second: it is not repeated for each reading."""
+    rig, commands = Rig().up(), []
     rig.line.trip(2, "overload")
     rig.cycle()
-    rig.bus.clear_faults = asked.append
+    rig.bus.clear_faults = commands.append
     with pytest.raises(DriverFault, match="overload"):
         rig.driver.reset()
-    assert asked == [[2]]
+    assert commands == [[2]]
 
 
-def test_a_lost_port_is_released_before_it_is_tried_again():
+def test_a_lost_port_is_closed_before_it_is_reopened():
     rig = Rig().up()
     rig.bus.gone = True
     rig.cycle()

@@ -1,4 +1,4 @@
-"""Anything may fail at any time: what holds of a physical arm in every sequence of faults."""
+"""Faults in any order: invariants of a driver of motors in random sequences."""
 
 from contextlib import suppress
 
@@ -17,7 +17,7 @@ from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 pytestmark = pytest.mark.hardware
 IDS = st.integers(1, 3)
 FASTEST = 25.0
-"""No joint of this arm may pass it [rad/s]: a fall without torque, or a push that was let go."""
+"""Bound of the joint velocities [rad/s], also in a fall without torque or after a push."""
 
 
 class AnyFaults(RuleBasedStateMachine):
@@ -29,37 +29,37 @@ class AnyFaults(RuleBasedStateMachine):
             velocity_limit_scale=SAFETY.velocity_limit_scale, stop_policy=policy
         )
         self.rig = Rig(safety=safety)
-        self.allowed = up  # whether torque may be on: since an activation was asked for
-        self.confirmed = False  # whether an emergency stop has taken the torque off
+        self.allowed = up  # whether torque may be enabled: after a request of activation
+        self.confirmed = False  # whether an emergency stop has disabled torque
         if up:
             self.rig.up()
 
-    def life(self, method, *args):
-        """A change of life may be refused, and then by a DriverFault alone."""
+    def transition(self, method, *args):
+        """Request a lifecycle transition; it may only raise a DriverFault."""
         with suppress(DriverFault):
             getattr(self.rig.driver, method)(*args)
 
     @rule()
     def configure(self):
-        self.life("configure")
+        self.transition("configure")
 
     @rule()
     def activate(self):
         self.allowed = self.allowed or not self.rig.driver.emergency_stopped
         self.rig.body.hold_at(START)
-        self.life("activate")
+        self.transition("activate")
 
     @rule()
     def deactivate(self):
-        self.life("deactivate")
+        self.transition("deactivate")
 
     @rule()
     def safe_stop(self):
-        self.life("controlled_stop")
+        self.transition("controlled_stop")
 
     @rule()
     def reset(self):
-        self.life("reset")
+        self.transition("reset")
         self.confirmed = self.confirmed and self.rig.driver.emergency_stopped
 
     @rule()
@@ -76,11 +76,11 @@ class AnyFaults(RuleBasedStateMachine):
         self.rig.cycles(count, lambda: weight(self.rig, *more))
 
     @rule(count=st.integers(1, 120))
-    def left_alone(self, count):
+    def no_command(self, count):
         self.rig.cycles(count)
 
     @rule(value=st.lists(st.floats(), min_size=0, max_size=4))
-    def commanded_badly(self, value):
+    def invalid_command(self, value):
         self.rig.cycle(value)
 
     @rule(seconds=st.floats(0, 0.6))
@@ -92,11 +92,11 @@ class AnyFaults(RuleBasedStateMachine):
         self.rig.line.shaft(id).silent = silent
 
     @rule(id=IDS, deaf=st.booleans())
-    def deafness(self, id, deaf):
+    def ignored_writes(self, id, deaf):
         (self.rig.bus.deaf.add if deaf else self.rig.bus.deaf.discard)(id)
 
     @rule(id=IDS, frozen=st.booleans())
-    def freezing(self, id, frozen):
+    def frozen_feedback(self, id, frozen):
         (self.rig.bus.frozen.add if frozen else self.rig.bus.frozen.discard)(id)
 
     @rule(gone=st.booleans())
@@ -116,11 +116,11 @@ class AnyFaults(RuleBasedStateMachine):
         self.rig.line.shaft(id).temperature = warm
 
     @invariant()
-    def torque_is_off_until_it_is_asked_for(self):
+    def torque_is_disabled_before_activation(self):
         assert self.allowed or not any(self.rig.torque)
 
     @invariant()
-    def torque_stays_off_once_an_emergency_stop_is_confirmed(self):
+    def torque_stays_disabled_after_a_confirmed_emergency_stop(self):
         driver = self.rig.driver
         life = driver._lifecycle
         stopped = driver.emergency_stopped and driver.status is DriverState.INACTIVE
@@ -139,7 +139,7 @@ class AnyFaults(RuleBasedStateMachine):
         assert (self.rig.body.fastest < FASTEST).all()
 
     @invariant()
-    def unknown_states_are_told_as_unknown(self):
+    def missing_feedback_is_nan(self):
         state, told = self.rig.state, self.rig.driver.feedback
         if state is not None:
             assert isinstance(state, State)

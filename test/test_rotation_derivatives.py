@@ -1,4 +1,4 @@
-"""Rotation vectors that change: rates against finite differences, and back."""
+"""Derivatives of rotation vectors: compared with finite differences, and inverted."""
 
 import numpy as np
 import pinocchio as pin
@@ -29,13 +29,13 @@ def test_rates_are_the_derivatives(phi, rate, second, size):
 
 
 @given(vectors, vectors, vectors, sizes)
-def test_rates_come_back(phi, rate, second, size):
+def test_rates_are_inverted(phi, rate, second, size):
     _, omega, alpha = rotation_and_derivatives(size * phi, rate, second)
     back = rotation_vector_derivatives(size * phi, omega, alpha)
     np.testing.assert_allclose(back, [rate, second], atol=1e-9)
 
 
-def test_about_one_axis_it_is_the_plain_derivative():
+def test_about_one_axis_the_rate_is_the_derivative_of_the_angle():
     phi, rate, second = (np.array([0, 0, x]) for x in (0.7, -2.0, 3.0))
     R, omega, alpha = rotation_and_derivatives(phi, rate, second)
     assert R[0, 0] == pytest.approx(np.cos(0.7))
@@ -43,7 +43,7 @@ def test_about_one_axis_it_is_the_plain_derivative():
 
 
 @given(st.lists(st.tuples(vectors, vectors, sizes), min_size=1, max_size=4))
-def test_many_speeds_at_once_are_those_of_each(given_):
+def test_batch_angular_velocities_equal_single_ones(given_):
     phi = np.array([size * x for x, _, size in given_])
     rate = np.array([x for _, x, _ in given_])
     each = [rotation_and_derivatives(p, r, np.zeros(3))[1] for p, r in zip(phi, rate, strict=True)]

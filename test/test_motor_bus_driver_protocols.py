@@ -1,4 +1,4 @@
-"""The same life over every maker's protocol, on a line in memory that may be bad."""
+"""Lifecycle with the protocols of all manufacturers, on an in-memory port with faults."""
 
 from contextlib import suppress
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.hardware
 PERIOD = 2e-3
 
 
-class Line:
-    """A maker's motors on the small arm, behind a port in memory."""
+class EmulatedLine:
+    """Motors of one manufacturer on the small arm, behind an in-memory port."""
 
     def __init__(self, name):
         maker = MAKERS[name]
@@ -45,7 +45,7 @@ class Line:
         return self
 
     def cycles(self, count):
-        """As a host that repeats the command that holds the arm."""
+        """Run cycles of a host that repeats its holding command."""
         for _ in range(count):
             self.port.pass_until(self.port.now() + PERIOD)
             with suppress(DriverFault):
@@ -56,7 +56,7 @@ class Line:
                 self.driver.write(Command(self.driver.interface, self.held))
 
     def hold(self):
-        """From now on the host commands what keeps the arm in its place."""
+        """Hold the current configuration in the following cycles."""
         self.held = self.driver._limiter.last.copy()
 
     @property
@@ -65,8 +65,8 @@ class Line:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
-    line = Line(name).up()
+def test_activation_causes_no_motion_and_an_emergency_stop_disables_torque(name):
+    line = EmulatedLine(name).up()
     line.cycles(150)
     assert line.driver.status is DriverState.ACTIVE
     assert line.torque == [True] * 3
@@ -84,8 +84,8 @@ def test_activation_moves_nothing_and_an_emergency_stop_takes_torque_off(name):
 @pytest.mark.quick(5)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", ["loss", "corruption", "truncation", "duplication"])
-def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
-    line = Line(name).up()
+def test_ten_percent_of_corrupt_frames_cause_no_motion(name, kind):
+    line = EmulatedLine(name).up()
     line.cycles(20)
     line.hold()
     setattr(line.port.requests, kind, 0.1)
@@ -94,14 +94,16 @@ def test_a_tenth_of_all_frames_spoilt_moves_nothing(name, kind):
     assert line.body.moved.max() < 0.02
     line.port.requests.heal()
     line.port.answers.heal()
-    line.cycles(line.driver.safety.recovery_cycles + 40)  # a cut frame may swallow the next ones
+    line.cycles(
+        line.driver.safety.recovery_cycles + 40
+    )  # a truncated frame may hide the following ones
     assert line.driver.status is DriverState.ACTIVE
     assert line.torque == [True] * 3
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_port_that_is_pulled_is_taken_up_again(name):
-    line = Line(name).up()
+def test_a_disconnected_port_is_reopened(name):
+    line = EmulatedLine(name).up()
     line.port.requests.unplugged = True
     line.cycles(10)
     assert line.driver.status is DriverState.ERROR

@@ -1,4 +1,4 @@
-"""Streams of goals, pushes, and what happens to a reference out of reach, on the control loop."""
+"""Streams of targets, pushes and unreachable references in the control loop."""
 
 from dataclasses import replace
 
@@ -45,11 +45,11 @@ LIMITS = ToolLimits()
 @pytest.fixture
 def loop():
     arm = load_arm("five_dof")
-    law = TaskSpace(arm)
-    found = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), law)
-    found.reference_generator = CartesianReferenceGenerator(law)
-    found.step()
-    return found
+    controller = TaskSpace(arm)
+    control_loop = ControlLoop(SimulationDriver(arm, Simulation(arm, period=PERIOD)), controller)
+    control_loop.reference_generator = CartesianReferenceGenerator(controller)
+    control_loop.step()
+    return control_loop
 
 
 def send(loop, goal):
@@ -59,7 +59,7 @@ def send(loop, goal):
     )
 
 
-def test_a_stream_of_twists_loses_no_time(loop):
+def test_a_stream_of_twists_has_no_lag(loop):
     goal = TargetTwist.of(loop.arm, [0, 0.1, 0, 0, 0, 0], 0.25, LIMITS)
     passed = []
     for k in range(600):
@@ -70,13 +70,13 @@ def test_a_stream_of_twists_loses_no_time(loop):
     assert (passed[-1] - passed[-301]) / (300 * PERIOD) == pytest.approx(0.1, rel=1e-4)
 
 
-def test_a_push_comes_and_goes_with_its_time_constant(loop):
+def test_a_commanded_wrench_rises_and_decays_with_its_time_constant(loop):
     wrench, begin = np.array([1.0, -2.0, 3.0, 0, 0, 0]), loop.state.time
     loop.reference_generator.set_wrench(wrench, begin + 0.3)
     for _ in range(100):
         loop.step()
-        told = -np.expm1(-(loop.state.time - begin) / RISE)
-        assert np.allclose(loop.reference.wrench, told * wrench, atol=1e-9)
+        fraction = -np.expm1(-(loop.state.time - begin) / RISE)
+        assert np.allclose(loop.reference.wrench, fraction * wrench, atol=1e-9)
     for _ in range(600):
         loop.step()
     assert not isinstance(loop.reference, TaskReference)
@@ -84,7 +84,7 @@ def test_a_push_comes_and_goes_with_its_time_constant(loop):
         loop.reference_generator.set_wrench([np.nan] * 6, 1.0)
 
 
-def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
+def test_an_unreachable_target_is_reported_once_and_the_next_one_starts_reachable(loop):
     p, watch = (
         tool_position(loop.arm, loop.state.q),
         ReachabilityMonitor(loop.controller, loop.events),
@@ -110,22 +110,22 @@ def test_out_of_reach_is_told_once_and_the_next_goal_begins_within_reach(loop):
 
 
 @pytest.mark.parametrize("name", ["five_dof", "two_link"])
-def test_after_a_rehearsal_a_law_is_as_new(name):
+def test_warm_up_does_not_change_a_controller(name):
     arm = load_arm(name)
-    law, other = TaskSpace(arm), TaskSpace(arm)
-    warm_up_controller(law)
+    controller, other = TaskSpace(arm), TaskSpace(arm)
+    warm_up_controller(controller)
     state, reference = (
         State.of(arm.configuration("initial")),
         Reference.hold(arm.configuration("initial")),
     )
-    for each in (law, other):
+    for each in (controller, other):
         each.reset(state)
     for dt in (0.0, 0.001, 0.001):
-        now, then = (each.update(state, reference, dt).value for each in (law, other))
+        now, then = (each.update(state, reference, dt).value for each in (controller, other))
         assert np.array_equal(now, then)
 
 
-def test_after_a_rehearsal_nothing_is_compiled_by_a_goal(loop):
+def test_after_warm_up_a_target_compiles_nothing(loop):
     warm_up_controller(loop.controller)
     kernels = {kernel: len(kernel.signatures) for kernel in (clik_step, rotation_vector)}
     p = tool_position(loop.arm, loop.state.q)
@@ -135,49 +135,49 @@ def test_after_a_rehearsal_nothing_is_compiled_by_a_goal(loop):
     assert {kernel: len(kernel.signatures) for kernel in kernels} == kernels
 
 
-def drawing(found):
-    """The loop half way along a straight way of its tool."""
-    state = found.state
-    to = tool_position(found.arm, state.q) + np.array([0.0, 0.2, -0.1])
-    found.follow(
-        CartesianTrajectory.from_configuration(found.arm, state.q, state.time).line(
+def loop_on_line(control_loop):
+    """Return the loop in the middle of a straight line of its tool."""
+    state = control_loop.state
+    to = tool_position(control_loop.arm, state.q) + np.array([0.0, 0.2, -0.1])
+    control_loop.follow(
+        CartesianTrajectory.from_configuration(control_loop.arm, state.q, state.time).line(
             to, quintic(0.6)
         )
     )
-    while found.state.time < state.time + 0.3:
-        found.step()
-    return found
+    while control_loop.state.time < state.time + 0.3:
+        control_loop.step()
+    return control_loop
 
 
 @pytest.mark.parametrize("kind", [CartesianReferenceGenerator, None])
-def test_a_brake_on_the_way_stops_the_arm_where_it_is(loop, kind):
+def test_a_stop_request_during_a_path_stops_the_arm(loop, kind):
     if kind is None:
         loop.reference_generator = ReferenceGenerator()
         loop.reference_generator.start(JointTrajectory.hold(loop.state.q))
-    drawing(loop)
+    loop_on_line(loop)
     q, v = loop.state.q, loop.state.v
-    assert np.abs(loop.reference.q - q).max() > 0.1  # the posture is elsewhere
+    assert np.abs(loop.reference.q - q).max() > 0.1  # the posture differs
     assert np.abs(v).max() > 0.3
     loop.request_stop()
-    told = [loop.command.value]
+    commands = [loop.command.value]
     while loop.trajectory.end + 0.5 > loop.state.time or loop.reference_generator.pending:
         loop.step()
-        told.append(loop.command.value)
+        commands.append(loop.command.value)
         assert not isinstance(loop.reference, TaskReference)
-    way = v**2 / 2 / default_deceleration(loop.arm) * np.sign(v)
-    np.testing.assert_allclose(loop.reference.q, q + way, atol=5e-3)
+    distance = v**2 / 2 / default_deceleration(loop.arm) * np.sign(v)
+    np.testing.assert_allclose(loop.reference.q, q + distance, atol=5e-3)
     np.testing.assert_allclose(loop.state.q, loop.reference.q, atol=5e-3)
-    steps = np.abs(np.diff(told, axis=0)).max(axis=0)
+    steps = np.abs(np.diff(commands, axis=0)).max(axis=0)
     assert (steps < 0.25 * loop.arm.effort_limit).all()
 
 
-def test_joints_are_held_and_sent_from_where_they_are_while_the_tool_is_led(loop):
-    drawing(loop)
+def test_joint_targets_during_a_tool_motion_start_at_the_measured_configuration(loop):
+    loop_on_line(loop)
     q = loop.state.q
     loop.hold({"R5": q[4]})
     loop.step()
     np.testing.assert_allclose(loop.reference.q, q, atol=1e-12)
-    drawing(loop)
+    loop_on_line(loop)
     q, v = loop.state.q, loop.state.v
     names = loop.arm.joint_names
     loop.follow(parse_trajectory(loop.arm, names, [1.0], [q], [np.zeros(5)], start=loop.state.time))
@@ -185,24 +185,24 @@ def test_joints_are_held_and_sent_from_where_they_are_while_the_tool_is_led(loop
     np.testing.assert_allclose(loop.reference.q, q + v * PERIOD, atol=1e-2)
 
 
-def test_a_law_that_takes_over_in_motion_leads_on_and_slows_down(loop):
-    law, v = loop.controller, np.array([0.5, -0.4, 0.3, 0.2, 50.0])
+def test_a_controller_restarted_in_motion_continues_and_decelerates(loop):
+    controller, v = loop.controller, np.array([0.5, -0.4, 0.3, 0.2, 50.0])
     q = loop.arm.configuration("initial")
-    law.reset(State.of(q, v))
+    controller.reset(State.of(q, v))
     most = np.minimum(v, loop.arm.velocity_limit)
-    np.testing.assert_array_equal(law.clik.v, most)
+    np.testing.assert_array_equal(controller.clik.v, most)
     hold = to_task_reference(loop.arm, Reference.hold(q))
-    np.testing.assert_allclose(law.reachable_reference(hold, 0.0).v, most)
-    slowest = law.controller_gains["max_joint_acceleration"]
+    np.testing.assert_allclose(controller.reachable_reference(hold, 0.0).v, most)
+    slowest = controller.controller_gains["max_joint_acceleration"]
     for _ in range(3000):
-        before = law.clik.v
-        law.reachable_reference(hold, PERIOD)
-        assert np.abs(law.clik.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
-    np.testing.assert_allclose(law.clik.v, 0, atol=1e-3)
-    assert np.linalg.norm(tool_position(loop.arm, law.clik.q) - hold.position) < 1e-4
+        before = controller.clik.v
+        controller.reachable_reference(hold, PERIOD)
+        assert np.abs(controller.clik.v - before).max() <= slowest * PERIOD * (1 + 1e-9)
+    np.testing.assert_allclose(controller.clik.v, 0, atol=1e-3)
+    assert np.linalg.norm(tool_position(loop.arm, controller.clik.q) - hold.position) < 1e-4
 
 
-def test_the_error_of_the_real_tool_counts_what_it_lags_and_what_is_out_of_reach(loop):
+def test_the_tool_error_includes_lag_and_unreachable_distance(loop):
     watch = ReachabilityMonitor(loop.controller, loop.events)
     rested = tool_position(loop.arm, loop.state.q)
     for k in range(1500):
@@ -214,18 +214,18 @@ def test_the_error_of_the_real_tool_counts_what_it_lags_and_what_is_out_of_reach
         missed = to_task_reference(loop.arm, reference).position - tool_position(loop.arm, state.q)
         far, turned = watch.tool_error(state, reference)
         assert far == pytest.approx(np.linalg.norm(missed), abs=1e-12)
-        assert turned == 0.0  # this arm controls no rotation
+        assert turned == 0.0  # this arm does not control rotation
     assert far > 0.05
 
 
 @pytest.mark.parametrize("axis", range(3))
-def test_the_error_of_a_turned_tool_is_the_angle(axis):
+def test_the_orientation_error_is_an_angle(axis):
     arm = load_arm("puma560")
-    law = TaskSpace(arm)
+    controller = TaskSpace(arm)
     q = np.array([0.3, -0.5, 0.4, 0.2, 0.6, -0.1])
     held = to_task_reference(arm, Reference.hold(q))
     turn = pin.exp3(0.3 * np.eye(3)[axis])
     task = replace(held, position=held.position + 0.02 * np.eye(3)[axis])
     task = replace(task, rotation=turn @ task.rotation)
-    found = ReachabilityMonitor(law, Events()).tool_error(State.of(q), task)
-    assert found == pytest.approx((0.02, 0.3), abs=1e-9)
+    control_loop = ReachabilityMonitor(controller, Events()).tool_error(State.of(q), task)
+    assert control_loop == pytest.approx((0.02, 0.3), abs=1e-9)

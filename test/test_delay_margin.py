@@ -1,4 +1,4 @@
-"""Commands that come late: what the default controllers of the bundled arms bear."""
+"""Delay margins of the default controllers of the bundled arms."""
 
 import warnings
 from collections import deque
@@ -24,11 +24,11 @@ ARMS = (
 )  # fmt: skip
 PERIOD = 2e-3
 LATE = {"five_dof": 2}
-"""Periods that the commands of an arm are late; else 4, which are 8 ms."""
+"""Delay of the commands of an arm in periods; the default is 4, which are 8 ms."""
 
 
-class Late(SimulationDriver):
-    """Every command acts ``late`` periods after the state that it answers."""
+class DelayedDriver(SimulationDriver):
+    """Driver whose commands act ``late`` periods after the state of their update."""
 
     def __init__(self, arm, simulation, late):
         super().__init__(arm, simulation)
@@ -43,13 +43,15 @@ class Late(SimulationDriver):
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
-def test_an_arm_holds_with_late_commands(name):
-    """From 0.01 rad beside its initial pose: it never is 0.02 rad away, and comes to it."""
+def test_an_arm_is_held_with_delayed_commands(name):
+    """Start 0.01 rad away from the initial configuration: the error stays below 0.02 rad and
+    decays.
+    """
     arm = load_arm(name)
     goal = arm.configuration("initial")
     start = np.where(goal + 0.01 <= arm.upper, goal + 0.01, goal - 0.01)
     simulation = Simulation(arm, q=start, period=PERIOD)
-    loop = ControlLoop(Late(arm, simulation, LATE.get(name, 4)), build_controller(arm))
+    loop = ControlLoop(DelayedDriver(arm, simulation, LATE.get(name, 4)), build_controller(arm))
     loop.step()
     loop.hold(dict(zip(arm.joint_names, goal.tolist(), strict=True)))
     worst = np.zeros(arm.nv)
@@ -69,7 +71,7 @@ def test_the_delay_margin_is_at_least_two_control_periods(name):
     assert periods >= 2
 
 
-def test_advise_states_the_delay_margin_in_periods_and_seconds(capsys):
+def test_stability_prints_the_delay_margin_in_periods_and_seconds(capsys):
     assert stability.run(["two_link"]) == 0
     assert "Delay margin: at least 10 control periods, 0.02 s." in capsys.readouterr().out
     assert stability.run(["two_link", "--controller", "pid_gravity"]) == 0
@@ -77,15 +79,15 @@ def test_advise_states_the_delay_margin_in_periods_and_seconds(capsys):
 
 
 @pytest.mark.parametrize("name", resources.resource_names("urdf", ".urdf"))
-def test_no_bundled_arm_is_warned_of_with_its_default_gains(name):
+def test_default_gains_of_bundled_arms_give_no_warning(name):
     arm = load_arm(name)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         build_controller(arm)
 
 
-def test_a_thin_delay_margin_is_warned_of_with_the_joint():
-    """PID's gains from the model: a delay of 1 period is its limit at 2 ms, not at 1 ms."""
+def test_a_small_delay_margin_is_warned_of_with_the_joint():
+    """Default gains of pid_gravity: a delay of 1 period is the limit at 2 ms, not at 1 ms."""
     arm = load_arm("two_link")
     words = (
         "PidGravity of arm 'two_link': delay margin < 2 control periods .* joint 'J2' at 48.7 Hz"
@@ -96,10 +98,10 @@ def test_a_thin_delay_margin_is_warned_of_with_the_joint():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         build_controller(arm, "pid_gravity", period=PERIOD / 2)
-        build_controller(arm, "pid_gravity", period=None)  # whoever calls checks
+        build_controller(arm, "pid_gravity", period=None)  # without a period the caller checks
 
 
-def test_a_thin_gain_margin_of_a_file_is_warned_of(tmp_path):
+def test_a_small_gain_margin_of_a_file_is_warned_of(tmp_path):
     file = tmp_path / "stiff.yaml"
     gains = {"gains": {joint: {"kd": 900.0} for joint in ("J1", "J2")}}
     given = {"controller": "computed_torque", **gains}
@@ -108,26 +110,26 @@ def test_a_thin_gain_margin_of_a_file_is_warned_of(tmp_path):
         build_controller(load_arm("two_link"), file=file)
 
 
-def test_a_payload_that_the_model_does_not_contain_counts(tmp_path):
-    """The SO-101's gains hold 0.2 kg that they are not made for, and not 1 kg."""
+def test_an_unmodeled_payload_counts(tmp_path):
+    """The SO-101's gains are stable with an unmodeled payload of 0.2 kg, not of 1 kg."""
 
-    def warned(*options):
+    def warnings_of(*options):
         given = record.command_parser().parse_args(
             [str(tmp_path / "new"), "--arm", "so101", *options]
         )
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             controller_of(load_arm("so101"), given)
-        return [str(one.message) for one in said]
+        return [str(one.message) for one in caught]
 
-    assert warned() == warned("--payload", "0.2") == []
-    (text,) = warned("--payload", "1")
+    assert warnings_of() == warnings_of("--payload", "0.2") == []
+    (text,) = warnings_of("--payload", "1")
     assert "joint 'shoulder_lift'" in text
 
 
-def test_a_pose_that_no_motor_holds_is_no_matter_of_gains():
+def test_insufficient_effort_limits_cause_no_gain_warning():
     arm = load_arm("two_link").with_actuator("ideal")
-    weight = 0.8 * np.abs(gravity(arm, [0.0, 0.0]))  # stretched, level
+    weight = 0.8 * np.abs(gravity(arm, [0.0, 0.0]))  # horizontal, full extension
     weak = replace(
         arm,
         joints=tuple(
@@ -140,7 +142,7 @@ def test_a_pose_that_no_motor_holds_is_no_matter_of_gains():
     assert thin_margin(ComputedTorque(weak, {"J2": {"kd": 900.0}}), weak, PERIOD)
 
 
-def test_margins_of_a_controller_that_raises_are_said_to_be_unknown():
+def test_margins_of_a_controller_that_raises_are_reported_as_unknown():
     class Broken(ComputedTorque):
         def update(self, state, reference, dt):
             raise ZeroDivisionError("in update")

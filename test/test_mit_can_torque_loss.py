@@ -1,4 +1,4 @@
-"""CubeMars motors tell no state: what they give of what they are asked for tells it."""
+"""CubeMars motors do not report torque status: it is inferred from their torque."""
 
 from random import Random
 from types import SimpleNamespace
@@ -24,8 +24,8 @@ def answer(torque, q=0.0, v=0.0):
     return SimpleNamespace(feedback=SimpleNamespace(position=q, velocity=v, torque=torque))
 
 
-def asked(goals, count=MAX_MISSES):
-    """A bus whose second motor lost its power, after ``count`` cycles of these goals."""
+def bus_after_reboot(goals, count=MAX_MISSES):
+    """Return a bus whose second motor rebooted, after ``count`` cycles of these goals."""
     bus, wire, _ = connected(CUBES)
     enabled(bus)
     wire.motors.reboot(2)
@@ -44,8 +44,8 @@ def asked(goals, count=MAX_MISSES):
         MotorCommand("velocity", 0.0, 1),
     ],
 )
-def test_a_motor_that_gives_nothing_is_taken_for_disabled(goal):
-    bus, readings = asked({1: goal, 2: goal, 20: MotorCommand("effort", 0.0)})
+def test_a_motor_without_torque_is_reported_as_disabled(goal):
+    bus, readings = bus_after_reboot({1: goal, 2: goal, 20: MotorCommand("effort", 0.0)})
     assert [readings[id].enabled for id in (1, 2, 20)] == [None, False, True]
     assert set(bus.disable([2])) == {2}
     assert bus.read()[2].enabled is None
@@ -54,10 +54,10 @@ def test_a_motor_that_gives_nothing_is_taken_for_disabled(goal):
     assert bus.read()[2].enabled is None
 
 
-def test_little_that_is_asked_for_and_few_answers_tell_nothing():
-    _, readings = asked(effort({1: 0.2, 2: 0.2, 20: 0.0}), 200)
+def test_small_commands_and_few_replies_give_no_result():
+    _, readings = bus_after_reboot(effort({1: 0.2, 2: 0.2, 20: 0.0}), 200)
     assert readings[2].enabled is None
-    _, readings = asked(effort({1: 2.0, 2: 2.0, 20: 0.0}), MAX_MISSES - 4)
+    _, readings = bus_after_reboot(effort({1: 2.0, 2: 2.0, 20: 0.0}), MAX_MISSES - 4)
     assert readings[2].enabled is None
 
 
@@ -67,57 +67,57 @@ efforts = st.lists(st.floats(-RANGE, RANGE), min_size=1, max_size=6)
 @given(
     efforts, st.floats(0.5, 1.5), st.integers(0, 2), st.integers(1, 2 * MAX_MISSES), st.integers()
 )
-def test_a_motor_that_obeys_is_never_lost(values, gain, late, often, seed):
-    """It tells half as much or more than it should, late, in steps, with noise of 50 mN·m."""
-    rng, known, told = Random(seed), TorqueLossDetector({1: AK}), [0.0, 0.0]
+def test_a_motor_that_follows_its_commands_is_never_reported(values, gain, late, often, seed):
+    """Torque between half and 1.5 times the command, delayed, quantized, with noise of 50 mN·m."""
+    rng, detector, torques = Random(seed), TorqueLossDetector({1: AK}), [0.0, 0.0]
     for value in [value for value in values for _ in range(often)]:
-        known.command_sent(1, (0.0, 0.0, 0.0, 0.0, value))
-        told.append(value)
-        known.update({1: answer(gain * told[-1 - late] + rng.uniform(-0.05, 0.05))})
-        assert not known.torque_lost(1)
+        detector.command_sent(1, (0.0, 0.0, 0.0, 0.0, value))
+        torques.append(value)
+        detector.update({1: answer(gain * torques[-1 - late] + rng.uniform(-0.05, 0.05))})
+        assert not detector.torque_lost(1)
 
 
 @given(st.floats(-3.0, 3.0), st.sampled_from((0.05, 0.3)))
-def test_a_motor_that_bounds_its_current_is_never_lost(q, share):
-    """A stiff position far away asks for more than any motor gives."""
-    known = TorqueLossDetector({1: AK})
+def test_a_motor_at_its_current_limit_is_never_reported(q, fraction):
+    """A stiff, distant position goal commands more than the maximum torque."""
+    detector = TorqueLossDetector({1: AK})
     for _ in range(3 * MAX_MISSES):
-        known.command_sent(1, (0.0, 0.0, 500.0, 1.0, 0.0))
-        pull = min(max(-500.0 * q, -share * RANGE), share * RANGE)
-        known.update({1: answer(pull, q)})
-    assert not known.torque_lost(1)
+        detector.command_sent(1, (0.0, 0.0, 500.0, 1.0, 0.0))
+        pull = min(max(-500.0 * q, -fraction * RANGE), fraction * RANGE)
+        detector.update({1: answer(pull, q)})
+    assert not detector.torque_lost(1)
 
 
 @given(st.floats(0.35, RANGE), st.integers())
-def test_a_motor_without_torque_is_lost_in_time_however_noisy(value, seed):
-    rng, known = Random(seed), TorqueLossDetector({1: AK})
+def test_a_motor_without_torque_is_detected_in_time_despite_noise(value, seed):
+    rng, detector = Random(seed), TorqueLossDetector({1: AK})
     for _ in range(MAX_MISSES):
-        known.command_sent(1, (0.0, 0.0, 0.0, 0.0, rng.choice((-1.0, 1.0)) * value))
-        known.update({1: answer(rng.uniform(-0.08, 0.08))})
-    assert known.torque_lost(1)
+        detector.command_sent(1, (0.0, 0.0, 0.0, 0.0, rng.choice((-1.0, 1.0)) * value))
+        detector.update({1: answer(rng.uniform(-0.08, 0.08))})
+    assert detector.torque_lost(1)
 
 
-def test_answers_without_torque_count_only_in_a_row():
-    """One that gives what is asked for begins the count again; little asked for leaves it."""
-    known = TorqueLossDetector({1: AK})
+def test_only_consecutive_replies_without_torque_count():
+    """A reply with torque restarts the count; small commands do not change it."""
+    detector = TorqueLossDetector({1: AK})
 
-    def answered(value, given, often=1):
+    def send_and_reply(value, given, often=1):
         for _ in range(often):
-            known.command_sent(1, (0.0, 0.0, 0.0, 0.0, value))
-            known.update({1: answer(given)})
-        return known.torque_lost(1)
+            detector.command_sent(1, (0.0, 0.0, 0.0, 0.0, value))
+            detector.update({1: answer(given)})
+        return detector.torque_lost(1)
 
     for _ in range(5):
-        assert not answered(5.0, 0.0, MAX_MISSES - 1)
-        assert not answered(5.0, 5.0)
-    assert not answered(5.0, 0.0, MAX_MISSES - 1)
-    assert not answered(0.1, 0.0, 3 * MAX_MISSES)  # the first two still answer for what came before
-    assert answered(5.0, 0.0, 2)
-    known.reset([1])
-    assert not answered(5.0, 0.0, MAX_MISSES - 1)
+        assert not send_and_reply(5.0, 0.0, MAX_MISSES - 1)
+        assert not send_and_reply(5.0, 5.0)
+    assert not send_and_reply(5.0, 0.0, MAX_MISSES - 1)
+    assert not send_and_reply(0.1, 0.0, 3 * MAX_MISSES)  # the first two reply to earlier commands
+    assert send_and_reply(5.0, 0.0, 2)
+    detector.reset([1])
+    assert not send_and_reply(5.0, 0.0, MAX_MISSES - 1)
 
 
-def test_motors_that_tell_their_state_are_not_judged():
+def test_motors_with_a_torque_status_are_not_checked():
     assert TorqueLossDetector({1: MOTORS["DM4310"], 2: AK}).ids == {2}
     bus, _, shafts = connected(CUBES)
     enabled(bus)
@@ -135,8 +135,8 @@ KINDS = (
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("name", KINDS)
-def test_an_arm_of_them_stops_and_goes_on(name, monkeypatch):
-    """As every maker's; a reboot is noticed by what is not given, which takes longer."""
+def test_an_arm_of_cubemars_motors_stops_and_recovers(name, monkeypatch):
+    """As with other motors; a reboot is detected by missing torque, which takes longer."""
     monkeypatch.setitem(makers.MAKERS, "mit_can_cubemars", makers.CUBEMARS)
     fault = next(fault for fault in FAULTS if fault.name == name)
     came = outcome("mit_can_cubemars", name)

@@ -1,4 +1,4 @@
-"""A line in memory with emulated Dynamixel motors at its end, on a clock of its own."""
+"""In-memory serial line with emulated Dynamixel motors, on virtual time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BYTE = 1e-5  # [s] at 1 Mbit/s
 
 
 class Wire(Port):
-    """Bytes take their time; the motors' loops run every millisecond that passes.
+    """Port with the transmission time of each byte; the motors step every millisecond.
 
-    ``spoil`` may change what comes back; ``hold`` is how long an adapter keeps it back [s];
-    ``gone`` is a line that was pulled.
+    ``spoil`` may change the replies; ``hold`` is the latency of the adapter [s]; ``gone`` means
+    disconnected.
     """
 
     name = "wire"
@@ -63,11 +63,11 @@ class Wire(Port):
         self._coming = []
 
     def repeat(self, data: bytes) -> None:
-        """Something that came before the next question is asked."""
+        """Append bytes that arrive before the next request."""
         self._coming += [(self.time, byte) for byte in data]
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the virtual time."""
         end = self.time + seconds
         while self.time < end:
             self.time = min(end, self.time + 1e-3)
@@ -79,7 +79,7 @@ class Wire(Port):
 
 
 def wiring(*models: str) -> list[JointMotor]:
-    """Joints a, b, c ... with motors 1, 2, 3 ... ."""
+    """Return joints a, b, c ... with motors 1, 2, 3 ... ."""
     return [JointMotor("abcdefgh"[k], k + 1, model) for k, model in enumerate(models)]
 
 
@@ -89,7 +89,9 @@ def bus(
     settings: dict[str, str] | None = None,
     **options: object,
 ) -> tuple[Dynamixel, EmulatedDynamixels, Wire]:
-    """A bus with ``models`` wired to it, and what ``shafts`` really are (the same)."""
+    """Return a bus configured with ``models``, its motors and its wire; ``shafts`` are the actual
+    motors.
+    """
     if shafts is None:
         shafts = [Shaft(k + 1, model, supply=_supply(model)) for k, model in enumerate(models)]
     motors = EmulatedDynamixels(shafts, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Where compiled laws are kept: the user's cache, a private temporary folder, or nowhere."""
+"""Cache folder of compiled functions: the user's cache, a private temporary folder, or none."""
 
 import os
 import subprocess
@@ -21,11 +21,11 @@ assert scalar.clip(3.0, -1.0, 2.0) == 2.0
 print(scalar.cache_folder(), scalar.clip._cache.cache_path, sep="\\n")
 """
 NOWHERE = "/dev/null/below_a_file"
-"""Cannot be made by anyone, root included."""
+"""Folder that cannot be created, even by root."""
 
 
-def kept(temporary, **environment):
-    """(folder that was chosen, folder that numba uses) of a process of its own."""
+def cache_folders(temporary, **environment):
+    """Return (folder that was chosen, folder that numba uses) of a separate process."""
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), **environment}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
@@ -39,8 +39,8 @@ def private(temporary):
     return temporary / f"arm_dynamics-{os.getuid()}"
 
 
-def test_laws_are_kept_in_the_users_cache(tmp_path):
-    chosen, used = kept(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+def test_compiled_functions_are_stored_in_the_users_cache(tmp_path):
+    chosen, used = cache_folders(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert Path(chosen).parent == tmp_path / "cache/arm_dynamics"
     assert Path(used).parent == Path(chosen)
     assert list(Path(used).glob("compiled_math.clip*.nbi"))
@@ -51,7 +51,7 @@ def test_laws_are_kept_in_the_users_cache(tmp_path):
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
 def test_an_unwritable_cache_is_replaced_by_a_private_folder(tmp_path, variable):
     given = {"XDG_CACHE_HOME": "", "HOME": NOWHERE} | {variable: NOWHERE}
-    chosen, used = kept(tmp_path, **given)
+    chosen, used = cache_folders(tmp_path, **given)
     assert Path(chosen).parent == private(tmp_path)
     assert Path(used).parent == Path(chosen)
     assert private(tmp_path).stat().st_mode & 0o777 == 0o700
@@ -59,7 +59,7 @@ def test_an_unwritable_cache_is_replaced_by_a_private_folder(tmp_path, variable)
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("trap", ["open to all", "link", "file"])
-def test_a_temporary_folder_that_others_may_fill_is_not_used(tmp_path, trap):
+def test_a_temporary_folder_writable_by_others_is_not_used(tmp_path, trap):
     if trap == "open to all":
         private(tmp_path).mkdir()
         private(tmp_path).chmod(0o777)
@@ -68,11 +68,11 @@ def test_a_temporary_folder_that_others_may_fill_is_not_used(tmp_path, trap):
         private(tmp_path).symlink_to(tmp_path / "elsewhere")
     else:
         private(tmp_path).touch()
-    assert kept(tmp_path, XDG_CACHE_HOME=NOWHERE) == ["None", "None"]
+    assert cache_folders(tmp_path, XDG_CACHE_HOME=NOWHERE) == ["None", "None"]
     assert not list(tmp_path.rglob("*.nbi"))
 
 
-def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
+def test_a_user_without_home_gets_a_private_folder(tmp_path, monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
@@ -82,14 +82,14 @@ def test_a_user_without_a_home_has_a_private_folder(tmp_path, monkeypatch):
     assert compiled_math.cache_folder.__wrapped__().parent == private(tmp_path)
 
 
-def test_laws_of_two_processes_are_kept_one_after_the_other(tmp_path, monkeypatch):
-    """Each on its own, numba numbers the code of both alike, and may later run the wrong one."""
+def test_two_processes_store_compiled_functions_one_after_the_other(tmp_path, monkeypatch):
+    """Concurrently, numba names both symbols alike, and may later run the wrong function."""
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
     law = compiled_math.compiled(lambda x: 2 * x)
     with ThreadPoolExecutor(1) as other:
         with file_lock(tmp_path / "lock"):
             found = other.submit(law, 1.5)
-            while not law.signatures:  # until it is compiled
+            while not law.signatures:  # until the function is compiled
                 time.sleep(0.01)
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
@@ -109,7 +109,7 @@ scalar.sign(1.0)
 """
 
 
-def test_a_long_compilation_of_this_package_is_logged_once(tmp_path):
+def test_a_long_compilation_is_logged_once(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", LOGGED], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
         check=True, capture_output=True, text=True, timeout=300,

@@ -1,4 +1,4 @@
-"""A physical arm that is closed or stopped by another thread: no torque is left behind."""
+"""Close and emergency stop from other threads: no torque remains enabled."""
 
 import threading
 from contextlib import suppress
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from emulators.makers import MAKERS
 from motor_rig import RATIO, Rig, weight
-from test_motor_arm_makers import Line
+from test_motor_bus_driver_protocols import EmulatedLine
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
@@ -16,11 +16,13 @@ from arm_dynamics.hardware.driver import DriverState
 pytestmark = pytest.mark.hardware
 
 LONG = 10.0
-"""No thread here takes so long [s]."""
+"""Time limit of each thread [s]."""
 
 
-def meanwhile(act, during, after=False):
-    """A call before or after which another thread does ``act`` and is given some time."""
+def concurrently(act, during, after=False):
+    """Return a call before or after which another thread runs ``act`` for some time, and its
+    thread.
+    """
     threads = []
 
     def called(*args):
@@ -39,11 +41,11 @@ def meanwhile(act, during, after=False):
 @pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
-    line = Line(name)
+    line = EmulatedLine(name)
     line.driver.configure()
     line.cycles(3)
     bus = line.driver.bus
-    called, threads = meanwhile(line.driver.close, getattr(bus, method), after)
+    called, threads = concurrently(line.driver.close, getattr(bus, method), after)
     setattr(bus, method, called)
     with suppress(DriverFault):
         line.driver.activate()
@@ -55,12 +57,12 @@ def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_no_goal_follows_the_torque_off_of_a_close(name):
-    """A Feetech servo would switch its torque on again."""
-    line = Line(name).up()
+def test_no_goal_is_sent_after_close_disabled_torque(name):
+    """A goal would enable the torque of a Feetech servo."""
+    line = EmulatedLine(name).up()
     line.cycles(5)
     write = line.driver.bus.write
-    called, threads = meanwhile(line.driver.close, write)
+    called, threads = concurrently(line.driver.close, write)
     line.driver.bus.write = called
     line.cycles(3)
     threads[0].join(LONG)
@@ -70,7 +72,7 @@ def test_no_goal_follows_the_torque_off_of_a_close(name):
 
 
 @pytest.mark.slow
-def test_a_loop_survives_whatever_other_threads_press_and_close():
+def test_a_loop_survives_emergency_stops_and_closes_of_other_threads():
     dice = np.random.default_rng(1)
     for _ in range(40):
         rig = Rig().up()
@@ -80,7 +82,7 @@ def test_a_loop_survives_whatever_other_threads_press_and_close():
             try:
                 while not ended.is_set():
                     rig.cycle(weight(rig))
-            except BaseException as error:  # whatever it is, it is wrong
+            except BaseException as error:  # any exception is an error
                 errors.append(error)
 
         loop = threading.Thread(target=live)
@@ -105,10 +107,10 @@ def test_a_loop_survives_whatever_other_threads_press_and_close():
         assert rig.driver.status is DriverState.UNCONFIGURED
 
 
-# What is left behind ----------------------------------------------------------------------
+# After close, loss and restart ------------------------------------------------------------
 
 
-def test_a_close_counts_the_torque_that_it_could_not_take_off():
+def test_close_reports_motors_that_did_not_confirm_disabling():
     rig = Rig().up()
     rig.bus.deaf = {2}
     rig.driver.close()
@@ -117,7 +119,7 @@ def test_a_close_counts_the_torque_that_it_could_not_take_off():
     assert rig.torque == [False, True, False]
 
 
-def test_a_close_after_a_replug_still_takes_torque_off():
+def test_close_after_a_reconnection_disables_torque():
     rig = Rig("position").up()
     rig.bus.gone = True
     rig.cycle()
@@ -128,8 +130,8 @@ def test_a_close_after_a_replug_still_takes_torque_off():
     assert not rig.bus.is_open
 
 
-def test_a_replug_with_a_motor_missing_takes_torque_off_the_others():
-    """They may hold a goal for ever: nobody else will ever tell them."""
+def test_a_reconnection_with_a_missing_motor_disables_the_others():
+    """Without this they would hold a goal indefinitely."""
     rig = Rig("position")
     rig.bus.watched = False
     rig.up()
@@ -142,7 +144,7 @@ def test_a_replug_with_a_motor_missing_takes_torque_off_the_others():
     assert rig.torque == [True, False, False]
 
 
-def test_an_emergency_stop_reaches_motors_that_a_program_before_left_on():
+def test_an_emergency_stop_disables_motors_left_enabled_by_another_program():
     rig = Rig("position")
     rig.bus.watched = False
     rig.up().bus.close()
@@ -155,19 +157,19 @@ def test_an_emergency_stop_reaches_motors_that_a_program_before_left_on():
     assert rig.torque == [True, False, False]
 
 
-def test_nothing_is_told_of_motors_behind_a_port_that_is_gone():
+def test_feedback_is_missing_while_the_port_is_disconnected():
     for lose in (lambda rig: setattr(rig.bus, "gone", True), lambda rig: rig.driver.close()):
         rig = Rig().up()
         rig.cycles(5)
         lose(rig)
         rig.cycle()
-        told = rig.driver.feedback
-        assert np.isnan([told.q, told.v, told.tau, told.temperature]).all()
-        assert (told.age > 1e9).all()
-        assert told.enabled == (None,) * 3
+        feedback = rig.driver.feedback
+        assert np.isnan([feedback.q, feedback.v, feedback.tau, feedback.temperature]).all()
+        assert (feedback.age > 1e9).all()
+        assert feedback.enabled == (None,) * 3
 
 
-def test_whatever_is_raised_between_reading_and_writing_takes_torque_off():
+def test_an_exception_between_read_and_write_disables_torque():
     def fails(*args):
         raise ZeroDivisionError("of any kind")
 

@@ -1,4 +1,4 @@
-"""Goals of a moving tool: smooth, within the speeds allowed, and reached."""
+"""Online Cartesian trajectories: smooth, within the velocity limits, and reaching the target."""
 
 from functools import cache
 
@@ -35,8 +35,8 @@ def start():
     return Reference.hold(arm().configuration("initial"))
 
 
-def moved(six, limits=LIMITS):
-    """A goal that is six = (way, rotation vector) from the initial pose."""
+def target_at(six, limits=LIMITS):
+    """Return a target displaced by six = (translation, rotation vector) from the initial pose."""
     p, R = pose(arm(), start().q)
     return TargetPose.of(arm(), p + six[:3], pin.exp3(six[3:]) @ R, limits)
 
@@ -46,7 +46,7 @@ def sampled(glide, end=None, n=2001):
     return t, [glide.at(float(x)) for x in t]
 
 
-def test_a_glide_is_the_integral_of_its_rate():
+def test_a_twist_profile_is_the_integral_of_its_rate():
     glide, h = TwistProfile(np.ones(6), 0.7, 0.4), 1e-6
     for t in (0.1, 0.69, 0.75, 1.05):
         _, rate, change = glide.at(t)
@@ -60,8 +60,8 @@ def test_a_glide_is_the_integral_of_its_rate():
 
 @settings(max_examples=25)
 @given(SIX)
-def test_a_pose_is_reached_at_bounded_speed_from_rest(six):
-    glide = OnlineCartesianTrajectory.toward(arm(), moved(six), 3.0, start())
+def test_a_pose_is_reached_with_bounded_velocity_from_rest(six):
+    glide = OnlineCartesianTrajectory.toward(arm(), target_at(six), 3.0, start())
     goal = glide.goal
     _, found = sampled(glide)
     assert np.allclose(found[-1].position, goal.position, atol=1e-9)
@@ -79,11 +79,11 @@ def test_a_pose_is_reached_at_bounded_speed_from_rest(six):
 
 @settings(max_examples=25)
 @given(SIX, SIX, st.floats(0, 3))
-def test_a_new_goal_is_entered_without_a_jump(six, other, when):
-    """Position, rotation and twist at the change are those of before; twist is their derivative."""
-    glide = OnlineCartesianTrajectory.toward(arm(), moved(six), 0.0, start())
+def test_a_new_target_is_followed_without_a_jump(six, other, when):
+    """Position, rotation and twist are continuous at the change; the twist is their derivative."""
+    glide = OnlineCartesianTrajectory.toward(arm(), target_at(six), 0.0, start())
     before = glide.at(when)
-    after = OnlineCartesianTrajectory.toward(arm(), moved(other), 0.0, start()).starting_from(
+    after = OnlineCartesianTrajectory.toward(arm(), target_at(other), 0.0, start()).starting_from(
         when, before
     )
     now, h = after.at(when), 1e-6
@@ -100,10 +100,10 @@ def test_a_new_goal_is_entered_without_a_jump(six, other, when):
 
 
 @pytest.mark.parametrize("rate", [10, 100, 500])
-def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
-    """Streams of poses: no standstill by restarts, no overshoot beyond a tenth of a millimetre."""
+def test_a_repeated_target_is_reached_as_fast_as_a_single_one(rate):
+    """Streams of poses: no standstill by restarts, overshoot at most a tenth of a millimetre."""
     way = np.array([0.3, 0, 0, 0, 0, 0.2])
-    goal = moved(way)
+    goal = target_at(way)
     once = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
     p, _ = pose(arm(), start().q)
     again, gone, speeds = once, [], []
@@ -130,17 +130,17 @@ def test_a_goal_told_again_and_again_is_reached_as_fast_as_one_told_once(rate):
         "max_angular_acceleration",
     ],
 )
-def test_the_slowest_limits_give_finite_motions_and_slower_ones_are_refused(name):
+def test_minimum_limits_give_finite_motions_and_lower_ones_are_rejected(name):
     with pytest.raises(InvalidValue, match=f"{name} = 1e-300; expected at least"):
         ToolLimits(**{name: 1e-300})
-    goal = moved(np.full(6, 0.1), ToolLimits(**{name: MIN_LIMIT}))
+    goal = target_at(np.full(6, 0.1), ToolLimits(**{name: MIN_LIMIT}))
     glide = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
     for t in (0.0, 0.1, 10.0, glide.end):
         at = glide.at(t)
         assert np.isfinite([*at.position, *at.twist, *at.acceleration]).all()
 
 
-def test_a_twist_is_held_and_ends_at_rest():
+def test_a_twist_is_held_then_the_tool_comes_to_rest():
     twist = np.array([0.1, -0.05, 0.0, 0.2, 0.0, 0.3])
     goal = TargetTwist.of(arm(), twist, 0.5, LIMITS)
     glide = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
@@ -159,8 +159,8 @@ def test_a_twist_is_held_and_ends_at_rest():
 
 
 @pytest.mark.parametrize("rate", [10, 50, 500])
-def test_a_twist_told_again_and_again_is_one_motion(rate):
-    """The speed comes at more than half the acceleration of one told once, and it stays."""
+def test_a_repeated_twist_gives_one_motion(rate):
+    """The acceleration is at least half that of a single twist; then the velocity is constant."""
     twist = np.array([0.2, 0.0, 0.1, 0.0, 0.5, 0.0])
     goal = TargetTwist.of(arm(), twist, 0.5, LIMITS)
     glide, found = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start()), []
@@ -180,7 +180,7 @@ def test_a_twist_beyond_the_limits_keeps_its_direction():
     assert np.allclose(goal.twist, [0.15, 0.2, 0, 0, 0, 0])
 
 
-def test_axes_that_an_arm_does_not_control_are_refused_or_left_alone():
+def test_uncontrolled_axes_are_rejected_or_ignored():
     planar = load_arm("two_link")
     with pytest.raises(InvalidValue, match=r"rx = 0.1.*two_link.* x, z"):
         TargetTwist.of(planar, [0, 0, 0, 0.1, 0, 0], 1.0, LIMITS)
@@ -194,14 +194,14 @@ def test_axes_that_an_arm_does_not_control_are_refused_or_left_alone():
 
 
 @pytest.mark.parametrize("bad", [[np.nan] * 3, [1e7, 0, 0], [0, 0]])
-def test_a_goal_that_is_none_is_refused(bad):
+def test_an_invalid_target_is_rejected(bad):
     with pytest.raises(InvalidValue):
         TargetPose.of(arm(), bad, np.eye(3), LIMITS)
     with pytest.raises(InvalidValue):
         TargetTwist.of(arm(), [*bad, 0, 0, np.inf], 1.0, LIMITS)
 
 
-def test_a_wrench_and_a_posture_pass_on():
-    glide = OnlineCartesianTrajectory.toward(arm(), moved(np.zeros(6)), 0.0, start())
+def test_a_wrench_and_a_posture_are_passed_through():
+    glide = OnlineCartesianTrajectory.toward(arm(), target_at(np.zeros(6)), 0.0, start())
     assert np.array_equal(glide.at(1.0).q, start().q)
     assert not glide.at(1.0).wrench.any()

@@ -1,4 +1,4 @@
-"""What must not move an arm: taking over, standing stamps, resets, references from elsewhere."""
+"""Bumpless restarts: stops, constant stamps, resets, references of other sources."""
 
 import numpy as np
 import pytest
@@ -20,16 +20,18 @@ from arm_dynamics.simulation.simulation import Simulation
 HOME = five_dof().configuration("initial")
 
 
-def controlled(law="pid_gravity", payload=0.0):
+def controlled(controller="pid_gravity", payload=0.0):
     arm = five_dof()
     simulation = Simulation(arm.with_payload(payload), nominal=arm)
-    return simulation, ControlLoop(SimulationDriver(arm, simulation), build_controller(arm, law))
+    return simulation, ControlLoop(
+        SimulationDriver(arm, simulation), build_controller(arm, controller)
+    )
 
 
-@pytest.mark.parametrize("law", ["pid", "pid_gravity"])
+@pytest.mark.parametrize("controller", ["pid", "pid_gravity"])
 @pytest.mark.parametrize("payload", [0.0, 0.5])
-def test_a_law_takes_over_from_the_safe_stop_without_a_step(law, payload):
-    simulation, loop = controlled(law, payload)
+def test_the_transfer_from_the_controlled_stop_is_bumpless(controller, payload):
+    simulation, loop = controlled(controller, payload)
     for _ in range(500):
         simulation.advance()
     q, tau = simulation.state.q, simulation.state.tau
@@ -39,27 +41,27 @@ def test_a_law_takes_over_from_the_safe_stop_without_a_step(law, payload):
         assert np.abs(simulation.state.q - q).max() < 1e-3
 
 
-def test_an_unknown_effort_starts_the_integral_empty():
-    law = Pid(five_dof())
+def test_an_unknown_effort_starts_the_integral_at_zero():
+    controller = Pid(five_dof())
     state = State.of(HOME)
     assert np.isnan(state.tau).all()
-    law.reset(state)
-    np.testing.assert_array_equal(law.update(state, Reference.hold(HOME), 0.002).value, 0.0)
+    controller.reset(state)
+    np.testing.assert_array_equal(controller.update(state, Reference.hold(HOME), 0.002).value, 0.0)
 
 
-def test_the_carried_integral_stays_within_its_clamp():
+def test_the_initial_integral_is_clamped():
     gains = {
         name: {"p": 1.0, "i": 1.0, "d": 0.0, "i_clamp": 2.0} for name in five_dof().joint_names
     }
-    law = Pid(five_dof(), gains)
+    controller = Pid(five_dof(), gains)
     state = State.of(HOME, tau=[50.0, -50.0, 1.0, 0.0, 0.0])
-    law.reset(state)
-    value = law.update(state, Reference.hold(HOME), 0.0).value
+    controller.reset(state)
+    value = controller.update(state, Reference.hold(HOME), 0.0).value
     np.testing.assert_allclose(value, [2.0, -2.0, 1.0, 0.0, 0.0])
 
 
-class Unstamped(Driver):
-    """An arm that moves while its stamps stand."""
+class ConstantStampDriver(Driver):
+    """Driver whose arm moves while its stamps are constant."""
 
     idled = 0
 
@@ -75,14 +77,14 @@ class Unstamped(Driver):
         self.idled += 1
 
 
-def test_a_moving_arm_with_a_standing_stamp_gets_no_command():
-    loop = ControlLoop(Unstamped(five_dof()), build_controller(five_dof()))
+def test_a_moving_arm_with_a_constant_stamp_gets_no_command():
+    loop = ControlLoop(ConstantStampDriver(five_dof()), build_controller(five_dof()))
     assert loop.step() is not None
     assert loop.step() is None
     assert "unchanged while the arm moved" in loop.events.latest["state_rejected"]
 
 
-def test_a_reset_is_taken_over_where_the_arm_was_put():
+def test_after_a_reset_the_loop_restarts_from_the_measured_state():
     simulation, loop = controlled()
     for _ in range(10):
         loop.step()
@@ -94,7 +96,7 @@ def test_a_reset_is_taken_over_where_the_arm_was_put():
     assert "position jump" in loop.events.latest["control_restarted"]
 
 
-def test_a_trajectory_that_came_in_a_gap_is_forgotten_and_that_is_said():
+def test_a_trajectory_received_during_a_gap_is_discarded_and_reported():
     simulation, loop = controlled()
     loop.step()
     loop.follow(parse_trajectory(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1]))
@@ -106,8 +108,8 @@ def test_a_trajectory_that_came_in_a_gap_is_forgotten_and_that_is_said():
     assert "trajectory discarded" in loop.events.latest["trajectory_rejected"]
 
 
-def test_a_trajectory_that_is_posted_at_a_take_over_is_followed():
-    """As another thread may that looked at the loop before."""
+def test_a_trajectory_received_at_a_restart_is_followed():
+    """Set by another thread that read the loop's state before the restart."""
     simulation, loop = controlled()
     loop.step()
     goal = parse_trajectory(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1])
@@ -123,7 +125,7 @@ def test_a_trajectory_that_is_posted_at_a_take_over_is_followed():
     assert loop.trajectory.end == 9.0
 
 
-def test_two_references_within_a_tick_both_count():
+def test_two_references_within_a_cycle_both_count():
     _, loop = controlled()
     loop.step()
     loop.hold({"R2": -1.0})
@@ -132,7 +134,7 @@ def test_two_references_within_a_tick_both_count():
     np.testing.assert_allclose(loop.reference.q, [0, -1.0, 0.3, 0, 0.2])
 
 
-def test_a_trajectory_by_another_clock_is_refused():
+def test_a_trajectory_of_another_clock_is_rejected():
     simulation, loop = controlled()
     loop.step()
     names = simulation.arm.joint_names
@@ -141,7 +143,7 @@ def test_a_trajectory_by_another_clock_is_refused():
         loop.follow(far)
 
 
-def test_voltages_are_held_within_the_supply_and_it_is_said():
+def test_voltages_are_clamped_to_the_supply_and_reported():
     events = Events()
     guard = Guard(five_dof(), events)
     command = guard.check_command(Command.checked("voltage", [0, 30.0, 0, 0, -12], 5))
@@ -149,21 +151,21 @@ def test_voltages_are_held_within_the_supply_and_it_is_said():
     assert "'R2': voltage 30 V clamped to the limit 12" in events.latest["voltage_clamped"]
 
 
-def test_a_command_that_passed_cannot_change_afterwards():
+def test_a_checked_command_is_read_only():
     value = np.zeros(5)
     command = Guard(five_dof(), Events()).check_command(Command("effort", value))
     value[:] = np.nan
     assert not command.value.any()
 
 
-def test_damping_beyond_the_time_step_is_refused_by_name():
+def test_damping_unstable_with_the_time_step_is_rejected_by_name():
     arm = five_dof().with_joint("R4", damping=10.0)
     with pytest.raises(InvalidValue, match=r"'R4': damping = 1\d.*expected below 5\.8"):
         Plant(arm).require_stable(HOME, 1e-4)
     Plant(five_dof()).require_stable(HOME, 1e-4)
 
 
-def test_the_safe_stop_knows_a_changed_gravity():
+def test_the_controlled_stop_uses_a_changed_gravity():
     simulation = Simulation(five_dof())
     simulation.set_arm(five_dof().with_gravity([0, 0, 9.81]))
     for _ in range(500):

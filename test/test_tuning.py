@@ -644,11 +644,13 @@ def test_long_labels_do_not_overlap():
     assert report.in_legend(("R1", "R2")) == ("R1", "R2")
 
 
-def test_the_file_of_gains_contains_the_absolute_path_of_the_urdf(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_the_file_of_gains_contains_the_absolute_path_of_the_urdf(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.urdf").write_text(load_arm("two_link").urdf)
     monkeypatch.chdir(tmp_path)
-    assert tune_search._arm_name("mine.urdf") == str((tmp_path / "mine.urdf").resolve())
-    assert tune_search._arm_name("two_link") == "two_link"
+    with pytest.raises(SystemExit):
+        main(["tune", "mine.urdf", *TUNE[1:], "--max-evaluations", "20", "--output", "out"])
+    assert str((tmp_path / "mine.urdf").resolve()) in (tmp_path / "out" / "gains.yaml").read_text()
 
 
 def test_progress_without_a_terminal():

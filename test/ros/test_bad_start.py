@@ -83,7 +83,9 @@ def test_an_invalid_parameter_ends_the_node_with_one_message(started, case):
     code, output = started[case]
     assert code == 2, output
     assert "Traceback" not in output
-    assert len(output.strip().splitlines()) == 1, output
+    lines = output.strip().splitlines()
+    notices = [line for line in lines if line.startswith("arm_dynamics compiles for this machine")]
+    assert len(lines) - len(notices) == 1, output
     for word in CASES[case][2]:
         assert word in output
 

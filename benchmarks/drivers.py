@@ -43,7 +43,7 @@ class Row:
     """Measured bus; ``open`` makes its cycle from the path of the terminal."""
 
     name: str
-    maker: str
+    vendor: str
     open: Callable[[str], Any]
 
 
@@ -166,7 +166,7 @@ ROWS = (
 
 def measured(row: Row, paced: bool, cycles: int) -> tuple[float, float]:
     """Return cycles per second and processor time of this process per cycle [µs]."""
-    with served(row.maker, paced) as line, row.open(line.port) as cycle:
+    with served(row.vendor, paced) as line, row.open(line.port) as cycle:
         for _ in range(20):
             cycle()
         start, cpu = time.perf_counter(), time.process_time()
@@ -178,7 +178,7 @@ def measured(row: Row, paced: bool, cycles: int) -> tuple[float, float]:
 
 def good(row: Row) -> float:
     """Return the median number of motors read while the third is silent."""
-    with served(row.maker) as line, row.open(line.port) as cycle:
+    with served(row.vendor) as line, row.open(line.port) as cycle:
         cycle()
         line.silence(3)
         return statistics.median(cycle() for _ in range(21))

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
 from emulators.base import EmulatedMotors, Shaft  # not an installed package
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 
 COUNT = 6
 
@@ -31,11 +31,11 @@ class Line:
 
 
 @contextmanager
-def served(maker: str, paced: bool = False) -> Iterator[Line]:
+def served(vendor: str, paced: bool = False) -> Iterator[Line]:
     """Run a bus with COUNT motors; ``paced`` simulates the transmission time."""
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_serve, args=(maker, paced, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(vendor, paced, theirs), daemon=True)
     process.start()
     try:
         yield Line(ours.recv(), ours.send)
@@ -45,9 +45,9 @@ def served(maker: str, paced: bool = False) -> Iterator[Line]:
 
 
 def _serve(name: str, paced: bool, requests: Connection) -> None:
-    maker = MAKERS[name]
-    shafts = [Shaft(i, maker.drive.model, supply=maker.drive.supply) for i in range(1, COUNT + 1)]
-    motors, byte = maker.motors(shafts), 10 / maker.baud if paced else 0.0
+    vendor = VENDORS[name]
+    shafts = [Shaft(i, vendor.drive.model, supply=vendor.drive.supply) for i in range(1, COUNT + 1)]
+    motors, byte = vendor.motors(shafts), 10 / vendor.baud if paced else 0.0
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     requests.send(os.ttyname(theirs))

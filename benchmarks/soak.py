@@ -20,8 +20,8 @@ from machine import machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
-from emulators.makers import MAKERS
 from emulators.served import served
+from emulators.vendors import VENDORS
 from fault_injection.host import Host, built  # tests are not an installed package
 
 from arm_dynamics.core.errors import DriverFault
@@ -99,22 +99,22 @@ def main() -> int:
     """Run the soak test; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--motors", choices=MAKERS, default="dynamixel")
+    parser.add_argument("--motors", choices=VENDORS, default="dynamixel")
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--loss", type=float, default=1e-3)
     args = parser.parse_args()
-    maker = MAKERS[args.motors]
+    vendor = VENDORS[args.motors]
     with tempfile.TemporaryDirectory() as folder:
         port = Path(folder) / "port"
-        with served(maker.name, port) as arm:
-            host = Host(built(maker, str(port), {}), maker.interface)
+        with served(vendor.name, port) as arm:
+            host = Host(built(vendor, str(port), {}), vendor.interface)
             host.pacer = Pacer(1 / args.rate)
             error = host.begin()  # compilation of controllers can trip motor watchdogs
             if error and not (host.driver.status is DriverState.INACTIVE and comes_back(host)):
                 print(error)
                 return 1
             arm.tell(f"loss {args.loss}")
-            print(f"{machine()}\n{maker.title}, requested rate {args.rate:g} cycles/s")
+            print(f"{machine()}\n{vendor.title}, requested rate {args.rate:g} cycles/s")
             print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
             grown = run(host, args.seconds)
             arm.tell("heal")

@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "faults.md"
 sys.path.insert(0, str(DOCS.parent / "test"))
 
-from emulators.makers import MAKERS  # noqa: E402  # tests are not an installed package
+from emulators.vendors import VENDORS  # noqa: E402  # tests are not an installed package
 from fault_injection.faults import FAULTS  # noqa: E402
 from fault_injection.outcome import Outcome, outcome  # noqa: E402
 
@@ -83,16 +83,16 @@ current control in another process, one packet in a thousand lost, two cores of 
 
 def page() -> str:
     """Return the text of the page."""
-    return HEAD + "".join(f"\n{_section(name)}" for name in MAKERS)
+    return HEAD + "".join(f"\n{_section(name)}" for name in VENDORS)
 
 
 def _section(name: str) -> str:
-    maker = MAKERS[name]
-    watch = "" if maker.watched else UNWATCHED
+    vendor = VENDORS[name]
+    watch = "" if vendor.watched else UNWATCHED
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     rows += [_row(fault.name, outcome(name, fault.name)) for fault in FAULTS]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"## {maker.title}\n\n{watch}{table}\n"
+    return f"## {vendor.title}\n\n{watch}{table}\n"
 
 
 UNWATCHED = """\

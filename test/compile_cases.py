@@ -18,7 +18,7 @@ from itertools import cycle, product
 
 import numpy as np
 from compile_watch import CompileWatch
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -119,7 +119,7 @@ class Case:
     """One arm under one controller, or under direct commands of an interface without controller."""
 
     def __init__(self, watch, interface, policy, controller):
-        self.arm = arm = MAKERS["mit_can"].arm
+        self.arm = arm = VENDORS["mit_can"].arm
         wiring = read_hardware_info(arm)
         self.bus = StillBus(wiring.motors, {}, interface)
         self.bus.margin = arm.lower[1] + 0.05, arm.upper[1] - 0.05
@@ -238,11 +238,11 @@ def emulated(watch):
     faults = cycle(fault for fault in FAULTS if not fault.configuring)
     trips, count = Counter(), 0
     stops = cycle(POLICIES)
-    for maker, interface in product(MAKERS.values(), INTERFACES):
+    for vendor, interface in product(VENDORS.values(), INTERFACES):
         turn = next(stops) if interface in ("effort", "voltage") else "hold"
         safety = SafetySettings(soft_limit_zone=0.05, stop_policy=turn)
         try:
-            bench = Bench(replace(maker, interface=interface), 1, safety)
+            bench = Bench(replace(vendor, interface=interface), 1, safety)
         except ConfigError:
             continue
         watch.follow(bench.driver.bus)

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from emulators import small_arm
 from emulators.arm import EmulatedArm
-from emulators.makers import CUBEMARS, MAKERS, Maker
 from emulators.memory import MemoryPort
+from emulators.vendors import CUBEMARS, VENDORS, Vendor
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -19,7 +19,7 @@ from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-KINDS = {**MAKERS, "cubemars": CUBEMARS}
+KINDS = {**VENDORS, "cubemars": CUBEMARS}
 INTERFACES = {
     "dynamixel": ("effort", "position", "velocity"),
     "dynamixel_pwm": ("effort", "position", "velocity"),
@@ -36,7 +36,7 @@ KEPT = 0.85
 
 
 @dataclass(frozen=True)
-class RandomArmKind(Maker):
+class RandomArmKind(Vendor):
     """Emulated motors on an arm with other links, rotors and friction."""
 
     masses: tuple[float, ...] = small_arm.MASSES
@@ -58,18 +58,18 @@ def random_arm_kind(kind, rng):
     """Return random links that the motors carry, rotors of 0.1 to 2 times the usual inertia, and
     friction or none.
     """
-    maker = KINDS[kind]
+    vendor = KINDS[kind]
     length = rng.uniform(0.06, 0.2)
     load = np.cumsum(rng.uniform(0.1, 1.0, 3))[::-1] * 9.81 * length  # of each link about J1
-    most = rng.uniform(0.05, 0.7) * maker.drive.effort
+    most = rng.uniform(0.05, 0.7) * vendor.drive.effort
     masses = tuple((rng.uniform(0.2, 1.0, 3) * most / load.sum()).tolist())
-    rotor = maker.drive.rotor * 10 ** rng.uniform(-1, 0.3)
+    rotor = vendor.drive.rotor * 10 ** rng.uniform(-1, 0.3)
     friction = (0.0, 0.0) if rng.random() < 0.7 else (0.04 * rng.random(), 0.02 * rng.random())
-    drive = replace(maker.drive, rotor=rotor, friction=friction)
+    drive = replace(vendor.drive, rotor=rotor, friction=friction)
     start = np.array(small_arm.START) + rng.uniform(-1.2, 1.2, 3)
     middle = np.array([small_arm.HANGING, 0.0, 0.0])
     start = np.clip(start, middle - 1.5, middle + 1.5)
-    given = {name: getattr(maker, name) for name in Maker.__dataclass_fields__}
+    given = {name: getattr(vendor, name) for name in Vendor.__dataclass_fields__}
     given |= {"drive": drive, "masses": masses, "length": length, "start": tuple(start.tolist())}
     return RandomArmKind(**given)
 
@@ -81,16 +81,16 @@ class OscillationRig:
     torque enabled. A reversal at less than KEPT of the previous peak speed counts as decay.
     """
 
-    def __init__(self, maker, interface, rate, policy="hold", period=0.0):
-        self.maker, self.period = maker, 1 / rate
-        self.motors = maker.motors(maker.shafts())
-        self.body = maker.body(self.motors)
-        self.port = MemoryPort(self.motors, self.body, baud=maker.baud)
-        wiring = read_hardware_info(maker.arm)
+    def __init__(self, vendor, interface, rate, policy="hold", period=0.0):
+        self.vendor, self.period = vendor, 1 / rate
+        self.motors = vendor.motors(vendor.shafts())
+        self.body = vendor.body(self.motors)
+        self.port = MemoryPort(self.motors, self.body, baud=vendor.baud)
+        wiring = read_hardware_info(vendor.arm)
         settings = {**wiring.settings, "allow_missing_watchdog": "true"}
-        bus = plugins.load_class("drivers", maker.driver)(wiring.motors, settings, self.port)
+        bus = plugins.load_class("drivers", vendor.driver)(wiring.motors, settings, self.port)
         self.driver = MotorBusDriver(
-            maker.arm,
+            vendor.arm,
             bus,
             interface=interface,
             safety=SafetySettings(stop_policy=policy),
@@ -101,9 +101,9 @@ class OscillationRig:
 
     def restart_measurement(self):
         """Restart the measurement."""
-        self._side, self._peak, self._before = np.zeros((3, self.maker.arm.nv))
-        self._turned = np.full(self.maker.arm.nv, np.inf)
-        self._quiet = np.zeros(self.maker.arm.nv)
+        self._side, self._peak, self._before = np.zeros((3, self.vendor.arm.nv))
+        self._turned = np.full(self.vendor.arm.nv, np.inf)
+        self._quiet = np.zeros(self.vendor.arm.nv)
         self.oscillating = 0.0
 
     def cycle(self, command=None):

@@ -4,7 +4,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 from fault_injection.faults import FAULTS
 from fault_injection.outcome import outcome
 
@@ -14,7 +14,7 @@ from arm_dynamics.hardware.motor_bus import MotorBus
 pytestmark = pytest.mark.hardware
 
 PAGE = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "faults.py"))
-ALL = [(name, fault) for name in MAKERS for fault in FAULTS]
+ALL = [(name, fault) for name in VENDORS for fault in FAULTS]
 LONGEST = 0.03
 """Maximum duration of a cycle during any fault [s]."""
 
@@ -23,14 +23,14 @@ LONGEST = 0.03
 def case(request):
     """Return motors, fault and outcome; an error that leaves the loop fails the test."""
     name, fault = request.param
-    return MAKERS[name], fault, outcome(name, fault.name)
+    return VENDORS[name], fault, outcome(name, fault.name)
 
 
 @pytest.mark.quick(30)
 def test_the_fault_is_detected_in_time_motion_is_bounded_and_the_arm_recovers(case):
-    maker, fault, result = case
+    vendor, fault, result = case
     if result.detection_time is None:
-        assert fault.quiet or (fault.silence and not maker.watched)
+        assert fault.quiet or (fault.silence and not vendor.watched)
     else:
         assert result.detection_time <= fault.within
     assert result.max_displacement <= fault.far
@@ -44,8 +44,8 @@ def test_the_fault_is_detected_in_time_motion_is_bounded_and_the_arm_recovers(ca
 
 @pytest.mark.quick(30)
 def test_motors_with_a_watchdog_stop_without_a_host(case):
-    maker, fault, result = case
-    if fault.silence and maker.watched:
+    vendor, fault, result = case
+    if fault.silence and vendor.watched:
         assert result.stopped
     if fault.configuring:
         assert result.stopped
@@ -56,7 +56,7 @@ def test_faults_are_injected_into_every_motor_driver():
     kinds = {name: plugins.load_class("drivers", name) for name in plugins.BUILT_IN["drivers"]
              if name != "topic"}  # fmt: skip
     buses = {name for name, kind in kinds.items() if issubclass(kind, MotorBus)}
-    assert buses == {maker.driver for maker in MAKERS.values()}
+    assert buses == {vendor.driver for vendor in VENDORS.values()}
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ import signal
 import time
 
 import pytest
-from emulators.makers import MAKERS
 from emulators.served import Spoken, served
+from emulators.vendors import VENDORS
 from fault_injection.host import built
 
 from arm_dynamics.core.errors import DriverFault
@@ -147,7 +147,7 @@ def test_an_arm_with_wrong_ids_or_models_is_not_opened(tmp_path):
             ("heal", ""),
         ):
             assert "error" not in arm.tell(told)
-            driver = built(MAKERS["dynamixel"], str(port), {})
+            driver = built(VENDORS["dynamixel"], str(port), {})
             if said:
                 with pytest.raises(DriverFault, match=said):
                     driver.configure()

@@ -3,9 +3,9 @@
 from contextlib import suppress
 
 import pytest
-from emulators.makers import CUBEMARS, MAKERS
 from emulators.memory import MemoryPort
 from emulators.small_arm import small_arm
+from emulators.vendors import CUBEMARS, VENDORS
 from fault_injection.bench import Bench
 
 from arm_dynamics.core import plugins
@@ -17,7 +17,7 @@ from arm_dynamics.model.hardware_info import read_hardware_info
 pytestmark = pytest.mark.hardware
 
 PERIOD = 5e-3
-KINDS = {**MAKERS, CUBEMARS.name: CUBEMARS}
+KINDS = {**VENDORS, CUBEMARS.name: CUBEMARS}
 KILLS = 6
 """Number of points at which a program is killed, spread over all its writes."""
 
@@ -48,18 +48,18 @@ class Setup:
     """Stationary motors on a bus, and the programs that use it."""
 
     def __init__(self, name):
-        self.maker = maker = KINDS[name]
-        self.arm = maker.arm if name in MAKERS else small_arm(maker.driver, maker.drive)
-        self.motors = maker.motors(maker.shafts())
-        self.port = KillingPort(self.motors, baud=maker.baud)
+        self.vendor = vendor = KINDS[name]
+        self.arm = vendor.arm if name in VENDORS else small_arm(vendor.driver, vendor.drive)
+        self.motors = vendor.motors(vendor.shafts())
+        self.port = KillingPort(self.motors, baud=vendor.baud)
 
     def program(self, **settings):
         """Return a new program's driver; the port is free."""
         self.port.opened, self.port.left = False, 10**9
         wiring = read_hardware_info(self.arm)
-        kind = plugins.load_class("drivers", self.maker.driver)
+        kind = plugins.load_class("drivers", self.vendor.driver)
         bus = kind(wiring.motors, {**wiring.settings, **settings}, self.port)
-        return MotorBusDriver(self.arm, bus, interface=self.maker.interface)
+        return MotorBusDriver(self.arm, bus, interface=self.vendor.interface)
 
     def run_program(self, driver, writes):
         """Configure, activate, run cycles; return whether the ``writes``-th write killed it."""
@@ -177,10 +177,10 @@ def test_slow_replies_are_received_after_raising_the_setting_of_the_message(name
     assert is_working(shop, driver)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 def test_close_releases_the_port(name):
     """In every state, active, lost or with a missing motor: the next program gets the port."""
-    bench = Bench(MAKERS[name]).up()
+    bench = Bench(VENDORS[name]).up()
     bench.driver.close()
     assert not bench.port.opened
     bench.shafts[1].silent = True

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 from fault_injection.bench import Bench
 from fault_injection.faults import FAULTS, mended
 from fault_injection.outcome import recovered
@@ -57,16 +57,16 @@ def apply_event(bench, name):
 
 def require_bounded(bench):
     """Check position, velocity and motor efforts."""
-    arm, state = bench.maker.arm, bench.body.state
+    arm, state = bench.vendor.arm, bench.body.state
     assert (arm.lower - BEYOND < state.q).all(), state.q
     assert (state.q < arm.upper + BEYOND).all(), state.q
     assert np.abs(state.v).max() < FASTEST, state.v
-    assert (bench.body.strongest <= 1.02 * bench.maker.most * arm.effort_limit).all()
+    assert (bench.body.strongest <= 1.02 * bench.vendor.most * arm.effort_limit).all()
     assert bench.longest < LONGEST
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 def test_motion_stays_bounded_and_the_arm_recovers_after_random_faults(name):
     @settings(
         max_examples=COUNT,
@@ -80,7 +80,7 @@ def test_motion_stays_bounded_and_the_arm_recovers_after_random_faults(name):
     )
     @given(SEQUENCE, st.integers(0, 2**16))
     def check(sequence, seed):
-        bench = Bench(MAKERS[name], seed).up()
+        bench = Bench(VENDORS[name], seed).up()
         for event, cycles in sequence:
             apply_event(bench, event)
             for _ in range(cycles):

@@ -1,14 +1,14 @@
 """Settings of drivers: unknown names are rejected before anything is opened."""
 
 import pytest
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.hardware.build import build_bus
 
 pytestmark = pytest.mark.hardware
 
-DRIVERS = {maker.driver: maker.arm for maker in MAKERS.values()}
+DRIVERS = {vendor.driver: vendor.arm for vendor in VENDORS.values()}
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

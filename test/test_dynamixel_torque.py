@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from dynamixel_rig import bus
-from emulators.makers import MAKERS
 from emulators.memory import MemoryPort
+from emulators.vendors import VENDORS
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
@@ -42,9 +42,9 @@ class LossyPort(MemoryPort):
 
 def arm_with_old_goals(interface, silenced):
     """Return an arm with old goals, supported until a motor has torque enabled."""
-    maker = MAKERS["dynamixel"]
-    motors = maker.motors(maker.shafts())
-    body = maker.body(motors)
+    vendor = VENDORS["dynamixel"]
+    motors = vendor.motors(vendor.shafts())
+    body = vendor.body(motors)
     body.hold_at((np.pi / 2, 0.0, 0.0), until=any)
 
     def then():
@@ -52,9 +52,9 @@ def arm_with_old_goals(interface, silenced):
 
     port = LossyPort(motors, body, lost=None, then=then)
     made = plugins.load_class("drivers", "dynamixel")(
-        read_hardware_info(maker.arm).motors, maker.drive.settings, port
+        read_hardware_info(vendor.arm).motors, vendor.drive.settings, port
     )
-    driver = MotorBusDriver(maker.arm, made, interface=interface)
+    driver = MotorBusDriver(vendor.arm, made, interface=interface)
     driver.configure()
     for _ in range(4):
         driver.read()

@@ -4,7 +4,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
-from emulators import makers
+from emulators import vendors
 from fault_injection.faults import FAULTS
 from fault_injection.outcome import outcome
 from hypothesis import given
@@ -137,7 +137,7 @@ KINDS = (
 @pytest.mark.parametrize("name", KINDS)
 def test_an_arm_of_cubemars_motors_stops_and_recovers(name, monkeypatch):
     """As with other motors; a reboot is detected by missing torque, which takes longer."""
-    monkeypatch.setitem(makers.MAKERS, "mit_can_cubemars", makers.CUBEMARS)
+    monkeypatch.setitem(vendors.VENDORS, "mit_can_cubemars", vendors.CUBEMARS)
     fault = next(fault for fault in FAULTS if fault.name == name)
     came = outcome("mit_can_cubemars", name)
     rebooted = name == "one motor rebooted"

@@ -5,8 +5,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from emulators.faults import Faults
-from emulators.makers import MAKERS
 from emulators.memory import MemoryPort
+from emulators.vendors import VENDORS
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
@@ -24,17 +24,17 @@ class EmulatedLine:
     """Motors of one manufacturer on the small arm, behind an in-memory port."""
 
     def __init__(self, name):
-        maker = MAKERS[name]
-        motors = maker.motors(maker.shafts())
-        self.body, self.motors = maker.body(motors), motors
-        requests, answers = Faults(1, split=maker.split), Faults(2, split=maker.split)
+        vendor = VENDORS[name]
+        motors = vendor.motors(vendor.shafts())
+        self.body, self.motors = vendor.body(motors), motors
+        requests, answers = Faults(1, split=vendor.split), Faults(2, split=vendor.split)
         self.port = MemoryPort(
-            motors, self.body, baud=maker.baud, requests=requests, answers=answers
+            motors, self.body, baud=vendor.baud, requests=requests, answers=answers
         )
-        wiring = read_hardware_info(maker.arm)
-        kind = plugins.load_class("drivers", maker.driver)
+        wiring = read_hardware_info(vendor.arm)
+        kind = plugins.load_class("drivers", vendor.driver)
         bus = kind(wiring.motors, dict(wiring.settings), self.port)
-        self.driver = MotorBusDriver(maker.arm, bus, interface=maker.interface)
+        self.driver = MotorBusDriver(vendor.arm, bus, interface=vendor.interface)
         self.held = None
 
     def up(self):
@@ -64,7 +64,7 @@ class EmulatedLine:
         return [self.motors.torque_is_on(shaft.id) for shaft in self.motors.shafts]
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 def test_activation_causes_no_motion_and_an_emergency_stop_disables_torque(name):
     line = EmulatedLine(name).up()
     line.cycles(150)
@@ -82,7 +82,7 @@ def test_activation_causes_no_motion_and_an_emergency_stop_disables_torque(name)
 
 
 @pytest.mark.quick(5)
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("kind", ["loss", "corruption", "truncation", "duplication"])
 def test_ten_percent_of_corrupt_frames_cause_no_motion(name, kind):
     line = EmulatedLine(name).up()
@@ -101,7 +101,7 @@ def test_ten_percent_of_corrupt_frames_cause_no_motion(name, kind):
     assert line.torque == [True] * 3
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 def test_a_disconnected_port_is_reopened(name):
     line = EmulatedLine(name).up()
     line.port.requests.unplugged = True

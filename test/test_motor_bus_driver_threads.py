@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 from motor_rig import RATIO, Rig, weight
 from test_motor_bus_driver_protocols import EmulatedLine
 
@@ -37,7 +37,7 @@ def concurrently(act, during, after=False):
 
 
 @pytest.mark.quick(6)
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("method", ["enable", "read", "enable_watchdog"])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
@@ -56,7 +56,7 @@ def test_a_close_during_an_activation_leaves_no_torque(name, method, after):
     assert line.driver.status is DriverState.UNCONFIGURED
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", VENDORS)
 def test_no_goal_is_sent_after_close_disabled_torque(name):
     """A goal would enable the torque of a Feetech servo."""
     line = EmulatedLine(name).up()

@@ -94,8 +94,8 @@ def run_random_case(kind, interface, seed, rate, name, policy):
 
 def issue_rig(rate=100.0):
     """Return Damiao motors without friction at the default rate of the node."""
-    maker = random_arm_kind("mit_can", np.random.default_rng(4))
-    rig = OscillationRig(maker, "effort", rate)
+    vendor = random_arm_kind("mit_can", np.random.default_rng(4))
+    rig = OscillationRig(vendor, "effort", rate)
     rig.driver.configure()
     rig.run(12 / rate)
     return rig
@@ -166,8 +166,8 @@ def test_gains_are_rejected_if_their_stability_is_unknown():
 
 
 def test_a_configured_period_rejects_unstable_gains_at_configure():
-    maker = random_arm_kind("mit_can", np.random.default_rng(4))
-    rig = OscillationRig(maker, "effort", 100.0, period=0.01)
+    vendor = random_arm_kind("mit_can", np.random.default_rng(4))
+    rig = OscillationRig(vendor, "effort", 100.0, period=0.01)
     with pytest.raises(InvalidValue, match="gains unstable"):
         ControlLoop(rig.driver, fast_gains(rig.driver.arm))
     with pytest.raises(DriverFault, match="gains unstable"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from emulators.arm import EmulatedArm
 from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import OFFSET, RATIO, SIGN, START, WIRING, arm
@@ -171,7 +171,7 @@ def test_the_feedforward_is_the_gravity_torque(kind):
 
 
 def test_drivers_are_built_by_name():
-    small = MAKERS["dynamixel"].arm
+    small = VENDORS["dynamixel"].arm
     driver = build_driver(small, "dynamixel", {"port": "/dev/nothing"})
     assert isinstance(driver, MotorBusDriver)
     assert isinstance(driver.bus, Dynamixel)
@@ -186,6 +186,6 @@ def test_drivers_are_built_by_name():
 
 @pytest.mark.parametrize(("interface", "source"), [("position", "none"), ("voltage", "estimated")])
 def test_motors_without_current_sensor_have_no_measured_effort(interface, source):
-    maker = MAKERS["dynamixel_pwm"]
-    driver = build_driver(maker.arm, maker.driver, {"port": "/dev/null"}, interface=interface)
+    vendor = VENDORS["dynamixel_pwm"]
+    driver = build_driver(vendor.arm, vendor.driver, {"port": "/dev/null"}, interface=interface)
     assert {capability.effort_source for capability in driver.capabilities} == {source}

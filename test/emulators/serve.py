@@ -2,7 +2,7 @@
 
     python -m emulators.serve MOTORS LINK [--wire] [--arm so101]
 
-MOTORS is a name of emulators.makers.MAKERS. LINK becomes a symbolic link to the terminal. --arm
+MOTORS is a name of emulators.vendors.VENDORS. LINK becomes a symbolic link to the terminal. --arm
 selects a bundled arm or URDF with these motors (default: a small arm of three joints). --wire
 simulates the transmission time of each byte. Each line of stdin is one command; each reply is one
 line of JSON:
@@ -30,7 +30,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 from .faults import Faults
-from .makers import MAKERS, Maker, WiredArm
+from .vendors import VENDORS, Vendor, WiredArm
 
 FAULT_FIELDS = {
     "loss": "loss", "corrupt": "corruption", "truncate": "truncation", "noise": "noise",
@@ -45,12 +45,12 @@ BEHIND = 0.02
 class Server:
     """Motors, arm and bus; ``run`` ends at the end of stdin or at ``quit``."""
 
-    def __init__(self, maker: Maker, link: Path, wire: bool = False) -> None:
-        self.maker, self.link, self.byte = maker, link, 10 / maker.baud if wire else 0.0
-        self.requests, self.answers = Faults(1, split=maker.split), Faults(2, split=maker.split)
-        self.shafts = maker.shafts()
-        self.motors = maker.motors(self.shafts)
-        self.body = maker.body(self.motors)
+    def __init__(self, vendor: Vendor, link: Path, wire: bool = False) -> None:
+        self.vendor, self.link, self.byte = vendor, link, 10 / vendor.baud if wire else 0.0
+        self.requests, self.answers = Faults(1, split=vendor.split), Faults(2, split=vendor.split)
+        self.shafts = vendor.shafts()
+        self.motors = vendor.motors(self.shafts)
+        self.body = vendor.body(self.motors)
         self.skipped, self.start = 0.0, time.monotonic()
         self.free = self.last = 0.0
         self.waiting: deque[tuple[float, bytes]] = deque()
@@ -130,7 +130,7 @@ class Server:
             "v": body.state.v.tolist(),
             "effort": [shaft.effort for shaft in self.shafts],
             "torque": [self.motors.torque_is_on(shaft.id) for shaft in self.shafts],
-            "stopped": all(self.maker.at_rest(self.motors, shaft.id) for shaft in self.shafts),
+            "stopped": all(self.vendor.at_rest(self.motors, shaft.id) for shaft in self.shafts),
             "moved": body.moved.tolist(),
             "strongest": body.strongest.tolist(),
             "fastest": body.fastest.tolist(),
@@ -169,10 +169,10 @@ class Server:
         """Replace a motor by another one, with the power of all motors switched off and on."""
         shaft = next(shaft for shaft in self.shafts if shaft.id == id)
         if name == "wrong_model":
-            shaft.model = more[0] if more else self.maker.other
+            shaft.model = more[0] if more else self.vendor.other
         else:
             shaft.id = int(more[0])
-        self.motors = self.body.motors = self.maker.motors(self.shafts)
+        self.motors = self.body.motors = self.vendor.motors(self.shafts)
 
     def _pass(self) -> list[object]:
         """Sleep until bytes arrive, transfer them, advance the arm; return the readable ends."""
@@ -212,14 +212,14 @@ class Server:
 def main() -> None:
     """Simulate one arm until its standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("motors", choices=MAKERS)
+    parser.add_argument("motors", choices=VENDORS)
     parser.add_argument("link", type=Path)
     parser.add_argument("--wire", action="store_true")
     parser.add_argument("--arm")
     args = parser.parse_args()
-    maker = MAKERS[args.motors]
-    maker = WiredArm(**vars(maker), wired=args.arm) if args.arm else maker
-    server = Server(maker, args.link, args.wire)
+    vendor = VENDORS[args.motors]
+    vendor = WiredArm(**vars(vendor), wired=args.arm) if args.arm else vendor
+    server = Server(vendor, args.link, args.wire)
     print(json.dumps(server.state()), flush=True)
     try:
         server.run()

@@ -58,6 +58,6 @@ class Spoken:
         self.close()
 
 
-def served(maker: str, link: Path, *options: str) -> Spoken:
+def served(vendor: str, link: Path, *options: str) -> Spoken:
     """Start an emulated arm at ``link``."""
-    return Spoken("-m", "emulators.serve", maker, str(link), *options)
+    return Spoken("-m", "emulators.serve", vendor, str(link), *options)

@@ -9,9 +9,9 @@ from contextlib import suppress
 import numpy as np
 from emulators.base import Shaft
 from emulators.faults import Faults
-from emulators.makers import Maker
 from emulators.memory import MemoryPort
 from emulators.small_arm import START
+from emulators.vendors import Vendor
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -67,35 +67,37 @@ class FaultyPort(MemoryPort):
 class Bench:
     """Emulated arm, driver, controller and loop; ``seed`` determines all random numbers."""
 
-    def __init__(self, maker: Maker, seed: int = 1, safety: SafetySettings = SAFETY) -> None:
-        self.maker, self.safety = maker, safety
-        self.requests = Faults(seed, split=maker.split)
-        self.answers = Faults(seed + 1, split=maker.split)
+    def __init__(self, vendor: Vendor, seed: int = 1, safety: SafetySettings = SAFETY) -> None:
+        self.vendor, self.safety = vendor, safety
+        self.requests = Faults(seed, split=vendor.split)
+        self.answers = Faults(seed + 1, split=vendor.split)
         self.commanding = self.alive = True
         self.cycles, self.longest, self.position_error = 0, 0.0, 0.0
         """Number of cycles; longest cycle [s]; largest error of a reported position [rad]."""
         self.second_program_error = ""
         """Error of another program that opened the port."""
-        self.wire(maker.shafts())
+        self.wire(vendor.shafts())
 
     def wire(self, shafts: list[Shaft]) -> None:
         """Create an arm with these motors, and a new program."""
-        self.shafts, self.motors = shafts, self.maker.motors(shafts)
-        self.body = self.maker.body(self.motors)
+        self.shafts, self.motors = shafts, self.vendor.motors(shafts)
+        self.body = self.vendor.body(self.motors)
         self.port = FaultyPort(
-            self.motors, self.body, baud=self.maker.baud,
+            self.motors, self.body, baud=self.vendor.baud,
             requests=self.requests, answers=self.answers,
         )  # fmt: skip
         self.boot()
 
     def boot(self) -> None:
         """Start a new program on the same port."""
-        maker, arm = self.maker, self.maker.arm
+        vendor, arm = self.vendor, self.vendor.arm
         self.port.close()
         wiring = read_hardware_info(arm)
-        bus = plugins.load_class("drivers", maker.driver)(wiring.motors, wiring.settings, self.port)
-        self.driver = MotorBusDriver(arm, bus, interface=maker.interface, safety=self.safety)
-        name = "position" if maker.interface == "position" else "computed_torque"
+        bus = plugins.load_class("drivers", vendor.driver)(
+            wiring.motors, wiring.settings, self.port
+        )
+        self.driver = MotorBusDriver(arm, bus, interface=vendor.interface, safety=self.safety)
+        name = "position" if vendor.interface == "position" else "computed_torque"
         self.controller = FaultyController(build_controller(arm, name))
         self.loop = ControlLoop(self.driver, self.controller)
 
@@ -170,7 +172,7 @@ class Bench:
     @property
     def stopped(self) -> bool:
         """Whether every motor is disabled or was stopped by its watchdog."""
-        return all(self.maker.at_rest(self.motors, shaft.id) for shaft in self.shafts)
+        return all(self.vendor.at_rest(self.motors, shaft.id) for shaft in self.shafts)
 
     @property
     def active(self) -> bool:

@@ -137,9 +137,9 @@ def other_motor(id: int = MOTOR + 1, model: str = "") -> Act:
     """Use an arm whose second motor has this id or another model."""
 
     def begin(bench: Bench) -> None:
-        shafts = bench.maker.shafts()
+        shafts = bench.vendor.shafts()
         shafts[MOTOR].id = id
-        shafts[MOTOR].model = (bench.maker.other if model else "") or shafts[MOTOR].model
+        shafts[MOTOR].model = (bench.vendor.other if model else "") or shafts[MOTOR].model
         bench.wire(shafts)
 
     return begin

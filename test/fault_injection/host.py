@@ -15,8 +15,8 @@ import sys
 import time
 
 import numpy as np
-from emulators.makers import MAKERS, Maker
 from emulators.small_arm import START
+from emulators.vendors import VENDORS, Vendor
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
@@ -40,10 +40,10 @@ PATIENT = {
 SAFETY = SafetySettings(soft_limit_zone=0.05, max_missed_cycles=20, motor_watchdog_timeout=0.3)
 
 
-def built(maker: Maker, port: str, settings: dict[str, str]) -> MotorBusDriver:
+def built(vendor: Vendor, port: str, settings: dict[str, str]) -> MotorBusDriver:
     """Return a driver on ``port``."""
-    given = {"port": port, **PATIENT[maker.driver], **settings}
-    made = build_driver(maker.arm, maker.driver, given, safety=SAFETY, interface=maker.interface)
+    given = {"port": port, **PATIENT[vendor.driver], **settings}
+    made = build_driver(vendor.arm, vendor.driver, given, safety=SAFETY, interface=vendor.interface)
     assert isinstance(made, MotorBusDriver)
     return made
 
@@ -133,9 +133,9 @@ class Host:
 def main() -> None:
     """Configure, activate, run."""
     name, port, *settings = sys.argv[1:]
-    maker = MAKERS[name]
-    driver = built(maker, port, dict(pair.split("=", 1) for pair in settings))
-    host = Host(driver, maker.interface)
+    vendor = VENDORS[name]
+    driver = built(vendor, port, dict(pair.split("=", 1) for pair in settings))
+    host = Host(driver, vendor.interface)
     error = host.begin()
     print(json.dumps(host.status(error)), flush=True)
     if not error:

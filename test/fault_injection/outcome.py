@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from emulators.makers import MAKERS
+from emulators.vendors import VENDORS
 
 from arm_dynamics.core.errors import DriverFault, TrajectoryRejected
 from arm_dynamics.hardware.driver import DriverState
@@ -61,10 +61,10 @@ class Outcome:
 
 
 @cache
-def outcome(maker: str, fault: str) -> Outcome:
+def outcome(vendor: str, fault: str) -> Outcome:
     """Return the outcome of a fault by name, computed once."""
     chosen = next(one for one in FAULTS if one.name == fault)
-    bench = Bench(MAKERS[maker])
+    bench = Bench(VENDORS[vendor])
     return _configure_faulty(bench, chosen) if chosen.configuring else _inject(bench, chosen)
 
 
@@ -77,7 +77,7 @@ def _inject(bench: Bench, fault: Fault) -> Outcome:
     bench.position_error = 0.0
     detected_by, after = _observe(bench, fault, before)
     position_error = float(np.degrees(bench.position_error))
-    body, limit = bench.body, bench.maker.arm.effort_limit
+    body, limit = bench.body, bench.vendor.arm.effort_limit
     displacement = float(np.degrees(body.moved.max()))
     torque, longest = float((body.strongest / limit).max()), bench.longest
     stopped = bench.stopped

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from emulators.makers import MAKERS
 from emulators.served import served
+from emulators.vendors import VENDORS
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
@@ -42,12 +42,16 @@ ERROR = 2
 class Line(Driven):
     """Three motors on a bus that can be unplugged, the hardware node and a controller."""
 
-    def __init__(self, maker, folder, controlled=True, **more):
+    def __init__(self, vendor, folder, controlled=True, **more):
         super().__init__()
-        self.arm, self.urdf = served(maker.name, folder / "line"), folder / "arm.urdf"
-        self.urdf.write_text(maker.arm.urdf)
-        self.joints, self.arm_model = maker.arm.joint_names, maker.arm
-        own = {"arm": self.urdf, "port": folder / "line", "driver_settings": SETTINGS[maker.driver]}
+        self.arm, self.urdf = served(vendor.name, folder / "line"), folder / "arm.urdf"
+        self.urdf.write_text(vendor.arm.urdf)
+        self.joints, self.arm_model = vendor.arm.joint_names, vendor.arm
+        own = {
+            "arm": self.urdf,
+            "port": folder / "line",
+            "driver_settings": SETTINGS[vendor.driver],
+        }
         self.drives(self.ros.start("hardware", **own, **PATIENT, **more))
         self.controller_process = self.controller() if controlled else None
 
@@ -131,7 +135,7 @@ class Line(Driven):
 @pytest.fixture(scope="module", params=SETTINGS)
 def line(request, tmp_path_factory):
     """Start an inactive arm with a waiting controller."""
-    found = Line(MAKERS[request.param], tmp_path_factory.mktemp(request.param))
+    found = Line(VENDORS[request.param], tmp_path_factory.mktemp(request.param))
     try:
         yield found
     finally:
@@ -232,7 +236,7 @@ def test_the_arm_of_a_killed_controller_is_held(active):
 @pytest.mark.slow
 def test_voltage_commands_move_motors_without_current_control(tmp_path):
     """One of three joints is commanded; the arm stops at the command time-out."""
-    line = Line(MAKERS["dynamixel_pwm"], tmp_path, controlled=False, command_interface="voltage")
+    line = Line(VENDORS["dynamixel_pwm"], tmp_path, controlled=False, command_interface="voltage")
     try:
         ros = line.ros
         assert line.ask("configure"), ros.report("not configured")
@@ -257,7 +261,7 @@ def test_voltage_commands_move_motors_without_current_control(tmp_path):
 
 @pytest.mark.slow
 def test_default_gains_are_reduced_and_unstable_set_gains_are_rejected(tmp_path):
-    line = Line(MAKERS["mit_can"], tmp_path, controlled=False)
+    line = Line(VENDORS["mit_can"], tmp_path, controlled=False)
     usual = PidGravity(line.arm_model).values
     try:
         ros = line.ros

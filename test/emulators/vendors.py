@@ -24,7 +24,7 @@ RPM = 2 * pi / 60
 
 
 @dataclass(frozen=True)
-class Maker:
+class Vendor:
     """Driver set-up for one manufacturer's motors.
 
     ``interface`` is the command interface of the arm. ``other`` is a model that looks the same.
@@ -69,7 +69,7 @@ class Maker:
 
 
 @dataclass(frozen=True)
-class WiredArm(Maker):
+class WiredArm(Vendor):
     """Motors of ``wired``, a bundled arm or URDF file, that start in the middle of their ranges."""
 
     wired: str = ""
@@ -98,43 +98,43 @@ BAUD = {"baud": "1000000"}
 UNWATCHED = {**BAUD, "allow_missing_watchdog": "true"}
 
 _ALL = (
-    Maker(
+    Vendor(
         "dynamixel", "Dynamixel XM430-W350, current", "dynamixel", "effort",
         Drive("XM430-W350", 12.0, 4.1, 2.3, 46 * RPM, 3.0, 4.5, settings=BAUD),
         "XM430-W210", EmulatedDynamixels, DYNAMIXEL,
     ),
-    Maker(
+    Vendor(
         "dynamixel_pwm", "Dynamixel XL430-W250, PWM", "dynamixel", "effort",
         Drive("XL430-W250", 11.1, 1.4, 1.3, 57 * RPM, 1.2, 5.0, settings=BAUD),
         "XM430-W350", EmulatedDynamixels, DYNAMIXEL, most=1.4 / 1.2,
     ),
-    Maker(
+    Vendor(
         "mit_can", "Damiao DM4310, MIT mode", "mit_can", "effort",
         Drive("DM4310", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0),
         "DM4340", MitMotors, after(b"\r"), most=10.0 / 7.0, baud=2e6,
     ),
-    Maker(
+    Vendor(
         "feetech", "Feetech STS3215, position", "feetech", "position",
         Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.9, 4.5, 0.028, settings=BAUD),
         "sts3250", EmulatedFeetech, FEETECH, False,
     ),
-    Maker(
+    Vendor(
         "feetech_pwm", "Feetech STS3215, PWM", "feetech", "effort",
         Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.9, 4.5, 0.028, settings=UNWATCHED),
         "sts3250", EmulatedFeetech, FEETECH, False,
     ),
 )  # fmt: skip
-MAKERS = {maker.name: maker for maker in _ALL}
-CUBEMARS = Maker(
+VENDORS = {vendor.name: vendor for vendor in _ALL}
+CUBEMARS = Vendor(
     "mit_can_cubemars", "CubeMars AK60-6, MIT mode", "mit_can", "effort",
     Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"allow_missing_watchdog": "true"}),
     "AK80-9", MitMotors, after(b"\r"), watched=False, most=15.0 / 7.0, baud=2e6,
 )  # fmt: skip
-"""Not in ``MAKERS``: the protocol is that of ``mit_can``, but a wrong model, a reboot and a silent
+"""Not in ``VENDORS``: the protocol is that of ``mit_can``, but a wrong model, a reboot and a silent
 motor have worse consequences, because CubeMars motors report less."""
 
 
 @cache
 def _arm(name: str) -> ArmModel:
-    maker = MAKERS[name]
-    return small_arm.small_arm(maker.driver, maker.drive)
+    vendor = VENDORS[name]
+    return small_arm.small_arm(vendor.driver, vendor.drive)

@@ -157,7 +157,7 @@ def test_unsupported_interfaces_and_policies_are_rejected_immediately():
     with pytest.raises(ConfigError, match="interface = 'effort'; expected 'position'"):
         Rig(takes=("position",))
     for policy in ("damp", "ramp"):
-        with pytest.raises(ConfigError, match=f"'{policy}'.*allowed: hold, disable"):
+        with pytest.raises(ConfigError, match=f"'{policy}'.*expected hold or disable"):
             Rig("position", settings(stop_policy=policy))
     with pytest.raises(ConfigError, match="prescribed motion"):
         Rig(model=arm().with_actuator("rate_limited"))

@@ -34,7 +34,7 @@ except metadata.PackageNotFoundError:
     pytest.skip("example-robot-data is not installed (extra: test)", allow_module_level=True)
 
 PAGE = Path(__file__).parents[1] / "docs" / "real_robots.md"
-MIMIC = "'panda_finger_joint1' is followed by this joint, which has no coordinate of its own"
+MIMIC = "'panda_finger_joint1' is followed by this joint, which has no independent coordinate"
 ROOT = "a root link's inertia has no effect"
 GEARS = ("warning", "<transmission>")
 # Arm: file, joints to lock, findings of the audit without locks (severity, element, problem).

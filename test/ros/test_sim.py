@@ -303,7 +303,7 @@ def options(*arguments):
 def test_the_help_lists_the_accepted_controllers():
     """The joint controller node runs each of them; others are rejected with the list."""
     text = " ".join(command._parser().format_help().split())
-    offered = re.search(r"--controller NAME (.*?) \(default", text)[1].split(", ")
+    offered = re.search(r"--controller NAME controller: (.*?) \(default", text)[1].split(", ")
     assert {"pid_gravity", "computed_torque", "lqr", "position"} <= {*offered}
     for name in plugins.registered_names("controllers"):
         if name not in offered:

@@ -134,7 +134,7 @@ def test_comments_blanks_and_short_forms_are_kept():
     here = '<param name="id">4</param>\n  <param name="sign">-1</param>'
     assert changed == text.replace('<param name="id" />', here)
     assert with_params(text, {}) == text
-    with pytest.raises(ConfigError, match="no joint C"):
+    with pytest.raises(ConfigError, match="joints = A, B; expected also C"):
         with_params(text, {"C": {"id": "4"}})
     with pytest.raises(ConfigError, match="'A' is empty"):
         with_params(text, {"A": {"id": "4"}})

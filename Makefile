@@ -42,14 +42,14 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures"
+	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@code=0; $(PYTEST) --durations=25 $(addprefix --ignore=,$(ALONE)) || code=$$?; \
+	@code=0; $(PYTEST) --durations=25 $(IGNORE_ALONE) || code=$$?; \
 		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint

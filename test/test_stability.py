@@ -314,6 +314,7 @@ def modes_at(factor):
     return modes(loop.linear.arm, closed_loop_map(phi, gamma, loop.controllers(1e-4), 1, 1), 1e-4)
 
 
+@pytest.mark.slow
 def test_the_published_program_diverges_with_one_percent_more_gain():
     """Its rule for reversals removes the remaining margin: 1.8 % without the rule.
 

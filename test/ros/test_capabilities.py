@@ -166,7 +166,7 @@ def stands(shared, positions):
     return np.array(positions.news().position)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 def test_position_motors_do_not_sink_at_interruptions(positions, shared, controller):
     """After a gap of states and after a restart the controller uses the last position commands."""
     node = controller("position")

@@ -207,6 +207,7 @@ def test_tracking_shows_reference_feedback_error_and_output(shared, loop):
     assert compared > 6
 
 
+@pytest.mark.slow
 def test_a_trajectory_before_the_first_state_is_rejected(ros):
     ros.start("joint_controller", GAINS)
     ros.publish(trajectory((1, INITIAL)), "joint_controller/joint_trajectory")

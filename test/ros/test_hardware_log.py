@@ -9,7 +9,7 @@ from arm_dynamics.recording.bag import COMMANDS, STATES, messages
 from .link import to_time
 from .motors import JOINTS, Motors
 
-pytestmark = pytest.mark.hardware
+pytestmark = [pytest.mark.hardware, pytest.mark.slow]  # time-outs of hardware in real time
 
 MICROSECOND = 1000
 """Tolerance [ns] above the rounding of a time in seconds."""

@@ -100,6 +100,7 @@ def test_a_handle_moves_its_joint_within_the_limits(name):
         target.set(arm.configuration("initial"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_a_drag_moves_the_tool_to_the_nearest_reachable_position(name):
     arm = load_arm(name)

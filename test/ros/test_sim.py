@@ -82,6 +82,7 @@ def test_simultaneous_runs_use_separate_domains(ros):
         assert "rejected" not in process.output
 
 
+@pytest.mark.slow
 def test_a_second_run_in_the_same_domain_is_rejected(ros):
     first, _ = running(ros, "five_dof")
     second = sim(ros, "two_link")
@@ -179,7 +180,7 @@ def test_a_failed_run_has_exit_code_1(ros, tmp_path):
     assert "FAILED" in process.output
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("composed", [[], ["--composed"]])
 def test_omitted_options_come_from_the_parameter_file(ros, tmp_path, composed):
     file = tmp_path / "mine.yaml"

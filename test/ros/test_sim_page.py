@@ -123,6 +123,7 @@ def test_reset_moves_the_arm_to_its_initial_configuration(sim):
     sim.page.wait_for(lambda: abs(sim.page.sliders["R1"]) < 0.01, "the slider stands")
 
 
+@pytest.mark.slow
 def test_an_emergency_stop_is_shown_and_released_and_the_run_continues(sim):
     """The stop lasts longer than the time without states after which a run ends."""
     sim.page.push("EMERGENCY STOP")

@@ -42,6 +42,7 @@ def filled(kind, values):
     return message
 
 
+@pytest.mark.slow
 def test_every_command_of_the_page_is_accepted(ros):
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)

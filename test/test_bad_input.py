@@ -274,7 +274,7 @@ def rejection_output(capsys, *arguments):
 )
 def test_an_empty_path_is_not_the_current_folder(capsys, monkeypatch, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
-    assert "the path of a file or folder is expected" in rejection_output(capsys, *arguments)
+    assert "expected the path of a file or folder" in rejection_output(capsys, *arguments)
     assert not list(tmp_path.iterdir())
 
 

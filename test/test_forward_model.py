@@ -192,7 +192,7 @@ def test_actuator_states_are_the_last_entries():
     current = after[28 + arm.act_names.index("R1.current")]
     # L di/dt + R i = V at rest
     assert current == pytest.approx(5.0 * (1 - np.exp(-DT * 1.0 / 1e-4)), rel=1e-2)
-    with pytest.raises(InvalidValue, match=r"\(40,\) expected .* 12 actuator states"):
+    with pytest.raises(InvalidValue, match=r"\expected \(40,\) .* 12 actuator states"):
         forward_model(arm, x[:28], np.zeros(5), DT)
     with pytest.raises(InvalidValue, match=r"no states of the actuators' own.*R1\.current"):
         forward_model(arm, x, np.zeros(5), DT, compatibility="dynamechs")
@@ -213,8 +213,8 @@ def bad(index, value):
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"state": np.zeros(27)}, InvalidValue, r"shape \(27,\) given, \(28,\) expected .*5 posit"),
-        ({"state": "five"}, InvalidValue, "28 numbers are expected"),
+        ({"state": np.zeros(27)}, InvalidValue, r"shape = \(27,\); expected \(28,\) .*5 posit"),
+        ({"state": "five"}, InvalidValue, "state vector = 'five'; expected 28 numbers"),
         ({"state": bad(2, np.nan)}, InvalidValue, r"q\[R3\] = nan"),
         ({"state": bad(5, np.inf)}, InvalidValue, r"v\[R1\] = inf"),
         ({"state": bad(17, np.nan)}, InvalidValue, "tool z = nan"),
@@ -245,5 +245,5 @@ def test_states_of_other_sizes_are_rejected():
         pack_state(arm, unmeasured)
     with pytest.raises(InvalidValue, match=r"time .*finite"):
         unpack_state(arm, start(arm), np.inf)
-    with pytest.raises(InvalidValue, match=r"\(28,\) expected"):
+    with pytest.raises(InvalidValue, match=r"expected \(28,\)"):
         unpack_state(arm, np.zeros(5))

@@ -44,7 +44,7 @@ def path_argument(text: str) -> Path:
 
     """
     if not text.strip():
-        raise argparse.ArgumentTypeError(f"{text!r}: the path of a file or folder is expected")
+        raise argparse.ArgumentTypeError(f"{text!r}; expected the path of a file or folder")
     return Path(text)
 
 

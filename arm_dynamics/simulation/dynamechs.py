@@ -287,13 +287,13 @@ def _require_plain_motors(arm: ArmModel) -> None:
     for joint in arm.joints:
         if joint.actuator != "dc_motor":
             raise InvalidValue(
-                f"compatibility 'dynamechs': joint '{joint.name}' has actuator '{joint.actuator}';"
-                f" a dc_motor on every joint is expected"
+                f"compatibility 'dynamechs': joint '{joint.name}': actuator = '{joint.actuator}';"
+                " expected dc_motor"
             )
     if arm.na:
         raise InvalidValue(
-            "compatibility 'dynamechs' knows no states of the actuators' own, the arm has"
-            f" {', '.join(arm.act_names)}: motors without them are expected"
+            f"compatibility 'dynamechs': actuator states = {', '.join(arm.act_names)};"
+            " expected none"
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
+from reprlib import repr as short
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -117,14 +118,14 @@ def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
         x = as_readonly(vector)
     except InvalidValue as error:
         raise InvalidValue(
-            f"state vector: {state_vector_size(arm)} numbers are expected"
+            f"state vector = {short(vector)}; expected {state_vector_size(arm)} numbers"
         ) from error
     if x.shape != (state_vector_size(arm),):
-        raise InvalidValue(f"state vector: shape {x.shape} given, {_composition(arm)}")
+        raise InvalidValue(f"state vector: shape = {x.shape}; expected {_composition(arm)}")
     if not np.isfinite(x).all():
         index = int(np.flatnonzero(~np.isfinite(x))[0])
         raise InvalidValue(
-            f"state vector: {entry_names(arm)[index]} = {x[index]}: a finite number is expected"
+            f"state vector: {entry_names(arm)[index]} = {x[index]}; expected a finite number"
         )
     return x
 
@@ -132,7 +133,7 @@ def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
 def _composition(arm: ArmModel) -> str:
     n, own = arm.nv, f" + {arm.na} actuator states" if arm.na else ""
     return (
-        f"({state_vector_size(arm)},) expected for arm '{arm.name}': {n} positions +"
+        f"({state_vector_size(arm)},) for arm '{arm.name}': {n} positions +"
         f" {n} velocities + {n} accelerations + 3 of the tool +"
         f" 2 · {n} (stiction flag, previous velocity){own}"
     )

@@ -168,8 +168,8 @@ class DataSheet:
             if not isfinite(value):
                 raise InvalidValue(
                     f"data sheet: {name} = {value:g} follows from"
-                    f" {', '.join(f'{basic} = {getattr(self, basic):g}' for basic in BASIC)}:"
-                    " numbers of a motor are expected"
+                    f" {', '.join(f'{basic} = {getattr(self, basic):g}' for basic in BASIC)};"
+                    " expected a finite number"
                 )
 
     def _refuse_contradictions(self) -> None:

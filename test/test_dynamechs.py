@@ -279,7 +279,7 @@ def test_invalid_gains_have_no_objective(gains, more, text):
 
 def test_an_arm_without_motors_is_rejected():
     arm = chain({})
-    with pytest.raises(InvalidValue, match="'dynamechs': joint 'J1': actuator = 'ideal'; expected dc_motor"):
+    with pytest.raises(InvalidValue, match="'J1': actuator = 'ideal'; expected dc_motor"):
         forward_model(arm, np.zeros(8), [0.0], DT, compatibility="dynamechs")
 
 

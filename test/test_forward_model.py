@@ -192,7 +192,7 @@ def test_actuator_states_are_the_last_entries():
     current = after[28 + arm.act_names.index("R1.current")]
     # L di/dt + R i = V at rest
     assert current == pytest.approx(5.0 * (1 - np.exp(-DT * 1.0 / 1e-4)), rel=1e-2)
-    with pytest.raises(InvalidValue, match=r"\expected \(40,\) .* 12 actuator states"):
+    with pytest.raises(InvalidValue, match=r"expected \(40,\) .* 12 actuator states"):
         forward_model(arm, x[:28], np.zeros(5), DT)
     with pytest.raises(InvalidValue, match=r"no states of the actuators' own.*R1\.current"):
         forward_model(arm, x, np.zeros(5), DT, compatibility="dynamechs")

@@ -149,7 +149,7 @@ def test_a_kernel_that_differs_is_rejected(monkeypatch, kernel):
 
 
 def test_an_arm_without_motors_has_no_objective():
-    with pytest.raises(InvalidValue, match="'dynamechs': joint 'J1': actuator = 'ideal'; expected dc_motor"):
+    with pytest.raises(InvalidValue, match="'J1': actuator = 'ideal'; expected dc_motor"):
         objectives_of(chain({}), ("J1",))
 
 

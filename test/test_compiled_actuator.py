@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 from conftest import five_dof
 
-from arm_dynamics.core import InvalidValue, Parameter, UnknownName, clip, compiled, maximum, plugins
+from arm_dynamics.core import InvalidValue, Parameter, UnknownName, plugins
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.simulation import Actuator, ActuatorEquations, ActuatorState, CompiledActuator
+from arm_dynamics.simulation import (
+    Actuator,
+    ActuatorEquations,
+    ActuatorState,
+    CompiledActuator,
+    clip,
+    compiled,
+    maximum,
+)
 from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
 from arm_dynamics.simulation.plant import Plant
 

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
         check_int,
         check_vector,
     )
-    from arm_dynamics.core.compiled_math import (
-        clip,
-        compiled,
-        exp,
-        maximum,
-        minimum,
-        sign,
-        where,
-    )
     from arm_dynamics.core.errors import (
         ArmDynamicsError,
         CommandRejected,
@@ -93,20 +84,13 @@ _MODULES = {
     "check_float": ".arrays",
     "check_int": ".arrays",
     "check_vector": ".arrays",
-    "clip": ".compiled_math",
-    "compiled": ".compiled_math",
-    "exp": ".compiled_math",
     "load_class": ".plugins",
-    "maximum": ".compiled_math",
-    "minimum": ".compiled_math",
     "quaternion_from_rotation": ".rotations",
     "registered_names": ".plugins",
     "resource_folder": ".resources",
     "resource_names": ".resources",
     "rotation_from_quaternion": ".rotations",
     "rotation_vector": ".rotations",
-    "sign": ".compiled_math",
-    "where": ".compiled_math",
 }
 
 __all__ = [
@@ -134,20 +118,13 @@ __all__ = [
     "check_float",
     "check_int",
     "check_vector",
-    "clip",
-    "compiled",
-    "exp",
     "load_class",
-    "maximum",
-    "minimum",
     "quaternion_from_rotation",
     "registered_names",
     "resource_folder",
     "resource_names",
     "rotation_from_quaternion",
     "rotation_vector",
-    "sign",
-    "where",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.core.compiled_math import (
+        clip,
+        compiled,
+        exp,
+        maximum,
+        minimum,
+        sign,
+        where,
+    )
     from arm_dynamics.simulation.actuators.actuator import (
         Actuator,
         ActuatorState,
@@ -92,14 +101,21 @@ _MODULES = {
     "RateLimited": ".actuators.rate_limited",
     "Simulation": ".simulation",
     "System": ".integrators.integrator",
+    "clip": "arm_dynamics.core.compiled_math",
+    "compiled": "arm_dynamics.core.compiled_math",
+    "exp": "arm_dynamics.core.compiled_math",
     "find_equilibrium": ".linearization",
     "find_integrator": ".integrators",
     "from_rpm": ".actuators.data_sheet",
     "linearize": ".linearization",
+    "maximum": "arm_dynamics.core.compiled_math",
+    "minimum": "arm_dynamics.core.compiled_math",
+    "sign": "arm_dynamics.core.compiled_math",
     "steps_per_period": ".simulation",
     "stribeck_friction": ".friction",
     "velocity_after_dry_friction": ".friction",
     "viscous_effort": ".friction",
+    "where": "arm_dynamics.core.compiled_math",
     "zero_order_hold": ".linearization",
 }
 
@@ -124,14 +140,21 @@ __all__ = [
     "RateLimited",
     "Simulation",
     "System",
+    "clip",
+    "compiled",
+    "exp",
     "find_equilibrium",
     "find_integrator",
     "from_rpm",
     "linearize",
+    "maximum",
+    "minimum",
+    "sign",
     "steps_per_period",
     "stribeck_friction",
     "velocity_after_dry_friction",
     "viscous_effort",
+    "where",
     "zero_order_hold",
 ]
 

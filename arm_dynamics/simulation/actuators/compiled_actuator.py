@@ -50,7 +50,7 @@ class ActuatorEquations(NamedTuple):
     The arguments are the index of the command interface in ``interfaces``, the command, q [rad],
     v [rad/s], the actuator states (4,) in the order of ``states``, and the constants: the effort
     limit [N·m], then those of ``parameters``. Branches on a number go through ``where``, ``clip``,
-    ``minimum`` and ``maximum`` of ``arm_dynamics.simulation``, so that rollouts can trace the functions.
+    ``minimum`` and ``maximum`` of ``arm_dynamics.simulation``: rollouts trace the functions.
     """
 
     effort: Callable[..., float]

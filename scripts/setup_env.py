@@ -146,9 +146,11 @@ def create(venv: Path) -> None:
     shutil.rmtree(str(venv), ignore_errors=True)
     venv.mkdir(parents=True)
     write_record(venv, {"complete": False})
-    if run([sys.executable, "-m", "venv", str(venv)], venv, "1/2 virtual environment"):
+    # An activated environment is the one replaced here: its base interpreter creates it.
+    python = getattr(sys, "_base_executable", sys.executable)
+    if run([python, "-m", "venv", str(venv)], venv, "1/2 virtual environment"):
         raise SetupFailed(
-            f"{sys.executable} -m venv failed, see above. On Debian and Ubuntu install the module "
+            f"{python} -m venv failed, see above. On Debian and Ubuntu install the module "
             "with `apt install python3-venv`."
         )
 

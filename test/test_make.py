@@ -200,6 +200,16 @@ def test_an_environment_of_another_program_is_not_changed(installer, tmp_path):
     assert installer.commands == []
 
 
+def test_an_activated_environment_recreates_itself(tmp_path):
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (venv / "arm_dynamics.json").write_text("{}")
+    program = "import pathlib, setup_env, sys; setup_env.create(pathlib.Path(sys.argv[1]))"
+    python = str(venv / "bin" / "python")
+    subprocess.run([python, "-c", program, str(venv)], cwd=ROOT / "scripts", check=True)
+    assert subprocess.call([python, "-c", "import pip"]) == 0
+
+
 def test_changed_requirements_make_the_environment_outdated(installer, tmp_path, monkeypatch):
     venv = tmp_path / "venv"
     setup_env.bring_up_to_date(venv, ["ros"], "")

@@ -70,14 +70,17 @@ class EquationsOfMotion:
         self.has_internal_friction = any(a.has_internal_friction for a in arm.actuators)
         self._decay = np.zeros(arm.na)
         self._data = arm.model.createData()
-        self._settling = pin.Model(arm.model) if arm.na else arm.model
+        self._has_states = arm.na > 0
+        settles = self._has_states or self.has_dry_friction
+        self._settling = pin.Model(arm.model) if settles else arm.model
+        self._accelerate = self._settled_acceleration if settles else pin.aba
         self._rows = x = row.pack_joint_table(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._effort = x[row.EFFORT]
         self._dynamics = (arm.model, self._data, self._q, self._v, self._tau)
         self._with_windings = (self._settling, *self._dynamics[1:])
         self._armature = self._settling.armature  # a view
-        x[row.ARMATURE] = arm.model.armature
+        x[row.ARMATURE] = x[row.MASSES] = arm.model.armature
         row.link_equations(x, arm.actuators)
         self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
         self._own = actuator_state_slices(arm)
@@ -93,7 +96,6 @@ class EquationsOfMotion:
             self.has_dry_friction,
             self.has_internal_friction,
         )
-        self._one = np.eye(1)
         self.compiled = not (self._given or self.prescribed)
 
     @property
@@ -146,20 +148,25 @@ class EquationsOfMotion:
         impulse of dry friction, see ``friction.velocity_after_dry_friction``. The equations of
         ``SemiImplicitEuler.step``, with one compiled call and Pinocchio's a step.
         """
-        bodies, tables, advance = self._with_windings, (self._armature, dt), row.advance
-        x, response = self._rows, self._one
-        if z.size:
+        x, bodies, accelerate = self._rows, self._with_windings, self._accelerate
+        if self._has_states:
             self._flat[self._act] = z[self._kept]
-        advance(row.START, x, q, v, v, response, *tables)
-        for phase in (*(row.CONTINUE,) * (steps - 1), row.END):
-            a = pin.aba(*bodies)
-            if self.has_dry_friction:
-                response = pin.computeMinverse(*bodies[:3])
-            well: bool = advance(phase, x, q, v, a, response, *tables)
-        if z.size:
+        row.start_steps(x, q, v, dt)
+        for _ in range(steps - 1):
+            row.next_step(x, accelerate(*bodies), dt)
+        well: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
+        if self._has_states:
             z[self._kept] = self._flat[self._act]
             well = well and is_finite(z)
         return well
+
+    def _settled_acceleration(self, *bodies: Any) -> Vector:
+        """Return a of ``semi_implicit_steps``; set what W is made of in the compiled table."""
+        self._armature[:] = self._rows[row.MASSES]
+        a: Vector = pin.aba(*bodies)
+        if self.has_dry_friction:
+            self._rows[row.RESPONSE :] = pin.computeMinverse(*bodies[:3])
+        return a
 
     def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
         """Return λ and n of ż = n - λ z, (na,) each."""

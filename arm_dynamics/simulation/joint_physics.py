@@ -56,9 +56,13 @@ GROUPS, DRY_FRICTION, ROTOR_FRICTION = 34, 35, 36
 """The same in every column: number of groups of states, whether the arm has either friction."""
 GROUP, CONSTANTS = 37, 41
 """First of four rows: ``ActuatorState.group`` of each actuator state; -1: no such state."""
+MASSES = CONSTANTS + MAX_CONSTANTS
+"""ARMATURE plus dt D, D the damping of the winding currents; filled in with groups of states."""
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
 """Rows of the arguments of ``end_stop_effort``, in its order."""
-SLOTS, ROWS = MAX_STATES, CONSTANTS + MAX_CONSTANTS
+SLOTS, ROWS = MAX_STATES, MASSES + 1
+RESPONSE = ROWS
+"""First of nv rows: ``friction.force_response``; read only with DRY_FRICTION."""
 IDEAL, DC_MOTOR = 1, 2
 """KERNEL of the built-in actuators; above them the address of an actuator's own equations."""
 ACTUATOR_EFFORT, ACT_DOT_TERMS, ACTUATOR_DAMPING, ACTUATOR_FRICTION = range(4)
@@ -68,8 +72,8 @@ ACTUATOR_EFFORT, ACT_DOT_TERMS, ACTUATOR_DAMPING, ACTUATOR_FRICTION = range(4)
 def pack_joint_table(
     joints: Sequence[Joint], actuators: Sequence[Actuator], dtype: type[Any] = float
 ) -> Matrix:
-    """Return an array (ROWS, nv) with all constants of the joints and their actuators."""
-    rows = np.zeros((ROWS, len(joints)), dtype)
+    """Return an array (ROWS + nv, nv) with all constants of the joints and their actuators."""
+    rows = np.zeros((ROWS + len(joints), len(joints)), dtype)
     for i, (joint, actuator) in enumerate(zip(joints, actuators, strict=True)):
         rows[LOWER, i], rows[UPPER, i] = joint.lower, joint.upper
         rows[STOP_STIFFNESS, i], rows[STOP_DAMPING, i] = joint.stop_stiffness, joint.stop_damping
@@ -207,11 +211,10 @@ def apply_rotor_friction(x: Matrix, dt: float) -> None:
 
 
 @compiled
-def drive(x: Matrix, armature: Vector, dt: float) -> None:
-    """Fill ACT with z⁺, then EFFORT and TAU with the efforts at z⁺, and ``armature``.
+def drive(x: Matrix, dt: float) -> None:
+    """Fill ACT with z⁺, EFFORT and TAU with the efforts at z⁺, and MASSES.
 
-    z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n, group after group of the actuator states. armature (nv,) is
-    the reflected inertia plus dt D, D the damping of the winding currents; as it is for no groups.
+    z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n, group after group of the actuator states.
     """
     groups = int(x[GROUPS, 0])
     for group in range(groups):
@@ -228,19 +231,18 @@ def drive(x: Matrix, armature: Vector, dt: float) -> None:
     joint_efforts(x)
     if groups > 0:
         for i in range(x.shape[1]):
-            armature[i] = x[ARMATURE, i]
+            x[MASSES, i] = x[ARMATURE, i]
             if x[KERNEL, i] == DC_MOTOR:
                 by_voltage, own, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
                 braking = winding_damping(by_voltage, x[COMMAND, i], x[V, i], own, c, dt)
-                armature[i] += dt * braking
+                x[MASSES, i] += dt * braking
 
 
 @compiled
-def kick_drift(x: Matrix, a: Vector, response: Matrix, dt: float) -> None:
+def kick_drift(x: Matrix, a: Vector, dt: float) -> None:
     """Apply V += dt a and the impulse of dry friction, then Q += dt V and the rotors' friction.
 
-    a (nv,) [rad/s²] without dry friction; response (nv, nv) as ``friction.force_response``, not
-    read for an arm without dry friction.
+    a (nv,) [rad/s²] without dry friction.
     """
     n = a.size
     if x[DRY_FRICTION, 0] > 0:
@@ -252,7 +254,7 @@ def kick_drift(x: Matrix, a: Vector, response: Matrix, dt: float) -> None:
             x[FORWARD, i] = x[BACKWARD, i] = 0.0
         joint_dry_friction(x)
         forward, backward = dt * x[FORWARD], dt * x[BACKWARD]
-        after = velocity_after_dry_friction(smooth, response, forward, backward)
+        after = velocity_after_dry_friction(smooth, x[RESPONSE:], forward, backward)
         for i in range(n):
             x[V, i] = after[i]
     else:
@@ -264,35 +266,25 @@ def kick_drift(x: Matrix, a: Vector, response: Matrix, dt: float) -> None:
         apply_rotor_friction(x, dt)
 
 
-START, CONTINUE, END = range(3)
-"""Phases of ``advance``: before the first acceleration, between two, after the last."""
+@compiled
+def start_steps(x: Matrix, q: Vector, v: Vector, dt: float) -> None:
+    """Set Q = q and V = v, (nv,) each, then ``drive`` the first acceleration."""
+    for i in range(q.size):  # slices would bring three seconds of compilation
+        x[Q, i], x[V, i] = q[i], v[i]
+    drive(x, dt)
 
 
 @compiled
-def advance(
-    phase: int,
-    x: Matrix,
-    q: Vector,
-    v: Vector,
-    a: Vector,
-    response: Matrix,
-    armature: Vector,
-    dt: float,
-) -> bool:
-    """Evaluate what is between two accelerations; return whether q and v are finite.
+def next_step(x: Matrix, a: Vector, dt: float) -> None:
+    """End a step with a (nv,) [rad/s²], then ``drive`` the acceleration of the next."""
+    kick_drift(x, a, dt)
+    drive(x, dt)
 
-    START sets Q = q, V = v; the others apply ``kick_drift`` with a (nv,) [rad/s²]. All but END then
-    ``drive`` the next acceleration; END writes Q and V into q and v, (nv,) each.
-    """
-    n = q.size
-    if phase == START:
-        for i in range(n):  # slices would bring three seconds of compilation
-            x[Q, i], x[V, i] = q[i], v[i]
-    else:
-        kick_drift(x, a, response, dt)
-    if phase != END:
-        drive(x, armature, dt)
-        return True
-    for i in range(n):
+
+@compiled
+def end_steps(x: Matrix, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
+    """End the last step with a; write Q and V into q and v; return whether they are finite."""
+    kick_drift(x, a, dt)
+    for i in range(q.size):
         q[i], v[i] = x[Q, i], x[V, i]
     return is_finite(q) and is_finite(v)

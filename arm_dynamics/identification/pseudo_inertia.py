@@ -1,0 +1,151 @@
+"""Pseudo-inertia of a body: physical consistency, log-Cholesky parameters and divergence.
+
+P = [[Σ, h], [hᵀ, m]],  Σ = tr(I)/2 1 - I,  h = m c,
+
+with the inertia I about the joint frame's origin. Ten inertial parameters π are those of a body
+with a positive mass density exactly if P is positive definite.
+
+References
+----------
+P. Wensing, S. Kim, J.-J. Slotine, Linear matrix inequalities for physically consistent inertial
+parameter identification, IEEE RA-L 3 (2018), section III. C. Rucker, P. Wensing, Smooth
+parameterization of rigid-body inertia, IEEE RA-L 7 (2022), section III. T. Lee, P. Wensing, F.
+Park,
+Geometric robot dynamic identification, IEEE T-RO 36 (2020), section IV.
+
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.errors import InvalidValue
+
+SIZE_FLOOR = 1e-2
+"""Radius of gyration [m] given to a prior body without extent."""
+MASS_FLOOR = 1e-2
+"""Mass of a prior body without mass, relative to the mean mass of the links."""
+
+
+def _basis() -> FloatArray:
+    """Return ∂P/∂π, (10, 4, 4), for π in the order of Pinocchio."""
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for i in range(3):
+        basis[1 + i, i, 3] = basis[1 + i, 3, i] = 1.0
+    for entry, (i, j) in {4: (0, 0), 6: (1, 1), 9: (2, 2)}.items():
+        basis[entry, :3, :3] = np.eye(3) / 2
+        basis[entry, i, j] -= 1.0
+    for entry, (i, j) in {5: (0, 1), 7: (0, 2), 8: (1, 2)}.items():
+        basis[entry, i, j] = basis[entry, j, i] = -1.0
+    return as_readonly(basis)
+
+
+BASIS = _basis()
+"""∂P/∂π (10, 4, 4)."""
+
+
+def pseudo_inertia(parameters: Vector) -> Matrix:
+    """Return P (4, 4) of ten inertial parameters π [kg, kg·m, kg·m²]."""
+    found: Matrix = np.tensordot(parameters, BASIS, 1)
+    return found
+
+
+def inertial_parameters(pseudo: Matrix) -> Vector:
+    """Return π (10,) of P (4, 4)."""
+    second, first, mass = pseudo[:3, :3], pseudo[:3, 3], pseudo[3, 3]
+    inertia = np.trace(second) * np.eye(3) - second
+    xx, xy, yy, xz, yz, zz = (inertia[i, j] for j in range(3) for i in range(j + 1))
+    return np.array([mass, *first, xx, xy, yy, xz, yz, zz])
+
+
+def is_consistent(parameters: Vector) -> bool:
+    """Return whether ten inertial parameters belong to a body with positive density."""
+    try:
+        np.linalg.cholesky(pseudo_inertia(parameters))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def log_cholesky_parameters(parameters: Vector) -> Vector:
+    """Return θ = (α, d1, d2, d3, s12, s23, s13, t1, t2, t3) (10,) of a consistent body.
+
+    P = U Uᵀ, U = e^α [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3], [0, 0, 0, 1]]
+
+    Raises InvalidValue for parameters that are not physically consistent.
+    """
+    flip = pseudo_inertia(parameters)[::-1, ::-1]
+    try:
+        upper = np.linalg.cholesky(flip)[::-1, ::-1]
+    except np.linalg.LinAlgError as error:
+        raise InvalidValue(
+            f"inertial parameters = {parameters}; expected a positive definite pseudo-inertia"
+        ) from error
+    scale = upper[3, 3]
+    unit = upper / scale
+    diagonal = np.log(np.diag(unit)[:3])
+    return np.array([np.log(scale), *diagonal, unit[0, 1], unit[1, 2], unit[0, 2], *unit[:3, 3]])
+
+
+def from_log_cholesky(theta: Vector) -> Vector:
+    """Return π (10,) of log-Cholesky parameters θ (10,): consistent for every θ."""
+    upper = np.eye(4)
+    upper[[0, 1, 2], [0, 1, 2]] = np.exp(theta[1:4])
+    upper[0, 1], upper[1, 2], upper[0, 2] = theta[4:7]
+    upper[:3, 3] = theta[7:]
+    upper *= np.exp(theta[0])
+    return inertial_parameters(upper @ upper.T)
+
+
+def log_det_divergence(bodies: Matrix, prior: Matrix) -> float:
+    """Return Σ d(P ‖ P₀) of bodies (n, 10); inf if one of them is not consistent.
+
+    d(P ‖ P₀) = tr(P P₀⁻¹) - log det(P P₀⁻¹) - 4, at least 0, and 0 for P = P₀ only.
+    """
+    pseudo, before = np.tensordot(bodies, BASIS, 1), np.tensordot(prior, BASIS, 1)
+    try:
+        roots = np.linalg.cholesky(pseudo)
+    except np.linalg.LinAlgError:
+        return float("inf")
+    log_ratio = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum()
+    log_ratio -= np.linalg.slogdet(before)[1].sum()
+    trace = np.einsum("nij,nji->", pseudo, np.linalg.inv(before))
+    return float(trace - log_ratio - 4 * len(bodies))
+
+
+def divergence_terms(bodies: Matrix, prior: Matrix) -> tuple[Matrix, FloatArray]:
+    """Return gradient (n, 10) and Hessian (n, 10, 10) of each body's divergence, by π."""
+    inverse = np.linalg.inv(np.tensordot(bodies, BASIS, 1))
+    change = np.linalg.inv(np.tensordot(prior, BASIS, 1)) - inverse
+    scaled = inverse[:, None] @ BASIS
+    flat = scaled.reshape(len(bodies), 10, 16)
+    turned = scaled.swapaxes(2, 3).reshape(len(bodies), 10, 16)
+    gradient: Matrix = change.reshape(-1, 16) @ BASIS.reshape(10, 16).T
+    return gradient, flat @ turned.swapaxes(1, 2)
+
+
+def consistent_prior(inertial: Matrix) -> Matrix:
+    """Return the nearest consistent bodies of a description (n, 10) with idealized bodies.
+
+    Bodies without mass get MASS_FLOOR of the mean mass; bodies without extent, as point masses,
+    get a radius of gyration of SIZE_FLOOR. Consistent bodies do not change.
+    """
+    found = np.array(inertial, dtype=float)
+    mean = float(np.mean(found[:, 0])) or 1.0
+    for own in found:
+        if is_consistent(own):
+            continue
+        mass = max(own[0], MASS_FLOOR * mean)
+        centre = own[1:4] / own[0] if own[0] > 0 else np.zeros(3)
+        pseudo = pseudo_inertia(own)
+        about = pseudo[:3, :3] - own[0] * np.outer(centre, centre)
+        values, axes = np.linalg.eigh(about)
+        spread = (axes * np.maximum(values, mass * SIZE_FLOOR**2)) @ axes.T
+        full = np.empty((4, 4))
+        full[:3, :3] = spread + mass * np.outer(centre, centre)
+        full[:3, 3] = full[3, :3] = mass * centre
+        full[3, 3] = mass
+        own[:] = inertial_parameters(full)
+    return found

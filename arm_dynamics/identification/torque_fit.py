@@ -1,0 +1,367 @@
+"""Dynamic parameters from measured efforts: weighted least squares with physical consistency.
+
+minimize  ½ Σ w ((τ - W π) / σ_i)² / c + γ (Σ_links d(P ‖ P₀) + Σ_terms d(x ‖ x₀))
+
+over parameters π whose pseudo-inertias P, friction and rotor inertia x are positive. The log-det
+divergence d to the arm's own description determines what the motion does not; it also keeps every
+body consistent. The function is convex. σ_i is the residual of joint i, w a robust weight, c the
+correlation time of the residuals in samples. Blocks of the motion that are held out decide on γ and
+on the presliding distance of the Coulomb friction of each joint.
+
+References
+----------
+M. Gautier, P. Poignet, Extended Kalman filtering and weighted least squares dynamic identification
+of robot, Control Engineering Practice 9 (2001), section 2. T. Lee, P. Wensing, F. Park, Geometric
+robot dynamic identification, IEEE T-RO 36 (2020), section IV. P. Huber, Robust Statistics (1981),
+section 7.3. P. Dahl, Solid friction damping of mechanical vibrations, AIAA Journal 14 (1976), eq. 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from arm_dynamics.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Vector,
+    as_readonly,
+)
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.base_parameters import (
+    BaseParameters,
+    base_parameters,
+    structural_rows,
+)
+from arm_dynamics.identification.dynamic_parameters import nominal_parameters, parameter_names
+from arm_dynamics.identification.pseudo_inertia import (
+    consistent_prior,
+    divergence_terms,
+    log_det_divergence,
+)
+from arm_dynamics.model.arm_model import ArmModel
+
+HUBER = 3.0
+"""Residual [σ] above which a sample counts less: outliers only."""
+PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
+"""Candidates of γ."""
+FOLDS = 5
+"""Number of sets of blocks, each of which is held out once."""
+WORTHWHILE = 0.98
+"""Ratio of held-out errors below which presliding is part of the friction model."""
+TURNS = 3
+"""Estimates with renewed deviations and robust weights, before and after the choice of a model."""
+OFFSET_SCALE = 0.1
+"""Standard deviation of the prior of an effort offset, relative to the rms effort of its joint."""
+FRICTION_SCALE = 0.05
+"""Prior of friction that the description does not have, relative to the rms effort."""
+ARMATURE_SCALE = 0.1
+"""Prior of a rotor inertia that the description does not have, relative to its link's inertia."""
+NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffortEquations:
+    """τ[k, i] = W[k, i] π of samples k and joints i.
+
+    ``regressor`` W (n, nv, p) has no entries for Coulomb friction. Those are in ``sliding``
+    (m, n, nv), the states s of the Dahl model for the distances ``presliding`` (m,) [rad or m]; the
+    first one is 0, with s = sign(v). ``effort`` (n, nv) [N·m], ``valid`` (n, nv): equations that
+    count, ``block`` (n,): index of the block of consecutive samples.
+    """
+
+    regressor: FloatArray
+    sliding: FloatArray
+    presliding: Vector
+    effort: Matrix
+    valid: BoolArray
+    block: IntArray
+
+    def rows(self, models: IntArray) -> FloatArray:
+        """Return W (n, nv, p) with the friction models (nv,), indices into ``presliding``."""
+        found, nv = self.regressor.copy(), self.effort.shape[1]
+        for i, model in enumerate(models.tolist()):
+            found[:, i, 12 * nv + i] = self.sliding[model, :, i]
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorqueFit:
+    """Result of ``fit_torque``.
+
+    ``parameters`` (p,) are physically consistent; ``deviation`` (p,) are their standard deviations.
+    ``base`` names the combinations that efforts determine; ``base_values`` and ``base_deviation``
+    (nb,) are their weighted least squares estimate without prior. ``presliding`` (nv,) [rad or m] is
+    the distance over which Coulomb friction develops. ``residual`` (nv,) [N·m] is the rms error,
+    ``condition`` the condition number of the weighted base regressor with columns of length 1,
+    ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
+    """
+
+    parameters: Vector
+    deviation: Vector
+    prior: Vector
+    base: BaseParameters
+    base_values: Vector
+    base_deviation: Vector
+    presliding: Vector
+    residual: Vector
+    condition: float
+    prior_weight: float
+    undetermined: tuple[str, ...]
+
+
+def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
+    """Return the dynamic parameters that explain measured efforts.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm of the description: geometry, gravity and prior.
+    equations : EffortEquations
+        Regressor and efforts of a prepared motion.
+
+    Returns
+    -------
+    TorqueFit
+        Consistent parameters with standard deviations, and the base parameters without prior.
+
+    Raises
+    ------
+    InvalidValue
+        For fewer valid equations than four times the base parameters, and for too few blocks.
+
+    """
+    names = parameter_names(arm)
+    base = base_parameters(structural_rows(arm), names)
+    count, blocks = int(equations.valid.sum()), np.unique(equations.block).size
+    if count < 4 * base.size or blocks < 2 * FOLDS:
+        raise InvalidValue(
+            f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
+            f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
+        )
+    prior = _Prior.of(arm, equations)
+    problem = _Problem(equations, prior, np.zeros(arm.nv, dtype=int))
+    problem.estimate(1.0)
+    models = problem.best_friction_models()
+    problem = _Problem(equations, prior, models)
+    problem.estimate(1.0)
+    gamma = problem.best_prior_weight()
+    parameters = problem.estimate(gamma)
+    spread = problem.deviations(gamma, parameters)
+    free = np.sqrt(np.diag(np.linalg.inv(gamma * prior.terms(prior.start)[2])))
+    base_values, base_spread, condition = problem.base_estimate(base)
+    return TorqueFit(
+        as_readonly(parameters),
+        as_readonly(spread),
+        as_readonly(prior.start),
+        base,
+        as_readonly(base_values),
+        as_readonly(base_spread),
+        as_readonly(equations.presliding[models]),
+        as_readonly(_rms(equations.effort - problem.rows @ parameters, equations.valid)),
+        condition,
+        gamma,
+        tuple(n for n, own, all_ in zip(names, spread, free, strict=True) if own > 0.5 * all_),
+    )
+
+
+class _Prior:
+    """Divergence of parameters from those of the description."""
+
+    def __init__(self, links: Matrix, terms: Vector, offset: Vector) -> None:
+        self._links, self._terms, self._offset = links, terms, offset
+        self.start: Vector = np.concatenate((links.reshape(-1), terms, np.zeros(offset.size)))
+        """Parameters (p,) of divergence 0."""
+
+    @classmethod
+    def of(cls, arm: ArmModel, equations: EffortEquations) -> _Prior:
+        """Return the divergence from ``arm``; terms that it lacks get a typical size."""
+        nv, nominal = arm.nv, nominal_parameters(arm)
+        effort = np.maximum(_rms(equations.effort, equations.valid), 1e-9)
+        own = np.arange(nv)
+        speed = _rms(equations.regressor[:, own, 11 * nv + own], equations.valid)
+        links = consistent_prior(nominal[: 10 * nv].reshape(nv, 10))
+        armature = ARMATURE_SCALE * links[:, [4, 6, 9]].max(axis=1)
+        friction = FRICTION_SCALE * effort
+        typical = np.concatenate((armature, friction / np.maximum(speed, 1e-3), friction))
+        described = nominal[10 * nv : 13 * nv]
+        return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
+
+    def terms(self, parameters: Vector) -> tuple[float, Vector, Matrix]:
+        """Return value, gradient (p,) and Hessian (p, p); the value is inf outside the domain."""
+        links, p = self._links, parameters.size
+        gradient, hessian = np.zeros(p), np.zeros((p, p))
+        bodies, split = parameters[: links.size].reshape(-1, 10), links.size + self._terms.size
+        x, o = parameters[links.size : split], parameters[split:] / self._offset
+        value = log_det_divergence(bodies, links) + 0.5 * float(o @ o)
+        if not (np.isfinite(value) and (x > 0).all()):
+            return np.inf, gradient, hessian
+        relative = x / self._terms
+        value += float(np.sum(relative - np.log(relative) - 1))
+        slopes, curvatures = divergence_terms(bodies, links)
+        gradient[: links.size] = slopes.reshape(-1)
+        for i, own in enumerate(curvatures):
+            hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
+        gradient[links.size : split], gradient[split:] = 1 / self._terms - 1 / x, o / self._offset
+        diagonal = np.arange(links.size, p)
+        hessian[diagonal, diagonal] = np.concatenate((x**-2, self._offset**-2))
+        return value, gradient, hessian
+
+
+class _Problem:
+    """The weighted equations of one friction model, as moments of their blocks."""
+
+    def __init__(self, equations: EffortEquations, prior: _Prior, models: IntArray) -> None:
+        self._equations, self._prior = equations, prior
+        self.rows = equations.rows(models)
+        self._parameters = prior.start
+        self._scale = np.maximum(_rms(equations.effort, equations.valid), 1e-9)
+        self._weights = equations.valid / self._scale**2
+        blocks = np.unique(equations.block)
+        self._blocks = [equations.block == name for name in blocks]
+        self._fold = np.arange(blocks.size) * FOLDS // blocks.size
+        self._set_moments()
+
+    def estimate(self, gamma: float) -> Vector:
+        """Return the parameters (p,); renew the deviations and robust weights."""
+        for _ in range(TURNS):
+            self._parameters = _minimum(*self._total(), self._prior, gamma, self._parameters)
+            residual = self._equations.effort - self.rows @ self._parameters
+            self._scale = _robust_scale(residual, self._equations.valid)
+            relative = residual / self._scale
+            robust = self._equations.valid / np.maximum(1.0, np.abs(relative) / HUBER)
+            correlation = _correlation_time(relative * robust)
+            self._weights = robust / (correlation * self._scale**2)
+            self._set_moments()
+        self._parameters = _minimum(*self._total(), self._prior, gamma, self._parameters)
+        return self._parameters
+
+    def held_out_error(self, gamma: float) -> Vector:
+        """Return Σ w (τ - W π)² (nv,) of each fold with the parameters of the others."""
+        error = np.zeros(self._scale.size)
+        for k in range(FOLDS):
+            x = _minimum(*self._total(self._fold != k), self._prior, gamma, self._parameters)
+            for block in (self._blocks[b] for b in np.flatnonzero(self._fold == k)):
+                residual = self._equations.effort[block] - self.rows[block] @ x
+                error += np.sum(self._weights[block] * residual**2, axis=0)
+        return error
+
+    def best_prior_weight(self) -> float:
+        """Return γ of the least held-out error."""
+        errors = [float(self.held_out_error(gamma).sum()) for gamma in PRIOR_WEIGHTS]
+        return PRIOR_WEIGHTS[int(np.argmin(errors))]
+
+    def best_friction_models(self) -> IntArray:
+        """Return, for each joint, the index of the presliding distance of least held-out error."""
+        errors, nv = [], self._scale.size
+        for model in range(self._equations.presliding.size):
+            self.rows = self._equations.rows(np.full(nv, model))
+            self._set_moments()
+            errors.append(self.held_out_error(1.0))
+        found: IntArray = np.argmin(errors, axis=0)
+        found[np.min(errors, axis=0) > WORTHWHILE * errors[0]] = 0
+        return found
+
+    def deviations(self, gamma: float, parameters: Vector) -> Vector:
+        """Return standard deviations (p,), from (A + γ D)⁻¹ (B + γ D) (A + γ D)⁻¹.
+
+        A = Σ WᵀW w, D the Hessian of the divergence, B the covariance of the scores of the blocks,
+        which holds for residuals that are correlated within a block.
+        """
+        squares, _ = self._total()
+        curvature = gamma * self._prior.terms(parameters)[2]
+        inverse = np.linalg.inv(squares + curvature)
+        middle = self._score_covariance(parameters) + curvature
+        found: Vector = np.sqrt(np.diag(inverse @ middle @ inverse))
+        return found
+
+    def base_estimate(self, base: BaseParameters) -> tuple[Vector, Vector, float]:
+        """Return base parameters by weighted least squares, their deviations, the condition."""
+        own = base.independent
+        squares, products = self._total()
+        squares, products = squares[np.ix_(own, own)], products[own]
+        root = 1 / np.sqrt(np.maximum(np.diag(squares), 1e-300))
+        scaled = squares * root * root[:, None]
+        inverse = root * np.linalg.pinv(scaled, hermitian=True) * root[:, None]
+        full = np.zeros(self._parameters.size)
+        full[own] = inverse @ products
+        middle = self._score_covariance(full)[np.ix_(own, own)]
+        spread = np.sqrt(np.diag(inverse @ middle @ inverse))
+        return full[own], spread, float(np.sqrt(np.linalg.cond(scaled)))
+
+    def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:
+        return self._squares[blocks].sum(axis=0), self._products[blocks].sum(axis=0)
+
+    def _set_moments(self) -> None:
+        """Set Σ w WᵀW and Σ w Wᵀτ of each block."""
+        p = self.rows.shape[2]
+        self._squares = np.empty((len(self._blocks), p, p))
+        self._products = np.empty((len(self._blocks), p))
+        for k, block in enumerate(self._blocks):
+            root = np.sqrt(self._weights[block])
+            rows = (self.rows[block] * root[..., None]).reshape(-1, p)
+            self._squares[k] = rows.T @ rows
+            self._products[k] = rows.T @ (self._equations.effort[block] * root).reshape(-1)
+
+    def _score_covariance(self, parameters: Vector) -> Matrix:
+        """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks."""
+        scores = self._products - self._squares @ parameters
+        scores = scores - scores.mean(axis=0)
+        found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
+        return found
+
+
+def _minimum(
+    squares: Matrix, products: Vector, prior: _Prior, gamma: float, start: Vector
+) -> Vector:
+    """Return the minimizer of ½ πᵀ squares π - productsᵀ π + γ divergence; damped Newton method."""
+    x = start
+    value, slope, curvature = prior.terms(x)
+    cost = 0.5 * x @ squares @ x - products @ x + gamma * value
+    for _ in range(NEWTON_STEPS):
+        gradient, hessian = squares @ x - products + gamma * slope, squares + gamma * curvature
+        root = 1 / np.sqrt(np.diag(hessian))
+        scaled = hessian * root * root[:, None]
+        scaled[np.diag_indices_from(scaled)] += JITTER
+        step = -root * scipy.linalg.solve(scaled, root * gradient, assume_a="pos")
+        decrement, length = float(-gradient @ step), 1.0
+        if decrement < NEWTON_TOLERANCE:
+            break
+        while length > SHORTEST:
+            new = x + length * step
+            value, slope, curvature = prior.terms(new)
+            after = 0.5 * new @ squares @ new - products @ new + gamma * value
+            if after < cost - 0.1 * length * decrement:
+                break
+            length /= 2
+        else:
+            break
+        x, cost = new, after
+    return x
+
+
+def _rms(values: Matrix, valid: BoolArray) -> Vector:
+    """Return the rms (nv,) of valid ``values`` (n, nv)."""
+    found: Vector = np.sqrt(np.sum(valid * values**2, axis=0) / np.maximum(valid.sum(axis=0), 1))
+    return found
+
+
+def _robust_scale(residual: Matrix, valid: BoolArray) -> Vector:
+    """Return the standard deviation (nv,) of residuals (n, nv) without outliers."""
+    median = 1.4826 * np.nanmedian(np.where(valid, np.abs(residual), np.nan), axis=0)
+    inside = valid & (np.abs(residual) < 3 * HUBER * np.maximum(median, 1e-9))
+    return np.maximum(_rms(residual, inside), 1e-9)
+
+
+def _correlation_time(relative: Matrix) -> float:
+    """Return the integrated autocorrelation of residuals (n, nv) [samples], at least 1."""
+    n = len(relative)
+    spectrum = np.fft.rfft(relative - relative.mean(axis=0), 2 * n, axis=0)
+    correlation = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[:n].sum(axis=1)
+    ratio = correlation / correlation[0]
+    end = int(np.argmax(ratio < 0.05)) or n
+    return float(max(1.0, 1 + 2 * ratio[1:end].sum()))

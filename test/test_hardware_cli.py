@@ -154,7 +154,7 @@ def inject_problem(line, what):
     }[what]()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("what", "words"),
     [

@@ -128,8 +128,11 @@ class User:
         self.look(0.05)
 
 
-def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> Line:
-    """Return an SO-101 with emulated servos; ``flipped`` joints have inverted signs."""
+def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None, ratio=None) -> Line:
+    """Return an SO-101 with emulated servos; ``flipped`` joints have inverted signs.
+
+    ``offset`` and ``ratio`` are offsets [rad] and mechanical reductions by joint.
+    """
     arm = load_arm("so101")
     wiring = read_hardware_info(arm).motors
     motors = EmulatedFeetech([Shaft(motor.id, "sts3215") for motor in wiring])
@@ -137,4 +140,6 @@ def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None) -> 
         servo.memory[21] = 32
     sign = [-1.0 if motor.joint in flipped else 1.0 for motor in wiring]
     offsets = [(offset or {}).get(motor.joint, motor.offset) for motor in wiring]
-    return Line(motors, EmulatedArm(arm, motors, q, sign=sign, offset=offsets, step=1e-3))
+    ratios = [(ratio or {}).get(motor.joint, motor.mechanical_reduction) for motor in wiring]
+    emulated = EmulatedArm(arm, motors, q, sign=sign, offset=offsets, ratio=ratios, step=1e-3)
+    return Line(motors, emulated)

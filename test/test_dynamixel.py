@@ -757,6 +757,7 @@ def test_scan_reports_two_motors_with_identical_replies():
     ("settings", "text"),
     [
         ({"baud": "fast"}, "baud"),
+        ({"baud": ""}, "driver 'dynamixel': baud = '' bit/s; expected a number"),
         ({"baud": "12"}, "at least 9600"),
         ({"latency": "-1"}, "latency"),
     ],

@@ -235,10 +235,23 @@ def test_packets_are_parsed_in_any_split(datas, cuts):
     )
 
 
+def require_every_byte_counted(data):
+    """Require each byte to be part of a packet, lost, or waiting."""
+    parser = Parser()
+    found = parser.feed(data)
+    assert parser.lost + parser.waiting + sum(len(p.raw) for p in found) == len(data)
+
+
 @given(st.binary(max_size=300), CUTS)
 def test_random_bytes_raise_nothing_in_the_parser(data, cuts):
     for packet in parse_in_pieces(data, cuts):
         assert packet.raw in data
+    require_every_byte_counted(data)
+
+
+@given(NOISE, DATA, NOISE)
+def test_every_byte_is_of_a_packet_or_lost_or_waiting(before, data, after):
+    require_every_byte_counted(before + codec.encode(7, codec.STATUS, b"\x00" + data) + after)
 
 
 def test_the_parser_discards_bytes_that_cannot_become_a_packet():

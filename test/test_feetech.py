@@ -493,6 +493,7 @@ def test_a_late_reply_is_not_counted_twice_during_identification(late):
     ("settings", "words"),
     [
         ({"baud": "fast"}, "baud = 'fast' bit/s; expected a number"),
+        ({"baud": ""}, "driver 'feetech': baud = '' bit/s; expected a number"),
         ({"baud": "-1"}, "baud = -1 bit/s; expected above 0"),
         ({"latency": "-1"}, "latency = -1 s; expected at least 0"),
         ({"kt": "0"}, "kt = 0 N·m/A; expected above 0"),

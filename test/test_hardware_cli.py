@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,13 +17,14 @@ from emulators.mit import MitMotors
 from hardware_terminal import Line, User, so101_line
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import hardware
+from arm_dynamics.cli import hardware, hardware_calibrate
 from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.model.hardware_info import read_hardware_info
+from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
+from arm_dynamics.model.urdf_params import with_params
 
 pytestmark = pytest.mark.hardware
 
@@ -152,14 +154,15 @@ def inject_problem(line, what):
     }[what]()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("what", "words"),
     [
         ("silent", "motor 3 (elbow_flex) does not reply"),
+        ("silent", "cycles; expected all; check its cable, power and id; arm-dynamics hardware"),
         ("hot", "temperature = 80 °C; expected below 75 °C"),
         ("overload", "fault: overload"),
-        ("torque", "torque is already enabled"),
+        ("torque", "torque = enabled; expected disabled: another program controls it, or left it"),
         ("outside", "position = 1.901 rad; expected -1.69 to 1.69 rad"),
         ("model", "model = sts3250, expected sts3215"),
     ],
@@ -573,6 +576,51 @@ def calibrate_elbow(user, line, lower=-1.69, upper=1.69):
         move_to_mark(user, line, elbow(q), "m", "measured")
 
 
+def continuous_elbow(path, ratio):
+    """Write an SO-101 whose elbow is continuous, with a mechanical reduction."""
+    text = (resources.resource_folder("urdf") / "so101.urdf").read_text(encoding="utf-8")
+    text, count = re.subn(
+        r'(<joint name="elbow_flex" type=)"revolute"(.*?<limit )lower="\S+" upper="\S+" ',
+        r'\1"continuous"\2',
+        text,
+        count=1,
+        flags=re.DOTALL,
+    )
+    assert count == 1
+    changed = with_params(text, {"elbow_flex": {"mechanical_reduction": f"{ratio:g}"}})
+    path.write_text(changed, encoding="utf-8")
+    return path
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize(("turn", "code", "sign"), [(1.5, 0, -1), (0.005, 1, 1)])
+def test_a_continuous_geared_joint_is_calibrated_by_a_positive_rotation(
+    monkeypatch, lines, tmp_path, turn, code, sign
+):
+    line = lines(
+        so101_line(
+            START, flipped=("elbow_flex",), offset={"elbow_flex": 0.25}, ratio={"elbow_flex": 4}
+        )
+    )
+    arm, output = continuous_elbow(tmp_path / "arm.urdf", 4), tmp_path / "mine.urdf"
+
+    def does(user):
+        user.wait("Type yes:")
+        user.press("yes\n")
+        for q, mark in ((0.0, "zero mark"), (turn, "a quarter turn further")):
+            user.wait(mark)
+            move_to_mark(user, line, elbow(q), "m", "measured")
+
+    words = ("calibrate", arm, *at_port(line), "--output", output, "--joint", "elbow_flex")
+    ended, said = at_terminal(monkeypatch, does, *words)
+    assert ended == code, said
+    assert ("WARNING: rotation from zero = -0.0" in said) == (code == 1)
+    assert line.most == 0, "torque must stay disabled"
+    found = {m.joint: m for m in read_hardware_info(load_arm(output)).motors}["elbow_flex"]
+    assert (found.sign, found.mechanical_reduction) == (sign, 4)
+    assert sign * found.offset == pytest.approx(-0.25, abs=2e-3)
+
+
 def test_calibration_changes_only_sign_and_offset(monkeypatch, flipped_line, tmp_path):
     output = tmp_path / "mine.urdf"
     code, said = calibrated(
@@ -677,6 +725,22 @@ def test_calibration_writes_nothing_without_confirmation_or_after_q(
         calibrated(monkeypatch, arm_line, quit_early, output)
     assert arm_line.torques == 0
     assert not output.exists()
+
+
+def test_calibration_of_motors_without_a_common_interface_names_each():
+    interfaces = {1: ("effort", "voltage"), 2: ("position",)}
+    bus = SimpleNamespace(
+        motors={id: JointMotor(f"J{id}", id, "m") for id in interfaces},
+        interfaces=interfaces.__getitem__,
+        open=lambda: None,
+        identify=lambda: None,
+    )
+    expected = (
+        r"command interfaces: motor 1 \(joint 'J1'\) = effort, voltage; motor 2 \(joint 'J2'\) ="
+        " position; expected one that all motors have; calibrate .* --lock"
+    )
+    with pytest.raises(DriverFault, match=expected):
+        hardware_calibrate._prepare(bus)
 
 
 def test_calibration_needs_an_existing_folder_for_its_file(monkeypatch, arm_line, tmp_path):

@@ -67,9 +67,37 @@ def test_the_command_measures_a_continuous_joint_at_zero_and_beyond(transmission
     shafts = iter((true.shaft_position(0.0), true.shaft_position(1.5)))
     prompt = SimpleNamespace(at=lambda id, text: next(shafts))
     motor = JointMotor("J", 1, "m", mechanical_reduction=true.mechanical_reduction)
-    result, _ = calibrate_joint(prompt, CONTINUOUS, motor)
+    result, warnings = calibrate_joint(prompt, CONTINUOUS, motor)
     assert result.sign == true.sign
     assert result.offset == pytest.approx(true.offset, abs=1e-5)
+    at_zero = abs(true.shaft_position(0.0))
+    assert [text for text in warnings if at_zero <= np.pi or "half a turn" not in text] == []
+
+
+def test_a_geared_continuous_joint_is_calibrated_without_a_warning():
+    motor = JointMotor("J", 1, "m", mechanical_reduction=6.0)
+    shafts = iter((0.0, 6 * np.pi / 2))
+    prompt = SimpleNamespace(at=lambda id, text: next(shafts))
+    assert calibrate_joint(prompt, CONTINUOUS, motor) == (motor, [])
+
+
+@pytest.mark.parametrize(
+    ("zero", "positive", "words"),
+    [
+        (0.3, 0.31, "rotation from zero = 0.010 rad of the motor; expected more than 0.05 rad"),
+        (0.3, 0.3, "rotation from zero = 0.000 rad"),
+        (0.31, 0.3, "rotation from zero = -0.010 rad"),
+        (None, 1.5, "zero mark = not measured; expected it with the positive rotation"),
+    ],
+)
+def test_a_rotation_that_does_not_determine_the_sign_is_warned_of(zero, positive, words):
+    motor = JointMotor("J", 1, "m", sign=-1.0)
+    shafts = iter((zero, positive))
+    prompt = SimpleNamespace(at=lambda id, text: next(shafts))
+    result, (warning,) = calibrate_joint(prompt, CONTINUOUS, motor)
+    assert result.sign == -1
+    assert warning.startswith(words)
+    assert "the sign is kept; measure" in warning
 
 
 def test_one_mark_keeps_the_sign_and_no_mark_keeps_everything():

@@ -134,7 +134,14 @@ def _prepare(bus: MotorBus) -> None:
     bus.identify()
     shared = set.intersection(*(set(bus.interfaces(id)) for id in bus.motors))
     if not shared:
-        raise DriverFault("command interfaces common to all motors = none; expected one or more")
+        each = [
+            f"motor {id} (joint '{motor.joint}') = {', '.join(bus.interfaces(id)) or 'none'}"
+            for id, motor in bus.motors.items()
+        ]
+        raise DriverFault(
+            f"command interfaces: {'; '.join(each)}; expected one that all motors have; calibrate"
+            " the joints of one kind and lock the others with --lock"
+        )
     bus.prepare(min(shared, key=("position", "velocity", "effort", "voltage").index))
 
 

@@ -132,15 +132,24 @@ class Health:
     def _joint_problems(self, joint: Joint, motor: JointMotor) -> Iterator[str]:
         reading, survey = self._survey.last.get(motor.id), self._survey
         if reading is None:
-            yield "no reply"
+            yield (
+                f"replies = 0 of {survey.cycles} cycles; expected all; check its cable, power and"
+                " id; arm-dynamics hardware scan lists the ids"
+            )
             return
         missed = survey.cycles - survey.replies[motor.id]
         if missed > MAX_MISSED_FRACTION * survey.cycles:
-            yield f"no reply in {missed} of {survey.cycles} cycles: cable, connector or noise"
+            yield (
+                f"replies = {survey.replies[motor.id]} of {survey.cycles} cycles; expected at least"
+                f" {1 - MAX_MISSED_FRACTION:.0%}; check its cable and connectors for noise"
+            )
         if reading.fault:
             yield f"fault: {reading.fault}; hardware jog --clear-faults clears faults that can pass"
         if reading.enabled:
-            yield f"torque is already enabled: another program controls it; {DISABLE_TORQUE}"
+            yield (
+                "torque = enabled; expected disabled: another program controls it, or left it"
+                f" enabled; {DISABLE_TORQUE}"
+            )
         q, margin = motor.position(reading.q), self._safety.position_margin + self._recovery_margin
         if not joint.lower - margin <= q <= joint.upper + margin:
             yield (

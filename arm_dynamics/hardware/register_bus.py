@@ -142,7 +142,7 @@ class RegisterMotorBus(MotorBus):
     def read_settings(cls, settings: Mapping[str, str]) -> dict[str, float]:
         """Return the values of ``parameters``; raises ConfigError if one is out of range."""
         names = [parameter.name for parameter in cls.parameters]
-        numbers: dict[str, Any] = {name: settings[name] for name in names if settings.get(name)}
+        numbers: dict[str, Any] = {name: settings[name] for name in names if name in settings}
         try:
             return with_defaults(f"driver '{cls.driver}'", cls.parameters, numbers)
         except InvalidValue as error:

@@ -90,6 +90,17 @@ def calibration_warnings(
         One warning.
 
     """
+    if marks.positive is not None:
+        if marks.zero is None:
+            yield (
+                "zero mark = not measured; expected it with the positive rotation: the sign is"
+                " kept; measure both"
+            )
+        elif abs(turn := marks.positive - marks.zero) <= MIN_SHAFT_TURN:
+            yield (
+                f"rotation from zero = {turn:.3f} rad of the motor; expected more than"
+                f" {MIN_SHAFT_TURN:g} rad: the sign is kept; measure again, turned further"
+            )
     for name, limit, shaft in (
         ("lower", joint.lower, marks.lower),
         ("upper", joint.upper, marks.upper),
@@ -102,7 +113,7 @@ def calibration_warnings(
         slack = TOLERANCE * motor.mechanical_reduction
         if not below - slack <= marks.zero <= above + slack:
             yield "the zero mark is not between the ends: one of the three is wrong"
-    measured = (marks.zero, marks.lower, marks.upper, marks.positive)
+    measured = (marks.zero, marks.lower, marks.upper)
     far = max((abs(shaft) for shaft in measured if shaft is not None), default=0.0)
     if far > pi:
         yield (

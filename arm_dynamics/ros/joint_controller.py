@@ -96,7 +96,7 @@ class JointControllerNode(ControllerNode):
         if incompatible or self._topics is None:
             return incompatible
         topic = self.resolve_topic_name(STATES)
-        missing = "" if self.count_publishers(topic) else f"no publisher on {STATES}"
+        missing = "" if self.count_publishers(topic) else f"no publisher on {topic}"
         return self._topics.publisher.conflict or missing
 
     def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:

@@ -12,7 +12,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from threading import Event, Thread
 from typing import Any
 
@@ -22,10 +21,14 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
-from arm_dynamics.ros.ros_parameters import require_declared, take_numbers_as_text
+from arm_dynamics.ros.ros_parameters import (
+    Entries,
+    parameter_entries,
+    require_declared,
+    take_numbers_as_text,
+)
 from arm_dynamics.ros.shutdown_flag import (
     ShutdownFlag,
     ending_at_once,
@@ -63,10 +66,10 @@ def run_nodes(
     arguments = sys.argv if args is None else args
     try:
         with ending_at_once():
-            _initialize(arguments)
+            entries = _initialize(arguments)
             nodes, work = build()
             for node in nodes:
-                require_declared(node, arguments=arguments)
+                require_declared(node, entries=entries)
                 take_numbers_as_text(node)
         return 0 if spin_in_background(nodes, work, stop) else 1
     except ArmDynamicsError as error:
@@ -77,18 +80,17 @@ def run_nodes(
         rclpy.try_shutdown()
 
 
-def _initialize(arguments: Sequence[str]) -> None:
-    """Start ROS; raise ConfigError for unreadable arguments or parameter files.
+def _initialize(arguments: Sequence[str]) -> Entries:
+    """Start ROS and return the given parameters; raise ConfigError if they cannot be read.
 
-    ROS itself silently keeps the last of two entries of one name.
+    ROS itself silently keeps the last of two entries of one name. A parameter file is read only
+    here: it may change while a node compiles.
     """
     warning = avoid_shared_memory()
-    for option, file in pairwise(arguments):
-        if option == "--params-file":
-            try:
-                read_yaml(file)
-            except ConfigError as error:
-                raise ConfigError(f"ROS arguments: {error}") from error
+    try:
+        entries = parameter_entries(arguments)
+    except ConfigError as error:
+        raise ConfigError(f"ROS arguments: {error}") from error
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # the root of all that rclpy raises here
@@ -96,6 +98,7 @@ def _initialize(arguments: Sequence[str]) -> None:
         raise ConfigError(f"ROS arguments: {' '.join(text.split())}") from error
     if warning:
         get_logger("transport").warning(warning)
+    return entries
 
 
 def sleep_precisely() -> None:

@@ -145,19 +145,27 @@ SIMILAR_NAMES, SIMILARITY = 5, 0.4
 """Maximum number and minimum similarity of the names that a rejection lists."""
 
 
-def require_declared(node: Node, *only: str, arguments: Sequence[str] = ()) -> None:
+Entries = Sequence[tuple[str, str]]
+"""Section (the name of a node, ``/**`` or "" for all nodes) and dotted name of each parameter."""
+OTHER_NODE = "move a parameter of another node to section /** of a parameter file"
+
+
+def require_declared(node: Node, *only: str, entries: Entries = ()) -> None:
     """Raise ConfigError for a parameter given at the start that the node does not declare.
 
-    A parameter that ``arguments`` (the words of the command line) give to the node by its name must
-    be declared. ROS passes each node all parameters under ``/**``, of launch files or on the
-    command line of its process too, and these may belong to other nodes. Among them only two kinds
-    are rejected: unknown parameters of a group of the node (``gains``, ``safety`` ...), and names
-    similar to a declared one. Gains of other registered controllers are kept for a controller
-    switch; gains of locked joints are ignored. ``only`` limits the check to these groups.
+    A parameter that ``entries`` give to the node by its name must be declared. ROS also passes each
+    node all parameters under ``/**`` and of plain ``-p``, and these may belong to other nodes.
+    Among them only two kinds are rejected: unknown parameters of a group of the node (``gains``,
+    ``safety`` ...), and names similar to a declared one. Gains of other registered controllers are
+    kept for a controller switch; gains of locked joints are ignored. ``only`` limits the check to
+    these groups.
+
+    launch_ros writes a dictionary of parameters under ``/**``. It writes one under the full name of
+    a node that has both a name and a namespace, also one of PushRosNamespace.
     """
     given = getattr(node, "_parameter_overrides", {})  # rclpy has no public access
     declared = node._parameters
-    addressed = addressed_parameters(arguments, node.get_name())
+    addressed = addressed_parameters(entries, node.get_name())
     groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
     locked = declared["lock"].value if "lock" in declared else ()
     for name in given:
@@ -178,7 +186,7 @@ def require_declared(node: Node, *only: str, arguments: Sequence[str] = ()) -> N
             remedy = f"did you mean '{near[0]}'?"
         elif name in addressed:
             similar = get_close_matches(name, declared, n=SIMILAR_NAMES, cutoff=SIMILARITY)
-            remedy = f"similar: {', '.join(similar) or 'none'}"
+            remedy = f"similar: {', '.join(similar) or 'none'}; {OTHER_NODE}"
         else:
             continue
         raise ConfigError(
@@ -186,17 +194,31 @@ def require_declared(node: Node, *only: str, arguments: Sequence[str] = ()) -> N
         )
 
 
-def addressed_parameters(arguments: Sequence[str], node: str) -> set[str]:
-    """Return the parameters that ROS arguments give to nodes named ``node``, in any namespace."""
+def parameter_entries(arguments: Sequence[str]) -> Entries:
+    """Return the parameters that ROS arguments and their parameter files give.
+
+    Raises ConfigError for a file that cannot be read or is not a table.
+    """
     entries: list[tuple[str, str]] = []
     for option, value in pairwise(arguments):
         if option == "--params-file":
-            for path in _leaves(read_yaml(value) or {}):
+            content = read_yaml(value)
+            if not isinstance(content, dict | None):
+                kind = "a list" if isinstance(content, list) else repr(content)
+                raise ConfigError(
+                    f"{value}: content = {kind}; expected a table of nodes with ros__parameters"
+                )
+            for path in _leaves(content or {}):
                 at = path.index("ros__parameters") if "ros__parameters" in path else 0
                 entries.append(("/".join(path[:at]), ".".join(path[at + 1 :])))
         elif option in ("-p", "--param"):
             section, _, name = value.partition(":=")[0].rpartition(":")
             entries.append((section, name))
+    return entries
+
+
+def addressed_parameters(entries: Entries, node: str) -> set[str]:
+    """Return the parameters that ``entries`` give to nodes named ``node``, in any namespace."""
     return {name for section, name in entries if section.rpartition("/")[2] == node}
 
 

@@ -1,8 +1,19 @@
 """A node that cannot start reports the cause in one message and ends with exit code 2."""
 
-import pytest
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 
-from arm_dynamics.ros.ros_parameters import addressed_parameters
+import pytest
+import yaml
+
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.ros.ros_parameters import (
+    addressed_parameters,
+    parameter_entries,
+    require_declared,
+)
 
 BROKEN = '<robot name="b"><link name="a"/><link name="c"/></robot>'
 CASES = {
@@ -116,6 +127,70 @@ def test_an_undeclared_parameter_of_a_node_is_rejected_with_similar_names(shared
     expected = f"{module}: parameter = 'rate'; expected a declared parameter; similar: "
     assert expected in process.output
     assert "update_rate" in process.output
+    assert "; move a parameter of another node to section /** of a parameter file" in process.output
+
+
+@pytest.mark.parametrize(
+    ("section", "accepted"), [("/**", True), ("/left/joint_controller", False)]
+)
+def test_a_dictionary_that_a_launch_file_gives_to_several_nodes(tmp_path, section, accepted):
+    """launch_ros writes it under the full name of a node with a name and a namespace."""
+    given, file = {"arm": "two_link", "gravity": [0.0, 0.0, -9.81]}, tmp_path / "launch_params_x"
+    file.write_text(yaml.dump({section: {"ros__parameters": given}}))
+    node = SimpleNamespace(
+        get_name=lambda: "joint_controller",
+        _parameters={"arm": None, "controller": None},
+        _parameter_overrides=given,
+    )
+    entries = parameter_entries(["node", "--ros-args", "--params-file", str(file)])
+    if accepted:
+        require_declared(node, entries=entries)
+        return
+    with pytest.raises(ConfigError, match=r"'gravity'; expected .*; move .* section /\*\* of a"):
+        require_declared(node, entries=entries)
+
+
+EDITING = """
+import sys
+from pathlib import Path
+from rclpy.node import Node
+from arm_dynamics.ros.process import run_nodes
+
+def build():
+    node = Node("edited")
+    Path(sys.argv[1]).write_text("- an edit")
+    return [node], lambda stop: print("the main loop runs")
+
+sys.exit(run_nodes(build, ["node", "--ros-args", "--params-file", sys.argv[1]]))
+"""
+
+
+def test_a_parameter_file_that_changes_while_a_node_is_built_is_not_read_again(shared, tmp_path):
+    file = tmp_path / "edited.yaml"
+    file.write_text("edited:\n  ros__parameters: {use_sim_time: false}\n")
+    ended = subprocess.run(
+        [sys.executable, "-c", EDITING, file],
+        env={**os.environ, "ROS_DOMAIN_ID": str(shared.domain)},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=180,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "the main loop runs\n"), ended.stderr
+
+
+@pytest.mark.parametrize(("text", "kind"), [("- 1\n", "a list"), ("[]", "a list"), ("7", "7")])
+def test_a_parameter_file_without_a_table_is_rejected(tmp_path, text, kind):
+    file = tmp_path / "list.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=f"list.yaml: content = {kind}; expected a table of node"):
+        parameter_entries(["node", "--ros-args", "--params-file", str(file)])
+
+
+def test_a_parameter_file_with_a_list_ends_the_node(shared, tmp_path):
+    file = tmp_path / "list.yaml"
+    file.write_text("- simulator\n")
+    check_argument_error(shared.start("simulator", file), f"{file}: content = a list")
 
 
 @pytest.mark.quick(1)
@@ -137,7 +212,7 @@ def test_only_sections_with_the_name_of_a_node_address_it(tmp_path):
     )
     arguments = ["node", "--ros-args", "--params-file", str(file), "-p", "all:=1"]
     arguments += ["-p", "simulator:own:=2", "--param", "hardware:other:=3"]
-    assert addressed_parameters(arguments, "simulator") == {
+    assert addressed_parameters(parameter_entries(arguments), "simulator") == {
         *("gains.R1.p", "rate", "nested", "absolute", "any_namespace", "own")
     }
 

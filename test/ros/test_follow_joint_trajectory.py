@@ -196,7 +196,7 @@ def test_a_goal_is_aborted_when_the_simulator_ends(ros):
     result = end(ros, handle)
     assert end.status == GoalStatus.STATUS_ABORTED
     assert result.error_code == Result.INVALID_GOAL
-    assert "interrupted: no publisher on joint_states" in result.error_string
+    assert "interrupted: no publisher on /joint_states" in result.error_string
 
 
 def test_an_effort_beyond_the_limit_is_rejected(shared, states):

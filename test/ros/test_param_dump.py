@@ -96,7 +96,6 @@ def load(node, path):
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", NODES)
 def test_a_dump_can_be_loaded_and_restarts_the_node(started, tmp_path, kind):
     node = started(kind, "--params-file", str(GAINS))

@@ -1,5 +1,7 @@
 """Queries of ROS's graph use the remapped names of topics."""
 
+from types import SimpleNamespace
+
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -7,6 +9,7 @@ from sensor_msgs.msg import JointState
 
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.capability_topics import Capabilities
+from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.publisher_checks import sole_arm
 from arm_dynamics.safety.events import Events
 
@@ -35,3 +38,17 @@ def test_a_second_arm_is_detected_on_the_remapped_topic(ros, node):
     ros._caller.create_publisher(JointState, "other/joint_states", qos.STREAM)
     ros.wait_for(check.conflict, "no conflict")
     assert check.conflict().startswith("several publishers on /other/joint_states: /remapped")
+
+
+def test_an_interrupted_goal_names_the_remapped_topic(ros, node):
+    controller = SimpleNamespace(
+        resolve_topic_name=node.resolve_topic_name,
+        count_publishers=node.count_publishers,
+        loop=SimpleNamespace(controller=None, fit=SimpleNamespace(fault="")),
+        _capabilities=SimpleNamespace(incompatibility=lambda kind: ""),
+        _topics=SimpleNamespace(publisher=SimpleNamespace(conflict="")),
+    )
+    reason = JointControllerNode._interruption(controller)
+    assert reason == "no publisher on /other/joint_states"
+    ros._caller.create_publisher(JointState, "other/joint_states", qos.STREAM)
+    ros.wait_for(lambda: not JointControllerNode._interruption(controller), "still interrupted")

@@ -22,8 +22,10 @@ import numpy as np
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 
-SIZE_FLOOR = 1e-2
-"""Radius of gyration [m] given to a prior body without extent."""
+SIZE_FLOOR = 5e-3
+"""Smallest standard deviation of the mass of a prior body along an axis [m]."""
+NEARLY_SINGULAR = 1e-6
+"""Ratio of the diagonal entries of a Cholesky factor of P at which inverses lose their digits."""
 MASS_FLOOR = 1e-2
 """Mass of a prior body without mass, relative to the mean mass of the links."""
 
@@ -100,7 +102,7 @@ def from_log_cholesky(theta: Vector) -> Vector:
 
 
 def log_det_divergence(bodies: Matrix, prior: Matrix) -> float:
-    """Return Σ d(P ‖ P₀) of bodies (n, 10); inf if one of them is not consistent.
+    """Return Σ d(P ‖ P₀) of bodies (n, 10); inf if one of them is not consistent or singular.
 
     d(P ‖ P₀) = tr(P P₀⁻¹) - log det(P P₀⁻¹) - 4, at least 0, and 0 for P = P₀ only.
     """
@@ -109,7 +111,10 @@ def log_det_divergence(bodies: Matrix, prior: Matrix) -> float:
         roots = np.linalg.cholesky(pseudo)
     except np.linalg.LinAlgError:
         return float("inf")
-    log_ratio = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum()
+    diagonal = np.diagonal(roots, axis1=1, axis2=2)
+    if (diagonal.min(axis=1) < NEARLY_SINGULAR * diagonal.max(axis=1)).any():
+        return float("inf")
+    log_ratio = 2 * np.log(diagonal).sum()
     log_ratio -= np.linalg.slogdet(before)[1].sum()
     trace = np.einsum("nij,nji->", pseudo, np.linalg.inv(before))
     return float(trace - log_ratio - 4 * len(bodies))
@@ -127,25 +132,22 @@ def divergence_terms(bodies: Matrix, prior: Matrix) -> tuple[Matrix, FloatArray]
 
 
 def consistent_prior(inertial: Matrix) -> Matrix:
-    """Return the nearest consistent bodies of a description (n, 10) with idealized bodies.
+    """Return bodies (n, 10) of a description, with idealized ones made consistent.
 
-    Bodies without mass get MASS_FLOOR of the mean mass; bodies without extent, as point masses,
-    get a radius of gyration of SIZE_FLOOR. Consistent bodies do not change.
+    Bodies without mass get MASS_FLOOR of the mean mass. Point masses, rods and plates get a
+    standard deviation of their mass of SIZE_FLOOR along each axis. Other bodies do not change.
     """
     found = np.array(inertial, dtype=float)
     mean = float(np.mean(found[:, 0])) or 1.0
     for own in found:
-        if is_consistent(own):
-            continue
         mass = max(own[0], MASS_FLOOR * mean)
         centre = own[1:4] / own[0] if own[0] > 0 else np.zeros(3)
-        pseudo = pseudo_inertia(own)
-        about = pseudo[:3, :3] - own[0] * np.outer(centre, centre)
+        about = pseudo_inertia(own)[:3, :3] - own[0] * np.outer(centre, centre)
         values, axes = np.linalg.eigh(about)
+        if own[0] == mass and values[0] >= mass * SIZE_FLOOR**2:
+            continue
         spread = (axes * np.maximum(values, mass * SIZE_FLOOR**2)) @ axes.T
-        full = np.empty((4, 4))
-        full[:3, :3] = spread + mass * np.outer(centre, centre)
-        full[:3, 3] = full[3, :3] = mass * centre
-        full[3, 3] = mass
-        own[:] = inertial_parameters(full)
+        first = mass * centre[:, None]
+        second = spread + first @ centre[None]
+        own[:] = inertial_parameters(np.block([[second, first], [first.T, np.array([[mass]])]]))
     return found

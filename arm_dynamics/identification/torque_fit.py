@@ -152,7 +152,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     gamma = problem.best_prior_weight()
     parameters = problem.estimate(gamma)
     spread = problem.deviations(gamma, parameters)
-    free = np.sqrt(np.diag(np.linalg.inv(gamma * prior.terms(prior.start)[2])))
+    free = np.sqrt(np.diag(_inverse(gamma * prior.terms(prior.start)[2])))
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
         as_readonly(parameters),
@@ -274,7 +274,7 @@ class _Problem:
         """
         squares, _ = self._total()
         curvature = gamma * self._prior.terms(parameters)[2]
-        inverse = np.linalg.inv(squares + curvature)
+        inverse = _inverse(squares + curvature)
         middle = self._score_covariance(parameters) + curvature
         found: Vector = np.sqrt(np.diag(inverse @ middle @ inverse))
         return found
@@ -285,13 +285,13 @@ class _Problem:
         squares, products = self._total()
         squares, products = squares[np.ix_(own, own)], products[own]
         root = 1 / np.sqrt(np.maximum(np.diag(squares), 1e-300))
-        scaled = squares * root * root[:, None]
-        inverse = root * np.linalg.pinv(scaled, hermitian=True) * root[:, None]
+        condition = float(np.sqrt(np.linalg.cond(squares * root * root[:, None])))
+        inverse = _inverse(squares)
         full = np.zeros(self._parameters.size)
         full[own] = inverse @ products
         middle = self._score_covariance(full)[np.ix_(own, own)]
         spread = np.sqrt(np.diag(inverse @ middle @ inverse))
-        return full[own], spread, float(np.sqrt(np.linalg.cond(scaled)))
+        return full[own], spread, condition
 
     def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:
         return self._squares[blocks].sum(axis=0), self._products[blocks].sum(axis=0)
@@ -342,6 +342,13 @@ def _minimum(
             break
         x, cost = new, after
     return x
+
+
+def _inverse(matrix: Matrix) -> Matrix:
+    """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
+    root = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    found: Matrix = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
+    return root * found * root[:, None]
 
 
 def _rms(values: Matrix, valid: BoolArray) -> Vector:

@@ -420,7 +420,7 @@ import test_compiled_actuator_faults as module
 plant = module.Plant(module.stiff_arm())
 warnings.simplefilter("error")
 try:
-    plant.step(module.BEYOND, module.NOTHING, 1e-3, 200)
+    plant.step(module.State.of(module.BEYOND.q, [1e305] * 5), module.NOTHING, 1e-3, 2)
 except module.InvalidValue as error:
     print(error)
 """
@@ -431,4 +431,4 @@ def test_divergence_without_numba_gives_no_warning():
         [sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True,
         cwd=Path(__file__).parent, check=True,
     )  # fmt: skip
-    assert "simulation diverged: joint 'R5'" in done.stdout
+    assert "simulation diverged: joint 'R" in done.stdout

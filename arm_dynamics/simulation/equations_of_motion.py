@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import is_finite
-from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, require_command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
@@ -25,6 +25,16 @@ from arm_dynamics.simulation.actuator_states import (
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
 from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
+
+F = TypeVar("F", bound=Callable[..., object])
+CHUNK = 512
+"""Number of compiled steps after which a diverged motion is detected."""
+
+
+def _without_warnings(function: F) -> F:
+    """Suppress the floating-point warnings that Python code gives and compiled code does not."""
+    is_compiled = hasattr(row.next_step, "py_func")
+    return function if is_compiled else np.errstate(all="ignore")(function)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +68,20 @@ class MotorValues:
 class EquationsOfMotion:
     """M(q) v̇ + C(q, v) v + g(q) = tau(command, v, z) + friction + stops,  ż = n - λ z.
 
-    Holds one command and scratch memory, no state of the arm. Not thread-safe.
+    Holds one command and scratch memory, no state of the arm. Not thread-safe. A copy and a
+    pickle contain the arm only: without the command and with separate memory.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    calls_methods : bool
+        Whether actuators of the user's compiled functions are evaluated by their methods, which
+        pass on what these functions raise.
+
     """
 
-    def __init__(self, arm: ArmModel) -> None:
+    def __init__(self, arm: ArmModel, *, calls_methods: bool = False) -> None:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = update_groups(arm)
@@ -81,7 +101,8 @@ class EquationsOfMotion:
         self._with_windings = (self._settling, *self._dynamics[1:])
         self._armature = self._settling.armature  # a view
         x[row.ARMATURE] = x[row.MASSES] = arm.model.armature
-        row.link_equations(x, arm.actuators)
+        if not calls_methods:
+            row.link_equations(x, arm.actuators)
         self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
         self._own = actuator_state_slices(arm)
         self._kept, (slots, joints) = compiled_state_entries(arm)
@@ -97,6 +118,18 @@ class EquationsOfMotion:
             self.has_internal_friction,
         )
         self.compiled = not (self._given or self.prescribed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the arm only: views and addresses of machine code are this object's."""
+        return type(self), (self.arm,)
+
+    def calling_methods(self) -> EquationsOfMotion:
+        """Return a copy under the same command that calls the methods of compiled actuators."""
+        twin = EquationsOfMotion(self.arm, calls_methods=True)
+        for entry in (row.COMMAND, row.INTERFACE):
+            twin._rows[entry] = self._rows[entry]
+        twin._interfaces = list(self._interfaces)
+        return twin
 
     @property
     def effort(self) -> Vector:
@@ -135,10 +168,11 @@ class EquationsOfMotion:
         x = self._rows
         x[row.BRAKING] = 0.0
         for i in self._given:
-            x[row.BRAKING, i] = self.arm.actuators[i].back_emf_damping
+            x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._asked(i, z))
         row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
+    @_without_warnings
     def semi_implicit_steps(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
         """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite.
 
@@ -152,6 +186,12 @@ class EquationsOfMotion:
         if self._has_states:
             self._flat[self._act] = z[self._kept]
         row.start_steps(x, q, v, dt)
+        while steps > CHUNK:
+            steps -= CHUNK
+            for _ in range(CHUNK):
+                row.next_step(x, accelerate(*bodies), dt)
+            if not (is_finite(self._q) and is_finite(self._v)):
+                return False
         for _ in range(steps - 1):
             row.next_step(x, accelerate(*bodies), dt)
         well: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
@@ -256,6 +296,30 @@ class EquationsOfMotion:
             voltage.append(actuator.voltage(interface, told, speed, own))
             temperature.append(actuator.temperature(own))
         return MotorValues(as_readonly(voltage), as_readonly(temperature))
+
+    def require_actuator_numbers(self, q: Vector, v: Vector, z: Vector) -> None:
+        """Raise what the equations of an actuator raise at this state, or InvalidValue for a NaN.
+
+        The message names joint, class and quantity. Built-in actuators are not checked.
+        """
+        self._load(q, v, z)
+        for i, actuator in enumerate(self.arm.actuators):
+            if actuator.kernel_id != NO_KERNEL or actuator.prescribes_motion:
+                continue
+            given = self._asked(i, z)
+            effort = actuator.effort(*given)
+            quantities = {"effort": [effort], "damping": [actuator.damping_at(*given)]}
+            decay, source = actuator.act_dot_terms(*given)
+            for k, state in enumerate(actuator.states):
+                quantities[f"λ or n of state '{state.name}'"] = [decay[k], source[k]]
+            quantities["dry friction"] = list(actuator.dry_friction_bounds(float(v[i]), effort))
+            for name, values in quantities.items():
+                if np.isnan(values).any():
+                    raise InvalidValue(
+                        f"actuator of joint '{actuator.joint}': {name} of {type(actuator).__name__}"
+                        f" = nan at q = {q[i]:.6g}, v = {v[i]:.6g}; expected a number; correct its"
+                        " equations"
+                    )
 
     def start_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """Start the joints with prescribed motion; return their positions at the end (np,).

@@ -64,6 +64,7 @@ def velocity_after_dry_friction(
 
     v (nv,) [rad/s] before friction, inverse_mass W (nv, nv), see ``force_response``, forward
     f dt and backward b dt (nv,) [N·m·s]: the largest impulses against forward and backward motion.
+    A joint with a NaN as one of them has the velocity NaN after the step.
     Solved by projected Gauss-Seidel, which converges since M⁻¹ is positive definite.
     Source: J. J. Moreau, Unilateral contact and dry friction (1988), section 5;
     D. Stewart and J. Trinkle, Int. J. Numer. Methods Eng. 39 (1996), eq. 9.
@@ -71,6 +72,10 @@ def velocity_after_dry_friction(
     size = v.size
     impulse = np.zeros(size)
     after: Vector = v.copy()
+    for i in range(size):  # ``clip`` would not limit the impulse by a NaN, and the joint would lock
+        if not forward[i] + backward[i] >= 0.0:
+            after[i] = np.nan
+            return after
     for _ in range(SWEEPS):
         largest = 0.0
         for i in range(size):

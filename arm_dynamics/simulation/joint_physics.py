@@ -93,33 +93,47 @@ def link_equations(x: Matrix, actuators: Sequence[Actuator]) -> None:
     for i, actuator in enumerate(actuators):
         if isinstance(actuator, CompiledActuator):
             try:
-                x[KERNEL, i] = _address(actuator.equations)
+                states, constants = len(actuator.states), len(actuator.kernel_constants())
+                x[KERNEL, i] = _address(actuator.equations, states, constants)
             except Exception as error:  # numba's, of many types
                 raise InvalidValue(
                     f"actuator of joint '{actuator.joint}': equations of"
                     f" {type(actuator).__name__} cannot be compiled: {error}"
                 ) from error
+            actuator.require_indices()
 
 
 @cache
-def _address(equations: ActuatorEquations) -> int:
-    """Return the address of compiled code that evaluates ``equations`` for a column; 0 without."""
+def _address(equations: ActuatorEquations, states: int, constants: int) -> int:
+    """Return the address of compiled code that evaluates ``equations`` for a column; 0 without.
+
+    The code gets arrays of exactly so many states and constants. It cannot raise: where an equation
+    raises, it writes NaN, and the motion counts as diverged.
+    """
     effort, act_dot_terms, damping, dry_friction = equations
+    last, end = ACT + states, CONSTANTS + constants
 
     def evaluate(operation: int, data: Any, columns: int, i: int) -> None:
         x = numba.carray(data, (ROWS, columns))
         interface, command, q, v = int(x[INTERFACE, i]), x[COMMAND, i], x[Q, i], x[V, i]
-        a, c = x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
-        if operation == ACTUATOR_EFFORT:
-            x[EFFORT, i] = effort(interface, command, q, v, a, c)
-        elif operation == ACT_DOT_TERMS:
-            rate, drift = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
-            act_dot_terms(interface, command, q, v, a, c, rate, drift)
-        elif operation == ACTUATOR_DAMPING:
-            x[BRAKING, i] = damping(interface, command, q, v, a, c)
-        else:
-            x[FORWARD, i] = dry_friction(1.0, v, x[EFFORT, i], c)
-            x[BACKWARD, i] = dry_friction(-1.0, v, x[EFFORT, i], c)
+        a, c = x[ACT:last, i], x[CONSTANTS:end, i]
+        try:
+            if operation == ACTUATOR_EFFORT:
+                x[EFFORT, i] = effort(interface, command, q, v, a, c)
+            elif operation == ACT_DOT_TERMS:
+                rate, drift = x[RATE : RATE + states, i], x[SOURCE : SOURCE + states, i]
+                for k in range(states):
+                    rate[k] = drift[k] = 0.0
+                act_dot_terms(interface, command, q, v, a, c, rate, drift)
+            elif operation == ACTUATOR_DAMPING:
+                x[BRAKING, i] = damping(interface, command, q, v, a, c)
+            else:
+                x[FORWARD, i] = dry_friction(1.0, v, x[EFFORT, i], c)
+                x[BACKWARD, i] = dry_friction(-1.0, v, x[EFFORT, i], c)
+        except Exception:
+            x[V, i] = x[EFFORT, i] = x[BRAKING, i] = x[FORWARD, i] = x[BACKWARD, i] = np.nan
+            for k in range(states):
+                x[ACT + k, i] = x[RATE + k, i] = x[SOURCE + k, i] = np.nan
 
     return column_function(evaluate) or NO_KERNEL
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
-from arm_dynamics.core.compiled_math import all_finite
+from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import MIXED, NO_STATES, Command, State, require_state
 from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.actuators.compiled_actuator import CompiledActuator
 from arm_dynamics.simulation.equations_of_motion import (
     EquationsOfMotion,
     JointEfforts,
@@ -34,7 +36,7 @@ class Plant:
     """M(q) v̇ + C(q, v) v + g(q) = tau_motor(command, v, z) - friction + stops,  ż = n - λ z.
 
     Not thread-safe: use one plant per thread. It holds no state of the arm between calls: ``step``
-    is a function of its arguments.
+    is a function of its arguments. A copy and a pickle contain the arm and the integrator.
 
     Parameters
     ----------
@@ -53,6 +55,10 @@ class Plant:
         self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._after: State | None = None
         self._compile()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the arguments: the compiled table belongs to one plant and process."""
+        return type(self), (self.arm, self.integrator.name)
 
     def step(
         self,
@@ -106,7 +112,12 @@ class Plant:
         q, v, z = state.q.copy(), state.v.copy(), self._own_states(state)
         if z.size:
             z = z.copy()
-        if not self.integrator.run(self._motion, q, v, z, dt, steps):
+        try:
+            is_well = self.integrator.run(self._motion, q, v, z, dt, steps)
+        except InvalidValue:  # the adaptive integrator raises independently of the cause
+            self._require_actuator_numbers(state.q, state.v, self._own_states(state), dt)
+            raise
+        if not is_well:
             raise self._divergence(state, dt, steps)
         tau = self._motion.effort
         for array in (q, v, tau, z) if z.size else (q, v, tau):
@@ -122,7 +133,11 @@ class Plant:
         self._accept_state(state)
         self._require_finite(state)
         self._accept_command(command)
-        return self._motion.efforts(state.q, state.v, self._own_states(state))
+        own = self._own_states(state)
+        efforts = self._motion.efforts(state.q, state.v, own)
+        if not is_finite(efforts.applied):
+            self._motion.require_actuator_numbers(state.q, state.v, own)
+        return efforts
 
     def motors(self, state: State, command: Command) -> MotorValues:
         """Return voltages and temperatures of the motors in this state under this command.
@@ -170,9 +185,11 @@ class Plant:
     def _compile(self) -> None:
         """Compile what this arm needs, and no more, before time runs."""
         q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self.arm.initial_act.copy()
-        self.integrator.run(self._motion, q, v, z, 1e-9, 2)
+        if not self.integrator.run(self._motion, q, v, z, 1e-9, 2):
+            rest = np.zeros(self.arm.nv)
+            self._require_actuator_numbers(rest, rest, self.arm.initial_act, 1e-9)
+        self._require_finite(State(0.0, q, v, self._motion.effort, z))
         self._motion.efforts(q, v, z)
-        self._require_finite(State.of(q, v, act=z))
 
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest
@@ -200,9 +217,29 @@ class Plant:
 
     def _require_finite(self, state: State) -> None:
         if not all_finite(state.q, state.v, state.act):
-            raise InvalidValue(
-                f"state is not finite: q = {state.q}, v = {state.v}, act = {state.act}"
+            values = [*state.q, *state.v, *state.act]
+            name, value = next(
+                pair
+                for pair in zip(self._entry_names(), values, strict=False)
+                if not isfinite(pair[1])
             )
+            raise InvalidValue(f"state is not finite: {name} = {value}; expected a finite number")
+
+    def _entry_names(self) -> list[str]:
+        """Return the name of each entry of (q, v, act) in messages."""
+        names = [f"{x} of joint '{joint}'" for x in "qv" for joint in self.arm.joint_names]
+        for actuator in self.arm.actuators:
+            where = f"of joint '{actuator.joint}' ({type(actuator).__name__})"
+            names += [f"actuator state '{state.name}' {where}" for state in actuator.states]
+        return names
+
+    @np.errstate(all="ignore")
+    def _require_actuator_numbers(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+        """Raise what the equations of an actuator raise in a step, or InvalidValue for a NaN."""
+        self._motion.require_actuator_numbers(q, v, z)
+        if any(isinstance(a, CompiledActuator) for a in self.arm.actuators):
+            motion = self._motion.calling_methods()
+            self.integrator.step(motion, q.copy(), v.copy(), z.copy(), dt)
 
     def _accept_command(self, command: Command) -> None:
         self._motion.set_command(check_command_interfaces(self.arm, command))
@@ -210,17 +247,24 @@ class Plant:
 
     @np.errstate(all="ignore")
     def _divergence(self, state: State, dt: float, steps: int) -> InvalidValue:
-        """Return the error of a motion from ``state``, repeated up to RUNAWAY."""
+        """Return the error of a motion from ``state``, repeated up to RUNAWAY.
+
+        Raises what the equations of an actuator raise in this motion.
+        """
         self._require_finite(state)
         q, v, z, step = state.q.copy(), state.v.copy(), self._own_states(state).copy(), 0
         while step < steps:
+            before = q.copy(), v.copy(), z.copy()
             self.integrator.step(self._motion, q, v, z, dt)
             step += 1
-            if not np.abs(v).max() < RUNAWAY:
+            if not (np.abs(v).max() < RUNAWAY and is_finite(z)):
+                self._require_actuator_numbers(*before, dt)
                 break
-        joint = self.arm.joint_names[int(np.argmax(np.abs(v)))]
+        what = f"joint '{self.arm.joint_names[int(np.argmax(np.abs(v)))]}'"
+        if is_finite(v) and not is_finite(z):
+            what = self._entry_names()[2 * v.size + int(np.argmin(np.isfinite(z)))]
         return InvalidValue(
-            f"simulation diverged: joint '{joint}' is not finite at"
+            f"simulation diverged: {what} is not finite at"
             f" t = {state.time + step * dt:.6g} s"
             f" ({self.integrator.name}, dt = {dt:g} s); reduce dt"
         )

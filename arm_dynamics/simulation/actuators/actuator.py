@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf, nan
 from typing import ClassVar, NamedTuple
 
+from arm_dynamics.core.arrays import check_int
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import MIXED
@@ -21,12 +22,22 @@ class ActuatorState:
     """An actuator state: its name, unit and value at rest.
 
     A step updates the states in the order of ``group``, each group from those before.
+
+    Raises
+    ------
+    InvalidValue
+        For a group that is not an integer of at least 0.
+
     """
 
     name: str
     unit: str
     initial: float = 0.0
     group: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the group: a step has none below 0."""
+        check_int(f"actuator state '{self.name}': group", self.group)
 
 
 class Inconsistency(NamedTuple):
@@ -170,6 +181,12 @@ class Actuator(ABC):
     def back_emf_damping(self) -> float:
         """Derivative -∂τ/∂v at a constant command [N·m·s/rad], positive."""
         return 0.0
+
+    def damping_at(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
+        """Return -∂τ/∂v at a constant command [N·m·s/rad]; here ``back_emf_damping``."""
+        return self.back_emf_damping
 
     @property
     def breakaway_effort(self) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,21 @@ from arm_dynamics.simulation.actuators.actuator import Actuator
 
 MAX_STATES, MAX_CONSTANTS = 4, 25
 """Actuator states and constants for which compiled code has memory."""
+REPLACED = [
+    "effort",
+    "act_dot_terms",
+    "dry_friction_bounds",
+    "damping_at",
+    "back_emf_damping",
+    "breakaway_effort",
+    "has_dry_friction",
+    "has_internal_friction",
+    "apply_internal_friction",
+    "kernel_id",
+    "kernel_constants",
+    "kernel_slots",
+]
+"""Members of ``Actuator`` that the compiled step replaces by ``equations``."""
 
 
 @compiled
@@ -48,7 +64,7 @@ class ActuatorEquations(NamedTuple):
     """Equations of one actuator: functions marked ``@compiled``.
 
     The arguments are the index of the command interface in ``interfaces``, the command, q [rad],
-    v [rad/s], the actuator states (4,) in the order of ``states``, and the constants: the effort
+    v [rad/s], the actuator states (n,) in the order of ``states``, and the constants: the effort
     limit [N·m], then those of ``parameters``. Branches on a number go through ``where``, ``clip``,
     ``minimum`` and ``maximum`` of ``arm_dynamics.simulation``: rollouts trace the functions.
     """
@@ -56,7 +72,10 @@ class ActuatorEquations(NamedTuple):
     effort: Callable[..., float]
     """(interface, command, q, v, act, constants) -> effort at the joint [N·m]."""
     act_dot_terms: Callable[..., None] = no_states
-    """(..., constants, decay, source): writes λ >= 0 and n of ż = n - λ z, one entry per state."""
+    """(..., constants, decay, source): writes λ >= 0 and n of ż = n - λ z, one entry per state.
+
+    Both arrays contain zeros before the call.
+    """
     damping: Callable[..., float] = no_damping
     """(interface, command, q, v, act, constants) -> -∂τ/∂v [N·m·s/rad]."""
     dry_friction: Callable[..., float] = no_dry_friction
@@ -72,11 +91,22 @@ class CompiledActuator(Actuator):
     Raises
     ------
     InvalidValue
-        For more than 4 states or 24 parameters.
+        For more than 4 states or 24 parameters; at its definition, for a subclass that overrides
+        a method which the compiled step does not call.
 
     """
 
     equations: ClassVar[ActuatorEquations]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Reject a subclass whose methods the step would ignore."""
+        super().__init_subclass__(**options)
+        for name in REPLACED:
+            if getattr(cls, name) is not getattr(CompiledActuator, name):
+                raise InvalidValue(
+                    f"class {cls.__name__}: {name} = an override; expected none, because the"
+                    " compiled step does not call it; write it in `equations`, or subclass Actuator"
+                )
 
     def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
         super().__init__(joint, effort_limit, constants)
@@ -110,10 +140,10 @@ class CompiledActuator(Actuator):
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
     ) -> tuple[Sequence[float], Sequence[float]]:
         """Return λ and n of ż = n - λ z, one entry per state."""
-        decay, source, count = np.zeros(MAX_STATES), np.zeros(MAX_STATES), len(self.states)
+        decay, source = np.zeros((2, len(self.states)))
         arguments = self._arguments(interface, value, q, v, act)
         self.equations.act_dot_terms(*arguments, decay, source)
-        return decay[:count].tolist(), source[:count].tolist()
+        return decay.tolist(), source.tolist()
 
     def dry_friction_bounds(self, v: float, effort: float) -> tuple[float, float]:
         """Return the largest dry friction [N·m] against forward and against backward motion."""
@@ -123,11 +153,16 @@ class CompiledActuator(Actuator):
             float(friction(-1.0, v, effort, self._packed)),
         )
 
+    def damping_at(
+        self, interface: str, value: float, q: float, v: float, act: Sequence[float] = ()
+    ) -> float:
+        """Return -∂τ/∂v at a constant command [N·m·s/rad]."""
+        return float(self.equations.damping(*self._arguments(interface, value, q, v, act)))
+
     @property
     def back_emf_damping(self) -> float:
-        """Derivative -∂τ/∂v [N·m·s/rad] at rest, without command, by the first interface."""
-        rest = self._arguments(self.interfaces[0], 0.0, 0.0, 0.0, ())
-        return float(self.equations.damping(*rest))
+        """Derivative -∂τ/∂v [N·m·s/rad] at rest, without command: the largest of an interface."""
+        return max(self.damping_at(name, 0.0, 0.0, 0.0) for name in self.interfaces)
 
     @property
     def breakaway_effort(self) -> float:
@@ -139,6 +174,36 @@ class CompiledActuator(Actuator):
         """Whether ``equations`` have dry friction."""
         return self.equations.dry_friction is not no_dry_friction
 
+    def require_indices(self) -> None:
+        """Raise InvalidValue if an equation uses an index beyond its arrays.
+
+        Compiled code does not check indices. The equations run once in Python, at rest and without
+        command. Other errors are left to the step: arithmetic of Python raises where compiled code
+        returns NaN or infinity.
+        """
+        decay, source = np.zeros((2, len(self.states)))
+        states = np.array([state.initial for state in self.states], dtype=float)
+        for index in range(len(self.interfaces)):
+            rest = (index, *np.zeros(3), states, self._packed)
+            for field, arguments in (
+                ("effort", rest),
+                ("act_dot_terms", (*rest, decay, source)),
+                ("damping", rest),
+                ("dry_friction", (1.0, *np.zeros(2), self._packed)),
+            ):
+                function = _in_python(getattr(self.equations, field))
+                try:
+                    with np.errstate(all="ignore"):
+                        function(*arguments)
+                except IndexError as error:
+                    raise InvalidValue(
+                        f"actuator of joint '{self.joint}': {field} of {type(self).__name__}: index"
+                        f" = {error}; expected an index below {states.size} for states, below"
+                        f" {self._packed.size} for constants"
+                    ) from error
+                except Exception:
+                    continue
+
     def _arguments(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
     ) -> tuple[int, float, float, float, Vector, Vector]:
@@ -146,10 +211,27 @@ class CompiledActuator(Actuator):
             raise UnknownName(
                 f"interface of {type(self).__name__}", interface, tuple(self.interfaces)
             )
-        own, states = np.zeros(MAX_STATES), self.states
-        count = len(states)
-        own[:count] = (
-            check_vector("act", act, count) if np.size(act) else [s.initial for s in states]
-        )
+        states = self.states
+        where, count = f"actuator of joint '{self.joint}': states of", len(states)
+        given = act if np.size(act) else [s.initial for s in states]
+        own = check_vector(f"{where} {type(self).__name__}", given, count).copy()
         number = check_float(f"{interface} command", value)
         return self.interfaces.index(interface), number, float(q), float(v), own, self._packed
+
+
+def _in_python(function: Callable[..., Any], known: dict[Any, Any] | None = None) -> Any:
+    """Return a compiled function without compilation, and those that it calls likewise."""
+    known = {} if known is None else known
+    python = getattr(function, "py_func", function)
+    if python in known or not isinstance(python, FunctionType):
+        return known.get(python, python)
+    scope = dict(python.__globals__)
+    copy = FunctionType(
+        python.__code__, scope, python.__name__, python.__defaults__, python.__closure__
+    )
+    copy.__kwdefaults__ = python.__kwdefaults__
+    known[python] = copy
+    for name in python.__code__.co_names:
+        if hasattr(scope.get(name), "py_func"):
+            scope[name] = _in_python(scope[name], known)
+    return copy

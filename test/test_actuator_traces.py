@@ -10,7 +10,7 @@ import pytest
 from conftest import chain, five_dof
 
 from arm_dynamics import simulation
-from arm_dynamics.core import InvalidValue, Parameter, plugins
+from arm_dynamics.core import ConfigError, InvalidValue, Parameter, plugins
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.simulation import ActuatorEquations, CompiledActuator, compiled
 from arm_dynamics.simulation.linearization import linearize
@@ -142,10 +142,17 @@ def test_the_key_depends_on_each_of_the_four_equations(monkeypatch):
 
 
 def test_bundled_actuators_are_not_traced_for_the_key(monkeypatch):
-    monkeypatch.setitem(sys.modules, "casadi", None)
-    monkeypatch.delitem(sys.modules, "arm_dynamics.batch.kernels.actuator_trace", raising=False)
+    monkeypatch.setitem(sys.modules, "arm_dynamics.batch.kernels.actuator_trace", None)
     equations_fingerprint.cache_clear()
     assert equations_fingerprint(five_dof(), "voltage", ("motor.kt",)) == ""
+
+
+def test_without_casadi_a_users_equations_have_no_key(monkeypatch):
+    monkeypatch.setitem(sys.modules, "casadi", None)
+    for name in ("actuator_trace", "emitter", "step_trace", "symbolic_equations", "symbolic_math"):
+        monkeypatch.delitem(sys.modules, f"arm_dynamics.batch.kernels.{name}", raising=False)
+    with pytest.raises(ConfigError, match=r"kernel of arm 'chain': CasADi = missing; .* pip inst"):
+        equations_fingerprint(driven_by(monkeypatch, actuator(forward)), "effort")
 
 
 # Mathematical functions -----------------------------------------------------------------------
@@ -162,7 +169,12 @@ def test_mathematical_functions_are_traced(monkeypatch):
     arm, start = driven_by(monkeypatch, actuator(elementary)), State.of([0.4], [1.3])
     commands = np.array([3.0, -1.0])[:, None, None] * np.ones((2, 60, 1))
     result = rollout(arm, start, commands, 1e-3, interface="effort", backend="generated")
-    np.testing.assert_allclose(result.q[:, -1], plant_ends(arm, start, commands, 1e-3), 1e-11)
+    ends = plant_ends(arm, start, commands, 1e-3)
+    np.testing.assert_allclose(result.q[:, -1], ends, 1e-11)
+    single = rollout(
+        arm, start, commands, 1e-3, interface="effort", backend="generated", precision="float32"
+    )
+    np.testing.assert_allclose(single.q[:, -1], ends, 1e-4)
     command = Command.checked("effort", [3.0], 1)
     one, other = linearize_by_trace(arm, start, command), linearize(arm, start, command)
     np.testing.assert_allclose(one.A, other.A, rtol=1e-5, atol=1e-5)

@@ -138,7 +138,7 @@ class Symbol:
 
     def tan(self) -> Symbol:
         """Return the tangent, sine by cosine: both vectorize."""
-        return self.sin() / self.cos()
+        return Symbol(ca.sin(self.sx) / ca.cos(self.sx))
 
     def tanh(self) -> Symbol:
         """Return the hyperbolic tangent."""

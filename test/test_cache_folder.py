@@ -85,6 +85,7 @@ def test_a_user_without_home_gets_a_private_folder(tmp_path, monkeypatch):
 def test_two_processes_store_compiled_functions_one_after_the_other(tmp_path, monkeypatch):
     """Concurrently, numba names both symbols alike, and may later run the wrong function."""
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_math, "is_keyed", lambda _: True)
     law = compiled_math.compiled(lambda x: 2 * x)
     with ThreadPoolExecutor(1) as other:
         with file_lock(tmp_path / "lock"):

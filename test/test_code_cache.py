@@ -3,6 +3,7 @@ recompiled.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -17,18 +18,29 @@ pytest.importorskip("numba")
 store = pytest.importorskip("arm_dynamics.batch.kernels.kernel_cache")
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """\
-import sys
-from pathlib import Path
+import numpy as np
 from arm_dynamics.core import code_cache
-sys.path.insert(0, str(Path(sys.argv[1])))
-import doubling
-print(doubling.twice(1.5), code_cache.cache_folder(), len(doubling.twice.stats.cache_hits))
+from arm_dynamics.core.compiled_math import is_finite
+print(is_finite(np.ones(2)), code_cache.cache_folder(), len(is_finite.stats.cache_hits))
 """
-TWICE = """\
-from arm_dynamics.core.compiled_math import NUMBER, compiled_for
-@compiled_for(NUMBER)
-def twice(x):
-    return 2 * x
+USER_PROGRAM = """\
+import user_equations
+from arm_dynamics.core.compiled_math import clip
+print(user_equations.scaled(2.0), clip(3.0, -1.0, 1.0), len(clip.stats.cache_hits))
+"""
+USER_EQUATIONS = """\
+from arm_dynamics.core.compiled_math import compiled
+from user_helpers import GAIN, square
+@compiled
+def scaled(x):
+    return GAIN * square(x)
+"""
+USER_HELPERS = """\
+from arm_dynamics.core.compiled_math import compiled
+GAIN = {gain}
+@compiled
+def square(x):
+    return {square}
 """
 KERNEL = "import numba\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1\n"
 
@@ -43,15 +55,6 @@ def run(program, cache, *words, **environment):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
-
-
-@pytest.fixture
-def module_folder(tmp_path):
-    """Return a folder that contains a module with one function."""
-    folder = tmp_path / "module"
-    folder.mkdir()
-    (folder / "doubling.py").write_text(TWICE)
-    return folder
 
 
 def make_private(folder):
@@ -109,15 +112,15 @@ def test_links_are_followed_and_all_their_folders_checked(tmp_path):
         require_private(tmp_path / "other/link")
 
 
-def test_nothing_is_read_from_or_written_to_an_untrusted_cache(tmp_path, module_folder):
+def test_nothing_is_read_from_or_written_to_an_untrusted_cache(tmp_path):
     cache = tmp_path / "cache"
-    (first, kept, _), _ = run(PROGRAM, cache, module_folder)
+    (first, kept, _), _ = run(PROGRAM, cache)
     for place in sorted(Path(kept).rglob("*.nbc")):
         place.write_bytes(b"unpickling runs this")
     (cache / "arm_dynamics").chmod(0o777)
     before = {p: p.stat().st_mtime_ns for p in cache.rglob("*")}
-    (second, chosen, _), text = run(PROGRAM, cache, module_folder)
-    assert (first, second, chosen) == ("3.0", "3.0", "None")
+    (second, chosen, _), text = run(PROGRAM, cache)
+    assert (first, second, chosen) == ("True", "True", "None")
     assert before == {p: p.stat().st_mtime_ns for p in cache.rglob("*")}
     assert text.count("RuntimeWarning") == 1, text
     for word in ("arm_dynamics has owner = ", "mode = 0777", "chmod go-w", "XDG_CACHE_HOME"):
@@ -146,16 +149,33 @@ def test_a_kernel_that_others_could_have_written_is_recompiled(tmp_path, monkeyp
         assert once()[1] == 0
 
 
-def test_folders_and_files_are_private_for_every_umask(tmp_path, module_folder):
+def test_folders_and_files_are_private_for_every_umask(tmp_path):
     before = os.umask(0)
     try:
-        run(PROGRAM, tmp_path / "cache/of/mine", module_folder)
+        run(PROGRAM, tmp_path / "cache/of/mine")
     finally:
         os.umask(before)
     (kept,) = (tmp_path / "cache/of/mine/arm_dynamics").iterdir()
     made = [kept, *kept.parents[:4], *kept.rglob("*.nb?")]
     assert len(made) > 6
     assert {path.stat().st_mode & 0o077 for path in made} == {0}
+
+
+def test_a_change_of_a_users_helpers_is_effective_in_the_next_process(tmp_path):
+    """Machine code on disk would contain the old helper function and the old constant."""
+    folder, cache = tmp_path / "user", tmp_path / "cache"
+    folder.mkdir()
+    (folder / "user_equations.py").write_text(USER_EQUATIONS)
+    paths = os.pathsep.join([str(ROOT), str(folder)])
+    found = []
+    for gain, square in ((3.0, "x * x"), (3.0, "x * x"), (5.0, "x * x"), (5.0, "2.0 * x * x")):
+        text = USER_HELPERS.format(gain=gain, square=square)
+        (folder / "user_helpers.py").write_text(text)
+        shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+        (value, _, hits), _ = run(USER_PROGRAM, cache, PYTHONPATH=paths)
+        found.append((float(value), int(hits)))
+    assert found == [(12.0, 0), (12.0, 1), (20.0, 1), (40.0, 1)]  # clip is loaded from disk
+    assert not list(cache.rglob("*scaled*"))
 
 
 def with_flipped_bit(data):
@@ -176,11 +196,12 @@ DAMAGE = {
 def test_damaged_code_is_recompiled(tmp_path, monkeypatch, suffix):
     """Without the check numba raises unpickling errors, or runs damaged code."""
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_math, "is_keyed", lambda _: True)
 
     def once():
-        module_folder = compiled_math.compiled(lambda x: 2 * x)
-        assert module_folder(1.5) == 3.0
-        return module_folder, len(module_folder.stats.cache_hits)
+        doubled = compiled_math.compiled(lambda x: 2 * x)
+        assert doubled(1.5) == 3.0
+        return doubled, len(doubled.stats.cache_hits)
 
     once()
     assert once()[1] == 1
@@ -217,6 +238,7 @@ def test_a_full_disk_only_disables_the_cache(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled_math, "is_keyed", lambda _: True)
     monkeypatch.setattr(code_cache, "write_private", full)
     with pytest.warns(RuntimeWarning, match="is not kept in"):
         assert compiled_math.compiled(lambda x: 3 * x)(1.5) == 4.5

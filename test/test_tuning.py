@@ -574,6 +574,7 @@ def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--max-evaluations", 60, "--output", tmp_path / "b", "--resume") in (0, 1)
     texts = [(tmp_path / name / "gains.yaml").read_text() for name in "ab"]
     assert texts[0] == texts[1]
+    assert node_parameters(tmp_path / "a" / "gains.yaml", "simulator")["arm"] == "two_link"
     loaded = build_controller(load_arm("two_link"), None, tmp_path / "a" / "gains.yaml")
     assert not np.array_equal(
         loaded.gains["p"], build_controller(load_arm("two_link"), "pid_gravity").gains["p"]

@@ -34,6 +34,9 @@ except ImportError:  # pragma: no cover - exercised in a separate process
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 """Permissions to write for all users but the owner."""
+PACKAGE = Path(__file__).resolve().parents[1]
+COMPILED_PACKAGES = ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch")
+"""Packages with compiled functions: their sources are the key of the folder."""
 
 
 @cache
@@ -43,9 +46,9 @@ def cache_folder() -> Path | None:
     The folder is keyed by the sources of all compiled functions. If another user can write to it,
     or to a folder above, a warning is issued, and code is compiled in memory.
     """
-    package, digest = Path(__file__).parents[1], hashlib.sha256()
-    for name in ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch"):
-        for source in sorted((package / name).rglob("*.py")):
+    digest = hashlib.sha256()
+    for name in COMPILED_PACKAGES:
+        for source in sorted((PACKAGE / name).rglob("*.py")):
             digest.update(source.read_bytes())
     for root in (_user_cache, _private_temporary):
         try:
@@ -62,6 +65,13 @@ def cache_folder() -> Path | None:
             continue
         return folder
     return None
+
+
+def is_keyed(source: Path) -> bool:
+    """Return whether the key of ``cache_folder`` contains the text of ``source``."""
+    path = source.resolve()
+    keyed = any(path.is_relative_to(PACKAGE / name) for name in COMPILED_PACKAGES)
+    return keyed and path.is_file()  # a function typed into an interpreter has no file
 
 
 class UntrustedFolder(PermissionError):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.code_cache import cache_folder, guard, numba_keeps_in
+from arm_dynamics.core.code_cache import cache_folder, guard, is_keyed, numba_keeps_in
 
 try:
     import numba
@@ -36,18 +36,20 @@ INF = float("inf")
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` with numba at its first call, stored on disk by ``code_cache``.
+    """Compile ``function`` with numba at its first call.
 
-    Each combination of argument types is compiled separately. A function that Python calls while
-    motors have torque is declared with ``compiled_for`` instead.
+    Machine code of this package is stored on disk by ``code_cache``. Functions of other packages
+    are compiled in memory, once in a process. Each combination of argument types is compiled
+    separately. A function that Python calls while motors have torque is declared with
+    ``compiled_for`` instead.
     """
     if numba is None:
         _warn_slow_once()
         return function
-    # A function typed into an interpreter has no file, and numba stores none without.
-    folder = cache_folder() if Path(function.__code__.co_filename).is_file() else None
-    # numba stamps a cached function with its own file only; a change of a function that it calls
-    # from another file is not detected. The folder is therefore keyed by the text of all of them.
+    # numba stamps a stored function with its own file only. It does not detect a change of another
+    # file, from which the function takes a function or a number. The folder is therefore keyed by
+    # the text of all files, and no function of another file is stored.
+    folder = cache_folder() if is_keyed(Path(function.__code__.co_filename)) else None
     with numba_keeps_in(folder):
         # Inlining: without the calls between them, the equations of a step take two thirds as long.
         jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=True)

@@ -10,7 +10,11 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numpy.typing import ArrayLike
 
-from arm_dynamics.batch.kernels.kernel_cache import cached_module, fingerprint
+from arm_dynamics.batch.kernels.kernel_cache import (
+    cached_module,
+    equations_fingerprint,
+    fingerprint,
+)
 from arm_dynamics.batch.kernels.kernel_options import AGREEMENT, TRIAL_STEP, KernelRejected
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
@@ -108,7 +112,7 @@ class StepDerivative:
         InvalidValue
             If the arm has dry friction, which is not differentiable, or cannot be traced.
         ConfigError
-            If the code has to be generated and CasADi is missing.
+            If CasADi is missing, and the code has to be generated or an actuator is a user's.
         KernelRejected
             If the code does not agree with the plant.
 
@@ -122,7 +126,8 @@ class StepDerivative:
                     " the step; or use linearize_by_trace, which omits it"
                 )
         self.arm, self.integrator, self.interface = arm, integrator, interface
-        key = fingerprint(arm, ("derivative", integrator, interface))
+        equations = equations_fingerprint(arm, interface)
+        key = fingerprint(arm, ("derivative", integrator, interface, equations))
         module = cached_module(key, self._generate, self._check)
         layout, n = Layout.of(module.LAYOUT), 2 * nv + arm.na
         self._advance, self._x = module.advance, filled_block(layout, 1, np.dtype(float), {})

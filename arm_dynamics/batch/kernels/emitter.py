@@ -202,6 +202,9 @@ OPERATIONS: dict[int, str] = {
     ca.OP_COS: "cosine({0})",
     ca.OP_EXP: "exponential({0})",
     ca.OP_LOG: "log({0})",
+    ca.OP_TANH: "tanh({0})",
+    ca.OP_POW: "{0} ** {1}",
+    ca.OP_CONSTPOW: "{0} ** {1}",
     ca.OP_ASSIGN: "{0}",
 }
 """CasADi operation -> source."""

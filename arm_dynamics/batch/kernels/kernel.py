@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.kernels.kernel_cache import cached_module, fingerprint
+from arm_dynamics.batch.kernels.kernel_cache import (
+    cached_module,
+    equations_fingerprint,
+    fingerprint,
+)
 from arm_dynamics.batch.kernels.kernel_options import KernelOptions
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
@@ -34,13 +38,14 @@ class Kernel:
         KernelRejected
             If the kernel does not agree with plant or controller, see ``kernel_check``.
         ConfigError
-            If it has to be generated and CasADi is missing.
+            If CasADi is missing, and the kernel has to be generated or an actuator is a user's.
         InvalidValue
             If the arm or the options have no kernel.
 
         """
         self.arm, self.options = arm, options
-        key = fingerprint(arm, options.key)
+        equations = equations_fingerprint(arm, options.interface, options.vary)
+        key = fingerprint(arm, (*options.key, equations))
         self._module = cached_module(key, self._generate, self._check)
         self.layout = Layout.of(self._module.LAYOUT)
         self.dtype = np.dtype(options.precision)

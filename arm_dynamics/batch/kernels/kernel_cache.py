@@ -26,6 +26,7 @@ from arm_dynamics.core.code_cache import (
 )
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.files import file_lock
+from arm_dynamics.core.requirements import to_install
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
@@ -56,6 +57,34 @@ def arm_fingerprint(arm: ArmModel) -> str:
     loads = (*arm.gravity, arm.payload.mass, *arm.payload.centre, *arm.effort_limit)
     digest.update(np.array(loads, dtype=float).tobytes())
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def equations_fingerprint(arm: ArmModel, interface: str, vary: tuple[str, ...] = ()) -> str:
+    """Return a hash of the traced equations of users' actuators; "" for an arm without any.
+
+    The folder of the kernels depends on the sources of the built-in actuators.
+
+    Raises
+    ------
+    ConfigError
+        If CasADi is missing.
+    InvalidValue
+        If an actuator cannot be traced.
+
+    """
+    if all(type(a).__module__.startswith("arm_dynamics.") for a in arm.actuators):
+        return ""
+    try:
+        from arm_dynamics.batch.kernels.actuator_trace import actuator_text  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "casadi":
+            raise
+        raise ConfigError(
+            f"kernel of arm '{arm.name}': CasADi = missing; expected to trace the equations of"
+            f" users' actuators; {to_install('rollout')}"
+        ) from error
+    return hashlib.sha256(actuator_text(arm, interface, vary).encode()).hexdigest()
 
 
 def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:

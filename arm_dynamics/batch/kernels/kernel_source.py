@@ -26,7 +26,7 @@ Row r of lane l is x[r * LANES + l]. Rows: {rows}.
 """
 
 import numba
-from numpy import abs, float32, float64, floor, int32, int64, log, sqrt
+from numpy import abs, float32, float64, floor, int32, int64, log, sqrt, tanh
 from numpy import {precision} as F
 from numpy import {whole} as I
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +13,12 @@ import numpy as np
 from arm_dynamics.batch import variation
 from arm_dynamics.batch.kernels.symbolic_math import SX, Symbol, SymbolVector, symbols, traced
 from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
-from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.dynamics.bodies import Body
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.actuator_states import compiled_state_entries, update_groups
-from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
+from arm_dynamics.simulation.actuators.actuator import NO_KERNEL, Actuator
 from arm_dynamics.simulation.actuators.compiled_actuator import CompiledActuator
 
 
@@ -47,7 +48,7 @@ class SymbolicEquationsOfMotion:
         Raises
         ------
         InvalidValue
-            If an actuator has no compiled functions.
+            If an actuator has no compiled functions, or one that cannot be traced.
 
         """
         for actuator in arm.actuators:
@@ -61,13 +62,15 @@ class SymbolicEquationsOfMotion:
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
         self.groups = update_groups(arm)
         self.kept, self.slots = compiled_state_entries(arm)
+        actuators = variation.varied_actuators(arm, varied)
+        for actuator in actuators:
+            for name in ("armature", "viscous_friction"):
+                with _tracing(actuator, name):
+                    getattr(actuator, name)
         self.table = variation.varied_bodies(arm, varied)
         joints = variation.varied_joints(arm, varied)
-        actuators = variation.varied_actuators(arm, varied)
         self.rows = _as_symbols(row.pack_joint_table(joints, actuators, object))
-        self._equations = [
-            (i, a.equations) for i, a in enumerate(actuators) if isinstance(a, CompiledActuator)
-        ]
+        self._compiled = [i for i, a in enumerate(actuators) if isinstance(a, CompiledActuator)]
         self.rows[row.COMMAND] = command
         self.interfaces = [
             a.interfaces.index(a.resolve_interface(interface)) for a in arm.actuators
@@ -104,8 +107,8 @@ class SymbolicEquationsOfMotion:
         """Return -∂tau/∂v (nv,) within a step: total, and by winding currents only."""
         self._load(q, v, act)
         self.rows[row.BRAKING] = Symbol(0.0)
-        for i, equations in self._equations:
-            self.rows[row.BRAKING, i] = traced(equations.damping)(*self._arguments(i))
+        for i in self._compiled:
+            self.rows[row.BRAKING, i] = self._evaluate(i, "damping", *self._arguments(i))
         traced(row.joint_step_damping)(self.rows, dt)
         return _as_symbols(self.rows[row.BRAKING]), _as_symbols(self.rows[row.WINDING])
 
@@ -114,9 +117,9 @@ class SymbolicEquationsOfMotion:
     ) -> tuple[SymbolVector, SymbolVector]:
         """Return λ and n of the actuator dynamics ż = n - λ z, shape (na,) each."""
         self._load(q, v, act)
-        for i, equations in self._equations:
+        for i in self._compiled:
             rates, sources = (self.rows[r : r + row.SLOTS, i] for r in (row.RATE, row.SOURCE))
-            traced(equations.act_dot_terms)(*self._arguments(i), rates, sources)
+            self._evaluate(i, "act_dot_terms", *self._arguments(i), rates, sources)
         traced(row.joint_act_dot_terms)(self.rows)
         slots, joints = self.slots
         return self.rows[row.RATE + slots, joints], self.rows[row.SOURCE + slots, joints]
@@ -125,11 +128,10 @@ class SymbolicEquationsOfMotion:
         """Return the bounds of dry friction (nv,) in both directions, at ``v``, last efforts."""
         self.rows[row.V] = v
         self.rows[row.FORWARD] = self.rows[row.BACKWARD] = Symbol(0.0)
-        for i, equations in self._equations:
-            friction, effort = traced(equations.dry_friction), self.rows[row.EFFORT, i]
-            constants = self.rows[row.CONSTANTS :, i]
-            self.rows[row.FORWARD, i] = friction(1.0, v[i], effort, constants)
-            self.rows[row.BACKWARD, i] = friction(-1.0, v[i], effort, constants)
+        for i in self._compiled:
+            given = v[i], self.rows[row.EFFORT, i], self.rows[row.CONSTANTS :, i]
+            for direction, bound in ((1.0, row.FORWARD), (-1.0, row.BACKWARD)):
+                self.rows[bound, i] = self._evaluate(i, "dry_friction", direction, *given)
         traced(row.joint_dry_friction)(self.rows)
         return self.rows[row.FORWARD].copy(), self.rows[row.BACKWARD].copy()
 
@@ -152,9 +154,21 @@ class SymbolicEquationsOfMotion:
 
     def _drive(self) -> None:
         """Evaluate the efforts of actuators, friction and end stops."""
-        for i, equations in self._equations:
-            self.rows[row.EFFORT, i] = traced(equations.effort)(*self._arguments(i))
+        for i in self._compiled:
+            self.rows[row.EFFORT, i] = self._evaluate(i, "effort", *self._arguments(i))
         traced(row.joint_efforts)(self.rows)
+
+    def _evaluate(self, i: int, name: str, *arguments: Any) -> Symbol | None:
+        """Return a function of joint i's ``ActuatorEquations`` on symbols."""
+        actuator = self.arm.actuators[i]
+        assert isinstance(actuator, CompiledActuator)
+        with _tracing(actuator, name):
+            result = traced(getattr(actuator.equations, name))(*arguments)
+            if name != "act_dot_terms":
+                return Symbol(result)
+            for written in arguments[-2:]:
+                written[:] = _as_symbols(written)
+        return None
 
     def _arguments(self, i: int) -> tuple[Any, ...]:
         """Return the arguments of ``ActuatorEquations`` for joint i."""
@@ -170,6 +184,22 @@ class SymbolicEquationsOfMotion:
         self.rows[row.Q], self.rows[row.V] = q, v
         slots, joints = self.slots
         self.rows[row.ACT + slots, joints] = act[self.kept]
+
+
+@contextmanager
+def _tracing(actuator: Actuator, name: str) -> Iterator[None]:
+    """Raise InvalidValue with joint, class and function for an error of a user's function."""
+    try:
+        yield
+    except ArmDynamicsError:
+        raise
+    except Exception as error:  # of any type, also numba's
+        cause = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise InvalidValue(
+            f"kernel, joint '{actuator.joint}': trace of {type(actuator).__name__}.{name} ="
+            f" {cause}; expected arithmetic, where(), clip(), minimum(), maximum(), sign(), abs()"
+            " and exp, log, sqrt, sin, cos, tan or tanh of math"
+        ) from error
 
 
 def input_symbols(sizes: Mapping[str, int]) -> dict[str, SymbolVector]:

@@ -7,9 +7,10 @@ definition for the plant, the kernels and their derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from functools import cache
-from types import FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import casadi as ca
@@ -80,6 +81,9 @@ class Symbol:
     def __rtruediv__(self, other: Any) -> Any:
         return _of(lambda x, y: y / x, self, other)
 
+    def __pow__(self, other: Any) -> Any:
+        return _of(lambda x, y: x**y, self, other)
+
     def __rpow__(self, other: Any) -> Symbol:
         """Return base to this power as e^(x ln base): exponentials vectorize, powers do not."""
         return Symbol(ca.exp(self.sx * ca.log(_sx(other))))
@@ -110,9 +114,35 @@ class Symbol:
 
     __hash__ = None  # type: ignore[assignment]
 
+    # numpy calls these methods.
+
     def exp(self) -> Symbol:
-        """Return e to this power; numpy calls this method."""
+        """Return e to this power."""
         return Symbol(ca.exp(self.sx))
+
+    def log(self) -> Symbol:
+        """Return the natural logarithm."""
+        return Symbol(ca.log(self.sx))
+
+    def sqrt(self) -> Symbol:
+        """Return the square root."""
+        return Symbol(ca.sqrt(self.sx))
+
+    def sin(self) -> Symbol:
+        """Return the sine."""
+        return Symbol(ca.sin(self.sx))
+
+    def cos(self) -> Symbol:
+        """Return the cosine."""
+        return Symbol(ca.cos(self.sx))
+
+    def tan(self) -> Symbol:
+        """Return the tangent, sine by cosine: both vectorize."""
+        return Symbol(ca.sin(self.sx) / ca.cos(self.sx))
+
+    def tanh(self) -> Symbol:
+        """Return the hyperbolic tangent."""
+        return Symbol(ca.tanh(self.sx))
 
 
 def _of(operation: Callable[[Any, Any], Any], symbol: Symbol, other: Any) -> Any:
@@ -193,10 +223,22 @@ def phi_functions(x: Any) -> Any:
     return values
 
 
+def _by_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of ``math`` that calls the method of that name for symbols."""
+
+    def evaluate(x: Any) -> Any:
+        return getattr(x, function.__name__)() if isinstance(x, Symbol) else function(x)
+
+    return evaluate
+
+
+MATH_FUNCTIONS = (math.exp, math.log, math.sqrt, math.sin, math.cos, math.tan, math.tanh)
 SUBSTITUTES: dict[Callable[..., Any], Callable[..., Any]] = {
-    exponential_step.phi_functions: phi_functions
+    exponential_step.phi_functions: phi_functions,
+    math.fabs: abs,
+    **{function: _by_method(function) for function in MATH_FUNCTIONS},
 }
-"""Functions that branch or loop on numbers, and their equivalents without."""
+"""Functions that branch or loop on numbers, or convert to floats, and their equivalents."""
 
 
 @cache
@@ -208,13 +250,40 @@ def traced(function: Callable[..., Any]) -> Callable[..., Any]:
     if python.__module__ == compiled_math.__name__:
         return SYMBOLIC_FUNCTIONS[python.__name__]
     scope = dict(python.__globals__)
-    for name in python.__code__.co_names:
-        value = scope.get(name)
-        if _is_traceable(value):
-            scope[name] = traced(value)
-    copy = FunctionType(python.__code__, scope, python.__name__, python.__defaults__)
+    for name in _names(python.__code__):
+        if name in scope:
+            scope[name] = _on_symbols(scope[name])
+    cells = tuple(CellType(_on_symbols(x.cell_contents)) for x in python.__closure__ or ())
+    copy = FunctionType(python.__code__, scope, python.__name__, python.__defaults__, cells)
     copy.__kwdefaults__ = python.__kwdefaults__
     return copy
+
+
+class _ModuleOnSymbols:
+    """Module whose compiled and mathematical functions are traced."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _on_symbols(getattr(self._module, name))
+
+
+def _on_symbols(value: Any) -> Any:
+    """Return the equivalent on symbols of a function or module; other values unchanged."""
+    if isinstance(value, ModuleType):
+        return _ModuleOnSymbols(value)
+    if isinstance(value, BuiltinFunctionType):
+        return SUBSTITUTES.get(value, value)
+    return traced(value) if _is_traceable(value) else value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the global names of ``code`` and of the comprehensions in it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def _is_traceable(value: Any) -> bool:

@@ -11,8 +11,10 @@ from conftest import chain, five_dof
 
 from arm_dynamics import simulation
 from arm_dynamics.core import ConfigError, InvalidValue, Parameter, plugins
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.simulation import ActuatorEquations, CompiledActuator, compiled
+from arm_dynamics.simulation.actuators.actuator import ActuatorState
 from arm_dynamics.simulation.linearization import linearize
 from arm_dynamics.simulation.plant import Plant
 
@@ -182,6 +184,32 @@ def test_mathematical_functions_are_traced(monkeypatch):
 
 
 # Equations without trace ----------------------------------------------------------------------
+
+
+def effort_of_last_entries(interface, command, q, v, act, constants):
+    return constants[-1] * command + act[-1] + len(act) + len(constants)
+
+
+def rate_of_one_interface(interface, command, q, v, act, constants, decay, source):
+    if interface == 0:
+        decay[0], source[0] = 50.0, 50.0 * command
+
+
+@pytest.mark.parametrize("interface", ["effort", "velocity"])
+def test_arrays_have_the_same_length_in_traces_and_unwritten_terms_are_zero(monkeypatch, interface):
+    members = {
+        "interfaces": ("effort", "velocity"),
+        "states": (ActuatorState("torque", "N·m"),),
+        "equations": ActuatorEquations(
+            compiled(effort_of_last_entries), compiled(rate_of_one_interface)
+        ),
+    }
+    arm, start = driven_by(monkeypatch, actuator(forward, **members)), State.of([0.4], [1.3])
+    start = replace(start, act=as_readonly([0.7]))
+    commands = np.full((1, 40, 1), 0.3)
+    result = rollout(arm, start, commands, 1e-3, interface=interface, backend="generated")
+    after = Plant(arm).step(start, Command.checked(interface, [0.3], 1), 1e-3, 40)
+    np.testing.assert_allclose(result.q[0, -1], after.q, 1e-11)
 
 
 def branch(interface, command, q, v, act, constants):

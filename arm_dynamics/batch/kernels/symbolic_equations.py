@@ -118,7 +118,9 @@ class SymbolicEquationsOfMotion:
         """Return λ and n of the actuator dynamics ż = n - λ z, shape (na,) each."""
         self._load(q, v, act)
         for i in self._compiled:
-            rates, sources = (self.rows[r : r + row.SLOTS, i] for r in (row.RATE, row.SOURCE))
+            count = len(self.arm.actuators[i].states)
+            rates, sources = (self.rows[r : r + count, i] for r in (row.RATE, row.SOURCE))
+            rates[:] = sources[:] = Symbol(0.0)  # terms that the equations do not write
             self._evaluate(i, "act_dot_terms", *self._arguments(i), rates, sources)
         traced(row.joint_act_dot_terms)(self.rows)
         slots, joints = self.slots
@@ -129,7 +131,7 @@ class SymbolicEquationsOfMotion:
         self.rows[row.V] = v
         self.rows[row.FORWARD] = self.rows[row.BACKWARD] = Symbol(0.0)
         for i in self._compiled:
-            given = v[i], self.rows[row.EFFORT, i], self.rows[row.CONSTANTS :, i]
+            given = v[i], self.rows[row.EFFORT, i], self._arguments(i)[-1]
             for direction, bound in ((1.0, row.FORWARD), (-1.0, row.BACKWARD)):
                 self.rows[bound, i] = self._evaluate(i, "dry_friction", direction, *given)
         traced(row.joint_dry_friction)(self.rows)
@@ -172,11 +174,9 @@ class SymbolicEquationsOfMotion:
 
     def _arguments(self, i: int) -> tuple[Any, ...]:
         """Return the arguments of ``ActuatorEquations`` for joint i."""
-        x, act, constants = (
-            self.rows,
-            slice(row.ACT, row.ACT + row.SLOTS),
-            slice(row.CONSTANTS, None),
-        )
+        x, actuator = self.rows, self.arm.actuators[i]
+        act = slice(row.ACT, row.ACT + len(actuator.states))
+        constants = slice(row.CONSTANTS, row.CONSTANTS + len(actuator.kernel_constants()))
         command, q, v = x[row.COMMAND, i], x[row.Q, i], x[row.V, i]
         return self.interfaces[i], command, q, v, x[act, i], x[constants, i]
 

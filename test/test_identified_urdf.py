@@ -190,6 +190,7 @@ def test_fixed_links_are_scaled_where_the_rest_is_not_a_body(factor, scale):
     assert mass == pytest.approx(0.4 * scale)
 
 
+@pytest.mark.filterwarnings("ignore:URDF. line .* ball of the densest metal:RuntimeWarning")
 def test_the_link_receives_the_whole_body_if_no_part_of_the_fixed_links_fits():
     arm = parse_arm(CHAIN)
     values = np.array(nominal_parameters(arm))
@@ -365,6 +366,7 @@ def test_a_table_of_joints_is_checked(tmp_path):
     assert read_tolerances(file, arm) == {"link.mass": Tolerance((0.0, 0.1), "uniform")}
 
 
+@pytest.mark.filterwarnings("ignore:.*delay margin:RuntimeWarning")
 def test_the_commands_read_the_file(tmp_path, capsys):
     arm = arm_of("two_link")
     values = changed(arm)

@@ -12,9 +12,9 @@ mass. Pinocchio adds all of them up again.
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Sequence
-from datetime import date as Date
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -88,7 +88,7 @@ def identified_urdf(
     values: Vector,
     *,
     deviations: Vector | None = None,
-    date: str | Date,
+    date: str | datetime.date,
     sources: Sequence[str],
 ) -> str:
     """Return the arm's URDF with identified inertia, friction, rotor inertia and motor constants.
@@ -400,7 +400,9 @@ def _is_body(own: Vector) -> bool:
     _, _, tensor = _about_center(own)
     low, middle, high = np.linalg.eigvalsh(tensor)
     slack = ROUNDING * high
-    return bool(high < POINT and low > -POINT or low >= -slack and low + middle >= high - slack)
+    if high < POINT:
+        return bool(low > -POINT)
+    return bool(low >= -slack and low + middle >= high - slack)
 
 
 def _mass(own: Vector, body: Vector) -> float:

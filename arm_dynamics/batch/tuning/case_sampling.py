@@ -47,10 +47,10 @@ def draw_cases(arm: ArmModel, count: int, seed: int, conditions: CaseDistributio
     """
     if count < 1:
         raise InvalidValue(f"cases = {count}; expected at least 1")
-    varied = tuple(name for name in variable_names(arm) if name != "payload")
+    known = tuple(name for name in variable_names(arm) if name != "payload")
     for name in conditions.tolerances:
-        if name not in varied:
-            raise UnknownName("tolerance of cases", name, varied)
+        if name not in known:
+            raise UnknownName("tolerance of cases", name, known)
     _require_holdable_payload(arm, np.random.default_rng([seed, count]), conditions)
     nominal = {name: variable_values(arm, name) for name in variable_names(arm)}
     nominal = {name: values for name, values in nominal.items() if values.any()}

@@ -26,6 +26,7 @@ from arm_dynamics.batch.tuning.gain_search import (
 )
 from arm_dynamics.batch.tuning.margins import Margins
 from arm_dynamics.batch.tuning.results_folder import MarginRows
+from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli.arm_options import (
     KERNELS,
     add_arm,
@@ -113,6 +114,8 @@ def make_tune_parser() -> argparse.ArgumentParser:
     number = Number("--model-error", 0, 0.99)
     text = f"largest relative error of the controller's model (default: {usual.model_error:g})"
     add("--model-error", type=number, default=usual.model_error, metavar="FRACTION", help=text)
+    text = "YAML file of parameters and their tolerances; the others have --model-error"
+    add("--tolerance-file", type=path_argument, metavar="FILE", help=text)
     number = Number("--step-size", 0, MAX_NUMBER, "rad or m")
     text = f"step of the reference [rad; m] (default: {usual.step_size:g})"
     add("--step-size", type=number, default=usual.step_size, metavar="STEP", help=text)
@@ -144,6 +147,7 @@ def _task(args: argparse.Namespace) -> TuningTask:
     distribution = CaseDistribution(
         args.payload, args.model_error, args.step_size, dts, args.period, args.duration,
         interface=args.interface, delay=args.delay,
+        tolerances=read_tolerances(args.tolerance_file, arm) if args.tolerance_file else {},
     )  # fmt: skip
     controller = build_controller(arm, args.controller, args.gains, period=None)
     if args.gain_names is None:

@@ -42,6 +42,8 @@ STYLE: Any = {
     "legend.handlelength": 1.2,
     "legend.handletextpad": 0.4,
     "lines.linewidth": 1.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "arm_dynamics",
     "xtick.color": INK,
     "ytick.color": INK,
 }

@@ -281,15 +281,16 @@ class ArmModel:
         UnknownName
             For a joint or constant that does not exist.
         InvalidValue
-            For a constant out of its range, and for an actuator without constants:
+            For a constant out of its range, and for a motor constant of an ideal actuator:
             ``with_actuator`` gives the joint a motor.
 
         """
         joint = self.joints[self.index(name)]
-        if constants and not self.actuators[self.index(name)].parameters:
+        known = {parameter.name for parameter in self.actuators[self.index(name)].parameters}
+        if known <= {"armature"} and not constants.keys() <= known:
             raise InvalidValue(
-                f"joint '{name}': actuator = '{joint.actuator}', which has no constants; expected a"
-                f" motor; with_actuator('dc_motor', joints=['{name}'], kt=..., ke=...,"
+                f"joint '{name}': actuator = '{joint.actuator}', which has no motor constants;"
+                f" expected a motor; with_actuator('dc_motor', joints=['{name}'], kt=..., ke=...,"
                 " resistance=...) gives it one, or a <ros2_control> block of the URDF"
                 " (docs/my_motors.md)"
             )

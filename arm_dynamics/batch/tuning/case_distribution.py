@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from arm_dynamics.batch.tuning.tolerance import Tolerance
 from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.simulation.simulation import steps_per_period
@@ -32,6 +34,9 @@ class CaseDistribution:
         "effort" or "voltage".
     delay : bool
         Commands act one period late, as over topics.
+    tolerances : dict
+        Tolerances of single quantities, for example of an identification; ``model_error`` is
+        that of the others.
 
     Raises
     ------
@@ -50,6 +55,7 @@ class CaseDistribution:
     noise_v: float = 1e-2
     interface: str = "effort"
     delay: bool = True
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_float("payload [kg]", self.payload, lower=0)

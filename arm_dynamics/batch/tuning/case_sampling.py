@@ -8,10 +8,10 @@ import numpy as np
 
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
 from arm_dynamics.batch.tuning.cases import Cases
-from arm_dynamics.batch.tuning.tolerance import COUPLED, UNCERTAIN, variable_values
+from arm_dynamics.batch.tuning.tolerance import COUPLED, UNCERTAIN, Tolerance, variable_values
 from arm_dynamics.batch.variation import rollout_arm, variable_names
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.arrays import FloatArray, Vector
+from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -47,6 +47,10 @@ def draw_cases(arm: ArmModel, count: int, seed: int, conditions: CaseDistributio
     """
     if count < 1:
         raise InvalidValue(f"cases = {count}; expected at least 1")
+    known = tuple(name for name in variable_names(arm) if name != "payload")
+    for name in conditions.tolerances:
+        if name not in known:
+            raise UnknownName("tolerance of cases", name, known)
     _require_holdable_payload(arm, np.random.default_rng([seed, count]), conditions)
     nominal = {name: variable_values(arm, name) for name in variable_names(arm)}
     nominal = {name: values for name, values in nominal.items() if values.any()}
@@ -88,11 +92,13 @@ def _draw_values(
     """Values of the actual arm of one case."""
     payload = np.clip(random.uniform(-0.25, 1.25), 0.0, 1.0) * c.payload
     values: dict[str, Vector] = {"payload": np.array([arm.payload.mass + payload])}
-    factors: dict[str, Vector] = {}
+    factors: dict[str, FloatArray] = {}
     for name, row in nominal.items():
-        if name in UNCERTAIN:
-            factors[name] = factors.get(COUPLED.get(name, ""), random.uniform(-1, 1, arm.nv))
-            values[name] = row * (1 + c.model_error * factors[name])
+        if name in UNCERTAIN or name in c.tolerances:
+            tolerance = c.tolerances.get(name, Tolerance(c.model_error, "uniform"))
+            drawn = tolerance.factors(random, (arm.nv,))
+            factors[name] = factors.get(COUPLED.get(name, ""), drawn)
+            values[name] = row * factors[name]
     return values
 
 

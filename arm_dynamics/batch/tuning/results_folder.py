@@ -123,6 +123,7 @@ def _notes(tuned: TuningResult, held: Mapping[str, ValidationResult]) -> list[st
         f" initially {tuned.cost_before:.4g} rad s.",
         f"Payload up to {c.payload:g} kg, model error up to {c.model_error:.0%}, time steps of"
         f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control period {c.period:g} s.",
+        *([f"Separate tolerances: {', '.join(sorted(c.tolerances))}."] if c.tolerances else []),
         f"Command interface {c.interface}: gains of one interface do not suit another.",
         *(f"Validation, {name}: {one.text}." for name, one in held.items()),
     ]

@@ -21,7 +21,7 @@ SIGMAS = 3.0
 UNCERTAIN = frozenset(
     {"link.mass", "link.inertia", "joint.damping", "joint.friction", "motor.kt", "motor.ke"}
     | {"motor.resistance", "motor.supply_voltage", "motor.rotor_inertia", "motor.current_limit"}
-    | {"motor.viscous_friction", "motor.coulomb_friction", "motor.stiction"}
+    | {"motor.viscous_friction", "motor.coulomb_friction", "motor.stiction", "motor.armature"}
 )
 """Quantities with uncertain values; geometry, end stops and constants of actuator states are
 assumed to be exact."""
@@ -35,8 +35,8 @@ class Tolerance:
 
     Attributes
     ----------
-    fraction : float
-        Relative tolerance, below 1.
+    fraction : float or tuple of float
+        Relative tolerance, below 1: of all joints, or one per joint.
     distribution : str
         "uniform", or "normal" with σ = fraction / 3, truncated.
 
@@ -47,20 +47,22 @@ class Tolerance:
 
     """
 
-    fraction: float = 0.1
+    fraction: float | tuple[float, ...] = 0.1
     distribution: str = "normal"
 
     def __post_init__(self) -> None:
-        if check_float("tolerance", self.fraction, lower=0) >= 1:
-            raise InvalidValue(f"tolerance = {self.fraction:g}; expected below 1")
+        for one in self.fraction if isinstance(self.fraction, tuple) else (self.fraction,):
+            if check_float("tolerance", one, lower=0) >= 1:
+                raise InvalidValue(f"tolerance = {one:g}; expected below 1")
         if self.distribution not in DISTRIBUTIONS:
             raise UnknownName("distribution", self.distribution, DISTRIBUTIONS)
 
     def factors(self, random: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Draw factors of the nominal values."""
+        """Draw factors of the nominal values; the last axis of ``shape`` are the joints."""
+        fraction = np.asarray(self.fraction)
         if self.distribution == "uniform":
-            return 1 + self.fraction * random.uniform(-1, 1, shape)
-        return 1 + self.fraction * np.clip(random.normal(size=shape) / SIGMAS, -1, 1)
+            return 1 + fraction * random.uniform(-1, 1, shape)
+        return 1 + fraction * np.clip(random.normal(size=shape) / SIGMAS, -1, 1)
 
 
 ToleranceMap = Mapping[str, Tolerance]
@@ -83,7 +85,9 @@ def data_sheet_tolerances(arm: ArmModel, tolerance: Tolerance) -> dict[str, Tole
 def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     """Read tolerances from a YAML file.
 
-    Entries are ``name: fraction`` or ``name: {fraction: 0.05, distribution: uniform}``.
+    Entries are ``name: fraction`` or ``name: {fraction: 0.05, distribution: uniform}``. In the
+    second form a fraction may be a table of joints, ``{J1: 0.05, J2: 0.02}``; joints that it does
+    not contain have no tolerance.
 
     Parameters
     ----------
@@ -97,7 +101,7 @@ def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     ConfigError
         If the file or an entry cannot be read.
     UnknownName
-        If a quantity does not exist.
+        If a quantity or joint does not exist.
     InvalidValue
         If a fraction is outside of [0, 1), or the arm's value is 0 or infinite.
 
@@ -105,7 +109,7 @@ def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     content = read_yaml(file)
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"{file}: content = {content!r}; expected entries like 'motor.kt: 0.1'")
-    tolerances = {str(name): _entry(file, str(name), value) for name, value in content.items()}
+    tolerances = {str(name): _entry(file, str(name), value, arm) for name, value in content.items()}
     for name in tolerances:
         if name not in variable_names(arm):
             raise UnknownName(f"variation in {file}", name, variable_names(arm))
@@ -116,9 +120,17 @@ def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     return tolerances
 
 
-def _entry(file: str | Path, name: str, value: Any) -> Tolerance:
-    entry = value if isinstance(value, dict) else {"fraction": value}
-    if not set(entry) <= {"fraction", "distribution"} or isinstance(entry.get("fraction"), bool):
+def _entry(file: str | Path, name: str, value: Any, arm: ArmModel) -> Tolerance:
+    entry = dict(value) if isinstance(value, dict) else {"fraction": value}
+    table = entry.get("fraction")
+    if isinstance(table, dict) and name != "payload":
+        for joint in table:
+            if joint not in arm.joint_names:
+                raise UnknownName(f"joint of {name} in {file}", str(joint), arm.joint_names)
+        entry["fraction"] = tuple(table.get(joint, 0.0) for joint in arm.joint_names)
+    fractions = entry.get("fraction")
+    each = fractions if isinstance(fractions, tuple) else (fractions,)
+    if not set(entry) <= {"fraction", "distribution"} or any(isinstance(x, bool) for x in each):
         raise ConfigError(
             f"{file}: {name} = {value!r}; expected a fraction, or fraction and distribution"
         )

@@ -1,0 +1,117 @@
+"""Tolerances of an identified arm, for Monte Carlo analysis and gain search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from arm_dynamics.batch.tuning.tolerance import SIGMAS, variable_values
+from arm_dynamics.batch.variation import variable_names
+from arm_dynamics.core.arrays import Vector, check_float, check_vector
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.dynamic_parameters import with_parameters
+from arm_dynamics.model.arm_argument import requires_arm
+from arm_dynamics.model.arm_model import ArmModel
+
+TERM_NAMES = {
+    "armature": ("motor.armature", "motor.rotor_inertia"),
+    "viscous": ("joint.damping", "motor.viscous_friction"),
+    "coulomb": ("joint.friction", "motor.coulomb_friction", "motor.stiction"),
+}
+"""Quantities of ``variable_names`` that one identified term of a joint determines."""
+MAX_FRACTION = 0.95
+"""Largest tolerance; a fraction is below 1."""
+PRIOR = 0.1
+"""Tolerance of parameters that the motion does not determine: that of data sheets."""
+
+
+@requires_arm
+def uncertainty_yaml(
+    arm: ArmModel, values: Vector, deviations: Vector, *, prior: float = PRIOR
+) -> str:
+    """Return tolerances of an identified arm as a file for ``--tolerance-file``.
+
+    fraction = 3 σ / |value|, at most 0.95
+
+    ``arm-dynamics montecarlo`` and ``arm-dynamics tune`` read the file together with the
+    identified URDF. The tolerance of a link's inertia is that of its tensor about the joint
+    frame's origin, 3 |σ_I| / |I| in the Frobenius norm. Centers of mass do not vary there.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The nominal arm.
+    values : Vector
+        Identified parameters (14 nv,) in the order of ``parameter_names``.
+    deviations : Vector
+        Standard deviations (14 nv,) in the units of ``values``; NaN or infinite for parameters
+        that the motion does not determine.
+    prior : float
+        Tolerance of those parameters, a fraction.
+
+    Returns
+    -------
+    str
+        YAML text: quantity to fraction by joint, normal distributions.
+
+    Raises
+    ------
+    InvalidValue
+        For a wrong size, and for values of no arm (``with_parameters``).
+
+    """
+    nv = arm.nv
+    values = check_vector("parameters", values, 14 * nv)
+    spread = np.asarray(deviations, dtype=float)
+    if spread.shape != values.shape:
+        raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({14 * nv},)")
+    if check_float("prior", prior, lower=0) >= 1:
+        raise InvalidValue(f"prior = {prior:g}; expected below 1")
+    found = with_parameters(arm, values)
+    known = variable_names(found)
+    lines = [
+        "# Tolerances of identified parameters: 3 standard deviations, relative; normal.",
+        f"# {prior:g} for parameters that the motion does not determine.",
+    ]
+    for name, fractions in _fractions(values, spread, prior):
+        nominal = variable_values(found, name) if name in known else np.zeros(nv)
+        entries = [
+            f"{_quoted(joint)}: {fraction:.3g}"
+            for joint, fraction, value in zip(arm.joint_names, fractions, nominal, strict=True)
+            if value
+        ]
+        if entries:
+            lines += [f"{name}:", "  distribution: normal", "  fraction:"]
+            lines += [f"    {entry}" for entry in entries]
+    return "\n".join(lines) + "\n"
+
+
+def _fractions(values: Vector, spread: Vector, prior: float) -> Iterator[tuple[str, Vector]]:
+    """Yield quantities and their tolerances (nv,)."""
+    nv = values.size // 14
+    bodies, errors = (rows[: 10 * nv].reshape(nv, 10) for rows in (values, spread))
+    double = np.array([1, 2, 1, 2, 2, 1])  # Ixx Ixy Iyy Ixz Iyz Izz: products occur twice
+    norm = np.sqrt(bodies[:, 4:] ** 2 @ double)
+    yield "link.mass", _relative(errors[:, 0], bodies[:, 0], prior)
+    with np.errstate(invalid="ignore", over="ignore"):
+        yield "link.inertia", _relative(np.sqrt(errors[:, 4:] ** 2 @ double), norm, prior)
+    terms = zip(*(rows[10 * nv :].reshape(4, nv) for rows in (spread, values)), strict=True)
+    for (_, names), (error, value) in zip(TERM_NAMES.items(), terms, strict=False):
+        for name in names:
+            yield name, _relative(error, value, prior)
+
+
+def _relative(error: Vector, value: Vector, prior: float) -> Vector:
+    """Return 3 σ / |value| within its range; the prior where σ is not finite or the value is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fraction = SIGMAS * np.abs(error) / np.abs(value)
+    fraction = np.where(np.isfinite(error) & (value != 0), fraction, prior)
+    limited: Vector = np.minimum(fraction, MAX_FRACTION)
+    return limited
+
+
+def _quoted(name: str) -> str:
+    """Return a joint's name as a YAML key, which is quoted: it may read as a number."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

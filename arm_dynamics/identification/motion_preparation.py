@@ -1,8 +1,8 @@
 """From a recorded motion to the equations of its efforts: filter, derivatives, delay, friction.
 
-Positions and efforts pass the same zero-phase low-pass filter, and so do the states of dry friction,
-which jump where the filtered efforts do not (parallel filtering). The cut-off frequency follows from
-the spectrum of the positions; samples are then decimated to a few per period of it.
+Positions and efforts pass the same zero-phase low-pass filter, and so do the states of dry
+friction, which jump where the filtered efforts do not (parallel filtering). The cut-off frequency
+follows from the spectrum of the positions; samples are then decimated to a few per period of it.
 
 References
 ----------
@@ -15,7 +15,8 @@ vibrations, AIAA Journal 14 (1976), eq. 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.interpolate
@@ -23,7 +24,15 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.signal
 
-from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector, as_readonly, check_float
+from arm_dynamics.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+)
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.base_parameters import base_parameters, structural_rows
 from arm_dynamics.identification.dynamic_parameters import parameter_names, regressor
@@ -34,8 +43,10 @@ from arm_dynamics.model.arm_model import ArmModel
 FILTER_ORDER = 4
 SAMPLES_PER_PERIOD = 5.0
 """Decimated rate over cut-off frequency."""
-CUTOFF_RATIO = 2.5
-"""Cut-off over the highest frequency of the motion."""
+CUTOFF_RATIO = 10.0
+"""Cut-off over the highest frequency of the motion, as by Gautier 1997."""
+ABOVE_NOISE = 30.0
+"""Power over that of the noise above which a frequency belongs to the motion."""
 LOWEST_CUTOFF = 2.0
 """[Hz]."""
 MOTION_POWER = 0.995
@@ -65,7 +76,7 @@ class PreparedMotion:
     a: Matrix
     effort: Matrix
     sliding: FloatArray
-    valid: FloatArray
+    valid: BoolArray
     block: IntArray
     cutoff: float
     delay: float
@@ -127,10 +138,10 @@ def prepare_motion(
 
     edge, step = int(1.5 * rate / frequency), max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
     keep = slice(edge, -edge, step)
-    if len(time[keep]) < 20 * arm.nv:
+    if len(time[keep]) < 6 * arm.nv:
         raise InvalidValue(
             f"{data.source}: duration = {time[-1] - time[0]:.1f} s with a cut-off of"
-            f" {frequency:.2g} Hz; expected {20 * arm.nv} samples after the filter; record a longer"
+            f" {frequency:.2g} Hz; expected {6 * arm.nv} samples after the filter; record a longer"
             " motion"
         )
     q = filtered(q)
@@ -166,19 +177,25 @@ def prepare_motion(
 
 
 def _cutoff(q: Matrix, rate: float) -> float:
-    """Return CUTOFF_RATIO times the highest frequency [Hz] of the motion (n, nv)."""
+    """Return CUTOFF_RATIO times the highest frequency [Hz] of the motion (n, nv).
+
+    The motion reaches from 0 to where the spectrum falls to the noise of the positions; within,
+    its highest frequency has MOTION_POWER of the power of the velocities below it.
+    """
     window = np.hanning(len(q))[:, None]
     power = np.abs(np.fft.rfft((q - q.mean(axis=0)) * window, axis=0)) ** 2
     frequency = np.fft.rfftfreq(len(q), 1 / rate)
-    noise = np.median(power[len(power) // 2 :], axis=0)
-    signal = np.where(power > 20 * noise, power, 0.0) * frequency[:, None] ** 2
-    total = signal.sum(axis=0)
-    share = np.cumsum(signal, axis=0) / np.where(total > 0, total, 1.0)
-    highest = frequency[np.argmax(share >= MOTION_POWER, axis=0)].max()
-    return float(max(CUTOFF_RATIO * highest, LOWEST_CUTOFF))
+    smooth = scipy.ndimage.uniform_filter1d(power, max(3, int(0.5 * len(q) / rate)), axis=0)
+    noise = np.median(smooth[2 * len(smooth) // 3 :], axis=0)
+    is_motion = np.logical_and.accumulate(smooth > ABOVE_NOISE * noise, axis=0)
+    velocity = np.where(is_motion, power, 0.0) * frequency[:, None] ** 2
+    total = velocity.sum(axis=0)
+    share = np.cumsum(velocity, axis=0) / np.where(total > 0, total, np.inf)
+    highest = np.where(total > 0, frequency[np.argmax(share >= MOTION_POWER, axis=0)], 0.0)
+    return float(max(CUTOFF_RATIO * highest.max(), LOWEST_CUTOFF))
 
 
-def _direction(v: Matrix, rate: float, cutoff: float) -> tuple[Matrix, FloatArray]:
+def _direction(v: Matrix, rate: float, cutoff: float) -> tuple[Matrix, BoolArray]:
     """Return the direction of motion (n, nv), -1, 0 or 1, and a mask of the joints at rest.
 
     The direction changes only where the speed exceeds the noise of the velocity.
@@ -201,58 +218,63 @@ def _dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
     for i in range(q.shape[1]):
         starts = [0, *(np.flatnonzero(np.diff(sign[:, i])) + 1).tolist(), len(q)]
         state = 0.0
-        for first, last in zip(starts, starts[1:], strict=False):
+        for first, last in pairwise(starts):
             part, target = path[first:last, i], sign[first, i]
-            found[first:last, i] = target + (state - target) * np.exp(
-                -(part - part[0]) / distance
-            )
+            found[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
             state = found[last - 1, i]
     return found
 
 
-def _delay(arm: ArmModel, motion: PreparedMotion, time: Vector, effort: Matrix) -> tuple[float, float]:
+def _delay(
+    arm: ArmModel, motion: PreparedMotion, time: Vector, effort: Matrix
+) -> tuple[float, float]:
     """Return the time [s] by which the efforts are late, and its standard deviation.
 
-    The residual of weighted least squares over the base parameters is least at the delay.
+    The residual of weighted least squares over the base parameters is least at the delay, with the
+    friction model that explains the efforts best.
     """
     equations, nv = motion.equations(arm), arm.nv
     base = base_parameters(structural_rows(arm), parameter_names(arm))
     shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
-    shifted = scipy.interpolate.make_interp_spline(time, effort, 1)
-    efforts = [shifted(np.clip(motion.time + d, time[0], time[-1])) for d in shifts]
-    best: tuple[float, Vector] | None = None
+    efforts = np.array([_moved(motion.time, time, effort, late) for late in shifts])
+    fits = []
     for model in range(len(PRESLIDING)):
         rows = equations.rows(np.full(nv, model))[:, :, base.independent]
-        scale = np.ones(nv)
+        scale, k = np.ones(nv), len(shifts) // 2
         for _ in range(3):
             weights = motion.valid / scale
-            basis = scipy.linalg.orth((rows * weights[..., None]).reshape(-1, base.size))
-            stacked = np.array([(e * weights).reshape(-1) for e in efforts])
-            residual = stacked - (stacked @ basis) @ basis.T
-            middle = residual[len(shifts) // 2].reshape(-1, nv) * scale
-            scale = np.maximum(np.sqrt(np.mean(middle**2, axis=0)), 1e-9)
-        cost = np.sum(residual**2, axis=1)
-        scaled = cost / (np.prod(scale ** (2 / nv)) ** -1)
-        if best is None or scaled.min() < best[0]:
-            best = float(scaled.min()), cost
-    assert best is not None
-    cost = best[1]
+            weighted = (rows * weights[..., None]).reshape(-1, base.size)
+            targets = (efforts * weights).reshape(len(shifts), -1)
+            factor = scipy.linalg.cho_factor(
+                weighted.T @ weighted + np.diag(1e-12 * np.sum(weighted**2, axis=0) + 1e-300)
+            )
+            values = scipy.linalg.cho_solve(factor, weighted.T @ targets.T)
+            cost = np.sum((targets.T - weighted @ values) ** 2, axis=0)
+            k = int(np.argmin(cost))
+            residual = np.where(motion.valid, efforts[k] - rows @ values[:, k], 0.0)
+            scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-9)
+        fits.append((float(np.log(scale).sum()), cost))
+    cost = min(fits, key=lambda fit: fit[0])[1]
     k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
-    curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
+    curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
     if curvature <= 0:
         return 0.0, DELAY_RANGE
-    late = float(shifts[k] - slope / curvature)
-    variance = cost[k] / max(motion.valid.sum() - base.size, 1)
-    return late, float(np.sqrt(2 * variance / curvature))
+    variance = cost[k] / max(int(motion.valid.sum()) - base.size, 1)
+    return float(shifts[k] - slope / curvature), float(np.sqrt(2 * variance / curvature))
+
+
+def _moved(at: Vector, time: Vector, values: Matrix, late: float) -> Matrix:
+    """Return ``values`` (n, nv) at ``time``, which are ``late`` [s], at the times ``at``."""
+    spline = scipy.interpolate.make_interp_spline(time, values, 1)
+    found: Matrix = spline(np.clip(at + late, time[0], time[-1]))
+    return found
 
 
 def _without_delay(
     motion: PreparedMotion, time: Vector, effort: Matrix, late: float, spread: float, given: bool
 ) -> PreparedMotion:
     """Return the motion with efforts that are ``late`` [s] moved to their positions."""
-    from dataclasses import replace
-
     if given:
         note = f"efforts: delay = {1e3 * late:.1f} ms, as given"
     elif abs(late) < 3 * spread or abs(late) > DELAY_RANGE:
@@ -261,7 +283,5 @@ def _without_delay(
     else:
         note = f"efforts: delay = {1e3 * late:.1f} ± {1e3 * spread:.1f} ms, taken out"
     if late:
-        shifted = scipy.interpolate.make_interp_spline(time, effort, 1)
-        moved = shifted(np.clip(motion.time + late, time[0], time[-1]))
-        motion = replace(motion, effort=as_readonly(moved))
+        motion = replace(motion, effort=as_readonly(_moved(motion.time, time, effort, late)))
     return replace(motion, delay=late, notes=(*motion.notes, note))

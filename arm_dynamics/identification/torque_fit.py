@@ -13,7 +13,9 @@ References
 M. Gautier, P. Poignet, Extended Kalman filtering and weighted least squares dynamic identification
 of robot, Control Engineering Practice 9 (2001), section 2. T. Lee, P. Wensing, F. Park, Geometric
 robot dynamic identification, IEEE T-RO 36 (2020), section IV. P. Huber, Robust Statistics (1981),
-section 7.3. P. Dahl, Solid friction damping of mechanical vibrations, AIAA Journal 14 (1976), eq. 4.
+section 7.3. P. Dahl, Solid friction damping of mechanical vibrations, AIAA Journal 14 (1976),
+equation 4.
+
 """
 
 from __future__ import annotations
@@ -83,7 +85,8 @@ class EffortEquations:
 
     def rows(self, models: IntArray) -> FloatArray:
         """Return W (n, nv, p) with the friction models (nv,), indices into ``presliding``."""
-        found, nv = self.regressor.copy(), self.effort.shape[1]
+        found: FloatArray = self.regressor.copy()
+        nv = self.effort.shape[1]
         for i, model in enumerate(models.tolist()):
             found[:, i, 12 * nv + i] = self.sliding[model, :, i]
         return found
@@ -95,8 +98,8 @@ class TorqueFit:
 
     ``parameters`` (p,) are physically consistent; ``deviation`` (p,) are their standard deviations.
     ``base`` names the combinations that efforts determine; ``base_values`` and ``base_deviation``
-    (nb,) are their weighted least squares estimate without prior. ``presliding`` (nv,) [rad or m] is
-    the distance over which Coulomb friction develops. ``residual`` (nv,) [N·m] is the rms error,
+    (nb,) are their weighted least squares estimate without prior. ``presliding`` (nv,) [rad or m]
+    is the distance over which Coulomb friction develops. ``residual`` (nv,) [N·m] is the rms error,
     ``condition`` the condition number of the weighted base regressor with columns of length 1,
     ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     """
@@ -346,9 +349,10 @@ def _minimum(
 
 def _inverse(matrix: Matrix) -> Matrix:
     """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
-    root = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    found: Matrix = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
-    return root * found * root[:, None]
+    root: Vector = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled: Matrix = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
+    found: Matrix = root * scaled * root[:, None]
+    return found
 
 
 def _rms(values: Matrix, valid: BoolArray) -> Vector:

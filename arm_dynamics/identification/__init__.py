@@ -1,7 +1,7 @@
 """Identification of an arm from recorded motion: excitation, regression, physical consistency.
 
 May import batch, recording and all below. Start reading at ``dynamic_parameters.py`` (the linear
-equation of the efforts) and ``base_parameters.py`` (what a motion determines).
+equation of the efforts) and ``base_parameter_set.py`` (what a motion determines).
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.identification.base_parameters import BaseParameters, base_parameters
+    from arm_dynamics.identification.base_parameter_set import BaseParameters, base_parameters
     from arm_dynamics.identification.dynamic_parameters import (
         nominal_parameters,
         parameter_names,
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
 _MODULES = {
-    "BaseParameters": ".base_parameters",
+    "BaseParameters": ".base_parameter_set",
     "FitSummary": ".fit_report",
     "JointFit": ".fit_report",
     "ParameterFit": ".fit_report",
-    "base_parameters": ".base_parameters",
+    "base_parameters": ".base_parameter_set",
     "fit_html": ".fit_report",
     "fit_tables": ".fit_report",
     "fit_text": ".fit_report",

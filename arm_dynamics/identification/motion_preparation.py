@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.interpolate
@@ -27,14 +28,13 @@ import scipy.signal
 from arm_dynamics.core.arrays import (
     BoolArray,
     FloatArray,
-    IntArray,
     Matrix,
     Vector,
     as_readonly,
     check_float,
 )
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.base_parameters import base_parameters, structural_rows
+from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
 from arm_dynamics.identification.dynamic_parameters import parameter_names, regressor
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.torque_fit import EffortEquations
@@ -53,54 +53,45 @@ MOTION_POWER = 0.995
 """Part of the power of the velocities that counts as motion; the rest is noise."""
 PRESLIDING = (0.0, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Distances [rad or m] of the Dahl model that are compared."""
+LEAST_MOTION = 1e-3
+"""Range of a position [rad or m] below which a joint counts as at rest."""
 DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
 """Delays of the effort that are compared [s]."""
 BLOCK_PERIODS = 2.0
 """Length of a block of samples in periods of the cut-off frequency."""
+FAST_RATIO = 5.0
+"""Bandwidth of the direction of motion over the cut-off frequency."""
 SATURATED = 0.98
 """Effort over effort limit at which a motor counts as saturated."""
+LONGEST_STOP = 0.003
+"""Time [s] of saturation or rest within two periods of the filter up to which a sample counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedMotion:
     """Filtered and decimated motion.
 
-    ``time`` (n,) [s]; ``q``, ``v``, ``a`` and ``effort`` (n, nv); ``sliding`` (m, n, nv): states of
-    dry friction for the distances PRESLIDING; ``block`` (n,): index of the block; ``cutoff`` [Hz];
+    ``time`` (n,) [s]; ``v`` (n, nv) [rad/s or m/s]; ``equations`` of the efforts; ``cutoff`` [Hz];
     ``delay`` [s] of the efforts, taken out; ``notes``: sentences for the user.
     """
 
     time: Vector
-    q: Matrix
     v: Matrix
-    a: Matrix
-    effort: Matrix
-    sliding: FloatArray
-    valid: BoolArray
-    block: IntArray
+    equations: EffortEquations
     cutoff: float
     delay: float
     notes: tuple[str, ...]
-
-    def equations(self, arm: ArmModel) -> EffortEquations:
-        """Return the equations of the efforts."""
-        nv = arm.nv
-        rows = regressor(arm, self.q, self.v, self.a)
-        own = np.arange(nv)
-        rows[:, own, 12 * nv + own] = 0.0
-        distances = np.array(PRESLIDING)
-        return EffortEquations(rows, self.sliding, distances, self.effort, self.valid, self.block)
 
 
 def prepare_motion(
     arm: ArmModel, data: MotionData, cutoff: float | None = None, delay: float | None = None
 ) -> PreparedMotion:
-    """Return the filtered motion with its derivatives.
+    """Return the equations of the efforts of a recorded motion.
 
     Parameters
     ----------
     arm : ArmModel
-        The arm; its geometry determines the delay between positions and efforts.
+        The arm; only its geometry, gravity and effort limits are used.
     data : MotionData
         Recorded positions and efforts.
     cutoff : float, optional
@@ -127,53 +118,79 @@ def prepare_motion(
     rate = 1 / float(np.median(np.diff(data.time)))
     time = np.arange(data.time[0], data.time[-1], 1 / rate)
     q = scipy.interpolate.make_interp_spline(data.time, data.q, 3)(time)
-    raw = scipy.interpolate.make_interp_spline(data.time, data.effort, 1)(time)
-    frequency = _cutoff(q, rate) if cutoff is None else check_float("cutoff [Hz]", cutoff, above=0)
-    frequency = min(frequency, 0.4 * rate)
-    low_pass = scipy.signal.butter(FILTER_ORDER, frequency, fs=rate, output="sos")
-
-    def filtered(values: Matrix) -> Matrix:
-        found: Matrix = scipy.signal.sosfiltfilt(low_pass, values, axis=0)
-        return found
-
-    edge, step = int(1.5 * rate / frequency), max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
-    keep = slice(edge, -edge, step)
-    if len(time[keep]) < 6 * arm.nv:
+    effort = scipy.interpolate.make_interp_spline(data.time, data.effort, 1)(time)
+    if (np.ptp(q, axis=0) < LEAST_MOTION).all():
         raise InvalidValue(
-            f"{data.source}: duration = {time[-1] - time[0]:.1f} s with a cut-off of"
-            f" {frequency:.2g} Hz; expected {6 * arm.nv} samples after the filter; record a longer"
-            " motion"
+            f"{data.source}: motion = {np.ptp(q, axis=0).max():.2g} rad; expected more than"
+            f" {LEAST_MOTION:g} rad in at least one joint"
         )
-    q = filtered(q)
-    v = np.gradient(q, 1 / rate, axis=0, edge_order=2)
+    frequency = _cutoff(q, rate) if cutoff is None else check_float("cutoff [Hz]", cutoff, above=0)
+    # First with FAST_RATIO times the bandwidth: the regressor contains the stops of joints.
+    fast = min(FAST_RATIO * frequency, 0.25 * rate)
+    frequency = min(frequency, fast)
+    keep = max(1, int(rate / (4 * fast)))
+    saturated = (np.abs(effort) > SATURATED * arm.effort_limit) & (arm.effort_limit > 0)
+    smooth, effort = _low_pass(q, fast, rate), _low_pass(effort, fast, rate)
+    v = np.gradient(smooth, 1 / rate, axis=0, edge_order=2)
     a = np.gradient(v, 1 / rate, axis=0, edge_order=2)
-    still = np.ptp(q[keep], axis=0) < 1e-3
-    if still.all():
-        raise InvalidValue(f"{data.source}: motion < 0.001 rad in all joints; expected a motion")
-    limit = arm.effort_limit
-    saturated = (np.abs(raw) > SATURATED * limit) & (limit > 0)
-    sign, resting = _direction(v, rate, frequency)
-    valid = ~(resting | (filtered(saturated.astype(float)) > 0.05))[keep]
-    sliding = np.array([filtered(_dahl_states(q, sign, d))[keep] for d in PRESLIDING])
-    effort = filtered(raw)
-    motion = PreparedMotion(
-        as_readonly(time[keep]),
-        as_readonly(q[keep]),
-        as_readonly(v[keep]),
-        as_readonly(a[keep]),
-        as_readonly(effort[keep]),
-        sliding,
-        valid,
-        np.floor((time[keep] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
-        frequency,
-        0.0,
-        (
-            f"{data.source}: {data.time[-1] - data.time[0]:.1f} s at {rate:.4g} Hz; low-pass at"
-            f" {frequency:.2g} Hz, {len(time[keep])} samples used",
-        ),
+    sign, certain = _direction(q - smooth, v, fast, rate)
+    sliding = np.stack([_dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
+    window = 2 * int(rate / frequency) + 1
+    unusable, stopped = (
+        scipy.ndimage.uniform_filter1d(x.astype(float), window, axis=0) * window / rate
+        for x in (saturated, ~certain)
     )
-    late = _delay(arm, motion, time, effort) if delay is None else (float(delay), 0.0)
-    return _without_delay(motion, time, effort, *late, given=delay is not None)
+    time, smooth, v, a, effort, sliding, unusable, stopped = (
+        x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, stopped)
+    )
+    rate /= keep
+    # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
+    rows = _low_pass(_without_coulomb(regressor(arm, smooth, v, a)), frequency, rate)
+    effort, sliding, v = (_low_pass(x, frequency, rate) for x in (effort, sliding, v))
+    edge, step = int(1.5 * rate / frequency), max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
+    used = slice(edge, -edge, step)
+    count = len(time[used])
+    if count < 6 * arm.nv:
+        raise InvalidValue(
+            f"{data.source}: {count} samples after a low-pass of {frequency:.2g} Hz; expected at"
+            f" least {6 * arm.nv}; record a longer motion"
+        )
+    equations = EffortEquations(
+        rows[used],
+        np.moveaxis(sliding[used], 1, 0),
+        np.array(PRESLIDING),
+        effort[used],
+        (unusable <= LONGEST_STOP)[used],
+        (stopped <= LONGEST_STOP)[used],
+        np.floor((time[used] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
+    )
+    notes = [
+        f"{data.source}: {data.time[-1] - data.time[0]:.1f} s at {rate * keep:.4g} Hz; low-pass at"
+        f" {frequency:.2g} Hz, {count} samples"
+    ]
+    moved = scipy.interpolate.make_interp_spline(time, effort, 3)
+    if delay is None:
+        delay, note = _delay(arm, equations, time[used], moved)
+        notes.append(note)
+    inside = np.clip(time[used] + delay, time[0], time[-1])
+    equations = replace(equations, effort=as_readonly(moved(inside)))
+    return PreparedMotion(time[used], v[used], equations, frequency, delay, tuple(notes))
+
+
+def _low_pass(values: FloatArray, cutoff: float, rate: float) -> FloatArray:
+    """Return ``values`` (n, ...) after a zero-phase low-pass filter; itself near the rate."""
+    if cutoff > 0.4 * rate:
+        return values
+    sections = scipy.signal.butter(FILTER_ORDER, cutoff, fs=rate, output="sos")
+    found: FloatArray = scipy.signal.sosfiltfilt(sections, values, axis=0)
+    return found
+
+
+def _without_coulomb(rows: FloatArray) -> FloatArray:
+    """Return regressor rows (n, nv, 14 nv) without the columns of Coulomb friction."""
+    nv = rows.shape[1]
+    rows[:, :, 12 * nv : 13 * nv] = 0.0
+    return rows
 
 
 def _cutoff(q: Matrix, rate: float) -> float:
@@ -195,18 +212,17 @@ def _cutoff(q: Matrix, rate: float) -> float:
     return float(max(CUTOFF_RATIO * highest.max(), LOWEST_CUTOFF))
 
 
-def _direction(v: Matrix, rate: float, cutoff: float) -> tuple[Matrix, BoolArray]:
-    """Return the direction of motion (n, nv), -1, 0 or 1, and a mask of the joints at rest.
+def _direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:
+    """Return the direction of motion (n, nv), -1, 0 or 1, and where it is certain.
 
-    The direction changes only where the speed exceeds the noise of the velocity.
+    The direction changes only where the speed v (n, nv) exceeds the noise that positions with
+    ``noise`` (n, nv) leave in it.
     """
-    quiet = 1e-3 * np.abs(v).max(axis=0)
-    certain = np.abs(v) > np.maximum(quiet, 1e-6)
+    deviation = 1.4826 * np.median(np.abs(noise), axis=0)
+    deviation = deviation * 2 * np.pi * cutoff * np.sqrt(2 * cutoff / (3 * rate))
+    certain = np.abs(v) > np.maximum(4 * deviation, 1e-3 * np.abs(v).max(axis=0))
     latest = np.maximum.accumulate(np.where(certain, np.arange(len(v))[:, None], 0), axis=0)
-    sign = np.sign(np.take_along_axis(v, latest, axis=0))
-    width = max(3, int(rate / cutoff))
-    resting = scipy.ndimage.uniform_filter1d(certain.astype(float), width, axis=0) < 0.5
-    return sign, resting
+    return np.sign(np.take_along_axis(v, latest, axis=0)), certain
 
 
 def _dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
@@ -226,62 +242,46 @@ def _dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
 
 
 def _delay(
-    arm: ArmModel, motion: PreparedMotion, time: Vector, effort: Matrix
-) -> tuple[float, float]:
-    """Return the time [s] by which the efforts are late, and its standard deviation.
+    arm: ArmModel, equations: EffortEquations, time: Vector, effort: Any
+) -> tuple[float, str]:
+    """Return the time [s] by which the efforts are late, 0 if it is not certain, and a note.
 
     The residual of weighted least squares over the base parameters is least at the delay, with the
-    friction model that explains the efforts best.
+    friction model that explains the efforts best. ``effort`` is a function of time.
     """
-    equations, nv = motion.equations(arm), arm.nv
+    nv = arm.nv
     base = base_parameters(structural_rows(arm), parameter_names(arm))
     shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
-    efforts = np.array([_moved(motion.time, time, effort, late) for late in shifts])
-    fits = []
-    for model in range(len(PRESLIDING)):
+    efforts = effort(np.clip(time + shifts[:, None], effort.t[0], effort.t[-1]))
+
+    def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, int]:
+        """Return the logarithm of the residual, the cost of each delay, and degrees of freedom."""
         rows = equations.rows(np.full(nv, model))[:, :, base.independent]
-        scale, k = np.ones(nv), len(shifts) // 2
+        scale = np.ones(nv)
         for _ in range(3):
-            weights = motion.valid / scale
+            weights = valid / scale
             weighted = (rows * weights[..., None]).reshape(-1, base.size)
-            targets = (efforts * weights).reshape(len(shifts), -1)
-            factor = scipy.linalg.cho_factor(
-                weighted.T @ weighted + np.diag(1e-12 * np.sum(weighted**2, axis=0) + 1e-300)
-            )
-            values = scipy.linalg.cho_solve(factor, weighted.T @ targets.T)
-            cost = np.sum((targets.T - weighted @ values) ** 2, axis=0)
+            targets = (efforts * weights).reshape(len(shifts), -1).T
+            squares = weighted.T @ weighted
+            squares[np.diag_indices_from(squares)] *= 1 + 1e-12
+            values = scipy.linalg.lstsq(squares, weighted.T @ targets)[0]
+            cost = np.sum((targets - weighted @ values) ** 2, axis=0)
             k = int(np.argmin(cost))
-            residual = np.where(motion.valid, efforts[k] - rows @ values[:, k], 0.0)
+            residual = np.where(valid, efforts[k] - rows @ values[:, k], 0.0)
             scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-9)
-        fits.append((float(np.log(scale).sum()), cost))
-    cost = min(fits, key=lambda fit: fit[0])[1]
+        return float(np.log(scale).sum()), cost, max(int(valid.sum()) - base.size, 1)
+
+    fits = [cost_of(model, equations.valid) for model in range(len(PRESLIDING))]
+    model = int(np.argmin([fit[0] for fit in fits]))
+    _, cost, freedom = cost_of(model, equations.counted(np.full(nv, model)))
     k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
     curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
     if curvature <= 0:
-        return 0.0, DELAY_RANGE
-    variance = cost[k] / max(int(motion.valid.sum()) - base.size, 1)
-    return float(shifts[k] - slope / curvature), float(np.sqrt(2 * variance / curvature))
-
-
-def _moved(at: Vector, time: Vector, values: Matrix, late: float) -> Matrix:
-    """Return ``values`` (n, nv) at ``time``, which are ``late`` [s], at the times ``at``."""
-    spline = scipy.interpolate.make_interp_spline(time, values, 1)
-    found: Matrix = spline(np.clip(at + late, time[0], time[-1]))
-    return found
-
-
-def _without_delay(
-    motion: PreparedMotion, time: Vector, effort: Matrix, late: float, spread: float, given: bool
-) -> PreparedMotion:
-    """Return the motion with efforts that are ``late`` [s] moved to their positions."""
-    if given:
-        note = f"efforts: delay = {1e3 * late:.1f} ms, as given"
-    elif abs(late) < 3 * spread or abs(late) > DELAY_RANGE:
-        note = f"efforts: no delay found ({1e3 * late:.1f} ± {1e3 * spread:.1f} ms)"
-        late = 0.0
-    else:
-        note = f"efforts: delay = {1e3 * late:.1f} ± {1e3 * spread:.1f} ms, taken out"
-    if late:
-        motion = replace(motion, effort=as_readonly(_moved(motion.time, time, effort, late)))
-    return replace(motion, delay=late, notes=(*motion.notes, note))
+        return 0.0, "efforts: no delay found"
+    late = float(shifts[k] - slope / curvature)
+    variance = cost[k] / freedom
+    text = f"{1e3 * late:.1f} ± {1e3 * np.sqrt(2 * variance / curvature):.1f} ms"
+    if abs(late) < 3 * np.sqrt(2 * variance / curvature) or abs(late) > DELAY_RANGE:
+        return 0.0, f"efforts: no delay found ({text})"
+    return late, f"efforts: delay = {text}, taken out"

@@ -20,7 +20,7 @@ equation 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -34,7 +34,7 @@ from arm_dynamics.core.arrays import (
     as_readonly,
 )
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.base_parameters import (
+from arm_dynamics.identification.base_parameter_set import (
     BaseParameters,
     base_parameters,
     structural_rows,
@@ -73,7 +73,8 @@ class EffortEquations:
     ``regressor`` W (n, nv, p) has no entries for Coulomb friction. Those are in ``sliding``
     (m, n, nv), the states s of the Dahl model for the distances ``presliding`` (m,) [rad or m]; the
     first one is 0, with s = sign(v). ``effort`` (n, nv) [N·m], ``valid`` (n, nv): equations that
-    count, ``block`` (n,): index of the block of consecutive samples.
+    count, ``moving`` (n, nv): those without a stop of the joint nearby, ``block`` (n,): index of
+    the block of consecutive samples.
     """
 
     regressor: FloatArray
@@ -81,7 +82,15 @@ class EffortEquations:
     presliding: Vector
     effort: Matrix
     valid: BoolArray
+    moving: BoolArray
     block: IntArray
+
+    def counted(self, models: IntArray) -> BoolArray:
+        """Return the equations (n, nv) that count with the friction models (nv,).
+
+        While a joint sticks, its friction without presliding is unknown.
+        """
+        return self.valid & (self.moving | (models > 0))
 
     def rows(self, models: IntArray) -> FloatArray:
         """Return W (n, nv, p) with the friction models (nv,), indices into ``presliding``."""
@@ -147,7 +156,8 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
             f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
         )
     prior = _Prior.of(arm, equations)
-    problem = _Problem(equations, prior, np.zeros(arm.nv, dtype=int))
+    comparable = replace(equations, moving=equations.valid)
+    problem = _Problem(comparable, prior, np.zeros(arm.nv, dtype=int))
     problem.estimate(1.0)
     models = problem.best_friction_models()
     problem = _Problem(equations, prior, models)
@@ -165,7 +175,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         as_readonly(base_values),
         as_readonly(base_spread),
         as_readonly(equations.presliding[models]),
-        as_readonly(_rms(equations.effort - problem.rows @ parameters, equations.valid)),
+        as_readonly(_rms(equations.effort - problem.rows @ parameters, problem.counted)),
         condition,
         gamma,
         tuple(n for n, own, all_ in zip(names, spread, free, strict=True) if own > 0.5 * all_),
@@ -220,10 +230,10 @@ class _Problem:
 
     def __init__(self, equations: EffortEquations, prior: _Prior, models: IntArray) -> None:
         self._equations, self._prior = equations, prior
-        self.rows = equations.rows(models)
+        self.rows, self.counted = equations.rows(models), equations.counted(models)
         self._parameters = prior.start
-        self._scale = np.maximum(_rms(equations.effort, equations.valid), 1e-9)
-        self._weights = equations.valid / self._scale**2
+        self._scale = np.maximum(_rms(equations.effort, self.counted), 1e-9)
+        self._weights = self.counted / self._scale**2
         blocks = np.unique(equations.block)
         self._blocks = [equations.block == name for name in blocks]
         self._fold = np.arange(blocks.size) * FOLDS // blocks.size
@@ -234,9 +244,9 @@ class _Problem:
         for _ in range(TURNS):
             self._parameters = _minimum(*self._total(), self._prior, gamma, self._parameters)
             residual = self._equations.effort - self.rows @ self._parameters
-            self._scale = _robust_scale(residual, self._equations.valid)
+            self._scale = _robust_scale(residual, self.counted)
             relative = residual / self._scale
-            robust = self._equations.valid / np.maximum(1.0, np.abs(relative) / HUBER)
+            robust = self.counted / np.maximum(1.0, np.abs(relative) / HUBER)
             correlation = _correlation_time(relative * robust)
             self._weights = robust / (correlation * self._scale**2)
             self._set_moments()
@@ -349,9 +359,9 @@ def _minimum(
 
 def _inverse(matrix: Matrix) -> Matrix:
     """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
-    root: Vector = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled: Matrix = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
-    found: Matrix = root * scaled * root[:, None]
+    root = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
+    found: Matrix = np.array(root * scaled * root[:, None])
     return found
 
 

@@ -82,6 +82,7 @@ setup(
         "pin>=3",
         "pyyaml>=6",
         "numba>=0.59",
+        "threadpoolctl>=3",
         "rich>=13",
     ],
     extras_require={

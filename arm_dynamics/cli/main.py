@@ -18,10 +18,18 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
 COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
+    "compare": (
+        "arm_dynamics.cli.compare",
+        "compare the efforts of a model with those of a recording",
+    ),
     "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate, jog and run a physical arm"),
     "gain-table": ("arm_dynamics.cli.gain_table", "compute an LQR gain table"),
+    "identify": (
+        "arm_dynamics.cli.identify",
+        "identify inertia and friction from recorded motion",
+    ),
     "list": ("arm_dynamics.cli.list_arms", "list the bundled arms"),
     "montecarlo": (
         "arm_dynamics.cli.montecarlo",

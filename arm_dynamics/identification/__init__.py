@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.identification.arm_identification import (
+        Identification,
+        Prediction,
+        compare,
+        identify,
+    )
     from arm_dynamics.identification.base_parameter_set import BaseParameters, base_parameters
     from arm_dynamics.identification.dynamic_parameters import (
         nominal_parameters,
@@ -25,19 +31,32 @@ if TYPE_CHECKING:
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.motion_data import MotionData
+    from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+    from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
 _MODULES = {
     "BaseParameters": ".base_parameter_set",
+    "EffortEquations": ".torque_fit",
     "FitSummary": ".fit_report",
+    "Identification": ".arm_identification",
     "JointFit": ".fit_report",
+    "MotionData": ".motion_data",
     "ParameterFit": ".fit_report",
+    "Prediction": ".arm_identification",
+    "PreparedMotion": ".motion_preparation",
+    "TorqueFit": ".torque_fit",
     "base_parameters": ".base_parameter_set",
+    "compare": ".arm_identification",
     "fit_html": ".fit_report",
     "fit_tables": ".fit_report",
     "fit_text": ".fit_report",
+    "fit_torque": ".torque_fit",
+    "identify": ".arm_identification",
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
+    "prepare_motion": ".motion_preparation",
     "regressor": ".dynamic_parameters",
     "uncertainty_yaml": ".uncertainty",
     "with_parameters": ".dynamic_parameters",
@@ -46,15 +65,25 @@ _MODULES = {
 
 __all__ = [
     "BaseParameters",
+    "EffortEquations",
     "FitSummary",
+    "Identification",
     "JointFit",
+    "MotionData",
     "ParameterFit",
+    "Prediction",
+    "PreparedMotion",
+    "TorqueFit",
     "base_parameters",
+    "compare",
     "fit_html",
     "fit_tables",
     "fit_text",
+    "fit_torque",
+    "identify",
     "nominal_parameters",
     "parameter_names",
+    "prepare_motion",
     "regressor",
     "uncertainty_yaml",
     "with_parameters",

@@ -94,9 +94,11 @@ class FitSummary:
     condition : float
         Condition number of the weighted regressor of the base parameters.
     groups : tuple of str
-        Combinations of parameters that this motion does not distinguish, in words.
+        Parameters that this motion does not distinguish, in words.
     notes : tuple of str
         Remarks: filter, delay, friction model, warnings.
+    combinations : tuple of str
+        Combinations of several parameters that efforts determine, in words.
 
     """
 
@@ -109,6 +111,7 @@ class FitSummary:
     condition: float
     groups: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    combinations: tuple[str, ...] = ()
 
 
 class FitTable(NamedTuple):
@@ -223,6 +226,8 @@ def _lists(summary: FitSummary) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield title and entries of the lists that have any."""
     if summary.groups:
         yield "Parameters not distinguished by this motion, kept at their prior", summary.groups
+    if summary.combinations:
+        yield "Combinations that the efforts determine", summary.combinations
     if summary.notes:
         yield "Notes", summary.notes
 

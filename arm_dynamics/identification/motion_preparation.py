@@ -33,6 +33,7 @@ from arm_dynamics.core.arrays import (
     as_readonly,
     check_float,
 )
+from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
 from arm_dynamics.identification.dynamic_parameters import parameter_names, regressor
@@ -83,6 +84,7 @@ class PreparedMotion:
     notes: tuple[str, ...]
 
 
+@with_one_blas_thread
 def prepare_motion(
     arm: ArmModel, data: MotionData, cutoff: float | None = None, delay: float | None = None
 ) -> PreparedMotion:

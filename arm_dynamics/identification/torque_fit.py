@@ -33,6 +33,7 @@ from arm_dynamics.core.arrays import (
     Vector,
     as_readonly,
 )
+from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.base_parameter_set import (
     BaseParameters,
@@ -55,6 +56,8 @@ FOLDS = 5
 """Number of sets of blocks, each of which is held out once."""
 WORTHWHILE = 0.98
 """Ratio of held-out errors below which presliding is part of the friction model."""
+UNDETERMINED = 0.3
+"""Deviation over that of the prior above which a parameter counts as left to the prior."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
 OFFSET_SCALE = 0.1
@@ -126,6 +129,7 @@ class TorqueFit:
     undetermined: tuple[str, ...]
 
 
+@with_one_blas_thread
 def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     """Return the dynamic parameters that explain measured efforts.
 
@@ -164,8 +168,8 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     problem.estimate(1.0)
     gamma = problem.best_prior_weight()
     parameters = problem.estimate(gamma)
-    spread = problem.deviations(gamma, parameters)
-    free = np.sqrt(np.diag(_inverse(gamma * prior.terms(prior.start)[2])))
+    spread = problem.deviations(max(gamma, 1.0), parameters)
+    free = np.sqrt(np.diag(_inverse(prior.terms(prior.start)[2])))
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
         as_readonly(parameters),
@@ -178,7 +182,9 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         as_readonly(_rms(equations.effort - problem.rows @ parameters, problem.counted)),
         condition,
         gamma,
-        tuple(n for n, own, all_ in zip(names, spread, free, strict=True) if own > 0.5 * all_),
+        tuple(
+            n for n, own, all_ in zip(names, spread, free, strict=True) if own > UNDETERMINED * all_
+        ),
     )
 
 
@@ -282,8 +288,9 @@ class _Problem:
     def deviations(self, gamma: float, parameters: Vector) -> Vector:
         """Return standard deviations (p,), from (A + γ D)⁻¹ (B + γ D) (A + γ D)⁻¹.
 
-        A = Σ WᵀW w, D the Hessian of the divergence, B the covariance of the scores of the blocks,
-        which holds for residuals that are correlated within a block.
+        A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
+        which holds for residuals that are correlated within a block. The prior counts at least as
+        a standard deviation of 100 %.
         """
         squares, _ = self._total()
         curvature = gamma * self._prior.terms(parameters)[2]

@@ -1,0 +1,104 @@
+"""Identify the dynamic parameters of an arm from recorded motion, and write its URDF."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from arm_dynamics.cli.arm_options import add_arm, path_argument
+from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.files import output_file
+from arm_dynamics.core.number_option import Number
+from arm_dynamics.identification import identify, load_motion
+from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
+from arm_dynamics.identification.identified_urdf import identified_urdf
+from arm_dynamics.identification.uncertainty import uncertainty_yaml
+from arm_dynamics.model.load import load_arm, parse_arm
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``arm-dynamics identify``."""
+    parser = argparse.ArgumentParser(prog="arm-dynamics identify", description=__doc__)
+    add_arm(parser)
+    add = parser.add_argument
+    text = "recorded motion: folder of a recording or rosbag2, .csv or .parquet file"
+    add("recordings", type=path_argument, nargs="+", metavar="RECORDING", help=text)
+    text = "recorded motion that checks the result; repeat the option for each (default: the last"
+    text += " 30 %% of each RECORDING, which then are not fitted)"
+    add(
+        "--held-out", type=path_argument, action="append", default=[], metavar="RECORDING",
+        help=text,
+    )  # fmt: skip
+    text = "movable joint to lock; repeat the option for each joint"
+    add("--lock", action="append", default=[], metavar="JOINT", help=text)
+    text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
+    add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
+    add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
+    text = "report with figures (HTML)"
+    add("--report", type=path_argument, metavar="FILE", help=text)
+    text = "tolerances for the option --tolerance-file of montecarlo and tune (YAML)"
+    add("--tolerances", type=path_argument, metavar="FILE", help=text)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Fit the recordings, print the report and write the files; return 0."""
+    args = command_parser().parse_args(arguments)
+    for option in ("output", "report", "tolerances"):
+        file = getattr(args, option)
+        if file is not None and file.exists():
+            raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
+    arm = load_arm(args.arm, args.lock)
+    with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
+        motions = [load_motion(arm, path) for path in args.recordings]
+        held_out = [load_motion(arm, path) for path in args.held_out]
+    with waiting("fitting the efforts"):
+        result = identify(arm, motions, held_out, cutoff=args.cutoff)
+    date = datetime.datetime.now(tz=datetime.timezone.utc).date()
+    summary = result.summary(date)
+    print_summary(summary)
+    written = []
+    if args.output is not None:
+        text = identified_urdf(
+            arm,
+            result.fit.parameters,
+            deviations=result.fit.deviation,
+            date=date,
+            sources=result.sources,
+        )
+        parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm
+        with output_file(args.output) as file:
+            file.write_text(text, encoding="utf-8")
+        written.append(args.output)
+    if args.report is not None:
+        written.append(write_fit_report(summary, args.report))
+    if args.tolerances is not None:
+        text = uncertainty_yaml(arm, result.fit.parameters, result.fit.deviation)
+        with output_file(args.tolerances) as file:
+            file.write_text(text, encoding="utf-8")
+        written.append(args.tolerances)
+    if written:
+        print(f"written: {', '.join(map(str, written))}")
+    return 0
+
+
+def print_summary(summary: FitSummary) -> None:
+    """Print the tables of a fit, what it leaves to the description, and its notes."""
+    console = Console()
+    joints, parameters = fit_tables(summary)
+    for source in (parameters, joints):
+        table = Table(*source.heads, title=source.title, title_justify="left")
+        for row in source.rows:
+            table.add_row(*row)
+        console.print(table)
+    if summary.groups:
+        print("Not distinguished by this motion, close to the values of the description:")
+        for group in summary.groups:
+            print(f"  {group}")
+    for note in summary.notes:
+        print(note)

@@ -1,0 +1,287 @@
+"""Identification of an arm from recorded motions, and comparison of a model with a recording."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly, check_float
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.dynamic_parameters import (
+    INERTIAL,
+    JOINT_TERMS,
+    nominal_parameters,
+    parameter_names,
+    with_parameters,
+)
+from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
+from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_model import ArmModel
+
+HELD_OUT = 0.3
+"""Part at the end of a single recording that checks the result."""
+UNITS = {"m": "kg", "armature": "kg·m²", "viscous": "N·m·s/rad", "coulomb": "N·m", "offset": "N·m"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Efforts of a model along a recorded motion.
+
+    ``time`` (n,) [s]; ``measured`` and ``predicted`` (n, nv) [N·m or N]; ``counted`` (n, nv): the
+    samples without saturation and without stops of the joint.
+    """
+
+    time: Vector
+    measured: Matrix
+    predicted: Matrix
+    counted: BoolArray
+
+    @property
+    def rms(self) -> Vector:
+        """RMS of measured minus predicted efforts (nv,) [N·m or N]."""
+        return self._rms(self.measured - self.predicted)
+
+    @property
+    def relative_error(self) -> Vector:
+        """``rms`` over the RMS of the measured efforts (nv,)."""
+        return self.rms / np.maximum(self._rms(self.measured), 1e-12)
+
+    def _rms(self, values: Matrix) -> Vector:
+        count = np.maximum(self.counted.sum(axis=0), 1)
+        found: Vector = np.sqrt(np.sum(self.counted * values**2, axis=0) / count)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identification:
+    """Identified arm, its parameters, and the errors on motion that was not fitted.
+
+    ``before`` and ``after`` predict the held-out motion with the parameters of the description and
+    with the identified ones. ``notes`` are sentences for the user.
+    """
+
+    arm: ArmModel
+    identified: ArmModel
+    fit: TorqueFit
+    before: Prediction
+    after: Prediction
+    sources: tuple[str, ...]
+    held_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def summary(self, date: datetime.date) -> FitSummary:
+        """Return the values of the report."""
+        arm, fit = self.arm, self.fit
+        joints = tuple(
+            JointFit(
+                joint.name,
+                "N" if joint.kind == "prismatic" else "N·m",
+                float(self.before.rms[i]),
+                float(self.after.rms[i]),
+                float(self.before.relative_error[i]),
+                float(self.after.relative_error[i]),
+                self.after.time,
+                self.after.measured[:, i],
+                self.before.predicted[:, i],
+                self.after.predicted[:, i],
+            )
+            for i, joint in enumerate(arm.joints)
+        )
+        relative = 100 * fit.deviation / np.maximum(np.abs(fit.parameters), 1e-12)
+        relative[[name in fit.undetermined for name in parameter_names(arm)]] = np.nan
+        values = zip(
+            parameter_names(arm),
+            nominal_parameters(arm).tolist(),
+            fit.parameters.tolist(),
+            relative.tolist(),
+            strict=True,
+        )
+        parameters = tuple(
+            ParameterFit(name, _unit(name), prior, value, deviation)
+            for name, prior, value, deviation in values
+        )
+        left = {
+            joint: [n.rpartition(".")[2] for n in fit.undetermined if n.startswith(f"{joint}.")]
+            for joint in arm.joint_names
+        }
+        return FitSummary(
+            arm.name,
+            date.isoformat(),
+            self.sources,
+            self.held_out,
+            joints,
+            parameters,
+            fit.condition,
+            tuple(f"{joint}: {', '.join(names)}" for joint, names in left.items() if names),
+            self.notes,
+            tuple(
+                fit.base.describe(i)
+                for i in range(fit.base.size)
+                if np.count_nonzero(fit.base.combinations[i]) > 1
+            ),
+        )
+
+
+def identify(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    held_out: Sequence[MotionData] = (),
+    *,
+    cutoff: float | None = None,
+) -> Identification:
+    """Return the arm whose efforts agree with recorded motions.
+
+    The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm of the description.
+    motions : Sequence[MotionData]
+        Motions to fit.
+    held_out : Sequence[MotionData]
+        Motions that check the result; by default the last 30 % of each of ``motions``, which then
+        are not fitted.
+    cutoff : float, optional
+        Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
+
+    Returns
+    -------
+    Identification
+        The identified arm, parameters with standard deviations, and errors before and after.
+
+    Raises
+    ------
+    InvalidValue
+        For motions without efforts, too short, or too similar to determine the parameters.
+
+    """
+    check_arm(arm)
+    if not motions:
+        raise InvalidValue("motions = 0; expected at least one recording")
+    checks = list(held_out)
+    if not checks:
+        parts = [_split(motion, 1 - HELD_OUT) for motion in motions]
+        motions, checks = [part[0] for part in parts], [part[1] for part in parts]
+    prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
+    frequency = max(motion.cutoff for motion in prepared)
+    late = float(np.median([motion.delay for motion in prepared]))
+    equations = _joined([motion.equations for motion in prepared])
+    fit = fit_torque(arm, equations)
+    identified = with_parameters(arm, fit.parameters)
+    tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
+    models = np.array([int(np.flatnonzero(equations.presliding == x)[0]) for x in fit.presliding])
+    notes = [note for motion in prepared for note in motion.notes]
+    if fit.presliding.any():
+        distances = ", ".join(
+            f"{name} {x:g}" for name, x in zip(arm.joint_names, fit.presliding, strict=True) if x
+        )
+        notes.append(f"dry friction with presliding [rad or m]: {distances}")
+    notes.append(
+        f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
+    )
+    return Identification(
+        arm,
+        identified,
+        fit,
+        _prediction(tests, nominal_parameters(arm), np.zeros(arm.nv, dtype=int), models),
+        _prediction(tests, fit.parameters, models, models),
+        tuple(motion.source for motion in motions),
+        tuple(motion.source for motion in checks),
+        tuple(notes),
+    )
+
+
+def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -> Prediction:
+    """Return measured efforts and those that the arm's own parameters predict.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    motion : MotionData
+        Recorded motion.
+    cutoff : float, optional
+        Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
+
+    Returns
+    -------
+    Prediction
+        Efforts after the filter, with their errors per joint.
+
+    Raises
+    ------
+    InvalidValue
+        For a motion without efforts, without motion, or too short.
+
+    """
+    prepared = prepare_motion(check_arm(arm), motion, cutoff)
+    ideal = np.zeros(arm.nv, dtype=int)
+    return _prediction([prepared], nominal_parameters(arm), ideal, ideal)
+
+
+def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]:
+    """Return the begin and the end of a motion."""
+    if motion.effort is None:
+        return motion, motion
+    k = int(check_float("fraction", fraction) * len(motion.time))
+    parts = (slice(None, k), "begin"), (slice(k, None), "end")
+    first, last = (
+        replace(
+            motion,
+            time=motion.time[part],
+            q=motion.q[part],
+            effort=motion.effort[part],
+            source=f"{motion.source} ({name})",
+        )
+        for part, name in parts
+    )
+    return first, last
+
+
+def _joined(parts: Sequence[EffortEquations]) -> EffortEquations:
+    """Return the equations of several motions; their blocks are different."""
+    first, blocks = 0, []
+    for part in parts:
+        blocks.append(part.block + first)
+        first = int(blocks[-1].max()) + 1
+    return EffortEquations(
+        np.concatenate([part.regressor for part in parts]),
+        np.concatenate([part.sliding for part in parts], axis=1),
+        parts[0].presliding,
+        np.concatenate([part.effort for part in parts]),
+        np.concatenate([part.valid for part in parts]),
+        np.concatenate([part.moving for part in parts]),
+        np.concatenate(blocks),
+    )
+
+
+def _prediction(
+    motions: Sequence[PreparedMotion], parameters: Vector, models: IntArray, counted: IntArray
+) -> Prediction:
+    """Return the efforts of ``parameters`` (14 nv,) with friction ``models`` (nv,)."""
+    times, first = [], 0.0
+    for motion in motions:  # one after the other
+        times.append(motion.time - motion.time[0] + first)
+        first = float(times[-1][-1]) + float(motion.time[1] - motion.time[0])
+    equations = _joined([motion.equations for motion in motions])
+    return Prediction(
+        as_readonly(np.concatenate(times)),
+        as_readonly(equations.effort),
+        as_readonly(equations.rows(models) @ parameters),
+        equations.counted(counted),
+    )
+
+
+def _unit(name: str) -> str:
+    """Return the unit of a parameter."""
+    kind = name.rpartition(".")[2]
+    if kind in UNITS:
+        return UNITS[kind]
+    return "kg·m" if kind in INERTIAL[1:4] else "kg·m²" if kind not in JOINT_TERMS else ""

@@ -19,6 +19,10 @@ INTERRUPTED = 130
 COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
+    "excite": (
+        "arm_dynamics.cli.excite",
+        "compute a trajectory that reveals the parameters of an arm",
+    ),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate, jog and run a physical arm"),
     "gain-table": ("arm_dynamics.cli.gain_table", "compute an LQR gain table"),

@@ -16,10 +16,24 @@ if TYPE_CHECKING:
         regressor,
         with_parameters,
     )
+    from arm_dynamics.identification.excitation import Excitation
+    from arm_dynamics.identification.excitation_information import (
+        ExcitationQuality,
+        excitation_quality,
+        unrevealed,
+    )
+    from arm_dynamics.identification.excitation_limits import extreme_values
+    from arm_dynamics.identification.excitation_search import excite
 
 _MODULES = {
     "BaseParameters": ".base_parameters",
     "base_parameters": ".base_parameters",
+    "Excitation": ".excitation",
+    "ExcitationQuality": ".excitation_information",
+    "excitation_quality": ".excitation_information",
+    "excite": ".excitation_search",
+    "extreme_values": ".excitation_limits",
+    "unrevealed": ".excitation_information",
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
     "regressor": ".dynamic_parameters",
@@ -28,10 +42,16 @@ _MODULES = {
 
 __all__ = [
     "BaseParameters",
+    "Excitation",
+    "ExcitationQuality",
     "base_parameters",
+    "excitation_quality",
+    "excite",
+    "extreme_values",
     "nominal_parameters",
     "parameter_names",
     "regressor",
+    "unrevealed",
     "with_parameters",
 ]
 

@@ -109,9 +109,7 @@ def extreme_values(excitation: Excitation) -> tuple[Matrix, Matrix, Matrix]:
     return found[0], found[1], found[2]
 
 
-def scale_to_limits(
-    excitation: Excitation, limits: MotionLimits, middle: Matrix
-) -> Excitation:
+def scale_to_limits(excitation: Excitation, limits: MotionLimits, middle: Matrix) -> Excitation:
     """Return the largest motion between ``middle`` and ``excitation`` within the limits.
 
     x_i = m_i + s_i (x_i - m_i),  0 <= s_i <= 1 of each joint

@@ -24,12 +24,12 @@ from arm_dynamics.identification.dynamic_parameters import (
     regressor,
 )
 from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
+from arm_dynamics.identification.excitation_information import effort_weights
 from arm_dynamics.identification.excitation_limits import (
     MotionLimits,
     largest_scale,
     scale_to_limits,
 )
-from arm_dynamics.identification.excitation_quality import effort_weights
 from arm_dynamics.identification.self_collision import SelfCollision
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
@@ -50,9 +50,9 @@ MAX_VELOCITY = 2.0
 """Velocity limit [rad/s or m/s] of a joint without one."""
 END_SAMPLES, CYCLE_SAMPLES = 12, 20
 """Samples of an evaluation: of each end, and of a cycle of the highest harmonic."""
-COLLISION_STRIDE = 3
+COLLISION_STRIDE = 1
 """Every how many samples an evaluation checks for self-collision."""
-RANDOM_STARTS, KEPT_STARTS, FIRST_CHANGES, CHANGES = 150, 3, 250, 1800
+RANDOM_STARTS, KEPT_STARTS, FIRST_CHANGES, CHANGES = 200, 5, 400, 3000
 """Random motions; the best of them; local changes of each, and of the best one."""
 RIDGE = 1e-12
 """Part of the mean square of a column that is added, so that the determinant is positive."""
@@ -61,7 +61,7 @@ SPACING = 5e-3
 """Time between samples [s] of the final check of effort."""
 REFINEMENT, NEAR_LIMIT = 20, 0.05
 """Samples around a maximum of effort, of those nearer to the limit than this fraction of it."""
-REDUCTION, MAX_REDUCTIONS = 0.96, 150
+REDUCTION, MAX_REDUCTIONS = 0.98, 300
 """Scale of one reduction of the motion about its start, and their maximum number."""
 MAX_COLLISION_SAMPLES = 40_000
 Progress = Callable[[int, int], object]
@@ -372,9 +372,7 @@ class _Problem:
 
     def finished(self, x: Matrix) -> Excitation:
         """Return the motion within all limits at exact extremes, effort and collision included."""
-        motion = scale_to_limits(
-            self._rest.with_coefficients(x), self._limits, self.middle
-        )
+        motion = scale_to_limits(self._rest.with_coefficients(x), self._limits, self.middle)
         for _ in range(MAX_REDUCTIONS):
             if self._effort_permitted(motion) and not self._collides(motion):
                 return motion
@@ -423,7 +421,7 @@ class _Problem:
         Samples are so dense that no point moves by more than half the clearance from the nearest.
         """
         times = _distinct_times(motion, 1e-3)
-        q, v, _ = motion.sample(times)
+        q = motion.sample(times)[0]
         moved = np.abs(np.diff(q, axis=0)) @ self._collision.reach
         path = np.concatenate(([0.0], np.cumsum(moved)))
         count = min(int(np.ceil(path[-1] / self._clearance)) + 1, MAX_COLLISION_SAMPLES)

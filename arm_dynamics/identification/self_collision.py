@@ -59,7 +59,7 @@ class SelfCollision:
                 f"arm '{arm.name}': collision mesh = '{uri}', which was not found; self-collision"
                 " is checked without it",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self._shapes = pin.buildGeomFromUrdfString(self._model, text, pin.COLLISION)
         self._data = self._model.createData()
@@ -98,9 +98,7 @@ class SelfCollision:
         for pair in margins:
             self._shapes.addCollisionPair(pin.CollisionPair(*pair))
         self._results = self._shapes.createData()
-        for request, margin in zip(
-            self._results.collisionRequests, margins.values(), strict=True
-        ):
+        for request, margin in zip(self._results.collisionRequests, margins.values(), strict=True):
             request.security_margin = margin
 
     def _not_permanent(self, arm: ArmModel, clearance: float) -> dict[tuple[int, int], float]:
@@ -134,7 +132,7 @@ class SelfCollision:
                 "self-collision: links in contact at the start configuration ="
                 f" {', '.join(dict.fromkeys(touching))}; these pairs are not checked",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return margins
 

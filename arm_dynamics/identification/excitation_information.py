@@ -49,6 +49,7 @@ class ExcitationQuality:
         Expected standard deviations, relative to the size of each base parameter: the largest of
         its prior value, the sum of its prior terms, and the value that changes the rms effort by
         NOTICEABLE.
+
     """
 
     base: BaseParameters

@@ -1,4 +1,4 @@
-"""Search of an excitation trajectory: random starts, then random local changes.
+"""Search of an excitation trajectory: random motions, then an evolution strategy from the best one.
 
 J = -log det(Wᵀ W / T) / nb + penalties of effort and self-collision
 
@@ -9,7 +9,6 @@ limits hold in every evaluation, because each candidate is scaled to them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +22,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     parameter_names,
     regressor,
 )
+from arm_dynamics.identification.evolution_strategy import minimize, population
 from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
 from arm_dynamics.identification.excitation_information import effort_weights
 from arm_dynamics.identification.excitation_limits import (
@@ -48,15 +48,18 @@ POSITION_MARGIN, RANGE_FRACTION = 0.1, 0.05
 """Distance from the position limits [rad or m]; at most this fraction of the range."""
 MAX_VELOCITY = 2.0
 """Velocity limit [rad/s or m/s] of a joint without one."""
-END_SAMPLES, CYCLE_SAMPLES = 12, 20
-"""Samples of an evaluation: of each end, and of a cycle of the highest harmonic."""
-COLLISION_STRIDE = 1
-"""Every how many samples an evaluation checks for self-collision."""
-RANDOM_STARTS, KEPT_STARTS, FIRST_CHANGES, CHANGES = 200, 5, 400, 3000
-"""Random motions; the best of them; local changes of each, and of the best one."""
+END_SAMPLES, CYCLE_SAMPLES, MAX_SAMPLES = 12, 20, 160
+"""Samples of an evaluation: of each end, and of a cycle of the highest harmonic; at most this
+number in a period."""
+RANDOM_STARTS, EVALUATIONS, STEP = 200, 4000, 0.1
+"""Random motions, all evaluated motions, and the first step relative to the usable range."""
 RIDGE = 1e-12
 """Part of the mean square of a column that is added, so that the determinant is positive."""
-EFFORT_PENALTY, COLLISION_PENALTY = 20.0, 10.0
+EFFORT_PENALTY, CONTACT_PENALTY, DEPTH_PENALTY, OUTSIDE_PENALTY = 20.0, 3.0, 100.0, 1
+"""Costs of effort beyond its range, relative to the weight; of a motion that collides; and of its
+mean depth, relative to the clearance; and of coefficients scaled to the limits."""
+FIRST_REDUCTION, FIRST_REDUCTIONS = 0.8, 12
+"""Scale of one reduction of a random motion that collides, and their maximum number."""
 SPACING = 5e-3
 """Time between samples [s] of the final check of effort."""
 REFINEMENT, NEAR_LIMIT = 20, 0.05
@@ -202,63 +205,48 @@ def _at_rest(arm: ArmModel, duration: float, harmonics: int, start: Vector) -> E
 
 def _best(problem: _Problem, random: np.random.Generator, progress: Progress | None) -> Matrix:
     """Return the coefficients of the best motion found."""
-    total = RANDOM_STARTS + KEPT_STARTS * FIRST_CHANGES + CHANGES
+    shape = problem.sizes.shape
+    count = population(problem.sizes.size)
+    generations = (EVALUATIONS - RANDOM_STARTS) // count
+    total = RANDOM_STARTS + generations * count
     done = 0
 
-    def count() -> None:
+    def show(evaluated: int) -> None:
         nonlocal done
-        done += 1
+        done += evaluated
         if progress is not None:
             progress(done, total)
 
-    found = []
+    scale = np.where(problem.sizes > 0, problem.sizes, 1.0)
+    best = (np.inf, np.zeros(shape))
     for _ in range(RANDOM_STARTS):
-        candidate = problem.random(random)
-        found.append(_Found(problem.cost(candidate), candidate))
-        count()
-    found.sort(key=lambda each: each.cost)
-    found = [
-        _local_search(problem, each, random, FIRST_CHANGES, count) for each in found[:KEPT_STARTS]
-    ]
-    found.sort(key=lambda each: each.cost)
-    return _local_search(problem, found[0], random, CHANGES, count).coefficients
+        x = problem.random(random)
+        for _ in range(FIRST_REDUCTIONS):
+            cost = problem.cost(x)
+            if cost >= best[0]:
+                break
+            if not problem.collision_cost(x):
+                best = (cost, x)
+                break
+            x = x * FIRST_REDUCTION
+        show(1)
 
+    def costs(rows: Matrix, needed: int) -> Vector:
+        motions = [problem.within_limits(row.reshape(shape) * problem.sizes) for row in rows]
+        outside = rows.reshape(-1, *shape) - np.array(motions) / scale
+        drift = OUTSIDE_PENALTY * np.mean(outside**2, axis=(1, 2))
+        found = drift + [problem.cost(x) for x in motions]
+        exact: list[float] = []
+        for k in np.argsort(found, kind="stable").tolist():
+            if sum(cost <= found[k] for cost in exact) >= needed:
+                break
+            found[k] += problem.collision_cost(motions[k])
+            exact.append(float(found[k]))
+        show(len(rows))
+        return found
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A motion with its cost; ``step`` is the size of the next changes."""
-
-    cost: float
-    coefficients: Matrix
-    step: float = 0.3
-
-
-def _local_search(
-    problem: _Problem,
-    found: _Found,
-    random: np.random.Generator,
-    changes: int,
-    count: Callable[[], None],
-) -> _Found:
-    """Return the best motion after random changes of some joints.
-
-    The size of a change grows after a success and shrinks after a failure, so that about a fifth
-    succeeds (I. Rechenberg, Evolutionsstrategie, 1973).
-    """
-    cost, x, step = found.cost, found.coefficients, found.step
-    for _ in range(changes):
-        moved = random.random(len(x)) < random.choice((0.2, 0.5, 1.0))
-        moved[random.integers(len(x))] = True
-        change = random.normal(size=x.shape) * problem.sizes * step * moved[:, None]
-        kept = random.random(x.shape) < random.choice((0.3, 1.0))
-        candidate = problem.within_limits(x + change * kept)
-        new = problem.cost(candidate, cost)
-        if new < cost:
-            cost, x, step = new, candidate, min(step * 1.5, 1.0)
-        else:
-            step = max(step * 0.9, 1e-3)
-        count()
-    return _Found(cost, x, step)
+    _, row = minimize(costs, (best[1] / scale).ravel(), STEP, generations, random)
+    return problem.within_limits(row.reshape(shape) * problem.sizes)
 
 
 class _Problem:
@@ -338,10 +326,9 @@ class _Problem:
         found: Matrix = self.middle + added * scale[:, None]
         return found
 
-    def cost(self, x: Matrix, bound: float = np.inf) -> float:
-        """Return the cost J; the collision check is omitted if J is above ``bound`` without it."""
-        q, v, a = (basis @ x.T for basis in self._bases)
-        q = q + self._rest.start
+    def cost(self, x: Matrix) -> float:
+        """Return the cost J without self-collision."""
+        q, v, a = self._motion(x)
         rows = regressor(self._arm, q, v, a)
         excess = self._effort_excess(rows @ self._prior, v).max()
         weighted = rows[:, :, self._independent] * self._column_scale
@@ -350,12 +337,17 @@ class _Problem:
         squares = weighted.T @ weighted
         squares[np.diag_indices(len(squares))] += RIDGE
         cost = -float(np.linalg.slogdet(squares)[1]) / len(squares)
-        cost += EFFORT_PENALTY * max(float(excess), 0.0)
-        if cost >= bound:
-            return cost
-        checked = q[::COLLISION_STRIDE]
-        hits = sum(self._collision.find(row) is not None for row in checked)
-        return cost + COLLISION_PENALTY * hits / len(checked)
+        return cost + EFFORT_PENALTY * max(float(excess), 0.0)
+
+    def collision_cost(self, x: Matrix) -> float:
+        """Return the penalty of self-collision at the samples."""
+        q = self._motion(x)[0]
+        depth = float(np.mean([self._collision.depth(row) for row in q]))
+        return CONTACT_PENALTY * (depth > 0) + DEPTH_PENALTY * depth / self._clearance
+
+    def _motion(self, x: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+        q, v, a = (basis @ x.T for basis in self._bases)
+        return self._rest.start + q, v, a
 
     def require_start(self) -> None:
         """Raise InvalidValue if the motors do not hold the start configuration."""
@@ -435,7 +427,7 @@ def _evaluation_times(rest: Excitation) -> tuple[Vector, Vector]:
 
     They are both ends and one period of the series, which counts as all its periods.
     """
-    count = CYCLE_SAMPLES * rest.harmonics
+    count = max(min(CYCLE_SAMPLES * rest.harmonics, MAX_SAMPLES), 5 * rest.harmonics, 60)
     period = 1 / rest.frequency
     ends = (np.arange(END_SAMPLES) + 0.5) * rest.end_time / END_SAMPLES
     cycle = rest.end_time + (np.arange(count) + 0.5) * period / count
@@ -446,7 +438,7 @@ def _evaluation_times(rest: Excitation) -> tuple[Vector, Vector]:
 
 
 def _distinct_times(motion: Excitation, spacing: float) -> Vector:
-    """Return times (n,) [s] of both ends and one period, ``spacing`` [s] apart at most."""
+    """Return times (n,) [s] of both ends and one period, at most ``spacing`` [s] between them."""
     parts = []
     late = motion.duration - motion.end_time
     for begin, length in (

@@ -75,18 +75,32 @@ class SelfCollision:
         return len(self._shapes.collisionPairs)
 
     def find(self, q: Vector) -> tuple[str, str] | None:
-        """Return two links nearer than the clearance at ``q`` (nv,) [rad or m], or None."""
+        """Return two links nearer than their clearance at ``q`` (nv,) [rad or m], or None."""
+        hit = self._first(q)
+        if hit is None:
+            return None
+        pair = self._shapes.collisionPairs[hit]
+        return self._link(pair.first), self._link(pair.second)
+
+    def depth(self, q: Vector) -> float:
+        """Return by how much [m] the first colliding pair found is nearer than its clearance."""
+        hit = self._first(q)
+        if hit is None:
+            return 0.0
+        distance = pin.computeDistance(self._shapes, self._results, hit).min_distance
+        return max(self._results.collisionRequests[hit].security_margin - distance, 0.0)
+
+    def _first(self, q: Vector) -> int | None:
+        """Return the index of a colliding pair, or None."""
         if not self.pairs:
             return None
         if not pin.computeCollisions(self._model, self._data, self._shapes, self._results, q, True):
             return None
-        hit = [result.isCollision() for result in self._results.collisionResults].index(True)
-        pair = self._shapes.collisionPairs[hit]
-        return self._link(pair.first), self._link(pair.second)
+        return [result.isCollision() for result in self._results.collisionResults].index(True)
 
     def any_of(self, q: Matrix) -> bool:
         """Return whether the arm collides at one of the configurations ``q`` (n, nv)."""
-        return any(self.find(row) is not None for row in q)
+        return any(self._first(row) is not None for row in q)
 
     def _link(self, shape: int) -> str:
         frame = self._shapes.geometryObjects[shape].parentFrame

@@ -245,6 +245,26 @@ def test_missing_meshes_are_named():
     assert collision.find(np.zeros(2)) is None
 
 
+def test_meshes_next_to_the_description_are_checked(tmp_path):
+    corners = ("0 0 0", "0.2 0 0", "0 0.2 0", "0 0 0.2")
+    faces = (
+        "facet normal 0 0 0\nouter loop\n"
+        + "".join(f"vertex {corner}\n" for corner in corners if corner != omitted)
+        + "endloop\nendfacet\n"
+        for omitted in corners
+    )
+    (tmp_path / "tip.stl").write_text(f"solid tip\n{''.join(faces)}endsolid tip\n")
+    tip = """<collision><origin xyz="0.3 -0.05 -0.05"/><geometry><mesh filename="tip.stl"/>
+</geometry></collision>"""
+    text = FOLDING.format(base=BOX.format(x=0, size=0.4), tip=tip)
+    arm = parse_arm(text, tmp_path / "arm.urdf")
+    collision = SelfCollision(arm, 0.01, arm.configuration("initial"))
+    assert collision.missing == ()
+    assert collision.find(np.array([0.0, 0.0])) is None
+    assert collision.find(np.array([0.0, 3.0])) == ("base", "b")
+    assert not collision.any_of(excite(arm, 5.0).sample(np.linspace(0, 5, 2000))[0])
+
+
 def test_better_than_random_motions():
     arm = five_dof()
     start = arm.configuration("initial")
@@ -317,7 +337,8 @@ def test_wrong_files(tmp_path, change, message):
 def test_wrong_numbers_of_a_file(tmp_path):
     file, text = tmp_path / "e.yaml", random_excitation(5, 1).to_yaml()
     last = text.rstrip().rsplit("[", 1)
-    for numbers, message in (("[1.0, 2.0]", "the same count"), ("[.nan]", "finite"), ("[a]", "expected numbers")):
+    cases = (("[1.0, 2.0]", "the same count"), ("[.nan]", "finite"), ("[a]", "expected numbers"))
+    for numbers, message in cases:
         file.write_text(f"{last[0]}{numbers}\n")
         with pytest.raises(ConfigError, match=message):
             Excitation.load(file)

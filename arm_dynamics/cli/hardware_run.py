@@ -43,6 +43,8 @@ CHECK_DURATION = 0.5
 """Time [s] for which the motors are checked before torque is enabled."""
 RATE = 200.0
 """Control rate [Hz] if neither --rate nor the parameter file sets one."""
+SETTLING_TIME = 0.5
+"""Time [s] from torque on to the excitation: the loop restarts where torque came on."""
 MAX_STOP_TIME = 1.0
 """Longest time [s] to wait for rest before torque is disabled."""
 WARNING = """
@@ -137,10 +139,7 @@ def _run_controller(
             for _ in range(3):
                 loop.step()
             driver.activate()
-            if excitation is not None:
-                loop.step()
-                state, reference = loop.present()
-                loop.follow(excitation_motion(loop.arm, excitation, reference.q, state.time))
+            begin = time.monotonic() + SETTLING_TIME
             end = time.monotonic() + duration
             print("q or Ctrl-C: disable torque")
             with Keyboard() as keys, StatusLine() as line:
@@ -148,6 +147,12 @@ def _run_controller(
                     if keys.latest_key() in (QUIT, GONE):
                         break
                     loop.step()
+                    if excitation is not None and time.monotonic() > begin:
+                        state, reference = loop.present()
+                        loop.follow(
+                            excitation_motion(loop.arm, excitation, reference.q, state.time)
+                        )
+                        excitation = None
                     if page is not None:
                         _show(loop, page)
                     line.show(_status(loop, driver))

@@ -246,7 +246,8 @@ def _best(problem: _Problem, random: np.random.Generator, progress: Progress | N
         return found
 
     _, row = minimize(costs, (best[1] / scale).ravel(), STEP, generations, random)
-    return problem.within_limits(row.reshape(shape) * problem.sizes)
+    found: Matrix = problem.within_limits(row.reshape(shape) * problem.sizes)
+    return found
 
 
 class _Problem:

@@ -87,8 +87,8 @@ class SelfCollision:
         hit = self._first(q)
         if hit is None:
             return 0.0
-        distance = pin.computeDistance(self._shapes, self._results, hit).min_distance
-        return max(self._results.collisionRequests[hit].security_margin - distance, 0.0)
+        distance = float(pin.computeDistance(self._shapes, self._results, hit).min_distance)
+        return max(float(self._results.collisionRequests[hit].security_margin) - distance, 0.0)
 
     def _first(self, q: Vector) -> int | None:
         """Return the index of a colliding pair, or None."""

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
         regressor,
         with_parameters,
     )
+    from arm_dynamics.identification.excitation import Excitation
+    from arm_dynamics.identification.excitation_information import (
+        ExcitationQuality,
+        excitation_quality,
+        unrevealed,
+    )
+    from arm_dynamics.identification.excitation_limits import extreme_values
+    from arm_dynamics.identification.excitation_search import excite
     from arm_dynamics.identification.fit_report import (
         FitSummary,
         JointFit,
@@ -39,6 +47,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "BaseParameters": ".base_parameter_set",
     "EffortEquations": ".torque_fit",
+    "Excitation": ".excitation",
+    "ExcitationQuality": ".excitation_information",
     "FitSummary": ".fit_report",
     "Identification": ".arm_identification",
     "JointFit": ".fit_report",
@@ -49,6 +59,9 @@ _MODULES = {
     "TorqueFit": ".torque_fit",
     "base_parameters": ".base_parameter_set",
     "compare": ".arm_identification",
+    "excitation_quality": ".excitation_information",
+    "excite": ".excitation_search",
+    "extreme_values": ".excitation_limits",
     "fit_html": ".fit_report",
     "fit_tables": ".fit_report",
     "fit_text": ".fit_report",
@@ -59,6 +72,7 @@ _MODULES = {
     "prepare_motion": ".motion_preparation",
     "regressor": ".dynamic_parameters",
     "uncertainty_yaml": ".uncertainty",
+    "unrevealed": ".excitation_information",
     "with_parameters": ".dynamic_parameters",
     "write_fit_report": ".fit_report",
 }
@@ -66,6 +80,8 @@ _MODULES = {
 __all__ = [
     "BaseParameters",
     "EffortEquations",
+    "Excitation",
+    "ExcitationQuality",
     "FitSummary",
     "Identification",
     "JointFit",
@@ -76,6 +92,9 @@ __all__ = [
     "TorqueFit",
     "base_parameters",
     "compare",
+    "excitation_quality",
+    "excite",
+    "extreme_values",
     "fit_html",
     "fit_tables",
     "fit_text",
@@ -86,6 +105,7 @@ __all__ = [
     "prepare_motion",
     "regressor",
     "uncertainty_yaml",
+    "unrevealed",
     "with_parameters",
     "write_fit_report",
 ]

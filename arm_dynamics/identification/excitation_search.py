@@ -235,7 +235,7 @@ def _best(problem: _Problem, random: np.random.Generator, progress: Progress | N
         motions = [problem.within_limits(row.reshape(shape) * problem.sizes) for row in rows]
         outside = rows.reshape(-1, *shape) - np.array(motions) / scale
         drift = OUTSIDE_PENALTY * np.mean(outside**2, axis=(1, 2))
-        found = drift + [problem.cost(x) for x in motions]
+        found: Vector = drift + [problem.cost(x) for x in motions]
         exact: list[float] = []
         for k in np.argsort(found, kind="stable").tolist():
             if sum(cost <= found[k] for cost in exact) >= needed:

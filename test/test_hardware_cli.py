@@ -492,7 +492,7 @@ def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, tmp_path):
     assert (np.diff(recording.time) > 0).all()
     np.testing.assert_allclose(np.ptp(recording.q, axis=0), np.ptp(moved, axis=0), rtol=0.1)
     assert np.isfinite(recording.tau).all()
-    assert np.isfinite(recording.commands["position"]).all()
+    assert np.isfinite(recording.commands["position"][1:]).all()
     assert "moves to the start configuration" in said
     expected = np.ptp(motion.sample(np.linspace(0, 3, 100))[0], axis=0)
     np.testing.assert_allclose(np.ptp(moved, axis=0)[1:], expected[1:], rtol=0.4, atol=0.05)

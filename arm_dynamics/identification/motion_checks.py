@@ -8,7 +8,7 @@ from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import LEAST_MOTION, SATURATED
-from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.arm_model import ArmModel, Joint
 
 FEWEST_SAMPLES = 10
 LONGEST_GAP = 5.0
@@ -136,7 +136,7 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
     limited = np.isfinite(limit) & (limit > 0)
     ratio = np.where(limited, np.percentile(size, 99, axis=0) / np.where(limited, limit, 1), np.nan)
     for i in np.flatnonzero(ratio > LARGEST_EFFORT):
-        joint, unit = arm.joints[i], _effort_unit(arm, i)
+        joint, unit = arm.joints[i], _effort_unit(joint)
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = {ratio[i] * limit[i]:.4g} {unit},"
             f" {ratio[i]:.3g} times its limit; expected at most {joint.effort:.4g} {unit}; convert"
@@ -144,9 +144,10 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         )
     saturated: Vector = (size >= SATURATED * limit).mean(axis=0)
     for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):
+        joint = arm.joints[i]
         raise InvalidValue(
-            f"{data.source}: effort of joint '{arm.joints[i].name}' = its limit of"
-            f" {limit[i]:.4g} {_effort_unit(arm, i)} in {100 * saturated[i]:.0f} % of the samples;"
+            f"{data.source}: effort of joint '{joint.name}' = its limit of"
+            f" {limit[i]:.4g} {_effort_unit(joint)} in {100 * saturated[i]:.0f} % of the samples;"
             f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion"
         )
     if limited.any() and (size.max(axis=0) < LEAST_EFFORT * limit)[limited].all():
@@ -157,8 +158,8 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
     return []
 
 
-def _effort_unit(arm: ArmModel, i: int) -> str:
-    return "N" if arm.joints[i].unit == "m" else "N·m"
+def _effort_unit(joint: Joint) -> str:
+    return "N" if joint.unit == "m" else "N·m"
 
 
 def _speed_warnings(data: MotionData) -> list[str]:

@@ -3,7 +3,7 @@
 A name is split into words: at every character other than a letter or digit, between letters and
 digits, and before a capital after a small letter. Case does not count, and neither do the words
 of ``IGNORED``. A column then belongs to a quantity by the first of these rules that finds every
-joint; the third counts only where the others find none:
+joint; the third counts only where the others find none, or where numbers from 0 meet joints from 1:
 
 1. the words of the joint and one word of the quantity: ``position.J1``, ``J1_position``,
    ``/joint_states/J1/effort``;
@@ -94,7 +94,7 @@ def find_columns(
     Returns
     -------
     MotionColumns
-        ``effort`` is None if the file has no column of efforts.
+        Member ``effort``: None without columns of efforts.
 
     Raises
     ------
@@ -149,21 +149,26 @@ def _columns_of(
     source: str,
     chosen: Mapping[str, str],
 ) -> tuple[str, ...] | None:
-    """Return the column of each joint, None if the file has no column of this quantity."""
+    """Return the column of each joint, or None without columns of this quantity."""
     given = {j: [chosen[f"{quantity}.{j}"]] for j in joints if f"{quantity}.{j}" in chosen}
     rules = [{**_by_joint(quantity, joints, names, bare=False), **given}]
     if quantity == "position":
         rules.append({**_by_joint(quantity, joints, names, bare=True), **given})
-    found = max(rules, key=len) or _by_number(quantity, joints, names, source)
+    found = max(rules, key=len)
+    numbered = _numbered(quantity, names)
+    counts_from_zero = 0 in numbered and bool(_ends(joints)) and 0 not in _ends(joints)
+    if not found or (counts_from_zero and not given):
+        found = _by_number(quantity, joints, numbered, source)
     if not found:
         return None
     for joint in joints:
         key, matches = f"{quantity}.{joint}", found.get(joint, [])
         if not matches:
             missing = _listed(j for j in joints if j not in found)
+            listed = _listed(name for columns in found.values() for name in columns)
             raise RecordingError(
-                f"{source}: columns of {quantity}s = {_listed(x for m in found.values() for x in m)};"
-                f" expected also joints {missing}; columns = {_listed(names)};"
+                f"{source}: columns of {quantity}s = {listed}; expected also"
+                f" joints {missing}; columns = {_listed(names)};"
                 f" {REMEDY.format(key=key)}, or lock these joints"
             )
         if len(matches) > 1:
@@ -196,26 +201,36 @@ def _by_joint(
     return found
 
 
-def _by_number(
-    quantity: str, joints: Sequence[str], names: Sequence[str], source: str
-) -> dict[str, list[str]]:
-    """Return the columns with one word of the quantity and the number of each joint."""
-    numbered: dict[int, list[str]] = {}
+def _ends(joints: Sequence[str]) -> list[int]:
+    """Return the numbers at the ends of joint names."""
+    return [int(word) for joint in joints for word in words_of(joint)[-1:] if word.isdecimal()]
+
+
+def _numbered(quantity: str, names: Sequence[str]) -> dict[int, list[str]]:
+    """Return the columns with one word of the quantity and one number, by this number."""
+    found: dict[int, list[str]] = {}
     for name in names:
         words = [word for word in _words(quantity, name) if word not in IGNORED]
         numbers = [word for word in words if word.isdecimal()]
         others = [word for word in words if not word.isdecimal()]
         if len(numbers) == 1 and len(others) == 1 and others[0] in WORDS[quantity]:
-            numbered.setdefault(int(numbers[0]), []).append(name)
+            found.setdefault(int(numbers[0]), []).append(name)
+    return found
+
+
+def _by_number(
+    quantity: str, joints: Sequence[str], numbered: Mapping[int, list[str]], source: str
+) -> dict[str, list[str]]:
+    """Return the columns of each joint by its number in the order of the joints."""
     if not numbered:
         return {}
-    order, size = sorted(numbered), len(joints)
-    ends = [int(word) for joint in joints for word in words_of(joint)[-1:] if word.isdecimal()]
+    order, size, ends = sorted(numbered), len(joints), _ends(joints)
     bases = [list(range(size)), list(range(1, size + 1))]
-    if order not in bases or (ends and ends not in bases):  # joints left out: the order is unknown
+    if order not in bases or (ends and ends not in bases):  # locked joints: the order is unknown
+        listed = _listed(name for number in order for name in numbered[number])
         raise RecordingError(
-            f"{source}: columns of {quantity}s = {_listed(x for k in order for x in numbered[k])};"
-            f" expected one per joint {_listed(joints)}, by name or numbered from 0 or 1;"
+            f"{source}: columns of {quantity}s = {listed}; expected one per joint"
+            f" {_listed(joints)}, by name or numbered from 0 or 1;"
             f" {REMEDY.format(key=f'{quantity}.{joints[0]}')}"
         )
     return {joint: numbered[number] for joint, number in zip(joints, order, strict=True)}

@@ -17,7 +17,8 @@ from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.identification.motion_columns import WORDS, words_of
 
-DELIMITERS = (",", ";", "\t", " ")
+DELIMITERS = (";", "\t", ",")
+"""The first that the line of names has separates the fields; else spaces do."""
 VERSIONS = ("v2.", "v3.")
 """Layouts of LeRobot datasets: one Parquet file per episode, or several episodes per file."""
 FEATURE = "observation.state"
@@ -57,7 +58,7 @@ def read_csv(path: Path) -> Table:
     data = [(i, line) for i, line in numbered if not line.lstrip().startswith("#")]
     if not data:
         raise RecordingError(f"{path}: lines = 0; expected a line of names, then numbers")
-    delimiter = max(DELIMITERS, key=lambda d: (len(_fields(data[0][1], d)), -DELIMITERS.index(d)))
+    delimiter = next((d for d in DELIMITERS if d in data[0][1].strip()), " ")
     names = tuple(_fields(data[0][1], delimiter))
     first = 1
     if all(_is_number(name, delimiter) for name in names):
@@ -161,7 +162,7 @@ def read_parquet(path: Path) -> Table:
         values = content.column(name)
         if name in stamps:  # a stamp with its unit, in ns
             values = values.cast(arrow.timestamp("ns")).cast(arrow.int64())
-        found = values.to_numpy()
+        found: NDArray[Any] = values.to_numpy()
         return found if found.dtype.kind in "iu" else found.astype(np.float64)
 
     return Table(str(path), tuple(numeric), column)

@@ -255,7 +255,7 @@ def test_implausible_and_few_stamps_are_rejected(tmp_path):
 
 def test_efforts_of_some_joints_only_are_rejected(tmp_path):
     tau = np.column_stack([TAU[:, 0], np.full(N, np.nan)])
-    with pytest.raises(RecordingError, match="efforts of joints J2 = none; .*lock these joints"):
+    with pytest.raises(RecordingError, match=r"efforts of joints J2 = none; .*lock these joints"):
         load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(tau=tau)))
     tau = np.full((N, 2), np.nan)
     check(load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table(tau=tau))), effort=False)

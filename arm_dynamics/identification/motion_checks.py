@@ -136,7 +136,8 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
     limited = np.isfinite(limit) & (limit > 0)
     ratio = np.where(limited, np.percentile(size, 99, axis=0) / np.where(limited, limit, 1), np.nan)
     for i in np.flatnonzero(ratio > LARGEST_EFFORT):
-        joint, unit = arm.joints[i], _effort_unit(joint)
+        joint = arm.joints[i]
+        unit = _effort_unit(joint)
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = {ratio[i] * limit[i]:.4g} {unit},"
             f" {ratio[i]:.3g} times its limit; expected at most {joint.effort:.4g} {unit}; convert"

@@ -23,8 +23,10 @@ from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
+from arm_dynamics.identification import excitation_search
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.recording import Recording
 
 pytestmark = pytest.mark.hardware
 
@@ -468,6 +470,33 @@ def test_run_holds_the_arm_with_its_parameter_file_and_disables_torque_at_the_en
     np.testing.assert_allclose(seen["q"], START, atol=0.02)
     assert "torque is disabled" in said
     assert arm_line.torques == 0
+
+
+def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, tmp_path):
+    monkeypatch.setattr(excitation_search, "RANDOM_STARTS", 20)
+    monkeypatch.setattr(excitation_search, "EVALUATIONS", 100)
+    start = START + np.array([0.1, 0, 0, 0, 0, 0])
+    motion = excitation_search.excite(load_arm("so101"), 3.0, harmonics=1, configuration=start)
+    motion.save(tmp_path / "e.yaml")
+    moved = []
+
+    def watch(user):
+        for _ in range(30):
+            user.look(0.2)
+            moved.append(arm_line.arm.state.q.copy())
+
+    words = "--excitation", tmp_path / "e.yaml", "--record", tmp_path / "run"
+    code, said, seen = run_until_q(monkeypatch, arm_line, *words, does=watch)
+    assert code == 0, said
+    recording = Recording.load(tmp_path / "run")
+    assert (np.diff(recording.time) > 0).all()
+    np.testing.assert_allclose(np.ptp(recording.q, axis=0), np.ptp(moved, axis=0), rtol=0.1)
+    assert np.isfinite(recording.tau).all()
+    assert np.isfinite(recording.commands["position"]).all()
+    assert "moves to the start configuration" in said
+    expected = np.ptp(motion.sample(np.linspace(0, 3, 100))[0], axis=0)
+    np.testing.assert_allclose(np.ptp(moved, axis=0)[1:], expected[1:], rtol=0.4, atol=0.05)
+    np.testing.assert_allclose(seen["q"], start, atol=0.03)
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from importlib.util import find_spec
 from math import degrees, isfinite
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from arm_dynamics.cli import arm_options, hardware_options
+from arm_dynamics.cli.excitation_motion import add_excitation, excitation_motion
 from arm_dynamics.cli.hardware_check import check_health
 from arm_dynamics.cli.jog_session import (
     QUIT,
@@ -32,8 +35,11 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.number_option import Number, port, seconds
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.identification.excitation import Excitation
+from arm_dynamics.recording import StateLog
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
 
@@ -41,13 +47,20 @@ CHECK_DURATION = 0.5
 """Time [s] for which the motors are checked before torque is enabled."""
 RATE = 200.0
 """Control rate [Hz] if neither --rate nor the parameter file sets one."""
+SETTLING_TIME = 0.5
+"""Time [s] from torque on to the excitation: the loop restarts where torque came on."""
 MAX_STOP_TIME = 1.0
 """Longest time [s] to wait for rest before torque is disabled."""
 WARNING = """
-Torque will be enabled: '{arm}' holds its configuration under the controller {controller}.
+Torque will be enabled: '{arm}' {motion} under the controller {controller}.
 Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an unsupported arm
 falls: support it.
 Enable torque?"""
+HOLD = "holds its configuration"
+EXCITATION = (
+    "moves to the start configuration of {file}, runs its {duration:g} s and holds. The motion to"
+    " the start, the floor and objects around the arm are not checked. It runs"
+)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -63,6 +76,10 @@ def run(arguments: Sequence[str]) -> int:
     if args.payload and args.payload_modeled:
         controller.set_model(arm_options.loaded(arm, args))
     period = 1 / (args.rate or float(node.get("update_rate", RATE)))
+    excitation, motion = None, HOLD
+    if args.excitation is not None:
+        excitation = Excitation.load(args.excitation).require_joints(arm)
+        motion = EXCITATION.format(file=args.excitation, duration=excitation.duration)
     above_status = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
     events = Events(Throttle(above_status).warn)
     driver = hardware_options.build_motor_driver(
@@ -74,16 +91,19 @@ def run(arguments: Sequence[str]) -> int:
     name = controller_name(arm, args.controller, file)
     with waiting(f"compiling the controller {name}"):
         warm_up_controller(controller)
-    if not confirm(WARNING.format(arm=arm.name, controller=name)):
+    if not confirm(WARNING.format(arm=arm.name, motion=motion, controller=name)):
         print("torque was not enabled: nothing was changed")
         return 1
     duration = args.duration or float("inf")
-    if args.headless or find_spec("viser") is None:
-        return _run_controller(driver, controller, events, period, duration)
-    stop = "the viewer"
-    with open_page(arm, args.page_port, on_emergency=lambda: driver.emergency_stop(stop)) as page:
-        print(page.url)
-        return _run_controller(driver, controller, events, period, duration, page)
+    with ExitStack() as stack:
+        log, page = None, None
+        if args.record is not None:
+            log = stack.enter_context(closing(StateLog(arm, args.record, events)))
+        if not args.headless and find_spec("viser") is not None:
+            stop = partial(driver.emergency_stop, "the viewer")
+            page = stack.enter_context(open_page(arm, args.page_port, on_emergency=stop))
+            print(page.url)
+        return _run_controller(driver, controller, events, period, duration, excitation, page, log)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -97,6 +117,9 @@ def command_parser() -> argparse.ArgumentParser:
         modeled=True,
     )
     add = parser.add_argument
+    add_excitation(parser)
+    text = "record states and commands: a new folder"
+    add("--record", type=arm_options.path_argument, metavar="FOLDER", help=text)
     text = f"control rate [Hz] (default: the parameter file's, else {RATE:g})"
     add("--rate", type=Number("--rate", 1, 1e4, "Hz"), metavar="HZ", help=text)
     text = "duration [s] (default: until q)"
@@ -113,10 +136,13 @@ def _run_controller(
     events: Events,
     period: float,
     duration: float,
+    excitation: Excitation | None = None,
     page: ArmPage | None = None,
+    log: StateLog | None = None,
 ) -> int:
     """Enable torque, run control cycles until the end, and disable torque in every case."""
     trips: list[str] = []
+    recorded: State | None = None
     with catch_stop_signals() as stopped:
         driver.configure()
         try:
@@ -124,13 +150,23 @@ def _run_controller(
             for _ in range(3):
                 loop.step()
             driver.activate()
+            begin = time.monotonic() + SETTLING_TIME
             end = time.monotonic() + duration
             print("q or Ctrl-C: disable torque")
             with Keyboard() as keys, StatusLine() as line:
                 while not (stopped() or trips or time.monotonic() > end):
                     if keys.latest_key() in (QUIT, GONE):
                         break
-                    loop.step()
+                    command = loop.step()
+                    if log is not None and command is not None and loop.state is not recorded:
+                        recorded = loop.state
+                        _record(log, recorded, command)
+                    if excitation is not None and time.monotonic() > begin:
+                        state, reference = loop.present()
+                        loop.follow(
+                            excitation_motion(loop.arm, excitation, reference.q, state.time)
+                        )
+                        excitation = None
                     if page is not None:
                         _show(loop, page)
                     line.show(_status(loop, driver))
@@ -149,6 +185,13 @@ def _run_controller(
     if trips:
         print("stopped:", *trips, sep="\n  ")
     return 1 if trips else 0
+
+
+def _record(log: StateLog, state: State | None, command: Command) -> None:
+    """Record a state and the command that answers it."""
+    if state is not None:
+        log.state(state.time, state)
+        log.command(state.time, command)
 
 
 def _show(loop: ControlLoop, page: ArmPage) -> None:

@@ -23,6 +23,10 @@ COMMANDS = {
         "compare the efforts of a model with those of a recording",
     ),
     "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
+    "excite": (
+        "arm_dynamics.cli.excite",
+        "compute a trajectory that reveals the parameters of an arm",
+    ),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate, jog and run a physical arm"),
     "gain-table": ("arm_dynamics.cli.gain_table", "compute an LQR gain table"),

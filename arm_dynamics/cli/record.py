@@ -1,4 +1,4 @@
-"""Simulate an arm that repeats its demo trajectory, and record commands and states."""
+"""Simulate an arm on its demo or an excitation trajectory, and record commands and states."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from arm_dynamics.cli.arm_options import (
     loaded,
     path_argument,
 )
+from arm_dynamics.cli.excitation_motion import REST, add_excitation, excitation_motion
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
@@ -22,6 +23,7 @@ from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import RecordingError
 from arm_dynamics.core.number_option import check_steps, seconds
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.simulation import Simulation
@@ -31,8 +33,15 @@ def run(arguments: Sequence[str]) -> int:
     """Record for --duration, or until Ctrl-C, which leaves a complete recording."""
     args = command_parser().parse_args(arguments)
     simulation, loop = build_loop(args)
-    duration = check_float("--duration [s]", args.duration, lower=simulation.period)
+    excitation = None
+    if args.excitation is not None:
+        start, known = loop.arm.configuration("initial"), Excitation.load(args.excitation)
+        excitation = excitation_motion(loop.arm, known, start, 0.0)
+    usual = 5.0 if excitation is None else excitation.end + REST
+    duration = usual if args.duration is None else args.duration
+    duration = check_float("--duration [s]", duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
+    followed = False
     signals: list[int] = []  # received; a signal does not interrupt the write of a message
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: signals.append(n))
@@ -43,7 +52,10 @@ def run(arguments: Sequence[str]) -> int:
                 break
             loop.step()
             now, trajectory = loop.driver.read().time, loop.trajectory
-            if trajectory is not None and now >= trajectory.end:
+            if excitation is not None and not followed:
+                loop.follow(excitation)
+                followed = True
+            elif excitation is None and trajectory is not None and now >= trajectory.end:
                 waypoints = demo_trajectory(loop.arm)
                 loop.follow(
                     JointTrajectory(tuple(replace(w, time=w.time + now) for w in waypoints))
@@ -65,8 +77,9 @@ def command_parser() -> argparse.ArgumentParser:
     add("folder", type=path_argument, metavar="FOLDER", help="recording: a new folder")
     add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
     add_options(parser)
-    text = "simulated time [s] (default: 5)"
-    add("--duration", type=seconds("--duration"), default=5.0, metavar="S", help=text)
+    add_excitation(parser)
+    text = "simulated time [s] (default: 5, or the end of the excitation trajectory)"
+    add("--duration", type=seconds("--duration"), metavar="S", help=text)
     text = "control period [s] (default: 2e-3)"
     add("--period", type=seconds("--period"), default=2e-3, metavar="S", help=text)
     text = "integrator (default: semi_implicit_euler)"

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
         regressor,
         with_parameters,
     )
+    from arm_dynamics.identification.excitation import Excitation
+    from arm_dynamics.identification.excitation_information import (
+        ExcitationQuality,
+        excitation_quality,
+        unrevealed,
+    )
+    from arm_dynamics.identification.excitation_limits import extreme_values
+    from arm_dynamics.identification.excitation_search import excite
     from arm_dynamics.identification.fit_report import (
         FitSummary,
         JointFit,
@@ -41,6 +49,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "BaseParameters": ".base_parameter_set",
     "EffortEquations": ".torque_fit",
+    "Excitation": ".excitation",
+    "ExcitationQuality": ".excitation_information",
     "FitSummary": ".fit_report",
     "Identification": ".arm_identification",
     "JointFit": ".fit_report",
@@ -52,6 +62,9 @@ _MODULES = {
     "base_parameters": ".base_parameter_set",
     "check_units": ".motion_checks",
     "compare": ".arm_identification",
+    "excitation_quality": ".excitation_information",
+    "excite": ".excitation_search",
+    "extreme_values": ".excitation_limits",
     "fit_html": ".fit_report",
     "fit_tables": ".fit_report",
     "fit_text": ".fit_report",
@@ -63,6 +76,7 @@ _MODULES = {
     "prepare_motion": ".motion_preparation",
     "regressor": ".dynamic_parameters",
     "uncertainty_yaml": ".uncertainty",
+    "unrevealed": ".excitation_information",
     "with_parameters": ".dynamic_parameters",
     "write_fit_report": ".fit_report",
 }
@@ -70,6 +84,8 @@ _MODULES = {
 __all__ = [
     "BaseParameters",
     "EffortEquations",
+    "Excitation",
+    "ExcitationQuality",
     "FitSummary",
     "Identification",
     "JointFit",
@@ -81,6 +97,9 @@ __all__ = [
     "base_parameters",
     "check_units",
     "compare",
+    "excitation_quality",
+    "excite",
+    "extreme_values",
     "fit_html",
     "fit_tables",
     "fit_text",
@@ -92,6 +111,7 @@ __all__ = [
     "prepare_motion",
     "regressor",
     "uncertainty_yaml",
+    "unrevealed",
     "with_parameters",
     "write_fit_report",
 ]

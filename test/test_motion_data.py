@@ -159,6 +159,11 @@ def test_delimiters_are_recognized(tmp_path, delimiter):
     check(load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(), delimiter)))
 
 
+def test_quoted_names(tmp_path):
+    names = [f'"{name}"' for name in STANDARD]
+    check(load_motion(ARM, csv(tmp_path / "a.csv", names, table())))
+
+
 def test_decimal_commas_and_names_in_a_comment(tmp_path):
     file = csv(tmp_path / "a.csv", STANDARD, table(), ";")
     file.write_text("# made by hand\n#" + file.read_text().replace(".", ",").replace(",J", ".J"))

@@ -96,7 +96,9 @@ def read_csv(path: Path) -> Table:
 def _fields(line: str, delimiter: str) -> list[str]:
     if delimiter == " ":
         return line.split()
-    return [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
+    plain = '"' not in line
+    fields = line.split(delimiter) if plain else next(csv.reader([line], delimiter=delimiter))
+    return [field.strip() for field in fields]
 
 
 def _is_number(text: str, delimiter: str) -> bool:

@@ -100,9 +100,8 @@ def main() -> None:
         (f"`excite`, {PLANNED:g} s", planned),
     ):
         print(f"| {name} | {seconds:.3g} | {seconds / times['lstsq']:.3g} |")
-    print(
-        f"\ntarget of prepare_motion and fit_torque: {TARGET:g} s; {'' if both < TARGET else 'not '}met"
-    )
+    result = "met" if both < TARGET else "not met"
+    print(f"\nprepare_motion and fit_torque: target of at most {TARGET:g} s {result}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,10 @@ from arm_dynamics.core.number_option import Number
 from arm_dynamics.identification import MotionData, check_units, load_motion
 from arm_dynamics.model.arm_model import ArmModel
 
-RECORDING = "recorded motion: folder of a recording, rosbag2 or LeRobot dataset, .mcap, .csv or .parquet file"
+RECORDING = (
+    "recorded motion: folder of a recording, rosbag2 or LeRobot dataset, or .mcap, .csv or"
+    " .parquet file"
+)
 
 
 def add_motion_options(parser: argparse.ArgumentParser) -> None:

@@ -50,7 +50,7 @@ ABOVE_NOISE = 30.0
 """Power over that of the noise above which a frequency belongs to the motion."""
 LOWEST_CUTOFF = 2.0
 """[Hz]."""
-MOTION_POWER = 0.995
+MOTION_POWER = 0.95
 """Part of the power of the velocities that counts as motion; the rest is noise."""
 PRESLIDING = (0.0, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Distances [rad or m] of the Dahl model that are compared."""

@@ -39,8 +39,14 @@ if TYPE_CHECKING:
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.gravity_calibration import (
+        GravityFit,
+        StaticPose,
+        calibrate_gravity,
+    )
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+    from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
     from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
@@ -50,14 +56,19 @@ _MODULES = {
     "Excitation": ".excitation",
     "ExcitationQuality": ".excitation_information",
     "FitSummary": ".fit_report",
+    "GravityFit": ".gravity_calibration",
     "Identification": ".arm_identification",
     "JointFit": ".fit_report",
     "MotionData": ".motion_data",
     "ParameterFit": ".fit_report",
     "Prediction": ".arm_identification",
     "PreparedMotion": ".motion_preparation",
+    "StaticPose": ".gravity_calibration",
     "TorqueFit": ".torque_fit",
+    "approach_distance": ".pose_selection",
     "base_parameters": ".base_parameter_set",
+    "calibrate_gravity": ".gravity_calibration",
+    "choose_poses": ".pose_selection",
     "compare": ".arm_identification",
     "excitation_quality": ".excitation_information",
     "excite": ".excitation_search",
@@ -83,14 +94,19 @@ __all__ = [
     "Excitation",
     "ExcitationQuality",
     "FitSummary",
+    "GravityFit",
     "Identification",
     "JointFit",
     "MotionData",
     "ParameterFit",
     "Prediction",
     "PreparedMotion",
+    "StaticPose",
     "TorqueFit",
+    "approach_distance",
     "base_parameters",
+    "calibrate_gravity",
+    "choose_poses",
     "compare",
     "excitation_quality",
     "excite",

@@ -66,9 +66,9 @@ def choose_poses(
 
     Gravity torque and friction of the prior model stay within 80 % of the effort limits. Poses are
     without self-collision as far as the URDF's collision geometry shows it, and so are straight
-    joint-space paths to them from the initial configuration. The floor and the surroundings are
-    not known. Each pose has space for its approach from both sides (``approach_distance``). The
-    same arguments give the same poses.
+    joint-space paths from the initial configuration to the start of their approach. The floor and
+    the surroundings are not known. Each pose has space for its approach from both sides
+    (``approach_distance``). The same arguments give the same poses.
 
     Parameters
     ----------
@@ -149,7 +149,8 @@ def _candidates(arm: ArmModel, clearance: float, random: np.random.Generator, co
     for own in q:
         ends = (own, own - distance, own + distance)
         if not collision.pairs or (
-            not collision.any_of(np.array(ends)) and path_is_free(collision, start, own, clearance)
+            not collision.any_of(np.array(ends))
+            and path_is_free(collision, start, ends[1], clearance)
         ):
             found.append(own)
         if len(found) == count:

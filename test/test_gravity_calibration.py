@@ -8,17 +8,21 @@ from conftest import five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_dynamics import Plant, load_arm
+from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import gravity, mass_matrix
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification import (
     StaticPose,
     approach_distance,
     calibrate_gravity,
     choose_poses,
+    measure_poses,
     nominal_parameters,
+    plan_legs,
+    pose_measurement,
     with_parameters,
 )
 from arm_dynamics.identification.gravity_calibration import (
@@ -140,31 +144,27 @@ def test_standard_deviations_contain_the_errors(name):
         assert (wrong <= 4.5 * fit.deviation[friction][moved]).all()
 
 
-def test_poses_of_a_simulated_approach():
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("name", ["five_dof", "so101"])
+def test_a_simulated_arm_measures_its_poses(monkeypatch, name):
     """A joint that approaches a pose slowly stops with sliding friction against its direction."""
-    actual = rough(load_arm("five_dof").with_payload(0.2, CENTRE))
-    described = with_model_error(load_arm("five_dof"), mass=5.0)
-    plant, delta = Plant(actual), approach_distance(actual)
-    stiffness = 50 * coulomb(actual) / delta
-    poses = []
-    for q in poses_of("five_dof"):
-        controller = PidGravity(described, gains(actual, stiffness, q))
-        for side in (1.0, -1.0):
-            state = State.of(q - side * delta)
-            controller.reset(state)
-            for k in range(1500):
-                fraction = min(k / 1000, 1.0)
-                goal = q - side * delta * (1 - fraction)
-                speed = side * delta * (fraction < 1)
-                reference = Reference(goal, speed, np.zeros(actual.nv))
-                state = plant.step(state, controller.update(state, reference, 1e-3), 1e-3)
-            assert np.abs(state.v).max() < 1e-3
-            poses.append(StaticPose(state.q, state.tau, np.full(actual.nv, side)))
+    monkeypatch.setattr(pose_measurement, "SETTLING_TIME", 0.3)
+    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTRE))
+    described = with_model_error(load_arm(name), mass=5.0)
+    start = described.configuration("initial")
+    inertia = np.diag(mass_matrix(described, start))
+    stiffness = np.maximum(400 * inertia, 6 * coulomb(actual) / approach_distance(actual))
+    driver = SimulationDriver(described, Simulation(actual))
+    controller = PidGravity(described, gains(actual, stiffness, start))
+    loop = ControlLoop(driver, controller)
+    poses = measure_poses(loop, plan_legs(described, poses_of(name)[:8], 1.0))
+    assert len(poses) == 16
     fit = calibrate_gravity(described, poses)
     new = random_configurations(actual, 40, 11)
     before = np.abs(torques(actual, new) - torques(described, new)).max(axis=0)
     after = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
-    assert after.max() < 0.12 * before.max()
+    assert after.max() < 0.02 * before.max()
+    assert (fit.coulomb <= 1.02 * coulomb(actual)).all()  # friction at rest is at most f
 
 
 # Exactness -------------------------------------------------------------------------------------

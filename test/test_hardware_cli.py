@@ -17,14 +17,14 @@ from emulators.mit import MitMotors
 from hardware_terminal import Line, User, so101_line
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import hardware, hardware_calibrate, hardware_calibrate_gravity
+from arm_dynamics.cli import hardware, hardware_calibrate
 from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.identification import excitation_search
+from arm_dynamics.identification import excitation_search, pose_measurement
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_params import with_params
 
@@ -805,7 +805,7 @@ def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(arm_line):
 def calibrated_gravity(monkeypatch, line, does, output, *more):
     """Return exit code and output of a calibration with quick approaches."""
     for name, value in (("APPROACH_TIME", 0.6), ("SETTLING_TIME", 0.3), ("READING_TIME", 0.1)):
-        monkeypatch.setattr(hardware_calibrate_gravity, name, value)
+        monkeypatch.setattr(pose_measurement, name, value)
     options = "--output", output, "--poses", 4, "--speed", 90, *more
 
     def user(user):
@@ -834,17 +834,21 @@ def test_gravity_calibration_moves_through_the_poses_and_finds_a_payload(
         np.abs([gravity(arm, x) - gravity(actual, x) for x in q]).max(axis=0)
         for arm in (described, found)
     )
-    print("before", before, "after", after)
     assert after.max() < 0.2 * before.max()
 
 
-def test_a_stopped_gravity_calibration_writes_nothing(monkeypatch, arm_line, tmp_path):
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("stop_by", ["q", signal.SIGINT])
+def test_a_stopped_gravity_calibration_writes_nothing(monkeypatch, arm_line, tmp_path, stop_by):
     output = tmp_path / "mine.urdf"
 
     def stop(user):
         user.press("yes\n")
-        user.wait("pose 1 of 10")
-        user.press("q")
+        user.wait("pose 1 of 8")
+        if stop_by == "q":
+            user.press("q")
+        else:
+            os.kill(os.getpid(), stop_by)
 
     code, said = calibrated_gravity(monkeypatch, arm_line, stop, output)
     assert code == 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import pi
 from types import SimpleNamespace
 
@@ -30,9 +29,7 @@ from arm_dynamics.cli.terminal import StatusLine, waiting
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
-from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_int
+from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
@@ -44,15 +41,13 @@ from arm_dynamics.identification.gravity_calibration import (
     calibrate_gravity,
 )
 from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.pose_selection import (
-    CLEARANCE,
-    approach_distance,
-    choose_poses,
-    path_is_free,
+from arm_dynamics.identification.pose_measurement import (
+    SETTLING_TIME,
+    Leg,
+    measure_poses,
+    plan_legs,
 )
-from arm_dynamics.identification.self_collision import SelfCollision
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.whole_turns import whole_turns
+from arm_dynamics.identification.pose_selection import choose_poses
 from arm_dynamics.safety.events import Events, Throttle
 
 MAX_SPEED, SPEED = 90.0, 20.0
@@ -63,12 +58,8 @@ CHECK_DURATION = 0.5
 """Time [s] for which the motors are checked before torque is enabled."""
 RATE = 100.0
 """Control rate [Hz] if the parameter file sets none."""
-APPROACH_TIME, SETTLING_TIME, READING_TIME = 1.5, 0.5, 0.3
-"""Duration [s] of an approach, of the rest after it, and of the readings that are averaged."""
-MIN_MOVE_TIME = 0.5
-"""Shortest duration [s] of a motion between two poses."""
-MAX_SPREAD = 0.01
-"""Largest difference [rad or m] between the positions of a pose."""
+ENABLE_TIME = 0.5
+"""Time [s] from torque on to the measurement: the loop restarts where torque came on."""
 MAX_STOP_TIME = 1.0
 """Longest time [s] to wait for the stop before torque is disabled."""
 WARNING = """
@@ -77,18 +68,6 @@ about {minutes:.0f} min. All joints move through their whole ranges. The floor a
 the arm are not checked. Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip),
 and an unsupported arm falls: support it.
 Enable torque?"""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Leg:
-    """Motion to a target (nv,) [rad or m] of a duration [s]; ``side`` of a measured approach.
-
-    ``side`` is the direction -1 or 1 in which all joints approach; 0 if nothing is measured.
-    """
-
-    target: Vector
-    duration: float
-    side: float = 0.0
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -117,7 +96,7 @@ def run(arguments: Sequence[str]) -> int:
     with waiting("choosing poses without self-collision"):
         here = arm.with_initial(np.clip(start, arm.lower, arm.upper))
         poses = choose_poses(here, count, args.seed)
-        legs = tuple(plan_legs(here, poses, speed))
+        legs = plan_legs(here, poses, speed)
         warm_up_controller(controller)
     if args.output.exists() and not confirm(f"{args.output} exists. Overwrite it?"):
         print("nothing was changed")
@@ -130,8 +109,8 @@ def run(arguments: Sequence[str]) -> int:
     if np.abs(_measured_positions(driver) - start).max() > MOVED_THRESHOLD:
         print("torque was not enabled: the arm moved during the question; start again")
         return 1
-    session = _Session(driver, controller, events, period, args.stiffness)
-    measured, trips = session.run(legs)
+    loop = ControlLoop(driver, controller, events)
+    measured, trips = _measure(driver, loop, period, legs, args.stiffness)
     if trips or len(measured) < 2 * count:
         print("stopped: nothing is written", *trips, sep="\n  ")
         return 1
@@ -183,151 +162,47 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def plan_legs(arm: ArmModel, poses: Matrix, speed: float) -> Iterator[Leg]:
-    """Yield the motions from the initial configuration through the poses and back.
+def _measure(
+    driver: MotorBusDriver,
+    loop: ControlLoop,
+    period: float,
+    legs: Sequence[Leg],
+    stiffness: float | None,
+) -> tuple[list[StaticPose], list[str]]:
+    """Enable torque, measure, disable torque; return the poses and the trips."""
+    poses: list[StaticPose] = []
+    trips: list[str] = []
+    with catch_stop_signals() as stopped:
+        driver.configure()
+        try:
+            pacer = Pacer(period)
+            for _ in range(3):
+                loop.step()
+            driver.activate()
+            print("q or Ctrl-C: disable torque")
+            with Keyboard() as keys, StatusLine() as line:
 
-    Each pose q is approached from q - δ and from q + δ. Motions between poses whose straight
-    joint-space path collides lead over the initial configuration.
-    """
-    delta, start = approach_distance(arm), np.array(arm.configuration("initial"))
-    collision, at = SelfCollision(arm, CLEARANCE, start), start
-    for q in poses:
-        low = q - delta
-        if at is not start and not path_is_free(collision, at, low, CLEARANCE):
-            yield _move(at, start, speed)
-            at = start
-        yield _move(at, low, speed)
-        yield Leg(q, APPROACH_TIME, 1.0)
-        yield _move(q, q + delta, speed)
-        yield Leg(q, APPROACH_TIME, -1.0)
-        yield _move(q, low, speed)
-        at = low
-    yield _move(at, start, speed)
+                def step(text: str) -> bool:
+                    pacer.wait()
+                    loop.step()
+                    line.show(f"{driver.status.value}  {text}")
+                    trips[:] = latched_trips(driver)
+                    return not (trips or stopped() or keys.latest_key() in (QUIT, GONE))
 
-
-def _move(begin: Vector, end: Vector, speed: float) -> Leg:
-    """Return a quintic motion whose largest speed is 15/8 |Δq| / T."""
-    return Leg(end, max(MIN_MOVE_TIME, 15 / 8 * float(np.abs(end - begin).max()) / speed))
-
-
-class _Session:
-    """Moves an arm of motors through legs and measures static poses."""
-
-    def __init__(
-        self,
-        driver: MotorBusDriver,
-        controller: Controller,
-        events: Events,
-        period: float,
-        stiffness: float | None,
-    ) -> None:
-        self._driver, self._period, self._stiffness = driver, period, stiffness
-        self._controller, self._events = controller, events
-        self._poses: list[StaticPose] = []
-        self._trips: list[str] = []
-
-    def run(self, legs: Sequence[Leg]) -> tuple[list[StaticPose], list[str]]:
-        """Enable torque, move, disable torque; return the poses and the trips."""
-        driver = self._driver
-        with catch_stop_signals() as stopped:
-            driver.configure()
-            try:
-                self._loop = ControlLoop(driver, self._controller, self._events)
-                self._pacer = Pacer(self._period)
-                for _ in range(3):
-                    self._loop.step()
-                driver.activate()
-                print("q or Ctrl-C: disable torque")
-                with Keyboard() as keys, StatusLine() as line:
-                    self._keys, self._line, self._stopped = keys, line, stopped
-                    self._follow(legs)
-                    line.end(f"{len(self._poses)} efforts measured")
-                until = time.monotonic() + MAX_STOP_TIME
-                self._loop.request_stop()
-                while driver.status.torque_enabled and time.monotonic() < until:
-                    self._loop.step()
-                    if np.nanmax(np.abs(driver.feedback.v)) < REST_VELOCITY:
-                        break
-                    self._pacer.wait()
-                self._trips = self._trips or latched_trips(driver)
-            finally:
-                disable_torque(driver)
-        return self._poses, self._trips
-
-    def _follow(self, legs: Sequence[Leg]) -> None:
-        """Run all legs until one of them is interrupted."""
-        if not self._run_for(SETTLING_TIME, "torque enabled"):
-            return
-        begun = self._loop.restart_count
-        total = sum(leg.side != 0 for leg in legs)
-        for leg in legs:
-            text = f"pose {len(self._poses) + 1} of {total}" if leg.side else "moving"
-            state, reference = self._loop.present()
-            self._loop.follow(_trajectory(self._loop.arm, leg, reference.q, state.time))
-            rest = SETTLING_TIME if leg.side else 0.0
-            if not self._run_for(leg.duration + rest, text):
-                return
-            if leg.side and not self._measure(leg, text):
-                return
-            if self._loop.restart_count != begun:
-                self._trips = ["the control loop restarted during the motion"]
-                return
-
-    def _measure(self, leg: Leg, text: str) -> bool:
-        """Append the mean of the readings; return False if the run was interrupted."""
-        readings: list[tuple[Vector, Vector]] = []
-        if not self._run_for(READING_TIME, text, readings):
-            return False
-        q, effort = (np.array(values) for values in zip(*readings, strict=True))
-        if np.ptp(q, axis=0).max() > MAX_SPREAD:
-            self._trips = [f"{text}: positions differ by {np.ptp(q, axis=0).max():.3g} at rest"]
-            return False
-        if not np.isfinite(effort).all():
-            raise InvalidValue(
-                "efforts = not measured by these motors; expected numbers; set --stiffness"
-            )
-        q = q.mean(axis=0)
-        turns = whole_turns(self._loop.arm, q, leg.target)
-        side = np.full(q.size, leg.side)
-        self._poses.append(StaticPose(q + turns, effort.mean(axis=0), side))
-        return True
-
-    def _run_for(
-        self, duration: float, text: str, readings: list[tuple[Vector, Vector]] | None = None
-    ) -> bool:
-        """Run control cycles; return False after a stop key, a signal or a trip."""
-        end = time.monotonic() + duration
-        while time.monotonic() < end:
-            if self._stopped() or self._keys.latest_key() in (QUIT, GONE):
-                return False
-            self._loop.step()
-            latest = self._loop.latest
-            if readings is not None and latest is not None:
-                state, _, command = latest
-                effort = state.tau
-                if self._stiffness is not None:
-                    effort = self._stiffness * (command.value - state.q)
-                readings.append((state.q, effort))
-            self._line.show(f"{self._driver.status.value}  {text}")
-            self._trips = latched_trips(self._driver)
-            if self._trips:
-                return False
-            self._pacer.wait()
-        return True
-
-
-def _trajectory(arm: ArmModel, leg: Leg, q: Vector, now: float) -> JointTrajectory:
-    """Return the quintic motion from rest at ``q`` to the leg's target."""
-    zero, begin = as_readonly(np.zeros(arm.nv)), now + 0.02
-    target = as_readonly(leg.target + whole_turns(arm, leg.target, q))
-    motion = JointTrajectory(
-        (
-            Waypoint(begin, as_readonly(q), zero, zero),
-            Waypoint(begin + leg.duration, target, zero, zero),
-        )
-    )
-    motion.check(arm)
-    return motion
+                if all(step("torque enabled") for _ in range(round(ENABLE_TIME / period))):
+                    poses = measure_poses(loop, legs, step, stiffness=stiffness)
+                line.end(f"{len(poses)} efforts measured")
+            loop.request_stop()
+            until = time.monotonic() + MAX_STOP_TIME
+            while driver.status.torque_enabled and time.monotonic() < until:
+                loop.step()
+                if np.nanmax(np.abs(driver.feedback.v)) < REST_VELOCITY:
+                    break
+                pacer.wait()
+            trips = latched_trips(driver)
+        finally:
+            disable_torque(driver)
+    return poses, trips
 
 
 def print_fit(fit: GravityFit, stiffness: float | None) -> None:

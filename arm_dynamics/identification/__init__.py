@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+    from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
     from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
@@ -78,8 +79,10 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "measure_poses": ".pose_measurement",
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
+    "plan_legs": ".pose_measurement",
     "prepare_motion": ".motion_preparation",
     "regressor": ".dynamic_parameters",
     "uncertainty_yaml": ".uncertainty",
@@ -116,8 +119,10 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "measure_poses",
     "nominal_parameters",
     "parameter_names",
+    "plan_legs",
     "prepare_motion",
     "regressor",
     "uncertainty_yaml",

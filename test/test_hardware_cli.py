@@ -27,6 +27,7 @@ from arm_dynamics.hardware.serial_port import SerialPort
 from arm_dynamics.identification import excitation_search, pose_measurement
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.recording import Recording
 
 pytestmark = pytest.mark.hardware
 
@@ -486,9 +487,14 @@ def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, tmp_path):
             user.look(0.2)
             moved.append(arm_line.arm.state.q.copy())
 
-    words = "--excitation", tmp_path / "e.yaml"
+    words = "--excitation", tmp_path / "e.yaml", "--record", tmp_path / "run"
     code, said, seen = run_until_q(monkeypatch, arm_line, *words, does=watch)
     assert code == 0, said
+    recording = Recording.load(tmp_path / "run")
+    assert (np.diff(recording.time) > 0).all()
+    np.testing.assert_allclose(np.ptp(recording.q, axis=0), np.ptp(moved, axis=0), rtol=0.1)
+    assert np.isfinite(recording.tau).all()
+    assert np.isfinite(recording.commands["position"][1:]).all()
     assert "moves to the start configuration" in said
     expected = np.ptp(motion.sample(np.linspace(0, 3, 100))[0], axis=0)
     np.testing.assert_allclose(np.ptp(moved, axis=0)[1:], expected[1:], rtol=0.4, atol=0.05)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from importlib.util import find_spec
 from math import degrees, isfinite
 from types import SimpleNamespace
@@ -33,9 +35,11 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.number_option import Number, port, seconds
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.excitation import Excitation
+from arm_dynamics.recording import StateLog
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
 
@@ -91,12 +95,15 @@ def run(arguments: Sequence[str]) -> int:
         print("torque was not enabled: nothing was changed")
         return 1
     duration = args.duration or float("inf")
-    if args.headless or find_spec("viser") is None:
-        return _run_controller(driver, controller, events, period, duration, excitation)
-    stop = "the viewer"
-    with open_page(arm, args.page_port, on_emergency=lambda: driver.emergency_stop(stop)) as page:
-        print(page.url)
-        return _run_controller(driver, controller, events, period, duration, excitation, page)
+    with ExitStack() as stack:
+        log, page = None, None
+        if args.record is not None:
+            log = stack.enter_context(closing(StateLog(arm, args.record, events)))
+        if not args.headless and find_spec("viser") is not None:
+            stop = partial(driver.emergency_stop, "the viewer")
+            page = stack.enter_context(open_page(arm, args.page_port, on_emergency=stop))
+            print(page.url)
+        return _run_controller(driver, controller, events, period, duration, excitation, page, log)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -111,6 +118,8 @@ def command_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add_excitation(parser)
+    text = "record states and commands: a new folder"
+    add("--record", type=arm_options.path_argument, metavar="FOLDER", help=text)
     text = f"control rate [Hz] (default: the parameter file's, else {RATE:g})"
     add("--rate", type=Number("--rate", 1, 1e4, "Hz"), metavar="HZ", help=text)
     text = "duration [s] (default: until q)"
@@ -129,9 +138,11 @@ def _run_controller(
     duration: float,
     excitation: Excitation | None = None,
     page: ArmPage | None = None,
+    log: StateLog | None = None,
 ) -> int:
     """Enable torque, run control cycles until the end, and disable torque in every case."""
     trips: list[str] = []
+    recorded: State | None = None
     with catch_stop_signals() as stopped:
         driver.configure()
         try:
@@ -146,7 +157,10 @@ def _run_controller(
                 while not (stopped() or trips or time.monotonic() > end):
                     if keys.latest_key() in (QUIT, GONE):
                         break
-                    loop.step()
+                    command = loop.step()
+                    if log is not None and command is not None and loop.state is not recorded:
+                        recorded = loop.state
+                        _record(log, recorded, command)
                     if excitation is not None and time.monotonic() > begin:
                         state, reference = loop.present()
                         loop.follow(
@@ -171,6 +185,13 @@ def _run_controller(
     if trips:
         print("stopped:", *trips, sep="\n  ")
     return 1 if trips else 0
+
+
+def _record(log: StateLog, state: State | None, command: Command) -> None:
+    """Record a state and the command that answers it."""
+    if state is not None:
+        log.state(state.time, state)
+        log.command(state.time, command)
 
 
 def _show(loop: ControlLoop, page: ArmPage) -> None:

@@ -44,10 +44,16 @@ if TYPE_CHECKING:
         StaticPose,
         calibrate_gravity,
     )
+    from arm_dynamics.identification.motion_checks import check_units
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+    from arm_dynamics.identification.motion_readers import load_motion
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
+    from arm_dynamics.identification.servo_friction import ServoFriction
+    from arm_dynamics.identification.servo_motor import bam_differences, with_bam
+    from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
+    from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
     from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
@@ -62,13 +68,19 @@ _MODULES = {
     "JointFit": ".fit_report",
     "MotionData": ".motion_data",
     "ParameterFit": ".fit_report",
+    "PendulumMotion": ".servo_pendulum",
+    "PositionLoop": ".servo_parameters",
     "Prediction": ".arm_identification",
     "PreparedMotion": ".motion_preparation",
+    "ServoFriction": ".servo_friction",
+    "ServoParameters": ".servo_parameters",
     "StaticPose": ".gravity_calibration",
     "TorqueFit": ".torque_fit",
     "approach_distance": ".pose_selection",
+    "bam_differences": ".servo_motor",
     "base_parameters": ".base_parameter_set",
     "calibrate_gravity": ".gravity_calibration",
+    "check_units": ".motion_checks",
     "choose_poses": ".pose_selection",
     "compare": ".arm_identification",
     "excitation_quality": ".excitation_information",
@@ -79,14 +91,18 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "load_motion": ".motion_readers",
     "measure_poses": ".pose_measurement",
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
     "plan_legs": ".pose_measurement",
     "prepare_motion": ".motion_preparation",
+    "read_bam": ".servo_parameters",
     "regressor": ".dynamic_parameters",
+    "simulate_pendulum": ".servo_pendulum",
     "uncertainty_yaml": ".uncertainty",
     "unrevealed": ".excitation_information",
+    "with_bam": ".servo_motor",
     "with_parameters": ".dynamic_parameters",
     "write_fit_report": ".fit_report",
 }
@@ -102,13 +118,19 @@ __all__ = [
     "JointFit",
     "MotionData",
     "ParameterFit",
+    "PendulumMotion",
+    "PositionLoop",
     "Prediction",
     "PreparedMotion",
+    "ServoFriction",
+    "ServoParameters",
     "StaticPose",
     "TorqueFit",
     "approach_distance",
+    "bam_differences",
     "base_parameters",
     "calibrate_gravity",
+    "check_units",
     "choose_poses",
     "compare",
     "excitation_quality",
@@ -119,14 +141,18 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "load_motion",
     "measure_poses",
     "nominal_parameters",
     "parameter_names",
     "plan_legs",
     "prepare_motion",
+    "read_bam",
     "regressor",
+    "simulate_pendulum",
     "uncertainty_yaml",
     "unrevealed",
+    "with_bam",
     "with_parameters",
     "write_fit_report",
 ]

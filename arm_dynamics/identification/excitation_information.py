@@ -28,6 +28,8 @@ RATE = 100.0
 """Assumed rate [Hz] of independent measurements."""
 LARGE_DEVIATION = 0.3
 """Relative standard deviation from which on a parameter is not revealed."""
+INSEPARABLE = 100.0
+"""Relative standard deviation from which on a parameter is not distinguishable from others."""
 NOTICEABLE = 0.05
 """Rms effort of a parameter, relative to the weight, that a motion has to determine at least."""
 TERMS = 3
@@ -60,11 +62,19 @@ class ExcitationQuality:
     def unrevealed(self) -> tuple[str, ...]:
         """Base parameters that the motion does not reveal, in words."""
         return tuple(
-            f"{_shortened(self.base.describe(i))}: "
-            + (f"deviation {x:.0%} of its size" if np.isfinite(x) else "no effect on an effort")
+            f"{_shortened(self.base.describe(i))}: {_in_words(x)}"
             for i, x in enumerate(self.deviations.tolist())
             if not x <= LARGE_DEVIATION
         )
+
+
+def _in_words(deviation: float) -> str:
+    """Return the reason why a base parameter with this relative deviation is not revealed."""
+    if not np.isfinite(deviation):
+        return "no effect on an effort"
+    if deviation > INSEPARABLE:
+        return "not distinguishable from other parameters"
+    return f"standard deviation {deviation:.0%} of its size"
 
 
 @requires_arm

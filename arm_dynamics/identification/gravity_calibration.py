@@ -5,9 +5,9 @@
 π are the inertial parameters of the links as far as gravity shows them, o effort offsets and f
 Coulomb friction. s = -1, 0 or 1 is the direction in which a joint moved before it stopped. A joint
 that approaches a pose slowly is assumed to stop with sliding friction against its direction: static
-friction at rest is only bounded by ±f. If the joint relaxes when it stops, f is underestimated,
-but approaches from both sides still cancel in the gravity torque. Without a direction, s = 0 and friction is a random effort
-within ±f, of variance f² / 3.
+friction at rest is only bounded by ±f. If the joint relaxes when it stops, f is underestimated, but
+approaches from both sides still cancel in the gravity torque. Without a direction, s = 0 and
+friction is a random effort within ±f, of variance f² / 3.
 
 minimize  ½ Σ w (τ - Y π - o - f s)² / (σ_i² + (1 - |s|) f² / 3) + d(π)
 

@@ -75,7 +75,7 @@ def measure_poses(
     *,
     stiffness: float | None = None,
 ) -> list[StaticPose]:
-    """Return the static poses that an arm reaches on its way through all legs.
+    """Return the static poses that an arm reaches along all legs.
 
     Torque must be enabled. The controller should have no integral term, which changes the effort
     at rest.

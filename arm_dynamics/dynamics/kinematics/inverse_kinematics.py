@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -203,6 +206,14 @@ def _search(
     return _solve(arm, target, first, frame, limit, STALLED, count, index % MAX_SEEDS, False)
 
 
+@cache
+def _search_pose() -> Callable[..., Any]:
+    """Return the compiled search; programs without inverse kinematics do not import it."""
+    from arm_dynamics.dynamics.kinematics.pose_descent import search_pose  # noqa: PLC0415
+
+    return search_pose
+
+
 def _solve(
     arm: ArmModel,
     target: PoseTarget,
@@ -214,12 +225,9 @@ def _solve(
     seed: int,
     once: bool,
 ) -> IkSolution:
-    # Programs without inverse kinematics neither import nor compile this module.
-    from arm_dynamics.dynamics.kinematics.pose_descent import search_pose  # noqa: PLC0415
-
     chain = chain_of(arm, frame)
     whole_arm = chain.joints.size == start.size
-    angles, position_error, orientation_error, iterations, used = search_pose(
+    angles, position_error, orientation_error, iterations, used = _search_pose()(
         chain.placements, chain.slides, chain.lower, chain.upper, chain.strides,
         target.position, target.rotation, target.weights, target.axes,
         start if whole_arm else start[chain.joints], tolerance, stalled, restarts, seed, once,

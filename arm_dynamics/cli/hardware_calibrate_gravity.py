@@ -10,11 +10,10 @@ from math import pi
 from types import SimpleNamespace
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.arm_options import path_argument
+from arm_dynamics.cli.gravity_report import print_gravity_fit
 from arm_dynamics.cli.hardware_check import check_health
 from arm_dynamics.cli.hardware_jog import MOVED_THRESHOLD
 from arm_dynamics.cli.jog_session import (
@@ -35,11 +34,7 @@ from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
-from arm_dynamics.identification.gravity_calibration import (
-    GravityFit,
-    StaticPose,
-    calibrate_gravity,
-)
+from arm_dynamics.identification.gravity_calibration import StaticPose, calibrate_gravity
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.pose_measurement import (
     SETTLING_TIME,
@@ -115,7 +110,7 @@ def run(arguments: Sequence[str]) -> int:
         print("stopped: nothing is written", *trips, sep="\n  ")
         return 1
     fit = calibrate_gravity(arm, measured)
-    print_fit(fit, args.stiffness)
+    print_gravity_fit(fit, args.stiffness)
     urdf = identified_urdf(
         arm,
         fit.parameters,
@@ -203,22 +198,6 @@ def _measure(
         finally:
             disable_torque(driver)
     return poses, trips
-
-
-def print_fit(fit: GravityFit, stiffness: float | None) -> None:
-    """Print the errors of the gravity torques and the friction of each joint."""
-    table = Table(title="Gravity torques within the position limits", title_justify="left")
-    for head in ("joint", "error before", "error after", "Coulomb friction", "effort offset"):
-        table.add_column(head, justify="left" if head == "joint" else "right")
-    values = (fit.effort_error_before, fit.effort_error, fit.coulomb, fit.offset)
-    for i, joint in enumerate(fit.arm.joints):
-        unit = "N" if joint.kind == "prismatic" else "N·m"
-        table.add_row(joint.name, *(f"{float(value[i]):.3g} {unit}" for value in values))
-    Console().print(table)
-    print(f"condition number of the poses: {fit.condition:.1f}")
-    if stiffness is not None:
-        worst = 1e3 * float(fit.sag_before(stiffness).max()), 1e3 * float(fit.sag(stiffness).max())
-        print(f"largest sag: {worst[0]:.1f} mrad before, {worst[1]:.1f} mrad expected after")
 
 
 def _measured_positions(driver: MotorBusDriver) -> Vector:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.cli.arm_options import add_arm, path_argument
+from arm_dynamics.cli.gravity_report import print_gravity_fit
 from arm_dynamics.cli.motion_options import RECORDING, add_motion_options, read_motions
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
-from arm_dynamics.identification import identify
+from arm_dynamics.identification import MotionData, calibrate_gravity, identify, static_poses
 from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm, parse_arm
 
 
@@ -33,6 +37,8 @@ def command_parser() -> argparse.ArgumentParser:
         "--held-out", type=path_argument, action="append", default=[], metavar="RECORDING",
         help=text,
     )  # fmt: skip
+    text = "calibrate masses, Coulomb friction and offsets from the poses at which the arm rests"
+    add("--gravity", action="store_true", help=text)
     add_motion_options(parser)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
     text = "report with figures (HTML)"
@@ -49,38 +55,69 @@ def run(arguments: Sequence[str]) -> int:
         file = getattr(args, option)
         if file is not None and file.exists():
             raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
+    if args.gravity and (args.held_out or args.report is not None):
+        raise ConfigError("--gravity: --held-out or --report = given; expected none of them")
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
         motions = read_motions(arm, args, args.recordings)
         held_out = read_motions(arm, args, args.held_out)
-    with waiting("fitting the efforts"):
-        result = identify(arm, motions, held_out, cutoff=args.cutoff)
-    date = datetime.datetime.now(tz=datetime.timezone.utc).date()
-    summary = result.summary(date)
-    print_summary(summary)
-    written = []
-    if args.output is not None:
-        text = identified_urdf(
-            arm,
-            result.fit.parameters,
-            deviations=result.fit.deviation,
-            date=date,
-            sources=result.sources,
-        )
-        parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm
-        with output_file(args.output) as file:
-            file.write_text(text, encoding="utf-8")
-        written.append(args.output)
-    if args.report is not None:
-        written.append(write_fit_report(summary, args.report))
-    if args.tolerances is not None:
-        text = uncertainty_yaml(arm, result.fit.parameters, result.fit.deviation)
-        with output_file(args.tolerances) as file:
-            file.write_text(text, encoding="utf-8")
-        written.append(args.tolerances)
+    written = _calibrate(arm, motions, args) if args.gravity else _fit(arm, motions, held_out, args)
     if written:
         print(f"written: {', '.join(map(str, written))}")
     return 0
+
+
+def _fit(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    held_out: Sequence[MotionData],
+    args: argparse.Namespace,
+) -> list[Path]:
+    """Identify the arm, print the report and write the files of the options; return them."""
+    with waiting("fitting the efforts"):
+        result = identify(arm, motions, held_out, cutoff=args.cutoff)
+    summary = result.summary(_today())
+    print_summary(summary)
+    written = _write(arm, result.fit.parameters, result.fit.deviation, result.sources, args)
+    if args.report is not None:
+        written.append(write_fit_report(summary, args.report))
+    return written
+
+
+def _calibrate(
+    arm: ArmModel, motions: Sequence[MotionData], args: argparse.Namespace
+) -> list[Path]:
+    """Calibrate gravity, print the result and write the files of the options; return them."""
+    poses = [pose for motion in motions for pose in static_poses(motion)]
+    fit = calibrate_gravity(arm, poses)
+    print_gravity_fit(fit, None)
+    sources = [f"{len(poses)} static poses of {motion.source}" for motion in motions]
+    return _write(arm, fit.parameters, fit.deviation, sources, args)
+
+
+def _write(
+    arm: ArmModel,
+    values: Vector,
+    deviations: Vector,
+    sources: Sequence[str],
+    args: argparse.Namespace,
+) -> list[Path]:
+    """Write --output and --tolerances; return the files."""
+    texts: list[tuple[Path, str]] = []
+    if args.output is not None:
+        text = identified_urdf(arm, values, deviations=deviations, date=_today(), sources=sources)
+        parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm
+        texts.append((args.output, text))
+    if args.tolerances is not None:
+        texts.append((args.tolerances, uncertainty_yaml(arm, values, deviations)))
+    for path, text in texts:
+        with output_file(path) as file:
+            file.write_text(text, encoding="utf-8")
+    return [path for path, _ in texts]
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(tz=datetime.timezone.utc).date()
 
 
 def print_summary(summary: FitSummary) -> None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.motion_readers import load_motion
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
+    from arm_dynamics.identification.rest_detection import static_poses
     from arm_dynamics.identification.servo_friction import ServoFriction
     from arm_dynamics.identification.servo_motor import bam_differences, with_bam
     from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
@@ -100,6 +101,7 @@ _MODULES = {
     "read_bam": ".servo_parameters",
     "regressor": ".dynamic_parameters",
     "simulate_pendulum": ".servo_pendulum",
+    "static_poses": ".rest_detection",
     "uncertainty_yaml": ".uncertainty",
     "unrevealed": ".excitation_information",
     "with_bam": ".servo_motor",
@@ -150,6 +152,7 @@ __all__ = [
     "read_bam",
     "regressor",
     "simulate_pendulum",
+    "static_poses",
     "uncertainty_yaml",
     "unrevealed",
     "with_bam",

@@ -1,0 +1,75 @@
+"""Static poses in a recorded motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.interpolate
+import scipy.ndimage
+
+from arm_dynamics.core.arrays import BoolArray, Matrix, check_float
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.gravity_calibration import StaticPose
+from arm_dynamics.identification.motion_data import MotionData
+
+SMOOTHING_TIME = 0.1
+"""Length of the average [s] that removes the noise of positions."""
+REST_SPEED = 0.02
+"""Speed [rad/s or m/s] of the average below which a joint is at rest."""
+LEAST_APPROACH = 2e-3
+"""Displacement [rad or m] before rest that states a direction."""
+APPROACH_TIME = 0.5
+"""Time [s] before rest in which the displacement counts."""
+
+
+def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...]:
+    """Return the poses at which all joints of a recording rest.
+
+    Position and effort of a pose are the averages over the second half of its rest. A joint
+    approached it in the direction of its displacement just before, else since the pose before; a
+    joint that did not move keeps its direction.
+
+    Parameters
+    ----------
+    motion : MotionData
+        Recorded positions and efforts.
+    rest : float
+        Shortest time at rest [s].
+
+    Returns
+    -------
+    tuple of StaticPose
+        Poses in the order of time.
+
+    Raises
+    ------
+    InvalidValue
+        For a recording without efforts, and for one in which the arm never rests.
+
+    """
+    rest = check_float("rest [s]", rest, above=0)
+    if motion.effort is None:
+        raise InvalidValue(f"{motion.source}: efforts = none; expected one per joint")
+    period = float(np.median(np.diff(motion.time)))
+    time = np.arange(motion.time[0], motion.time[-1], period)
+    q: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.q, 1)(time)
+    effort: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.effort, 1)(time)
+    smooth = scipy.ndimage.uniform_filter1d(q, max(1, round(SMOOTHING_TIME / period)), axis=0)
+    quiet: BoolArray = (np.abs(np.gradient(smooth, period, axis=0)) < REST_SPEED).all(axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], quiet.astype(int), [0]))))
+    direction, poses = np.zeros(q.shape[1]), []
+    for first, last in edges.reshape(-1, 2).tolist():
+        if (last - first) * period < rest:
+            continue
+        half = slice((first + last) // 2, last)
+        pose = q[half].mean(axis=0)
+        before = poses[-1].q if poses else pose
+        for start in (before, smooth[max(0, first - round(APPROACH_TIME / period))]):
+            moved = pose - start
+            direction = np.where(np.abs(moved) > LEAST_APPROACH, np.sign(moved), direction)
+        poses.append(StaticPose(pose, effort[half].mean(axis=0), direction.copy()))
+    if not poses:
+        raise InvalidValue(
+            f"{motion.source}: poses at rest for {rest:g} s = 0; expected ten or more; hold the arm"
+            " still at each pose"
+        )
+    return tuple(poses)

@@ -39,8 +39,10 @@ if TYPE_CHECKING:
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.motion_checks import check_units
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+    from arm_dynamics.identification.motion_readers import load_motion
     from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
@@ -58,6 +60,7 @@ _MODULES = {
     "PreparedMotion": ".motion_preparation",
     "TorqueFit": ".torque_fit",
     "base_parameters": ".base_parameter_set",
+    "check_units": ".motion_checks",
     "compare": ".arm_identification",
     "excitation_quality": ".excitation_information",
     "excite": ".excitation_search",
@@ -67,6 +70,7 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "load_motion": ".motion_readers",
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
     "prepare_motion": ".motion_preparation",
@@ -91,6 +95,7 @@ __all__ = [
     "PreparedMotion",
     "TorqueFit",
     "base_parameters",
+    "check_units",
     "compare",
     "excitation_quality",
     "excite",
@@ -100,6 +105,7 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "load_motion",
     "nominal_parameters",
     "parameter_names",
     "prepare_motion",

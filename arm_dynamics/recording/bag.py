@@ -151,10 +151,17 @@ class BagWriter:
         return self._types.types[name]
 
 
-def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
+def messages(folder: Path, topics: Mapping[str, str] = TYPES) -> Iterator[tuple[str, int, Any]]:
     """Yield topic, time [ns] and message of a recording, in the order of writing.
 
     A recording that was not finished is read up to its last complete record.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of a rosbag2, or one .mcap file.
+    topics : Mapping[str, str]
+        Topics to read, with their types (default: those of this package).
 
     Raises
     ------
@@ -162,15 +169,28 @@ def messages(folder: Path) -> Iterator[tuple[str, int, Any]]:
         If the folder does not exist, is not a recording, or cannot be read.
 
     """
+    with _reader(folder) as (bag, types):
+        known = [c for c in bag.connections if topics.get(c.topic) == c.msgtype]
+        for connection, time, data in bag.messages(known):
+            yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
+
+
+def topic_types(folder: Path) -> dict[str, str]:
+    """Return the topics of a recording with their types; raises RecordingError."""
+    with _reader(folder) as (bag, _):
+        return {c.topic: c.msgtype for c in bag.connections}
+
+
+@contextlib.contextmanager
+def _reader(folder: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield a reader and the message types; every failure is a RecordingError."""
     bags, types = _library()
     if not folder.exists():
         raise RecordingError(f"recording {folder} = missing; expected a folder")
     with repaired(folder) as path:
         try:
             with bags.Reader(path) as bag:
-                known = [c for c in bag.connections if TYPES.get(c.topic) == c.msgtype]
-                for connection, time, data in bag.messages(known):
-                    yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
+                yield bag, types
         except FileNotFoundError as error:
             raise RecordingError(
                 f"{folder.resolve()}: contents = no recording;"

@@ -1,0 +1,183 @@
+"""Plausibility of recorded motion: stamps, units, saturation, speeds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.motion_preparation import LEAST_MOTION, SATURATED
+from arm_dynamics.model.arm_model import ArmModel, Joint
+
+FEWEST_SAMPLES = 10
+LONGEST_GAP = 5.0
+"""Gap over median period."""
+LARGEST_ANGLE = 4 * np.pi
+"""Position [rad] beyond which, and beyond its limits, a joint is recorded in degrees."""
+LARGEST_EFFORT, LEAST_EFFORT = 20.0, 1e-3
+"""Plausible effort over effort limit."""
+SATURATED_SHARE = 0.2
+"""Fraction of saturated samples above which the efforts do not show the dynamics."""
+STRIDE_TIME = 0.1
+"""Time [s] over which speeds are measured."""
+SAME_SPEED = 0.1
+"""Spread of the speeds over their median below which a joint has one speed only."""
+
+
+def increasing_rows(time: Vector, source: str) -> IntArray:
+    """Return the rows whose stamps increase; rows with the stamp of the row before are dropped.
+
+    Parameters
+    ----------
+    time : Vector
+        Stamps (n,) [s].
+    source : str
+        File in messages.
+
+    Returns
+    -------
+    IntArray
+        Indices of rows (m,), m <= n.
+
+    Raises
+    ------
+    InvalidValue
+        For a stamp that is not finite, or earlier than the one before.
+
+    """
+    if not np.isfinite(time).all():
+        row = int(np.argmin(np.isfinite(time)))
+        raise InvalidValue(f"{source}: row {row + 1}: time = {time[row]}; expected a finite time")
+    steps = np.diff(time)
+    if (steps < 0).any():
+        k = int(np.argmax(steps < 0))
+        raise InvalidValue(
+            f"{source}: row {k + 2}: time = {time[k + 1]:.6f} s after {time[k]:.6f} s; expected"
+            " increasing stamps; split the file at this row"
+        )
+    return np.flatnonzero(np.concatenate(([True], steps > 0)))
+
+
+def check_gaps(time: Vector, source: str) -> None:
+    """Raise InvalidValue for fewer than FEWEST_SAMPLES stamps (n,) [s] and for gaps in them."""
+    if len(time) < FEWEST_SAMPLES:
+        raise InvalidValue(
+            f"{source}: samples = {len(time)}; expected at least {FEWEST_SAMPLES} with increasing"
+            " stamps and finite positions"
+        )
+    steps = np.diff(time)
+    longest = LONGEST_GAP * float(np.median(steps))
+    gaps = np.flatnonzero(steps > longest)
+    if gaps.size:
+        listed = ", ".join(f"{steps[k]:.3g} s after t = {time[k]:.3f} s" for k in gaps[:5])
+        more = f" and {gaps.size - 5} more" if gaps.size > 5 else ""
+        raise InvalidValue(
+            f"{source}: gaps = {listed}{more}; expected none longer than {longest:.3g} s"
+            f" ({LONGEST_GAP:g} periods); split the file at the gaps"
+        )
+
+
+def check_angles(arm: ArmModel, q: Matrix, source: str) -> None:
+    """Raise InvalidValue for positions (n, nv) [rad or m] that are degrees."""
+    largest = np.abs(q).max(axis=0)
+    beyond = (q < arm.lower).any(axis=0) | (q > arm.upper).any(axis=0)
+    angular = np.array([joint.unit == "rad" for joint in arm.joints])
+    for i in np.flatnonzero(angular & beyond & (largest > LARGEST_ANGLE)):
+        joint = arm.joints[i]
+        raise InvalidValue(
+            f"{source}: position of joint '{joint.name}' = {q[:, i].min():.4g} to"
+            f" {q[:, i].max():.4g} rad; expected {joint.lower:.4g} to {joint.upper:.4g} rad; pass"
+            " degrees=True if the file has degrees; values from -100 to 100 are normalized and"
+            " determine no model"
+        )
+
+
+def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
+    """Return warnings about the units and the efforts of a recorded motion.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm, for its position and effort limits.
+    data : MotionData
+        Recorded positions and efforts.
+
+    Returns
+    -------
+    tuple of str
+        One sentence for each joint with one speed only, and for efforts that are very small.
+
+    Raises
+    ------
+    InvalidValue
+        For other joints than those of the arm, positions in degrees, efforts above 20 times their
+        limit, efforts that are all zero, and efforts at their limit in more than 20 % of samples.
+
+    """
+    if data.joint_names != arm.joint_names:
+        raise InvalidValue(
+            f"{data.source}: joints = {', '.join(data.joint_names)}; expected"
+            f" {', '.join(arm.joint_names)}"
+        )
+    check_angles(arm, data.q, data.source)
+    return (*_effort_warnings(arm, data), *_speed_warnings(data))
+
+
+def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
+    if data.effort is None:
+        return []
+    size, limit = np.abs(data.effort), arm.effort_limit
+    if not size.any():
+        raise InvalidValue(
+            f"{data.source}: efforts = 0 in all samples; expected measured efforts; record with a"
+            " driver that reports them, or leave the efforts out"
+        )
+    limited = np.isfinite(limit) & (limit > 0)
+    ratio = np.where(limited, np.percentile(size, 99, axis=0) / np.where(limited, limit, 1), np.nan)
+    for i in np.flatnonzero(ratio > LARGEST_EFFORT):
+        joint = arm.joints[i]
+        unit = _effort_unit(joint)
+        raise InvalidValue(
+            f"{data.source}: effort of joint '{joint.name}' = {ratio[i] * limit[i]:.4g} {unit},"
+            f" {ratio[i]:.3g} times its limit; expected at most {joint.effort:.4g} {unit}; convert"
+            " the file to SI units (N·mm, raw motor units or percent are likely)"
+        )
+    saturated: Vector = (size >= SATURATED * limit).mean(axis=0)
+    for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):
+        joint = arm.joints[i]
+        raise InvalidValue(
+            f"{data.source}: effort of joint '{joint.name}' = its limit of"
+            f" {limit[i]:.4g} {_effort_unit(joint)} in {100 * saturated[i]:.0f} % of the samples;"
+            f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion"
+        )
+    if limited.any() and (size.max(axis=0) < LEAST_EFFORT * limit)[limited].all():
+        return [
+            f"{data.source}: efforts = at most {np.nanmax(ratio):.2g} of their limits; they may be"
+            " currents [A] or in kN·m"
+        ]
+    return []
+
+
+def _effort_unit(joint: Joint) -> str:
+    return "N" if joint.unit == "m" else "N·m"
+
+
+def _speed_warnings(data: MotionData) -> list[str]:
+    """Return a sentence for each joint that moves with one speed only."""
+    period = float(np.median(np.diff(data.time)))
+    stride = int(np.clip(round(STRIDE_TIME / period), 1, max(1, len(data.time) // 4)))
+    speed = np.abs(
+        (data.q[stride:] - data.q[:-stride]) / (data.time[stride:] - data.time[:-stride])[:, None]
+    )
+    moves: BoolArray = np.ptp(data.q, axis=0) >= LEAST_MOTION
+    warnings = []
+    for i in np.flatnonzero(moves):
+        moving = speed[speed[:, i] > 0.1 * speed[:, i].max(), i]
+        low, middle, high = np.percentile(moving, (10, 50, 90))
+        if high - low < SAME_SPEED * middle:
+            warnings.append(
+                f"{data.source}: joint '{data.joint_names[i]}': speed = {middle:.3g} only; viscous"
+                " and Coulomb friction are not distinguished; record several speeds"
+            )
+    return warnings

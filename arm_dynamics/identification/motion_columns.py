@@ -1,0 +1,248 @@
+"""Columns of a table as time, positions and efforts of an arm, found by their names.
+
+A name is split into words: at every character other than a letter or digit, between letters and
+digits, and before a capital after a small letter. Case does not count, and neither do the words
+of ``IGNORED``. A column then belongs to a quantity by the first of these rules that finds every
+joint; the third counts only where the others find none, or where numbers from 0 meet joints from 1:
+
+1. the words of the joint and one word of the quantity: ``position.J1``, ``J1_position``,
+   ``/joint_states/J1/effort``;
+2. for positions, the words of the joint alone: ``J1``;
+3. one word of the quantity and a number, from 0 or 1 in the order of the joints: ``q1``, ``q[0]``,
+   ``effort_1``, ``tau1``; rejected if the joints have other numbers, such as J2 and J3.
+
+Words of positions: position, pos, q, angle, theta. Of efforts: effort, torque, tau, eff, trq. Of
+the time: time, timestamp, stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values;
+a column of time may also end with it, ``time_ms``. Other words exclude a column: ``target_q_0``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from arm_dynamics.core.errors import ConfigError, RecordingError
+
+WORDS = {
+    "position": {"position", "positions", "pos", "q", "angle", "theta"},
+    "effort": {"effort", "efforts", "torque", "torques", "tau", "eff", "trq"},
+    "time": {"time", "timestamp", "stamp", "t"},
+}
+"""Quantity → words that name it."""
+IGNORED = {
+    "joint", "joints", "j", "axis", "motor", "arm", "main", "follower", "robot", "state", "states",
+    "observation", "actual", "measured", "present", "feedback", "header", "field", "ros",
+}  # fmt: skip
+UNITS = {
+    "position": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
+    "effort": {"nm": 1.0, "n": 1.0, "nmm": 1e-3, "mnm": 1e-3},
+    "time": {
+        "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
+        "ns": 1e-9, "nsec": 1e-9,
+    },
+}  # fmt: skip
+"""Quantity → unit in a name → factor to SI units."""
+REMEDY = "name the columns with columns={{'{key}': COLUMN}}"
+
+
+@dataclass(frozen=True, slots=True)
+class MotionColumns:
+    """Names of the columns of a motion: one of the time, ``position`` and ``effort`` per joint."""
+
+    time: str
+    position: tuple[str, ...]
+    effort: tuple[str, ...] | None
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the lower-case words and numbers of a name."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return tuple(word.lower() for word in re.findall(r"[^\W\d_]+|\d+", spaced))
+
+
+def unit_scale(quantity: str, name: str) -> float | None:
+    """Return the factor to SI units by the unit in a column's name, None if it has none."""
+    units = UNITS[quantity]
+    bracket = re.search(r"[\[(]([^\[\]()]+)[\])]\s*$", name)
+    if bracket:
+        return units.get(re.sub(r"[\s·*.]", "", bracket[1]).lower())
+    last = words_of(name)[-1:]
+    return units.get(last[0]) if quantity == "time" and last else None
+
+
+def find_columns(
+    joints: Sequence[str],
+    names: Iterable[str],
+    source: str,
+    columns: Mapping[str, str] | None = None,
+) -> MotionColumns:
+    """Return the columns of time, positions and efforts by the rules of this module.
+
+    Parameters
+    ----------
+    joints : Sequence[str]
+        Joints of the arm in their order.
+    names : Iterable[str]
+        Columns of the file.
+    source : str
+        File in messages.
+    columns : Mapping[str, str], optional
+        Columns by ``"time"``, ``"position.JOINT"`` or ``"effort.JOINT"``, before the rules.
+
+    Returns
+    -------
+    MotionColumns
+        Member ``effort``: None without columns of efforts.
+
+    Raises
+    ------
+    ConfigError
+        For an entry of ``columns`` that names no quantity or no column.
+    RecordingError
+        If no column, or more than one, belongs to the time or to a joint.
+
+    """
+    known = tuple(names)
+    chosen = dict(columns or {})
+    keys = ("time", *(f"{part}.{joint}" for part in ("position", "effort") for joint in joints))
+    for key, name in chosen.items():
+        if key not in keys:
+            raise ConfigError(f"columns: key = '{key}'; expected one of {', '.join(keys)}")
+        if name not in known:
+            raise ConfigError(f"columns: {key} = '{name}'; expected one of {_listed(known)}")
+    free = [name for name in known if name not in chosen.values()]
+    time = chosen.get("time") or _time_column(free, source)
+    position = _columns_of("position", joints, free, source, chosen)
+    effort = _columns_of("effort", joints, free, source, chosen)
+    if position is None:
+        raise RecordingError(
+            f"{source}: columns of positions = none for joints {_listed(joints)}; columns ="
+            f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
+            f" {REMEDY.format(key=f'position.{joints[0]}')}"
+        )
+    return MotionColumns(time, position, effort)
+
+
+def _time_column(names: Sequence[str], source: str) -> str:
+    found = []
+    for name in names:
+        words = [word for word in words_of(name) if word not in IGNORED]
+        if len(words) == 2 and words[1] in UNITS["time"]:
+            words.pop()
+        if len(words) == 1 and words[0] in WORDS["time"]:
+            found.append(name)
+    if len(found) != 1:
+        what = _listed(found) if found else f"none of {_listed(names)}"
+        raise RecordingError(
+            f"{source}: columns of time = {what}; expected one, such as time, t, stamp or"
+            f" timestamp; {REMEDY.format(key='time')}"
+        )
+    return found[0]
+
+
+def _columns_of(
+    quantity: str,
+    joints: Sequence[str],
+    names: Sequence[str],
+    source: str,
+    chosen: Mapping[str, str],
+) -> tuple[str, ...] | None:
+    """Return the column of each joint, or None without columns of this quantity."""
+    given = {j: [chosen[f"{quantity}.{j}"]] for j in joints if f"{quantity}.{j}" in chosen}
+    rules = [{**_by_joint(quantity, joints, names, bare=False), **given}]
+    if quantity == "position":
+        rules.append({**_by_joint(quantity, joints, names, bare=True), **given})
+    found = max(rules, key=len)
+    numbered = _numbered(quantity, names)
+    counts_from_zero = 0 in numbered and bool(_ends(joints)) and 0 not in _ends(joints)
+    if not found or (counts_from_zero and not given):
+        found = _by_number(quantity, joints, numbered, source)
+    if not found:
+        return None
+    for joint in joints:
+        key, matches = f"{quantity}.{joint}", found.get(joint, [])
+        if not matches:
+            missing = _listed(j for j in joints if j not in found)
+            listed = _listed(name for columns in found.values() for name in columns)
+            raise RecordingError(
+                f"{source}: columns of {quantity}s = {listed}; expected also"
+                f" joints {missing}; columns = {_listed(names)};"
+                f" {REMEDY.format(key=key)}, or lock these joints"
+            )
+        if len(matches) > 1:
+            raise RecordingError(
+                f"{source}: {quantity} of joint '{joint}' = columns {_listed(matches)}; expected"
+                f" one; {REMEDY.format(key=key)}"
+            )
+    return tuple(found[joint][0] for joint in joints)
+
+
+def _by_joint(
+    quantity: str, joints: Sequence[str], names: Sequence[str], *, bare: bool
+) -> dict[str, list[str]]:
+    """Return the columns with the words of each joint, and one word of the quantity if not bare."""
+    found: dict[str, list[str]] = {}
+    split = {joint: words_of(joint) for joint in joints}
+    for name in names:
+        words = _words(quantity, name)
+        matches = []
+        for joint, own in split.items():
+            for i in range(len(words) - len(own) + 1 if own else 0):
+                rest = [w for w in words[:i] + words[i + len(own) :] if w not in IGNORED]
+                fits = not rest if bare else len(rest) == 1 and rest[0] in WORDS[quantity]
+                if words[i : i + len(own)] == own and fits:
+                    matches.append(((len(own), joint in name), joint))
+                    break
+        best = [joint for rank, joint in matches if rank == max(matches)[0]]
+        if len(best) == 1:
+            found.setdefault(best[0], []).append(name)
+    return found
+
+
+def _ends(joints: Sequence[str]) -> list[int]:
+    """Return the numbers at the ends of joint names."""
+    return [int(word) for joint in joints for word in words_of(joint)[-1:] if word.isdecimal()]
+
+
+def _numbered(quantity: str, names: Sequence[str]) -> dict[int, list[str]]:
+    """Return the columns with one word of the quantity and one number, by this number."""
+    found: dict[int, list[str]] = {}
+    for name in names:
+        words = [word for word in _words(quantity, name) if word not in IGNORED]
+        numbers = [word for word in words if word.isdecimal()]
+        others = [word for word in words if not word.isdecimal()]
+        if len(numbers) == 1 and len(others) == 1 and others[0] in WORDS[quantity]:
+            found.setdefault(int(numbers[0]), []).append(name)
+    return found
+
+
+def _by_number(
+    quantity: str, joints: Sequence[str], numbered: Mapping[int, list[str]], source: str
+) -> dict[str, list[str]]:
+    """Return the columns of each joint by its number in the order of the joints."""
+    if not numbered:
+        return {}
+    order, size, ends = sorted(numbered), len(joints), _ends(joints)
+    bases = [list(range(size)), list(range(1, size + 1))]
+    if order not in bases or (ends and ends not in bases):  # locked joints: the order is unknown
+        listed = _listed(name for number in order for name in numbered[number])
+        raise RecordingError(
+            f"{source}: columns of {quantity}s = {listed}; expected one per joint"
+            f" {_listed(joints)}, by name or numbered from 0 or 1;"
+            f" {REMEDY.format(key=f'{quantity}.{joints[0]}')}"
+        )
+    return {joint: numbered[number] for joint, number in zip(joints, order, strict=True)}
+
+
+def _words(quantity: str, name: str) -> tuple[str, ...]:
+    """Return the words of a column without the unit in brackets."""
+    scale = unit_scale(quantity, name)
+    return words_of(name if scale is None else re.sub(r"[\[(][^\[\]()]*[\])]\s*$", "", name))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names for a message, at most 24."""
+    found = list(names)
+    return ", ".join([*found[:24], *(["..."] if len(found) > 24 else [])]) or "none"

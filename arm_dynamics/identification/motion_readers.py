@@ -1,0 +1,269 @@
+"""Readers of recorded motion: recordings, rosbag2, CSV, Parquet, LeRobot datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
+from arm_dynamics.identification.motion_checks import check_angles, check_gaps, increasing_rows
+from arm_dynamics.identification.motion_columns import find_columns, unit_scale
+from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.motion_tables import (
+    Table,
+    read_csv,
+    read_dataset,
+    read_parquet,
+)
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.recording import bag
+from arm_dynamics.recording.table import Recording
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+NOT_MEASURED = ("command", "commands", "target", "desired", "reference", "goal")
+"""Last words of topics with commands."""
+READABLE = (
+    "a rosbag2 folder, a .mcap file, a .csv or .parquet file, or the folder of a LeRobot dataset"
+)
+TEXT = (".csv", ".tsv", ".txt")
+LEAST_PERIOD = 3e-4
+"""Period [s]; the time is in the unit in which its median is from this to 1000 times this."""
+
+
+def load_motion(
+    arm: ArmModel,
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    degrees: bool = False,
+    topic: str | None = None,
+    episode: int | None = None,
+) -> MotionData:
+    """Read a recorded motion of an arm.
+
+    Joints are found by their names; other joints of the file are ignored. Columns of CSV, Parquet
+    and LeRobot follow the rules of ``motion_columns``. Without a unit in its name, time is in s,
+    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms. Rows with the stamp of the
+    row before, and rows without positions, are dropped.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    path : str or Path
+        Recording of this package, any rosbag2 folder or MCAP file with sensor_msgs/JointState,
+        .csv (.tsv, .txt) with a line of names, .parquet, or folder of a LeRobot dataset (v2, v3).
+    columns : Mapping[str, str], optional
+        Columns by ``"time"``, ``"position.JOINT"`` or ``"effort.JOINT"`` where the rules fail.
+    degrees : bool, optional
+        Whether positions of revolute joints are in degrees; else in rad. A unit in a column's name
+        has priority.
+    topic : str, optional
+        Topic of a rosbag2 (default: the one named ``joint_states`` that has the arm's joints).
+    episode : int, optional
+        Episode of a LeRobot dataset; required if it has several.
+
+    Returns
+    -------
+    MotionData
+        ``time`` (n,) [s] from the first sample, ``q`` (n, nv) [rad or m] and ``effort`` (n, nv)
+        [N·m or N], or None if the file has none. ``source`` names the unit of the time if it was
+        not s, and the topic or episode.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be read, or lacks the time or a joint.
+    InvalidValue
+        For stamps that decrease, gaps of more than 5 periods, and positions in degrees.
+    ConfigError
+        For an option that does not belong to the file, and without an optional library.
+
+    """
+    path = Path(path)
+    if not path.exists():
+        raise RecordingError(f"recording {path} = missing; expected {READABLE}")
+    is_dataset = (path / "meta" / "info.json").is_file()
+    is_table = is_dataset or path.suffix in (*TEXT, ".parquet")
+    for option, value, fits in (
+        ("columns", columns, is_table),
+        ("topic", topic, not is_table),
+        ("episode", episode, is_dataset),
+    ):
+        if value is not None and not fits:
+            raise ConfigError(f"{path}: {option} = {value}; expected no {option} for this file")
+    if is_dataset:
+        return _of_table(arm, read_dataset(path, episode), columns, degrees)
+    if path.suffix in TEXT:
+        return _of_table(arm, read_csv(path), columns, degrees)
+    if path.suffix == ".parquet":
+        return _of_table(arm, read_parquet(path), columns, degrees)
+    if path.suffix == ".db3":
+        path = path.parent
+    elif path.suffix == ".bag":
+        raise RecordingError(
+            f"{path}: format = ROS 1; expected a rosbag2; convert it with rosbags-convert"
+        )
+    elif path.is_file() and path.suffix != ".mcap":
+        raise RecordingError(f"{path}: ending = '{path.suffix}'; expected {READABLE}")
+    topics = bag.topic_types(path)
+    if topic is None and topics.get(bag.DESCRIPTION) == bag.TYPES[bag.DESCRIPTION]:
+        return _of_recording(arm, path, degrees)
+    return _of_bag(arm, path, topics, topic, degrees)
+
+
+def _of_recording(arm: ArmModel, path: Path, degrees: bool) -> MotionData:
+    recording = Recording.load(path)
+    at = _indices(arm, recording.joint_names, str(path))
+    return _checked(
+        arm, str(path), recording.time, recording.q[:, at], recording.tau[:, at], degrees
+    )
+
+
+def _of_bag(
+    arm: ArmModel, path: Path, topics: Mapping[str, str], topic: str | None, degrees: bool
+) -> MotionData:
+    """Return the motion on one topic of a rosbag2."""
+    found = [t for t, kind in topics.items() if kind == JOINT_STATE]
+    if topic is not None and topic not in found:
+        raise ConfigError(f"{path}: topic = {topic}; expected one of {', '.join(found) or 'none'}")
+    chosen = [topic] if topic else [t for t in found if not t.endswith(NOT_MEASURED)]
+    if not chosen:
+        raise RecordingError(
+            f"{path}: topics of {JOINT_STATE} = none; expected one; topics = {', '.join(topics)}"
+        )
+    rows: dict[str, list[tuple[int, int, Vector, Vector]]] = {}
+    places: dict[tuple[str, ...], list[int] | None] = {}
+    names: dict[str, None] = {}
+    for name, time, message in bag.messages(path, dict.fromkeys(chosen, JOINT_STATE)):
+        given = tuple(message.name)
+        if given not in places:
+            names |= dict.fromkeys(given)
+            has_all = set(arm.joint_names) <= set(given)
+            places[given] = [given.index(j) for j in arm.joint_names] if has_all else None
+        at, count = places[given], len(given)
+        if at is None or len(message.position) != count:
+            continue
+        stamp = message.header.stamp
+        effort = message.effort if len(message.effort) == count else np.full(count, np.nan)
+        rows.setdefault(name, []).append(
+            (stamp.sec * 10**9 + stamp.nanosec, time, message.position[at], effort[at])
+        )
+    if not rows:
+        _indices(arm, tuple(names), f"{path}: {', '.join(chosen)}")
+        raise RecordingError(
+            f"{path}: {', '.join(chosen)}: messages with positions of joints"
+            f" {', '.join(arm.joint_names)} = none; expected all in one message"
+        )
+    named = [t for t in rows if t.endswith("joint_states")] or list(rows)
+    if len(named) > 1:
+        raise RecordingError(
+            f"{path}: topics with the joints of '{arm.name}' = {', '.join(named)}; expected one;"
+            f" pass topic='{named[0]}'"
+        )
+    columns = list(zip(*rows[named[0]], strict=True))
+    stamps = np.array(columns[0] if min(columns[0]) > 0 else columns[1], dtype=np.int64)
+    source = str(path) if named[0] == bag.STATES else f"{path} ({named[0]})"
+    time = (stamps - stamps[0]) * 1e-9
+    return _checked(arm, source, time, np.array(columns[2]), np.array(columns[3]), degrees)
+
+
+def _indices(arm: ArmModel, names: tuple[str, ...], source: str) -> list[int]:
+    """Return where the joints of the arm are in ``names``; raises RecordingError."""
+    missing = [joint for joint in arm.joint_names if joint not in names]
+    if missing:
+        raise RecordingError(
+            f"{source}: joints = {', '.join(names) or 'none'}; expected"
+            f" {', '.join(arm.joint_names)}; missing: {', '.join(missing)}; rename or lock them"
+        )
+    return [names.index(joint) for joint in arm.joint_names]
+
+
+def _of_table(
+    arm: ArmModel, table: Table, columns: Mapping[str, str] | None, degrees: bool
+) -> MotionData:
+    """Return the motion in the columns of a table."""
+    found = find_columns(arm.joint_names, table.names, table.source, columns)
+
+    def scaled(quantity: str, names: tuple[str, ...]) -> Matrix:
+        # Degrees of columns with a unit were converted by it; the others are converted later.
+        values = []
+        for name, joint in zip(names, arm.joints, strict=True):
+            scale = unit_scale(quantity, name)
+            if scale is None:
+                angular = quantity == "position" and joint.unit == "rad" and degrees
+                scale = np.pi / 180 if angular else 1.0
+            values.append(np.asarray(table.column(name), dtype=float) * scale)
+        return np.stack(values, axis=1)
+
+    raw = table.column(found.time)
+    raw = raw - raw[0] if len(raw) else raw  # integer stamps keep their last digits
+    scale = unit_scale("time", found.time)
+    source = table.source
+    if scale is None:
+        scale = _time_unit(np.asarray(raw, dtype=float), source, found.time)
+        if scale != 1.0:
+            unit = {1e-3: "ms", 1e-6: "µs", 1e-9: "ns"}[scale]
+            source = f"{source} (column '{found.time}' read as {unit})"
+    effort = None if found.effort is None else scaled("effort", found.effort)
+    return _checked(arm, source, raw * scale, scaled("position", found.position), effort)
+
+
+def _time_unit(time: Vector, source: str, name: str) -> float:
+    """Return the factor to s of stamps (n,) by the plausibility of their median period."""
+    steps = np.diff(time)
+    steps = steps[steps > 0]
+    period = float(np.median(steps)) if steps.size else 1.0
+    for scale in (1.0, 1e-3, 1e-6, 1e-9):
+        if LEAST_PERIOD <= period * scale < 1000 * LEAST_PERIOD:
+            return scale
+    if not steps.size:
+        return 1.0
+    raise InvalidValue(
+        f"{source}: median period of column '{name}' = {period:.3g}; expected 0.3 to 300 ms in s,"
+        f" ms, µs or ns; put the unit into the name, as in '{name} [s]'"
+    )
+
+
+def _checked(
+    arm: ArmModel,
+    source: str,
+    time: Vector,
+    q: Matrix,
+    effort: FloatArray | None,
+    degrees: bool = False,
+) -> MotionData:
+    """Return the motion with increasing stamps, finite positions and efforts, from time 0."""
+    if not len(time):
+        raise RecordingError(f"{source}: samples = 0; expected a recorded motion")
+    rows = increasing_rows(time - time[0], source)
+    rows = rows[np.isfinite(q[rows]).all(axis=1)]
+    if effort is not None:
+        measured: Any = np.isfinite(effort[rows])
+        if not measured.any():
+            effort = None
+        elif not measured.any(axis=0).all():
+            names = [n for n, x in zip(arm.joint_names, measured.any(axis=0), strict=True) if not x]
+            raise RecordingError(
+                f"{source}: efforts of joints {', '.join(names)} = none; expected efforts of all"
+                " joints or of none; lock these joints"
+            )
+        else:
+            rows = rows[measured.all(axis=1)]
+    time = time[rows] - (time[rows][0] if len(rows) else 0.0)
+    check_gaps(time, source)
+    q = q[rows]
+    if degrees:
+        q = q * [np.pi / 180 if joint.unit == "rad" else 1.0 for joint in arm.joints]
+    check_angles(arm, q, source)
+    return MotionData(
+        arm.joint_names,
+        as_readonly(time),
+        as_readonly(q),
+        None if effort is None else as_readonly(effort[rows]),
+        source,
+    )

@@ -1,0 +1,532 @@
+"""Recorded motion: readers of each format, rules of columns, checks of stamps and units."""
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_dynamics import Command, Simulation, load_arm
+from arm_dynamics.core import ConfigError, InvalidValue, RecordingError
+from arm_dynamics.identification import MotionData, check_units, load_motion
+from arm_dynamics.identification.motion_columns import find_columns, unit_scale, words_of
+from arm_dynamics.recording import Recorder, Recording
+from arm_dynamics.recording.bag import COMMANDS, STATES, BagWriter, Message
+
+ARM = load_arm("two_link")
+N = 50
+TIME = np.arange(N) * 0.01
+Q = np.stack([np.sin(3 * TIME), 0.5 * np.cos(5 * TIME)], axis=1)
+TAU = np.stack([20 * np.cos(3 * TIME), 5 * np.sin(5 * TIME)], axis=1)
+STANDARD = ("time", "position.J1", "position.J2", "effort.J1", "effort.J2")
+
+
+def table(time=TIME, q=Q, tau=TAU):
+    return np.column_stack([time, q, tau])
+
+
+def csv(path, names, values, delimiter=","):
+    lines = [delimiter.join(map(str, row)) for row in np.asarray(values, object).tolist()]
+    path.write_text("\n".join([delimiter.join(names), *lines]) + "\n", "utf-8")
+    return path
+
+
+def check(data, tolerance=1e-12, effort=True):
+    assert data.joint_names == ARM.joint_names
+    np.testing.assert_allclose(data.time, TIME, atol=1e-9)
+    np.testing.assert_allclose(data.q, Q, atol=tolerance)
+    if effort:
+        np.testing.assert_allclose(data.effort, TAU, atol=20 * tolerance)
+    else:
+        assert data.effort is None
+
+
+# Columns ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        STANDARD,
+        ("t", "J1_position", "J2_position", "J1_effort", "J2_effort"),
+        ("timestamp", "position_J1", "position_J2", "torque_J1", "torque_J2"),
+        ("stamp", "q1", "q2", "tau1", "tau2"),
+        ("time [s]", "q_0", "q_1", "effort_0", "effort_1"),
+        ("%time", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]"),
+        ("__time", "/joint_states/J1/position", "/joint_states/J2/position",
+         "/joint_states/J1/effort", "/joint_states/J2/effort"),
+        ("time_s", "J1", "J2", "J1 torque [N·m]", "J2 torque (Nm)"),
+        ("timestamp", "actual_q_0", "actual_q_1", "jointTorque1", "jointTorque2"),
+    ],
+)  # fmt: skip
+def test_common_names_of_columns_are_found(tmp_path, names):
+    others = ("command.effort.J1", "target_q_0", "J1_velocity", "dq1", "gripper.position")
+    values = np.column_stack([np.full((N, 5), 9.0), table()])
+    check(load_motion(ARM, csv(tmp_path / "a.csv", (*others, *names), values)))
+
+
+@given(
+    st.lists(st.text("abJ_Q2é ", min_size=1), min_size=1, max_size=5, unique_by=words_of).filter(
+        lambda names: all(words_of(name) and words_of(name)[0].isalpha() for name in names)
+    ),
+    st.sampled_from(["{w}.{j}", "{j}_{w}", "/joint_states/{j}/{w}", "{w}_{j} [{u}]"]),
+    st.randoms(use_true_random=False),
+)
+def test_the_columns_of_any_joints_are_found_in_any_order(joints, pattern, random):
+    made = {
+        part: [pattern.format(w=part, j=joint, u=unit) for joint in joints]
+        for part, unit in (("position", "deg"), ("effort", "N·m"))
+    }
+    names = ["time", "index", *made["position"], *made["effort"]]
+    random.shuffle(names)
+    found = find_columns(joints, names, "file")
+    assert found.time == "time"
+    assert list(found.position) == made["position"]
+    assert list(found.effort) == made["effort"]
+
+
+@given(st.lists(st.text(max_size=12), max_size=8, unique=True))
+def test_any_names_give_columns_or_a_recording_error(names):
+    with suppress(RecordingError):
+        found = find_columns(("J1", "J2"), names, "file")
+        assert {found.time, *found.position} <= set(names)
+
+
+def test_the_longest_name_of_a_joint_counts():
+    names = ("t", "pan_joint_pos", "shoulder_pan_joint_pos")
+    found = find_columns(("pan_joint", "shoulder_pan_joint"), names, "file")
+    assert found.position == names[1:]
+    assert found.effort is None
+
+
+@pytest.mark.parametrize(
+    ("joints", "names", "message"),
+    [
+        (("J1", "J2"), ("q1", "q2"), "columns of time = none"),
+        (("J1", "J2"), ("t", "time", "q1", "q2"), "columns of time = t, time; expected one"),
+        (("J1", "J2"), ("t", "a", "b"), "positions = none for joints J1, J2; columns = t, a, b"),
+        (("J1", "J2"), ("t", "J1_pos"), "= J1_pos; expected also joints J2; columns = t, J1_pos"),
+        (("J1", "J2"), ("t", "q1", "q2", "q3"), "= q1, q2, q3; expected one per joint J1, J2"),
+        (("J2", "J3"), ("t", "q1", "q2"), "= q1, q2; expected one per joint J2, J3"),
+        (("J2", "J3"), ("t", "pos.J1", "pos.J2"), "expected also joints J3"),
+        (("J1", "J2"), ("t", "q_0", "q_1", "q_2"), "= q_0, q_1, q_2; expected one per joint"),
+        (("J1",), ("t", "q1", "actual_q_1"), "joint 'J1' = columns q1, actual_q_1"),
+        (("J1", "J2"), ("t", "q1", "q2", "tau.J1"), "efforts = tau.J1; expected also joints J2"),
+    ],
+)  # fmt: skip
+def test_ambiguous_and_missing_columns_are_rejected(joints, names, message):
+    with pytest.raises(RecordingError, match=f"^file: .*{message}.*columns={{"):
+        find_columns(joints, names, "file")
+
+
+def test_columns_can_be_named(tmp_path):
+    names = ("clock", "a", "b", "c", "d")
+    file = csv(tmp_path / "a.csv", names, table())
+    columns = dict(zip(STANDARD, names, strict=True))
+    check(load_motion(ARM, file, columns=columns))
+    with pytest.raises(
+        ConfigError, match=r"columns: key = 'J1'; expected one of time, position.J1"
+    ):
+        load_motion(ARM, file, columns={"J1": "a"})
+    with pytest.raises(ConfigError, match=r"columns: time = 'x'; expected one of clock, a"):
+        load_motion(ARM, file, columns={"time": "x"})
+
+
+@pytest.mark.parametrize(
+    ("quantity", "name", "scale"),
+    [
+        ("position", "q1 [deg]", np.pi / 180),
+        ("position", "q[1]", None),
+        ("effort", "tau1 (N·mm)", 1e-3),
+        ("effort", "tau1 [A]", None),
+        ("time", "time_ns", 1e-9),
+        ("time", "time", None),
+    ],
+)
+def test_units_in_names(quantity, name, scale):
+    assert unit_scale(quantity, name) == scale
+
+
+# CSV -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+def test_delimiters_are_recognized(tmp_path, delimiter):
+    check(load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(), delimiter)))
+
+
+def test_quoted_names(tmp_path):
+    names = [f'"{name}"' for name in STANDARD]
+    check(load_motion(ARM, csv(tmp_path / "a.csv", names, table())))
+
+
+def test_decimal_commas_and_names_in_a_comment(tmp_path):
+    file = csv(tmp_path / "a.csv", STANDARD, table(), ";")
+    file.write_text("# made by hand\n#" + file.read_text().replace(".", ",").replace(",J", ".J"))
+    check(load_motion(ARM, file))
+
+
+@pytest.mark.parametrize(("scale", "unit"), [(1, ""), (1e3, "ms"), (1e6, "µs"), (1e9, "ns")])
+def test_the_unit_of_the_time_is_plausible_and_stated(tmp_path, scale, unit):
+    stamps = np.rint(TIME * scale).astype(int) + 1_700_000_000_000_000_000 if scale == 1e9 else None
+    time = (TIME * scale).tolist() if stamps is None else stamps.tolist()
+    rows = [[t, *row] for t, row in zip(time, table()[:, 1:].tolist(), strict=True)]
+    data = load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, rows))
+    check(data)
+    assert data.source.endswith(f"(column 'time' read as {unit})" if unit else "a.csv")
+
+
+def test_degrees_are_converted_by_unit_or_option_and_rejected_otherwise(tmp_path):
+    arm = load_arm("so101")
+    q = np.degrees(np.outer(np.sin(TIME), np.full(6, 1.0)))
+    names = ("time", *(f"{joint}.pos" for joint in arm.joint_names))
+    file = csv(tmp_path / "a.csv", names, np.column_stack([TIME, q]))
+    np.testing.assert_allclose(load_motion(arm, file, degrees=True).q, np.radians(q))
+    with pytest.raises(InvalidValue, match=r"'shoulder_pan' = 0 to 26.9\d rad.*pass degrees=True"):
+        load_motion(arm, file)
+    names = ("time", *(f"{name} [deg]" for name in names[1:]))
+    file = csv(tmp_path / "b.csv", names, np.column_stack([TIME, q]))
+    np.testing.assert_allclose(load_motion(arm, file).q, np.radians(q))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "lines = 0; expected a line of names"),
+        ("0,1,2\n1,2,3\n", r"names of columns = none .*add one, such as time,q1"),
+        ("time,q1,q2\n0,1\n", "line 2: fields = 2; expected 3"),
+        ("time,q1,q2\n0,1,x\n", "line 2: q2 = 'x'; expected a number"),
+        ("time,q1,q1\n0,1,2\n", "columns = q1 more than once"),
+        ("time,q1,q2\n", "samples = 0; expected a recorded motion"),
+    ],
+)
+def test_damaged_text_is_rejected(tmp_path, text, message):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(RecordingError, match=message):
+        load_motion(ARM, tmp_path / "a.csv")
+
+
+def test_text_in_another_encoding_is_rejected(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xff\xfetime")
+    with pytest.raises(RecordingError, match="expected a text file in UTF-8"):
+        load_motion(ARM, tmp_path / "a.csv")
+
+
+# Stamps ----------------------------------------------------------------------------------------
+
+
+def test_repeated_stamps_and_empty_fields_are_dropped(tmp_path):
+    values = table().astype(object)
+    values = np.insert(values, [3, 3, 7], values[[2, 2, 6]], axis=0)
+    file = csv(tmp_path / "a.csv", STANDARD, values)
+    check(load_motion(ARM, file))
+    lines = file.read_text().splitlines()
+    lines[-1] = lines[-1].split(",")[0] + ",,,,"
+    file.write_text("\n".join(lines))
+    data = load_motion(ARM, file)
+    assert len(data.time) == N - 1
+    assert np.isfinite(data.effort).all()
+
+
+def test_stamps_that_decrease_are_rejected_with_their_row(tmp_path):
+    time = TIME.copy()
+    time[20] = 0.1
+    file = csv(tmp_path / "a.csv", STANDARD, table(time))
+    with pytest.raises(
+        InvalidValue, match=r"row 21: time = 0.1\d+ s after 0.19\d+ s; expected incr"
+    ):
+        load_motion(ARM, file)
+    time[20] = np.nan
+    with pytest.raises(InvalidValue, match="row 21: time = nan; expected a finite time"):
+        load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table(time)))
+
+
+def test_gaps_are_rejected_with_the_remedy(tmp_path):
+    time = TIME + 0.2 * (np.arange(N) > 20)
+    with pytest.raises(InvalidValue, match=r"gaps = 0.21 s after t = 0.200 s; .*split the file"):
+        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(time)))
+
+
+def test_implausible_and_few_stamps_are_rejected(tmp_path):
+    with pytest.raises(InvalidValue, match=r"median period of column 'time' = 1e-06"):
+        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(TIME * 1e-4)))
+    with pytest.raises(InvalidValue, match="samples = 5; expected at least 10"):
+        load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table()[:5]))
+
+
+def test_efforts_of_some_joints_only_are_rejected(tmp_path):
+    tau = np.column_stack([TAU[:, 0], np.full(N, np.nan)])
+    with pytest.raises(RecordingError, match=r"efforts of joints J2 = none; .*lock these joints"):
+        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(tau=tau)))
+    tau = np.full((N, 2), np.nan)
+    check(load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table(tau=tau))), effort=False)
+
+
+# Recordings and bags ---------------------------------------------------------------------------
+
+
+def test_recordings_are_read_and_so_are_their_tables(tmp_path):
+    pytest.importorskip("rosbags")
+    sim = Simulation(ARM)
+    with Recorder(sim, tmp_path / "run"):
+        for k in range(30):
+            sim.submit(Command.checked("effort", [10.0 + k, 5.0], 2, sim.state.time))
+            sim.advance()
+    recording = Recording.load(tmp_path / "run")
+    data = load_motion(ARM, tmp_path / "run")
+    # The initial state has no effort.
+    np.testing.assert_array_equal(data.q, recording.q[1:])
+    np.testing.assert_array_equal(data.effort, recording.tau[1:])
+    np.testing.assert_allclose(data.time, recording.time[1:] - recording.time[1])
+    for ending in ("csv", "parquet"):
+        if ending == "parquet":
+            pytest.importorskip("pyarrow")
+        other = load_motion(ARM, recording.write(tmp_path / f"run.{ending}"))
+        np.testing.assert_array_equal(other.q, data.q)
+        np.testing.assert_array_equal(other.effort, data.effort)
+        np.testing.assert_allclose(other.time, data.time)
+    with pytest.raises(
+        RecordingError, match=r"joints = J1, J2; expected shoulder_pan.*missing: sh"
+    ):
+        load_motion(load_arm("so101"), tmp_path / "run")
+
+
+def bag(folder, names=("grip", "J2", "J1"), topic=STATES, effort=True):
+    pytest.importorskip("rosbags")
+    writer = BagWriter(folder)
+    for t, q, tau in zip(TIME, Q, TAU, strict=True):
+        fields = {"position": [9.0, q[1], q[0]][-len(names) :]}
+        if effort:
+            fields["effort"] = [9.0, tau[1], tau[0]][-len(names) :]
+        now = 1_700_000_000_000_000_000 + round(t * 1e9)
+        writer.add(Message(topic, now, names, fields))
+        writer.add(Message(STATES, now + 1, ["wheel"], {"position": [1.0]}))
+    writer.close()
+    return folder
+
+
+def test_joints_of_a_bag_are_found_by_name(tmp_path):
+    folder = bag(tmp_path / "bag")
+    check(load_motion(ARM, folder))
+    check(load_motion(ARM, next(folder.glob("*.mcap"))))
+    check(load_motion(ARM, folder, topic=STATES))
+    check(load_motion(ARM, bag(tmp_path / "positions", effort=False)), effort=False)
+
+
+def test_topics_of_a_bag(tmp_path):
+    folder = bag(tmp_path / "bag", topic=COMMANDS)
+    with pytest.raises(RecordingError, match=r"joints = wheel; expected J1, J2; missing: J1, J2"):
+        load_motion(ARM, folder)
+    data = load_motion(ARM, folder, topic=COMMANDS)
+    check(data)
+    assert data.source.endswith("(/joint_commands)")
+    with pytest.raises(ConfigError, match=r"topic = /x; expected one of /joint_"):
+        load_motion(ARM, folder, topic="/x")
+
+
+def test_two_arms_in_a_bag_need_a_topic(tmp_path):
+    typesys = pytest.importorskip("rosbags.typesys")
+    rosbag2 = pytest.importorskip("rosbags.rosbag2")
+    store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
+    kinds, name = store.types, "sensor_msgs/msg/JointState"
+    header = kinds["std_msgs/msg/Header"]
+    stamp = kinds["builtin_interfaces/msg/Time"]
+    plugin = rosbag2.StoragePlugin.SQLITE3
+    with rosbag2.Writer(tmp_path / "bag", version=8, storage_plugin=plugin) as writer:
+        for topic, factor in (("/left/joint_states", 1), ("/right/joint_states", 2)):
+            connection = writer.add_connection(topic, name, typestore=store)
+            for t, q, tau in zip(TIME, Q, TAU, strict=True):
+                at = stamp(7, round(t * 1e9))
+                message = kinds[name](
+                    header(at, ""), ["J1", "J2"], factor * q, np.empty(0), factor * tau
+                )
+                # The stamps of the messages count, not the times of their arrival.
+                late = round(7e9 + t * 2e9)
+                writer.write(connection, late, store.serialize_cdr(message, name))
+    with pytest.raises(RecordingError, match=r"'two_link' = /left/j.*, /right/j.*; pass topic="):
+        load_motion(ARM, tmp_path / "bag")
+    check(load_motion(ARM, tmp_path / "bag", topic="/left/joint_states"))
+    file = next((tmp_path / "bag").glob("*.db3"))
+    check(load_motion(ARM, file, topic="/left/joint_states"))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none", "none = missing; expected a rosbag2 folder"),
+        ("a.bag", "format = ROS 1; .*rosbags-convert"),
+        ("a.npz", "ending = '.npz'; expected a rosbag2 folder"),
+    ],
+)
+def test_other_files_are_rejected(tmp_path, name, message):
+    if name != "none":
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(RecordingError, match=message):
+        load_motion(ARM, tmp_path / name)
+
+
+def test_options_of_other_formats_are_rejected(tmp_path):
+    file = csv(tmp_path / "a.csv", STANDARD, table())
+    with pytest.raises(ConfigError, match="episode = 0; expected no episode for this file"):
+        load_motion(ARM, file, episode=0)
+    with pytest.raises(ConfigError, match="topic = /a; expected no topic"):
+        load_motion(ARM, file, topic="/a")
+    with pytest.raises(ConfigError, match=r"columns = .*expected no columns"):
+        load_motion(ARM, tmp_path, columns={"time": "t"})
+
+
+# Parquet and LeRobot ---------------------------------------------------------------------------
+
+
+def test_parquet_with_a_stamp_of_a_date(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(dict(zip(STANDARD, table().T, strict=True)))
+    frame["time"] = pandas.Timestamp("2024-05-01") + pandas.to_timedelta(frame["time"], unit="s")
+    frame["label"] = "text"
+    frame.to_parquet(tmp_path / "a.parquet")
+    check(load_motion(ARM, tmp_path / "a.parquet"), tolerance=1e-9)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RecordingError, match=r"b.parquet: .*expected a Parquet file"):
+        load_motion(ARM, tmp_path / "b.parquet")
+
+
+def test_parquet_without_its_library_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ConfigError, match=r"pyarrow = missing; .*extra 'table'; .* to \.csv"):
+        load_motion(ARM, tmp_path / "a.parquet")
+
+
+def dataset(folder, version="v3.0", names=("J2.pos", "J1.pos", "grip.pos"), episodes=2, **more):
+    """Write a dataset: its state in degrees, with the arm's motion scaled by episode + 1."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    feature = {"dtype": "float32", "shape": [3], "names": names}
+    features = {"timestamp": {"dtype": "float32"}, "observation.state": feature, **more}
+    info = {
+        "codebase_version": version, "total_episodes": episodes, "fps": 100, "features": features,
+    }  # fmt: skip
+    (folder / "meta").mkdir(parents=True)
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    tables = []
+    for k in range(episodes):
+        state = np.degrees(np.column_stack([(k + 1) * Q[:, ::-1], np.full(N, 50.0)]))
+        columns = {
+            "timestamp": arrow.array(TIME.astype(np.float32)),
+            "observation.state": arrow.array(state.tolist(), arrow.list_(arrow.float64(), 3)),
+            "episode_index": arrow.array([k] * N),
+        }
+        if more:
+            columns["observation.effort"] = arrow.array(TAU[:, ::-1].tolist())
+        tables.append(arrow.table(columns))
+    data = folder / "data" / "chunk-000"
+    data.mkdir(parents=True)
+    if version.startswith("v3"):
+        parquet.write_table(arrow.concat_tables(tables), data / "file-000.parquet")
+    else:
+        for k, content in enumerate(tables):
+            parquet.write_table(content, data / f"episode_{k:06d}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+@pytest.mark.parametrize(
+    "names",
+    [("J2.pos", "J1.pos", "grip.pos"), {"motors": ["main_J2", "main_J1", "main_grip"]}],
+)
+def test_episodes_of_datasets(tmp_path, version, names):
+    folder = dataset(tmp_path / "set", version, names)
+    data = load_motion(ARM, folder, episode=0, degrees=True)
+    np.testing.assert_allclose(data.q, Q, atol=1e-12)
+    np.testing.assert_allclose(data.time, TIME, atol=1e-6)
+    assert data.effort is None
+    assert data.source.endswith("set (episode 0)")
+    second = load_motion(ARM, folder, episode=1, degrees=True)
+    np.testing.assert_allclose(second.q, 2 * Q, atol=1e-12)
+    for episode in (None, 2):
+        with pytest.raises(InvalidValue, match=f"episode = {episode}; expected 0 to 1; pass"):
+            load_motion(ARM, folder, episode=episode)
+
+
+def test_efforts_of_datasets(tmp_path):
+    feature = {"dtype": "float32", "names": ["J2", "J1"]}
+    folder = dataset(tmp_path / "set", episodes=1, **{"observation.effort": feature})
+    np.testing.assert_allclose(load_motion(ARM, folder, degrees=True).effort, TAU)
+
+
+def test_datasets_in_degrees_are_rejected(tmp_path):
+    arm = load_arm("so101")
+    names = [f"{joint}.pos" for joint in arm.joint_names]
+    folder = dataset(tmp_path / "set", names=[names[1], names[0], names[2]], episodes=1)
+    with pytest.raises(RecordingError, match="expected also joints wrist_flex"):
+        load_motion(arm, folder)
+    locked = load_arm(
+        "so101", lock=[joint for joint in arm.joint_names if not joint.startswith("s")]
+    )
+    assert locked.joint_names == ("shoulder_pan", "shoulder_lift")
+    with pytest.raises(InvalidValue, match="pass degrees=True if the file has degrees"):
+        load_motion(locked, folder)
+
+
+def test_damaged_datasets_are_rejected(tmp_path):
+    def raises(message, folder):
+        with pytest.raises(RecordingError, match=message):
+            load_motion(ARM, folder, episode=0)
+
+    raises("codebase_version = v1.6; expected v2.0", dataset(tmp_path / "old", "v1.6"))
+    folder = dataset(tmp_path / "short", names=["J1", "J2"])
+    raises("= 3 values; expected 2 as in its names", folder)
+    file = next(folder.glob("data/**/*.parquet"))
+    with pytest.raises(RecordingError, match=r"vectors without names; expected the folder"):
+        load_motion(ARM, file)
+    file.unlink()
+    raises("rows of episode 0 = 0; .*download it", folder)
+    (folder / "meta" / "info.json").write_text("{}")
+    raises("expected codebase_version, total_episodes and features", folder)
+    info = {"codebase_version": "v3.0", "total_episodes": 1, "features": {"action": {}}}
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    raises("features = action; expected observation.state", folder)
+
+
+# Units -----------------------------------------------------------------------------------------
+
+LONG = np.arange(0, 10, 0.01)
+SWEEP = np.stack([np.sin(1.3 * LONG), np.cos(2 * LONG)], axis=1)
+MOTION = MotionData(ARM.joint_names, LONG, SWEEP, 30 * SWEEP, "run")
+
+
+def test_a_plausible_motion_has_no_warnings():
+    assert check_units(ARM, MOTION) == ()
+    assert check_units(ARM, replace(MOTION, effort=None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("effort", "message"),
+    [
+        (0 * SWEEP, "efforts = 0 in all samples; expected measured efforts"),
+        (3e4 * SWEEP, r"joint 'J1' = .*N·m, 1\d\d times its limit; expected at most 200 N·m.*N·mm"),
+        (np.clip(400 * SWEEP, -200, 200), r"'J1' = its limit of 200 N·m in \d+ % .*slower motion"),
+    ],
+)
+def test_implausible_efforts_are_rejected(effort, message):
+    with pytest.raises(InvalidValue, match=message):
+        check_units(ARM, replace(MOTION, effort=effort))
+
+
+def test_other_joints_are_rejected():
+    with pytest.raises(InvalidValue, match="joints = a, b; expected J1, J2"):
+        check_units(ARM, replace(MOTION, joint_names=("a", "b")))
+
+
+def test_small_efforts_and_one_speed_give_warnings():
+    (warning,) = check_units(ARM, replace(MOTION, effort=0.01 * SWEEP))
+    assert "may be currents [A]" in warning
+    triangle = np.abs((0.5 * LONG) % 2 - 1)
+    noise = np.random.default_rng(1).normal(0, 1e-4, len(LONG))
+    q = np.stack([triangle + noise, np.full(len(LONG), 0.3)], axis=1)
+    (warning,) = check_units(ARM, replace(MOTION, q=q))
+    assert warning.startswith("run: joint 'J1': speed = 0.5 only")

@@ -18,6 +18,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     with_parameters,
 )
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
 from arm_dynamics.identification.torque_fit import (
@@ -163,7 +164,8 @@ def identify(
     Raises
     ------
     InvalidValue
-        For motions without efforts, too short, or too similar to determine the parameters.
+        For motions without efforts, too short, with one speed only, or too similar to determine
+        the parameters.
 
     """
     check_arm(arm)
@@ -173,6 +175,7 @@ def identify(
     if not checks:
         parts = [_split(motion, 1 - HELD_OUT) for motion in motions]
         motions, checks = [part[0] for part in parts], [part[1] for part in parts]
+    require_speeds(motions)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))

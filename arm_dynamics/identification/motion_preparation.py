@@ -102,7 +102,7 @@ def prepare_motion(
         For a motion without efforts, without motion, or too short for its cut-off frequency.
 
     """
-    limit = _saturation_limit(arm, _efforts(data))
+    limit = saturation_limit(arm, _efforts(data))
     motion = np.ptp(data.q, axis=0).max()
     if motion < LEAST_MOTION:
         raise InvalidValue(
@@ -162,7 +162,7 @@ def _efforts(data: MotionData) -> Matrix:
     return data.effort
 
 
-def _saturation_limit(arm: ArmModel, effort: Matrix) -> Vector:
+def saturation_limit(arm: ArmModel, effort: Matrix) -> Vector:
     """Return the efforts (nv,) [N·m or N] above which motors are saturated; infinite if unknown.
 
     Motors do not saturate at a limit that recorded efforts (n, nv) exceed by more than EXCEEDED.

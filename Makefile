@@ -60,9 +60,10 @@ lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/prose_lint.py
 
-bench: ## measure a step, rollouts, the gain search, controllers, inverse kinematics, drivers, ROS 2
+bench: ## measure steps, rollouts, gain search, controllers, kinematics, identification, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
-	@for what in step rollout gain_search control inverse_kinematics drivers streams ros_loop; do \
+	@for what in step rollout gain_search control inverse_kinematics identification drivers streams \
+		ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 
 urdf: setup-test ## write the URDFs of the bundled arms again from their tables

@@ -12,6 +12,7 @@ from arm_dynamics.demos import (
     five_dof_task,
     four_joint_lqr,
     four_joint_reach,
+    identification,
     two_link_hold,
     two_link_joints,
     two_link_reach,
@@ -19,6 +20,8 @@ from arm_dynamics.demos import (
 )
 from arm_dynamics.demos.two_link_tool import JOINT, LINES, TASK
 from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.identification import nominal_parameters
+from arm_dynamics.model.load import load_arm
 
 DATA = Path(__file__).parent / "data"
 TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
@@ -37,6 +40,11 @@ def joints(name):
 @cache
 def square(run):
     return five_dof_task.simulate(run)
+
+
+@cache
+def experiment():
+    return identification.experiment()
 
 
 @cache
@@ -232,3 +240,39 @@ def test_an_unmodeled_payload_deflects_the_tool_by_weight_over_stiffness():
     force = five_dof_task.GAINS["p"] * apparent @ error
     np.testing.assert_allclose(force, np.linalg.lstsq(J.T, weight, rcond=None)[0], atol=0.3)
     np.testing.assert_allclose(force, [0, 0, 9.81 * five_dof_task.PAYLOAD], atol=0.3)
+
+
+# --- puma560: identification ---
+
+
+def test_the_description_is_wrong_by_a_fifth_and_has_no_friction():
+    values, actual = (
+        nominal_parameters(arm) for arm in (identification.described(), load_arm("puma560"))
+    )
+    friction = slice(66, 78)
+    np.testing.assert_allclose(values[:66], 1.2 * actual[:66], rtol=1e-9)
+    assert (actual[friction] > 0).all()
+    assert not values[friction].any()
+
+
+def test_the_identified_model_follows_the_held_out_square():
+    before, after = (
+        np.sqrt(np.mean(experiment().tool_error(run) ** 2)) for run in experiment().squares
+    )
+    assert before > 3e-3
+    assert after < 5e-5
+
+
+def test_the_identified_model_predicts_the_held_out_efforts():
+    before, after = (prediction.relative_error for prediction in experiment().predictions.values())
+    assert before.max() > 0.9
+    assert after.max() < 0.02
+
+
+def test_the_hidden_friction_is_found():
+    """Within 5 % of the actual viscous and Coulomb friction."""
+    actual, found = (
+        nominal_parameters(arm)[66:78]
+        for arm in (load_arm("puma560"), experiment().identification.identified)
+    )
+    np.testing.assert_allclose(found, actual, rtol=0.05)

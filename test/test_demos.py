@@ -319,6 +319,7 @@ def _check(axes):
         ("five_dof", "five_dof_power", [5, 3]),
         ("puma560", "puma560_session", [2] * 6),
         ("puma560_fall", "puma560_fall", [6, 6, 6, 6, 1, 1]),
+        ("identification", "identification_square", [3, 2, 3, 3]),
     ],
 )
 def test_the_figures_contain_every_curve(name, picture, lines):

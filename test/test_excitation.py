@@ -196,6 +196,15 @@ def test_same_seed_gives_the_same_file():
     assert excite(arm, 10.0, seed=8).to_yaml() != first
 
 
+def test_a_search_of_few_motions_is_within_the_limits():
+    arm, calls = five_dof(), []
+    motion = excite(arm, 10.0, evaluations=30, progress=lambda *call: calls.append(call))
+    assert calls[-1][0] == calls[-1][1] <= 30
+    motion.trajectory().check(arm)
+    with pytest.raises(InvalidValue, match="evaluations"):
+        excite(arm, 10.0, evaluations=0)
+
+
 def test_self_collision_is_avoided():
     arm = folding()
     collision = SelfCollision(arm, 0.01, arm.configuration("initial"))

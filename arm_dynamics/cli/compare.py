@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.cli.arm_options import add_arm, path_argument
+from arm_dynamics.cli.motion_options import RECORDING, add_motion_options, read_motions
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.core.number_option import Number
-from arm_dynamics.identification import compare, load_motion
+from arm_dynamics.identification import compare
 from arm_dynamics.model.load import load_arm
 
 
@@ -19,13 +19,8 @@ def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics compare``."""
     parser = argparse.ArgumentParser(prog="arm-dynamics compare", description=__doc__)
     add_arm(parser)
-    add = parser.add_argument
-    text = "recorded motion: folder of a recording or rosbag2, .csv or .parquet file"
-    add("recording", type=path_argument, metavar="RECORDING", help=text)
-    text = "movable joint to lock; repeat the option for each joint"
-    add("--lock", action="append", default=[], metavar="JOINT", help=text)
-    text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
-    add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
+    parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
+    add_motion_options(parser)
     return parser
 
 
@@ -34,7 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     args = command_parser().parse_args(arguments)
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {args.recording}"):
-        prediction = compare(arm, load_motion(arm, args.recording), cutoff=args.cutoff)
+        (motion,) = read_motions(arm, args, [args.recording])
+        prediction = compare(arm, motion, cutoff=args.cutoff)
     table = Table("joint", "unit", "RMS measured", "RMS error", "error", title_justify="left")
     table.title = f"{arm.name}: predicted efforts along {args.recording}"
     rows = zip(arm.joints, prediction.rms, prediction.relative_error, strict=True)

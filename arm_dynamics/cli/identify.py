@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.cli.arm_options import add_arm, path_argument
+from arm_dynamics.cli.motion_options import RECORDING, add_motion_options, read_motions
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
-from arm_dynamics.core.number_option import Number
-from arm_dynamics.identification import identify, load_motion
+from arm_dynamics.identification import identify
 from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
@@ -26,18 +26,14 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="arm-dynamics identify", description=__doc__)
     add_arm(parser)
     add = parser.add_argument
-    text = "recorded motion: folder of a recording or rosbag2, .csv or .parquet file"
-    add("recordings", type=path_argument, nargs="+", metavar="RECORDING", help=text)
+    add("recordings", type=path_argument, nargs="+", metavar="RECORDING", help=RECORDING)
     text = "recorded motion that checks the result; repeat the option for each (default: the last"
     text += " 30 %% of each RECORDING, which then are not fitted)"
     add(
         "--held-out", type=path_argument, action="append", default=[], metavar="RECORDING",
         help=text,
     )  # fmt: skip
-    text = "movable joint to lock; repeat the option for each joint"
-    add("--lock", action="append", default=[], metavar="JOINT", help=text)
-    text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
-    add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
+    add_motion_options(parser)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
     text = "report with figures (HTML)"
     add("--report", type=path_argument, metavar="FILE", help=text)
@@ -55,8 +51,8 @@ def run(arguments: Sequence[str]) -> int:
             raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
-        motions = [load_motion(arm, path) for path in args.recordings]
-        held_out = [load_motion(arm, path) for path in args.held_out]
+        motions = read_motions(arm, args, args.recordings)
+        held_out = read_motions(arm, args, args.held_out)
     with waiting("fitting the efforts"):
         result = identify(arm, motions, held_out, cutoff=args.cutoff)
     date = datetime.datetime.now(tz=datetime.timezone.utc).date()
@@ -92,7 +88,9 @@ def print_summary(summary: FitSummary) -> None:
     console = Console()
     joints, parameters = fit_tables(summary)
     for source in (parameters, joints):
-        table = Table(*source.heads, title=source.title, title_justify="left")
+        table = Table(title=source.title, title_justify="left")
+        for head in source.heads:
+            table.add_column(head, no_wrap=head in ("parameter", "joint"))
         for row in source.rows:
             table.add_row(*row)
         console.print(table)

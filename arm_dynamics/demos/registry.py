@@ -40,6 +40,7 @@ DEMOS = {
     "five_dof_task": Demo("five_dof_task", "the tool draws a square, empty and with a payload"),
     "puma560": Demo("puma560", "sliders command servos of limited speed", live=True),
     "puma560_fall": Demo("puma560_fall", "a fall: stuck joints, back-EMF, supply limit"),
+    "identification": Demo("identification", "a square with a wrong and with an identified model"),
 }
 
 

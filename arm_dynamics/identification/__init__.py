@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
     from arm_dynamics.identification.motion_readers import load_motion
+    from arm_dynamics.identification.servo_friction import ServoFriction
+    from arm_dynamics.identification.servo_motor import bam_differences, with_bam
+    from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
+    from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
     from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
@@ -56,9 +60,14 @@ _MODULES = {
     "JointFit": ".fit_report",
     "MotionData": ".motion_data",
     "ParameterFit": ".fit_report",
+    "PendulumMotion": ".servo_pendulum",
+    "PositionLoop": ".servo_parameters",
     "Prediction": ".arm_identification",
     "PreparedMotion": ".motion_preparation",
+    "ServoFriction": ".servo_friction",
+    "ServoParameters": ".servo_parameters",
     "TorqueFit": ".torque_fit",
+    "bam_differences": ".servo_motor",
     "base_parameters": ".base_parameter_set",
     "check_units": ".motion_checks",
     "compare": ".arm_identification",
@@ -74,9 +83,12 @@ _MODULES = {
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
     "prepare_motion": ".motion_preparation",
+    "read_bam": ".servo_parameters",
     "regressor": ".dynamic_parameters",
+    "simulate_pendulum": ".servo_pendulum",
     "uncertainty_yaml": ".uncertainty",
     "unrevealed": ".excitation_information",
+    "with_bam": ".servo_motor",
     "with_parameters": ".dynamic_parameters",
     "write_fit_report": ".fit_report",
 }
@@ -91,9 +103,14 @@ __all__ = [
     "JointFit",
     "MotionData",
     "ParameterFit",
+    "PendulumMotion",
+    "PositionLoop",
     "Prediction",
     "PreparedMotion",
+    "ServoFriction",
+    "ServoParameters",
     "TorqueFit",
+    "bam_differences",
     "base_parameters",
     "check_units",
     "compare",
@@ -109,9 +126,12 @@ __all__ = [
     "nominal_parameters",
     "parameter_names",
     "prepare_motion",
+    "read_bam",
     "regressor",
+    "simulate_pendulum",
     "uncertainty_yaml",
     "unrevealed",
+    "with_bam",
     "with_parameters",
     "write_fit_report",
 ]

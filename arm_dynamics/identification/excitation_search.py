@@ -80,6 +80,7 @@ def excite(
     clearance: float = CLEARANCE,
     configuration: ArrayLike | None = None,
     acceleration_limit: ArrayLike | None = None,
+    evaluations: int | None = None,
     progress: Progress | None = None,
 ) -> Excitation:
     """Return a trajectory that reveals the dynamic parameters of an arm.
@@ -106,6 +107,8 @@ def excite(
         Configuration at the start and end [rad or m]; default: the initial one.
     acceleration_limit : float or (nv,) array, optional
         Limits [rad/s² or m/s²]; default: none.
+    evaluations : int, optional
+        Number of motions that the search compares (default: 4000); the first 200 are random.
     progress : callable, optional
         Called with the number of evaluations and their total.
 
@@ -136,12 +139,13 @@ def excite(
     start = arm.configuration("initial")
     if configuration is not None:
         start = arm.check_position("start configuration", configuration)
+    count = EVALUATIONS if evaluations is None else check_int("evaluations", evaluations, lower=1)
     random = np.random.default_rng(check_int("seed", seed))
     rest = _at_rest(arm, duration, harmonics, start)
     limits = motion_limits(arm, start, acceleration_limit)
     problem = _Problem(arm, rest, limits, SelfCollision(arm, clearance, start), clearance)
     problem.require_start()
-    return problem.finished(_best(problem, random, progress))
+    return problem.finished(_best(problem, random, count, progress))
 
 
 def motion_limits(
@@ -203,12 +207,15 @@ def _at_rest(arm: ArmModel, duration: float, harmonics: int, start: Vector) -> E
     )
 
 
-def _best(problem: _Problem, random: np.random.Generator, progress: Progress | None) -> Matrix:
+def _best(
+    problem: _Problem, random: np.random.Generator, evaluations: int, progress: Progress | None
+) -> Matrix:
     """Return the coefficients of the best motion found."""
     shape = problem.sizes.shape
     count = population(problem.sizes.size)
-    generations = (EVALUATIONS - RANDOM_STARTS) // count
-    total = RANDOM_STARTS + generations * count
+    starts = min(RANDOM_STARTS, evaluations)
+    generations = (evaluations - starts) // count
+    total = starts + generations * count
     done = 0
 
     def show(evaluated: int) -> None:
@@ -219,7 +226,7 @@ def _best(problem: _Problem, random: np.random.Generator, progress: Progress | N
 
     scale = np.where(problem.sizes > 0, problem.sizes, 1.0)
     best = (np.inf, np.zeros(shape))
-    for _ in range(RANDOM_STARTS):
+    for _ in range(starts):
         x = problem.random(random)
         for _ in range(FIRST_REDUCTIONS):
             cost = problem.cost(x)

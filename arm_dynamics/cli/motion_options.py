@@ -1,0 +1,60 @@
+"""Options of commands that read recorded motion."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.number_option import Number
+from arm_dynamics.identification import MotionData, check_units, load_motion
+from arm_dynamics.model.arm_model import ArmModel
+
+RECORDING = (
+    "recorded motion: folder of a recording, rosbag2 or LeRobot dataset, or .mcap, .csv or"
+    " .parquet file"
+)
+
+
+def add_motion_options(parser: argparse.ArgumentParser) -> None:
+    """Add --lock, --column, --degrees, --topic, --episode and --cutoff."""
+    add = parser.add_argument
+    text = "movable joint to lock; repeat the option for each joint"
+    add("--lock", action="append", default=[], metavar="JOINT", help=text)
+    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1; repeat for each"
+    add("--column", action="append", default=[], metavar="NAME=COLUMN", help=text)
+    text = "positions of revolute joints are in degrees (default: rad)"
+    add("--degrees", action="store_true", help=text)
+    text = "topic of a rosbag2 (default: the one named joint_states)"
+    add("--topic", metavar="TOPIC", help=text)
+    text = "episode of a LeRobot dataset"
+    add("--episode", type=Number("--episode", 0, 1e6, whole=True), metavar="N", help=text)
+    text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
+    add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
+
+
+def read_motions(
+    arm: ArmModel, args: argparse.Namespace, paths: Sequence[Path]
+) -> list[MotionData]:
+    """Return the motions of ``paths`` as the options say; print doubtful values."""
+    columns = dict(_pair(text) for text in args.column) or None
+    motions = []
+    for path in paths:
+        motion = load_motion(
+            arm, path, columns=columns, degrees=args.degrees, topic=args.topic,
+            episode=args.episode,
+        )  # fmt: skip
+        for warning in check_units(arm, motion):
+            print(f"warning: {warning}", file=sys.stderr)
+        motions.append(motion)
+    return motions
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Return NAME and COLUMN of an option --column."""
+    name, sign, column = text.partition("=")
+    if not (name and sign and column):
+        raise ConfigError(f"--column = {text}; expected NAME=COLUMN, for example time=t")
+    return name, column

@@ -1,0 +1,68 @@
+"""Commands identify and compare."""
+
+import numpy as np
+import pytest
+from test_identification import hidden_truth, simulated
+
+from arm_dynamics import load_arm
+from arm_dynamics.batch.tuning.tolerance import read_tolerances
+from arm_dynamics.cli import compare, identify
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.identification import nominal_parameters
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """Return a folder with the CSV files of two motions of a two_link arm that differs."""
+    folder = tmp_path_factory.mktemp("recordings")
+    arm = load_arm("two_link")
+    truth = hidden_truth(arm, 3)
+    for seed, name in enumerate(("run1", "run2")):
+        motion, _ = simulated(arm, truth, seed, 20.0)
+        kinds = ("position", motion.q), ("effort", motion.effort)
+        heads = [f"{kind}.{joint}" for kind, _ in kinds for joint in arm.joint_names]
+        np.savetxt(
+            folder / f"{name}.csv", np.column_stack((motion.time, motion.q, motion.effort)),
+            delimiter=",", header=",".join(("time", *heads)), comments="",
+        )  # fmt: skip
+    return folder
+
+
+def errors(output):
+    """Return the relative errors in per cent at the ends of the rows of joints."""
+    rows = [line for line in output.splitlines() if line.startswith("│ J")]
+    return [float(row.split("│")[-2].replace("%", "")) for row in rows if "%" in row]
+
+
+def test_an_identified_urdf_predicts_another_recording(recordings, tmp_path, capsys):
+    files = [tmp_path / name for name in ("mine.urdf", "report.html", "tolerances.yaml")]
+    options = zip(("--output", "--report", "--tolerances"), map(str, files), strict=True)
+    run1, run2 = (str(recordings / f"run{k}.csv") for k in (1, 2))
+    words = ["two_link", run1, "--held-out", run2, *(w for pair in options for w in pair)]
+    assert identify.run(words) == 0
+    printed = capsys.readouterr().out
+    assert "efforts: delay" in printed
+    assert all(str(file) in printed for file in files)
+    assert "<svg" in files[1].read_text()
+    found = load_arm(files[0])
+    assert not np.allclose(nominal_parameters(found), nominal_parameters(load_arm("two_link")))
+    assert read_tolerances(files[2], found)
+    assert compare.run(["two_link", run2]) == 0
+    before = errors(capsys.readouterr().out)
+    assert compare.run([str(files[0]), run2]) == 0
+    after = errors(capsys.readouterr().out)
+    assert len(before) == len(after) == 2
+    assert max(after) < 2.0 < min(before)
+
+
+def test_a_file_that_exists_is_kept(recordings, tmp_path):
+    file = tmp_path / "mine.urdf"
+    file.write_text("precious")
+    with pytest.raises(ConfigError, match="exists already"):
+        identify.run(["two_link", str(recordings / "run1.csv"), "--output", str(file)])
+    assert file.read_text() == "precious"
+
+
+def test_a_column_option_without_a_column_is_rejected(recordings):
+    with pytest.raises(ConfigError, match="--column = time; expected NAME=COLUMN"):
+        compare.run(["two_link", str(recordings / "run1.csv"), "--column", "time"])

@@ -181,6 +181,12 @@ def test_the_unit_of_the_time_is_plausible_and_stated(tmp_path, scale, unit):
     assert data.source.endswith(f"(column 'time' read as {unit})" if unit else "a.csv")
 
 
+@pytest.mark.parametrize("rate", [4.0, 50.0, 5000.0, 20000.0])
+def test_slow_and_fast_recordings_in_seconds_are_read(tmp_path, rate):
+    data = load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(np.arange(N) / rate)))
+    assert data.period == pytest.approx(1 / rate)
+
+
 def test_degrees_are_converted_by_unit_or_option_and_rejected_otherwise(tmp_path):
     arm = load_arm("so101")
     q = np.degrees(np.outer(np.sin(TIME), np.full(6, 1.0)))

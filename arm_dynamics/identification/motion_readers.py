@@ -43,6 +43,8 @@ READABLE = (
 TEXT = (".csv", ".tsv", ".txt")
 LEAST_PERIOD = 3e-4
 """Period [s]; the time is in the unit in which its median is from this to 1000 times this."""
+SHORTEST_PERIOD = 2e-5
+"""Period [s] from which stamps are in s as well: no other unit makes it longer."""
 
 
 def load_motion(
@@ -58,9 +60,9 @@ def load_motion(
 
     Joints are found by their names; other joints of the file are ignored. Columns of CSV, Parquet
     and LeRobot follow the rules of ``motion_columns``. Without a unit in its name, time is in s,
-    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms. Rows with the stamp of the
-    row before, and rows without positions, are dropped. Gaps of the stamps separate the segments of
-    the motion (``MotionData.segments``).
+    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms; in s also from 0.02 ms. Rows
+    with the stamp of the row before, and rows without positions, are dropped. Gaps of the stamps
+    separate the segments of the motion (``MotionData.segments``).
 
     Parameters
     ----------
@@ -182,9 +184,9 @@ def _of_bag(
     columns = list(zip(*rows[named[0]], strict=True))
     stamps = np.array(columns[0] if min(columns[0]) > 0 else columns[1], dtype=np.int64)
     source = str(path) if named[0] == bag.STATES else f"{path} ({named[0]})"
-    time, found = combined((stamps - stamps[0]) * 1e-9, np.array(columns[2]))
-    more = {} if degrees else {"v": found[2]}
-    return _checked(arm, source, time, found[0], found[1], degrees, more)
+    joined, parts = combined((stamps - stamps[0]) * 1e-9, np.array(columns[2]))
+    more = {} if degrees else {"v": parts[2]}
+    return _checked(arm, source, joined, parts[0], parts[1], degrees, more)
 
 
 def _indices(arm: ArmModel, names: tuple[str, ...], source: str) -> list[int]:
@@ -234,13 +236,14 @@ def _time_unit(time: Vector, source: str, name: str) -> float:
     steps = steps[steps > 0]
     period = float(np.median(steps)) if steps.size else 1.0
     for scale in (1.0, 1e-3, 1e-6, 1e-9):
-        if LEAST_PERIOD <= period * scale < 1000 * LEAST_PERIOD:
+        least = SHORTEST_PERIOD if scale == 1.0 else LEAST_PERIOD
+        if least <= period * scale < 1000 * LEAST_PERIOD:
             return scale
     if not steps.size:
         return 1.0
     raise InvalidValue(
-        f"{source}: median period of column '{name}' = {period:.3g}; expected 0.3 to 300 ms in s,"
-        f" ms, µs or ns; put the unit into the name, as in '{name} [s]'"
+        f"{source}: median period of column '{name}' = {period:.3g}; expected 0.02 to 300 ms in s"
+        f" or 0.3 to 300 ms in ms, µs or ns; put the unit into the name, as in '{name} [s]'"
     )
 
 

@@ -128,10 +128,13 @@ class User:
         self.look(0.05)
 
 
-def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None, ratio=None) -> Line:
+def so101_line(
+    q: Sequence[float], flipped: Sequence[str] = (), offset=None, ratio=None, payload=0.0
+) -> Line:
     """Return an SO-101 with emulated servos; ``flipped`` joints have inverted signs.
 
-    ``offset`` and ``ratio`` are offsets [rad] and mechanical reductions by joint.
+    ``payload`` [kg] is a mass at the tool. ``offset`` and ``ratio`` are offsets [rad] and
+    mechanical reductions by joint.
     """
     arm = load_arm("so101")
     wiring = read_hardware_info(arm).motors
@@ -141,5 +144,6 @@ def so101_line(q: Sequence[float], flipped: Sequence[str] = (), offset=None, rat
     sign = [-1.0 if motor.joint in flipped else 1.0 for motor in wiring]
     offsets = [(offset or {}).get(motor.joint, motor.offset) for motor in wiring]
     ratios = [(ratio or {}).get(motor.joint, motor.mechanical_reduction) for motor in wiring]
+    arm = arm.with_payload(payload)
     emulated = EmulatedArm(arm, motors, q, sign=sign, offset=offsets, ratio=ratios, step=1e-3)
     return Line(motors, emulated)

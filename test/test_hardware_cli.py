@@ -21,9 +21,10 @@ from arm_dynamics.cli import hardware, hardware_calibrate
 from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
+from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.identification import excitation_search
+from arm_dynamics.identification import excitation_search, pose_measurement
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_params import with_params
 from arm_dynamics.recording import Recording
@@ -209,6 +210,7 @@ def test_check_without_any_reply_reports_it_once(lines, capsys):
         (["check", "so101", "--duration", "-1"], ConfigError, "--duration = -1 s; expected"),
         (["jog", "so101", "--joint", "elbow_flex"], ConfigError, "expected a terminal"),
         (["calibrate", "so101", "--output", "x"], ConfigError, "expected a terminal"),
+        (["calibrate-gravity", "so101", "--output", "x"], ConfigError, "expected a terminal"),
     ],
 )
 def test_invalid_options_are_rejected_by_name(monkeypatch, words, error, text):
@@ -801,3 +803,70 @@ def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(arm_line):
     assert code == 0
     assert arm_line.most == 6
     assert arm_line.torques == 0
+
+
+# --- calibrate-gravity
+
+
+def calibrated_gravity(monkeypatch, line, does, output, *more):
+    """Return exit code and output of a calibration with quick approaches."""
+    for name, value in (("APPROACH_TIME", 0.6), ("SETTLING_TIME", 0.3), ("READING_TIME", 0.1)):
+        monkeypatch.setattr(pose_measurement, name, value)
+    options = "--output", output, "--poses", 4, "--speed", 90, *more
+
+    def user(user):
+        user.wait("Enable torque? Type yes:")
+        assert line.most == 0, "torque enabled before the confirmation"
+        does(user)
+
+    words = ("calibrate-gravity", "so101", *at_port(line), *options)
+    return at_terminal(monkeypatch, user, *words)
+
+
+def test_gravity_calibration_moves_through_the_poses_and_finds_a_payload(
+    monkeypatch, lines, tmp_path
+):
+    line, output = lines(so101_line(START, payload=0.15)), tmp_path / "mine.urdf"
+    code, said = calibrated_gravity(monkeypatch, line, lambda user: user.press("yes\n"), output)
+    assert code == 0, said
+    assert "8 efforts measured" in said
+    assert "torque is disabled" in said
+    assert line.torques == 0
+    assert "4 static poses" in output.read_text()
+    described, found = load_arm("so101"), load_arm(str(output))
+    actual = described.with_payload(0.15)
+    q = np.random.default_rng(0).uniform(actual.lower, actual.upper, (20, 6))
+    before, after = (
+        np.abs([gravity(arm, x) - gravity(actual, x) for x in q]).max(axis=0)
+        for arm in (described, found)
+    )
+    assert after.max() < 0.2 * before.max()
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("stop_by", ["q", signal.SIGINT])
+def test_a_stopped_gravity_calibration_writes_nothing(monkeypatch, arm_line, tmp_path, stop_by):
+    output = tmp_path / "mine.urdf"
+
+    def stop(user):
+        user.press("yes\n")
+        user.wait("pose 1 of 8")
+        if stop_by == "q":
+            user.press("q")
+        else:
+            os.kill(os.getpid(), stop_by)
+
+    code, said = calibrated_gravity(monkeypatch, arm_line, stop, output)
+    assert code == 1
+    assert "nothing is written" in said
+    assert "torque is disabled" in said
+    assert arm_line.torques == 0
+    assert not output.exists()
+
+
+def test_gravity_calibration_needs_a_confirmation(monkeypatch, arm_line, tmp_path):
+    output = tmp_path / "mine.urdf"
+    code, said = calibrated_gravity(monkeypatch, arm_line, lambda user: user.press("no\n"), output)
+    assert code == 1
+    assert "torque was not enabled: nothing was changed" in said
+    assert arm_line.most == 0

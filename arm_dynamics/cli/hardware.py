@@ -13,6 +13,7 @@ COMMANDS = {
     "scan": "list the motors that reply on a port (read only)",
     "check": "check every joint of an arm (read only)",
     "calibrate": "measure signs and offsets of the joints with torque disabled",
+    "calibrate-gravity": "calibrate masses and friction from efforts at static poses",
     "jog": "move one joint slowly while a key is held",
     "run": "run a controller on an arm and show the arm in the viewer",
 }
@@ -37,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
     args, rest = parser.parse_known_args(arguments)
-    command = import_module(f"arm_dynamics.cli.hardware_{args.command}")
+    command = import_module(f"arm_dynamics.cli.hardware_{args.command.replace('-', '_')}")
     try:
         return int(command.run(rest))
     except DriverFault as error:

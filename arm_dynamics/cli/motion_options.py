@@ -38,7 +38,7 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
 def read_motions(
     arm: ArmModel, args: argparse.Namespace, paths: Sequence[Path]
 ) -> list[MotionData]:
-    """Return the motions of ``paths`` as the options say; print doubtful values."""
+    """Return the motions of ``paths``; print warnings of ``check_units``."""
     columns = dict(_pair(text) for text in args.column) or None
     motions = []
     for path in paths:

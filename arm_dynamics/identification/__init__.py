@@ -39,10 +39,17 @@ if TYPE_CHECKING:
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.gravity_calibration import (
+        GravityFit,
+        StaticPose,
+        calibrate_gravity,
+    )
     from arm_dynamics.identification.motion_checks import check_units
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
     from arm_dynamics.identification.motion_readers import load_motion
+    from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
+    from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
     from arm_dynamics.identification.servo_friction import ServoFriction
     from arm_dynamics.identification.servo_motor import bam_differences, with_bam
     from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
@@ -56,6 +63,7 @@ _MODULES = {
     "Excitation": ".excitation",
     "ExcitationQuality": ".excitation_information",
     "FitSummary": ".fit_report",
+    "GravityFit": ".gravity_calibration",
     "Identification": ".arm_identification",
     "JointFit": ".fit_report",
     "MotionData": ".motion_data",
@@ -66,10 +74,14 @@ _MODULES = {
     "PreparedMotion": ".motion_preparation",
     "ServoFriction": ".servo_friction",
     "ServoParameters": ".servo_parameters",
+    "StaticPose": ".gravity_calibration",
     "TorqueFit": ".torque_fit",
+    "approach_distance": ".pose_selection",
     "bam_differences": ".servo_motor",
     "base_parameters": ".base_parameter_set",
+    "calibrate_gravity": ".gravity_calibration",
     "check_units": ".motion_checks",
+    "choose_poses": ".pose_selection",
     "compare": ".arm_identification",
     "excitation_quality": ".excitation_information",
     "excite": ".excitation_search",
@@ -80,8 +92,10 @@ _MODULES = {
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
     "load_motion": ".motion_readers",
+    "measure_poses": ".pose_measurement",
     "nominal_parameters": ".dynamic_parameters",
     "parameter_names": ".dynamic_parameters",
+    "plan_legs": ".pose_measurement",
     "prepare_motion": ".motion_preparation",
     "read_bam": ".servo_parameters",
     "regressor": ".dynamic_parameters",
@@ -99,6 +113,7 @@ __all__ = [
     "Excitation",
     "ExcitationQuality",
     "FitSummary",
+    "GravityFit",
     "Identification",
     "JointFit",
     "MotionData",
@@ -109,10 +124,14 @@ __all__ = [
     "PreparedMotion",
     "ServoFriction",
     "ServoParameters",
+    "StaticPose",
     "TorqueFit",
+    "approach_distance",
     "bam_differences",
     "base_parameters",
+    "calibrate_gravity",
     "check_units",
+    "choose_poses",
     "compare",
     "excitation_quality",
     "excite",
@@ -123,8 +142,10 @@ __all__ = [
     "fit_torque",
     "identify",
     "load_motion",
+    "measure_poses",
     "nominal_parameters",
     "parameter_names",
+    "plan_legs",
     "prepare_motion",
     "read_bam",
     "regressor",

@@ -21,7 +21,7 @@ ABOVE_NOISE = 30.0
 """Power over that of the noise above which a frequency belongs to the motion."""
 LOWEST_CUTOFF = 2.0
 """[Hz]."""
-MOTION_POWER = 0.995
+MOTION_POWER = 0.95
 """Part of the power of the velocities that counts as motion; the rest is noise."""
 
 

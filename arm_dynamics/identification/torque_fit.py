@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
 from arm_dynamics.core.arrays import (
     BoolArray,
@@ -41,33 +40,26 @@ from arm_dynamics.identification.base_parameter_set import (
     base_parameters,
     structural_rows,
 )
-from arm_dynamics.identification.dynamic_parameters import nominal_parameters, parameter_names
-from arm_dynamics.identification.pseudo_inertia import (
-    consistent_prior,
-    divergence_terms,
-    log_det_divergence,
+from arm_dynamics.identification.consistent_least_squares import (
+    HUBER,
+    UNDETERMINED,
+    DescriptionPrior,
+    consistent_minimum,
+    positive_inverse,
+    rms,
+    robust_scale,
 )
+from arm_dynamics.identification.dynamic_parameters import parameter_names
 from arm_dynamics.model.arm_model import ArmModel
 
-HUBER = 3.0
-"""Residual [σ] above which a sample counts less: outliers only."""
 PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
 """Candidates of γ."""
 FOLDS = 5
 """Number of sets of blocks, each of which is held out once."""
 WORTHWHILE = 0.98
 """Ratio of held-out errors below which presliding is part of the friction model."""
-UNDETERMINED = 0.3
-"""Deviation over that of the prior above which a parameter counts as left to the prior."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
-OFFSET_SCALE = 0.1
-"""Standard deviation of the prior of an effort offset, relative to the rms effort of its joint."""
-FRICTION_SCALE = 0.05
-"""Prior of friction that the description does not have, relative to the rms effort."""
-ARMATURE_SCALE = 0.1
-"""Prior of a rotor inertia that the description does not have, relative to its link's inertia."""
-NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +169,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
             f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
             f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
         )
-    prior = _Prior.of(arm, equations)
+    prior = _prior(arm, equations)
     comparable = replace(equations, moving=equations.valid)
     problem = _Problem(comparable, prior, np.zeros(arm.nv, dtype=int))
     problem.estimate(1.0)
@@ -187,7 +179,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     gamma = problem.best_prior_weight()
     parameters = problem.estimate(gamma)
     spread = problem.deviations(max(gamma, 1.0), parameters)
-    free = np.sqrt(np.diag(_inverse(prior.terms(prior.start)[2])))
+    free = np.sqrt(np.diag(positive_inverse(prior.terms(prior.start)[2])))
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
         as_readonly(parameters),
@@ -197,7 +189,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         as_readonly(base_values),
         as_readonly(base_spread),
         as_readonly(equations.presliding[models]),
-        as_readonly(_rms(equations.effort - problem.rows @ parameters, problem.counted)),
+        as_readonly(rms(equations.effort - problem.rows @ parameters, problem.counted)),
         condition,
         gamma,
         tuple(
@@ -206,57 +198,23 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     )
 
 
-class _Prior:
-    """Divergence of parameters from those of the description."""
-
-    def __init__(self, links: Matrix, terms: Vector, offset: Vector) -> None:
-        self._links, self._terms, self._offset = links, terms, offset
-        self.start: Vector = np.concatenate((links.reshape(-1), terms, np.zeros(offset.size)))
-        """Parameters (p,) of divergence 0."""
-
-    @classmethod
-    def of(cls, arm: ArmModel, equations: EffortEquations) -> _Prior:
-        """Return the divergence from ``arm``; terms that it lacks get a typical size."""
-        nv, nominal = arm.nv, nominal_parameters(arm)
-        effort = np.maximum(_rms(equations.effort, equations.valid), 1e-9)
-        own = np.arange(nv)
-        speed = _rms(equations.regressor[:, own, 11 * nv + own], equations.valid)
-        links = consistent_prior(nominal[: 10 * nv].reshape(nv, 10))
-        armature = ARMATURE_SCALE * links[:, [4, 6, 9]].max(axis=1)
-        friction = FRICTION_SCALE * effort
-        typical = np.concatenate((armature, friction / np.maximum(speed, 1e-3), friction))
-        described = nominal[10 * nv : 13 * nv]
-        return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
-
-    def terms(self, parameters: Vector) -> tuple[float, Vector, Matrix]:
-        """Return value, gradient (p,) and Hessian (p, p); the value is inf outside the domain."""
-        links, p = self._links, parameters.size
-        gradient, hessian = np.zeros(p), np.zeros((p, p))
-        bodies, split = parameters[: links.size].reshape(-1, 10), links.size + self._terms.size
-        x, o = parameters[links.size : split], parameters[split:] / self._offset
-        value = log_det_divergence(bodies, links) + 0.5 * float(o @ o)
-        if not (np.isfinite(value) and (x > 0).all()):
-            return np.inf, gradient, hessian
-        relative = x / self._terms
-        value += float(np.sum(relative - np.log(relative) - 1))
-        slopes, curvatures = divergence_terms(bodies, links)
-        gradient[: links.size] = slopes.reshape(-1)
-        for i, own in enumerate(curvatures):
-            hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
-        gradient[links.size : split], gradient[split:] = 1 / self._terms - 1 / x, o / self._offset
-        diagonal = np.arange(links.size, p)
-        hessian[diagonal, diagonal] = np.concatenate((x**-2, self._offset**-2))
-        return value, gradient, hessian
+def _prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
+    """Return the divergence from the description, with typical sizes from the equations."""
+    own = np.arange(arm.nv)
+    speed = rms(equations.regressor[:, own, 11 * arm.nv + own], equations.valid)
+    return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed)
 
 
 class _Problem:
     """The weighted equations of one friction model, as moments of their blocks."""
 
-    def __init__(self, equations: EffortEquations, prior: _Prior, models: IntArray) -> None:
+    def __init__(
+        self, equations: EffortEquations, prior: DescriptionPrior, models: IntArray
+    ) -> None:
         self._equations, self._prior = equations, prior
         self.rows, self.counted = equations.rows(models), equations.counted(models)
         self._parameters = prior.start
-        self._scale = np.maximum(_rms(equations.effort, self.counted), 1e-9)
+        self._scale = np.maximum(rms(equations.effort, self.counted), 1e-9)
         self._weights = self.counted / self._scale**2
         blocks = np.unique(equations.block)
         self._blocks = [equations.block == name for name in blocks]
@@ -266,22 +224,26 @@ class _Problem:
     def estimate(self, gamma: float) -> Vector:
         """Return the parameters (p,); renew the deviations and robust weights."""
         for _ in range(TURNS):
-            self._parameters = _minimum(*self._total(), self._prior, gamma, self._parameters)
+            self._parameters = consistent_minimum(
+                *self._total(), self._prior, gamma, self._parameters
+            )
             residual = self._equations.effort - self.rows @ self._parameters
-            self._scale = _robust_scale(residual, self.counted)
+            self._scale = robust_scale(residual, self.counted)
             relative = residual / self._scale
             robust = self.counted / np.maximum(1.0, np.abs(relative) / HUBER)
             correlation = _correlation_time(relative * robust)
             self._weights = robust / (correlation * self._scale**2)
             self._set_moments()
-        self._parameters = _minimum(*self._total(), self._prior, gamma, self._parameters)
+        self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
         return self._parameters
 
     def held_out_error(self, gamma: float) -> Vector:
         """Return Σ w (τ - W π)² (nv,) of each fold with the parameters of the others."""
         error = np.zeros(self._scale.size)
         for k in range(FOLDS):
-            x = _minimum(*self._total(self._fold != k), self._prior, gamma, self._parameters)
+            x = consistent_minimum(
+                *self._total(self._fold != k), self._prior, gamma, self._parameters
+            )
             for block in (self._blocks[b] for b in np.flatnonzero(self._fold == k)):
                 residual = self._equations.effort[block] - self.rows[block] @ x
                 error += np.sum(self._weights[block] * residual**2, axis=0)
@@ -312,7 +274,7 @@ class _Problem:
         """
         squares, _ = self._total()
         curvature = gamma * self._prior.terms(parameters)[2]
-        inverse = _inverse(squares + curvature)
+        inverse = positive_inverse(squares + curvature)
         middle = self._score_covariance(parameters) + curvature
         found: Vector = np.sqrt(np.diag(inverse @ middle @ inverse))
         return found
@@ -324,7 +286,7 @@ class _Problem:
         squares, products = squares[np.ix_(own, own)], products[own]
         root = 1 / np.sqrt(np.maximum(np.diag(squares), 1e-300))
         condition = float(np.sqrt(np.linalg.cond(squares * root * root[:, None])))
-        inverse = _inverse(squares)
+        inverse = positive_inverse(squares)
         full = np.zeros(self._parameters.size)
         full[own] = inverse @ products
         middle = self._score_covariance(full)[np.ix_(own, own)]
@@ -351,56 +313,6 @@ class _Problem:
         scores = scores - scores.mean(axis=0)
         found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
         return found
-
-
-def _minimum(
-    squares: Matrix, products: Vector, prior: _Prior, gamma: float, start: Vector
-) -> Vector:
-    """Return the minimizer of ½ πᵀ squares π - productsᵀ π + γ divergence; damped Newton method."""
-    x = start
-    value, slope, curvature = prior.terms(x)
-    cost = 0.5 * x @ squares @ x - products @ x + gamma * value
-    for _ in range(NEWTON_STEPS):
-        gradient, hessian = squares @ x - products + gamma * slope, squares + gamma * curvature
-        root = 1 / np.sqrt(np.diag(hessian))
-        scaled = hessian * root * root[:, None]
-        scaled[np.diag_indices_from(scaled)] += JITTER
-        step = -root * scipy.linalg.solve(scaled, root * gradient, assume_a="pos")
-        decrement, length = float(-gradient @ step), 1.0
-        if decrement < NEWTON_TOLERANCE:
-            break
-        while length > SHORTEST:
-            new = x + length * step
-            value, slope, curvature = prior.terms(new)
-            after = 0.5 * new @ squares @ new - products @ new + gamma * value
-            if after < cost - 0.1 * length * decrement:
-                break
-            length /= 2
-        else:
-            break
-        x, cost = new, after
-    return x
-
-
-def _inverse(matrix: Matrix) -> Matrix:
-    """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
-    root = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
-    found: Matrix = np.array(root * scaled * root[:, None])
-    return found
-
-
-def _rms(values: Matrix, valid: BoolArray) -> Vector:
-    """Return the rms (nv,) of valid ``values`` (n, nv)."""
-    found: Vector = np.sqrt(np.sum(valid * values**2, axis=0) / np.maximum(valid.sum(axis=0), 1))
-    return found
-
-
-def _robust_scale(residual: Matrix, valid: BoolArray) -> Vector:
-    """Return the standard deviation (nv,) of residuals (n, nv) without outliers."""
-    median = 1.4826 * np.nanmedian(np.where(valid, np.abs(residual), np.nan), axis=0)
-    inside = valid & (np.abs(residual) < 3 * HUBER * np.maximum(median, 1e-9))
-    return np.maximum(_rms(residual, inside), 1e-9)
 
 
 def _correlation_time(relative: Matrix) -> float:

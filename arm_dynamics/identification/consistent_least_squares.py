@@ -1,0 +1,166 @@
+"""Weighted least squares with physically consistent parameters, near those of a description.
+
+minimize  ½ πᵀ A π - bᵀ π + γ d(π)
+
+A and b are the moments of weighted linear equations of the dynamic parameters π, d is their
+divergence from the description. The function is convex, and finite for positive definite
+pseudo-inertias, positive friction and positive rotor inertia only.
+
+References
+----------
+T. Lee, P. Wensing, F. Park, Geometric robot dynamic identification, IEEE T-RO 36 (2020), section
+IV. S. Boyd, L. Vandenberghe, Convex Optimization (2004), section 9.5.
+
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
+from arm_dynamics.identification.dynamic_parameters import nominal_parameters
+from arm_dynamics.identification.pseudo_inertia import (
+    consistent_prior,
+    divergence_terms,
+    log_det_divergence,
+)
+from arm_dynamics.model.arm_model import ArmModel
+
+OFFSET_SCALE = 0.1
+"""Standard deviation of the prior of an effort offset, relative to the rms effort of its joint."""
+FRICTION_SCALE = 0.05
+"""Prior of friction that the description does not have, relative to the rms effort."""
+ARMATURE_SCALE = 0.1
+"""Prior of a rotor inertia that the description does not have, relative to its link's inertia."""
+HUBER = 3.0
+"""Residual [σ] above which a sample counts less: outliers only."""
+UNDETERMINED = 0.3
+"""Deviation over that of the prior above which a parameter counts as left to the prior."""
+NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
+
+
+class DescriptionPrior:
+    """Divergence of parameters from those of the description.
+
+    Σ_links d(P ‖ P₀) + Σ_terms (x / x₀ - log(x / x₀) - 1) + Σ_offsets ½ (o / s)²
+
+    Parameters
+    ----------
+    links : Matrix
+        Inertial parameters π₀ (nv, 10) of consistent bodies.
+    terms : Vector
+        x₀ (3 nv,), above 0: rotor inertia, viscous and Coulomb friction of the joints.
+    offset : Vector
+        Standard deviations s (nv,) of the effort offsets [N·m].
+
+    """
+
+    def __init__(self, links: Matrix, terms: Vector, offset: Vector) -> None:
+        self._links, self._terms, self._offset = links, terms, offset
+        self.start: Vector = np.concatenate((links.reshape(-1), terms, np.zeros(offset.size)))
+        """Parameters (p,) of divergence 0."""
+
+    @classmethod
+    def of(cls, arm: ArmModel, effort: Vector, speed: Vector) -> DescriptionPrior:
+        """Return the divergence from ``arm``; terms that it lacks get a typical size.
+
+        Parameters
+        ----------
+        arm : ArmModel
+            Arm of the description.
+        effort, speed : Vector
+            RMS effort [N·m] and velocity [rad/s] (nv,) of the measurements.
+
+        """
+        nv, nominal = arm.nv, nominal_parameters(arm)
+        effort = np.maximum(effort, 1e-9)
+        links = consistent_prior(nominal[: 10 * nv].reshape(nv, 10))
+        armature = ARMATURE_SCALE * links[:, [4, 6, 9]].max(axis=1)
+        friction = FRICTION_SCALE * effort
+        typical = np.concatenate((armature, friction / np.maximum(speed, 1e-3), friction))
+        described = nominal[10 * nv : 13 * nv]
+        return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
+
+    def terms(self, parameters: Vector) -> tuple[float, Vector, Matrix]:
+        """Return value, gradient (p,) and Hessian (p, p); the value is inf outside the domain."""
+        links, p = self._links, parameters.size
+        gradient, hessian = np.zeros(p), np.zeros((p, p))
+        bodies, split = parameters[: links.size].reshape(-1, 10), links.size + self._terms.size
+        x, o = parameters[links.size : split], parameters[split:] / self._offset
+        value = log_det_divergence(bodies, links) + 0.5 * float(o @ o)
+        if not (np.isfinite(value) and (x > 0).all()):
+            return np.inf, gradient, hessian
+        relative = x / self._terms
+        value += float(np.sum(relative - np.log(relative) - 1))
+        slopes, curvatures = divergence_terms(bodies, links)
+        gradient[: links.size] = slopes.reshape(-1)
+        for i, own in enumerate(curvatures):
+            hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
+        gradient[links.size : split], gradient[split:] = 1 / self._terms - 1 / x, o / self._offset
+        diagonal = np.arange(links.size, p)
+        hessian[diagonal, diagonal] = np.concatenate((x**-2, self._offset**-2))
+        return value, gradient, hessian
+
+
+def consistent_minimum(
+    squares: Matrix, products: Vector, prior: DescriptionPrior, gamma: float, start: Vector
+) -> Vector:
+    """Return the minimizer of ½ πᵀ A π - bᵀ π + γ d(π); damped Newton method.
+
+    Parameters
+    ----------
+    squares, products : Matrix, Vector
+        A (p, p) and b (p,) of the weighted equations.
+    prior : DescriptionPrior
+        The divergence d.
+    gamma : float
+        Weight γ of the divergence, above 0.
+    start : Vector
+        Parameters (p,) of finite divergence.
+
+    """
+    x = start
+    value, slope, curvature = prior.terms(x)
+    cost = 0.5 * x @ squares @ x - products @ x + gamma * value
+    for _ in range(NEWTON_STEPS):
+        gradient, hessian = squares @ x - products + gamma * slope, squares + gamma * curvature
+        root = 1 / np.sqrt(np.diag(hessian))
+        scaled = hessian * root * root[:, None]
+        scaled[np.diag_indices_from(scaled)] += JITTER
+        step = -root * scipy.linalg.solve(scaled, root * gradient, assume_a="pos")
+        decrement, length = float(-gradient @ step), 1.0
+        if decrement < NEWTON_TOLERANCE:
+            break
+        while length > SHORTEST:
+            new = x + length * step
+            value, slope, curvature = prior.terms(new)
+            after = 0.5 * new @ squares @ new - products @ new + gamma * value
+            if after < cost - 0.1 * length * decrement:
+                break
+            length /= 2
+        else:
+            break
+        x, cost = new, after
+    return x
+
+
+def positive_inverse(matrix: Matrix) -> Matrix:
+    """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
+    root = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
+    found: Matrix = np.array(root * scaled * root[:, None])
+    return found
+
+
+def rms(values: Matrix, valid: BoolArray) -> Vector:
+    """Return the rms (nv,) of valid ``values`` (n, nv)."""
+    found: Vector = np.sqrt(np.sum(valid * values**2, axis=0) / np.maximum(valid.sum(axis=0), 1))
+    return found
+
+
+def robust_scale(residual: Matrix, valid: BoolArray) -> Vector:
+    """Return the standard deviation (nv,) of residuals (n, nv) without outliers."""
+    median = 1.4826 * np.nanmedian(np.where(valid, np.abs(residual), np.nan), axis=0)
+    inside = valid & (np.abs(residual) < 3 * HUBER * np.maximum(median, 1e-9))
+    return np.maximum(rms(residual, inside), 1e-9)

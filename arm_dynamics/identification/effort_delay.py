@@ -70,7 +70,7 @@ def effort_delay(
         return 0.0, "efforts: no delay found"
     late = float(shifts[k] - slope / curvature)
     variance = cost[k] / freedom
-    text = f"{1e3 * late:.1f} ± {1e3 * np.sqrt(2 * variance / curvature):.1f} ms"
+    text = f"{1e3 * late:.2f} ± {1e3 * np.sqrt(2 * variance / curvature):.2f} ms"
     if abs(late) < 3 * np.sqrt(2 * variance / curvature) or abs(late) > DELAY_RANGE:
         return 0.0, f"efforts: no delay found ({text})"
     return late, f"efforts: delay = {text}, taken out"

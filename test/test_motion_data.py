@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Command, Simulation, load_arm
 from arm_dynamics.core import ConfigError, InvalidValue, RecordingError
-from arm_dynamics.identification import MotionData, check_units, load_motion
+from arm_dynamics.identification import MotionData, check_units, identify, load_motion
+from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_columns import find_columns, unit_scale, words_of
 from arm_dynamics.recording import Recorder, Recording
 from arm_dynamics.recording.bag import COMMANDS, STATES, BagWriter, Message
@@ -180,6 +181,12 @@ def test_the_unit_of_the_time_is_plausible_and_stated(tmp_path, scale, unit):
     assert data.source.endswith(f"(column 'time' read as {unit})" if unit else "a.csv")
 
 
+@pytest.mark.parametrize("rate", [4.0, 50.0, 5000.0, 20000.0])
+def test_slow_and_fast_recordings_in_seconds_are_read(tmp_path, rate):
+    data = load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(np.arange(N) / rate)))
+    assert data.period == pytest.approx(1 / rate)
+
+
 def test_degrees_are_converted_by_unit_or_option_and_rejected_otherwise(tmp_path):
     arm = load_arm("so101")
     q = np.degrees(np.outer(np.sin(TIME), np.full(6, 1.0)))
@@ -245,10 +252,15 @@ def test_stamps_that_decrease_are_rejected_with_their_row(tmp_path):
         load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table(time)))
 
 
-def test_gaps_are_rejected_with_the_remedy(tmp_path):
-    time = TIME + 0.2 * (np.arange(N) > 20)
-    with pytest.raises(InvalidValue, match=r"gaps = 0.21 s after t = 0.200 s; .*split the file"):
-        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(time)))
+def test_gaps_separate_the_segments_of_a_motion(tmp_path):
+    time = np.arange(200) * 0.01
+    time += 0.2 * (time > 0.995)
+    values = np.column_stack([time, np.tile(np.sin(time), (4, 1)).T])
+    data = load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, values))
+    assert [part.time[[0, -1]].tolist() for part in data.segments()] == [
+        pytest.approx([0.0, 0.99]),
+        pytest.approx([1.2, 2.19]),
+    ]
 
 
 def test_implausible_and_few_stamps_are_rejected(tmp_path):
@@ -352,6 +364,42 @@ def test_two_arms_in_a_bag_need_a_topic(tmp_path):
     check(load_motion(ARM, tmp_path / "bag", topic="/left/joint_states"))
     file = next((tmp_path / "bag").glob("*.db3"))
     check(load_motion(ARM, file, topic="/left/joint_states"))
+
+
+def test_joints_in_different_messages_are_interpolated(tmp_path):
+    pytest.importorskip("rosbags")
+    writer = BagWriter(tmp_path / "bag")
+    for k, t in enumerate(np.arange(0, 0.5, 0.005)):
+        joint = k % 2  # each message has one joint, at half of the rate
+        fields = {"position": [np.sin(3 * t)], "velocity": [3 * np.cos(3 * t)], "effort": [10 * t]}
+        now = 1_700_000_000_000_000_000 + round(t * 1e9)
+        writer.add(Message(STATES, now, [ARM.joint_names[joint]], fields))
+    writer.close()
+    data = load_motion(ARM, tmp_path / "bag")
+    assert len(data.time) > 45
+    time = data.time + data.effort[0, 0] / 10
+    for joint in range(2):  # the error of linear interpolation is at most (3 h)^2 / 8
+        np.testing.assert_allclose(data.q[:, joint], np.sin(3 * time), atol=2e-4)
+        np.testing.assert_allclose(data.effort[:, joint], 10 * time, atol=1e-6)
+        np.testing.assert_allclose(data.v[:, joint], 3 * np.cos(3 * time), atol=1e-3)
+
+
+def test_velocities_commands_and_currents_of_a_recording_are_kept(tmp_path):
+    pytest.importorskip("rosbags")
+    arm = load_arm("five_dof").with_motors(inductance=1e-4, thermal_resistance=1.0)
+    sim = Simulation(arm)
+    with Recorder(sim, tmp_path / "run"):
+        for k in range(30):
+            sim.submit(Command.checked("voltage", np.full(5, 0.1 * k), 5, sim.state.time))
+            sim.advance()
+    recording = Recording.load(tmp_path / "run")
+    data = load_motion(arm, tmp_path / "run")
+    rows = slice(len(recording.time) - len(data.time), None)
+    np.testing.assert_array_equal(data.v, recording.v[rows])
+    np.testing.assert_array_equal(data.voltage, recording.commands["voltage"][rows])
+    np.testing.assert_array_equal(data.current, recording.act[rows, ::2])
+    assert data.command_effort is None
+    assert data.command_position is None
 
 
 @pytest.mark.parametrize(
@@ -530,3 +578,21 @@ def test_small_efforts_and_one_speed_give_warnings():
     q = np.stack([triangle + noise, np.full(len(LONG), 0.3)], axis=1)
     (warning,) = check_units(ARM, replace(MOTION, q=q))
     assert warning.startswith("run: joint 'J1': speed = 0.5 only")
+
+
+def test_an_effort_limit_that_is_exceeded_is_not_saturation():
+    efforts = np.column_stack(
+        [np.where(LONG > 5, 210.0, 260.0) * np.sign(SWEEP[:, 0]), SWEEP[:, 1]]
+    )
+    assert not any("limit" in text for text in check_units(ARM, replace(MOTION, effort=efforts)))
+
+
+def test_one_speed_in_all_motions_is_rejected():
+    triangle = 0.5 * np.abs(np.mod(LONG, 4.0) - 2.0)
+    slow = replace(MOTION, q=np.stack([triangle, 1.5 * triangle], axis=1))
+    with pytest.raises(InvalidValue, match=r"run: speeds .* = J1 0.5, J2 0.75 only; expected sev"):
+        identify(ARM, [slow], [MOTION])
+    with pytest.raises(InvalidValue, match=r"run: speeds .* = J2 0.75 only; expected several"):
+        identify(ARM, [replace(slow, q=slow.q * [0, 1])], [MOTION])
+    require_speeds([slow, replace(slow, q=2 * slow.q)])
+    require_speeds([MOTION])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,9 +18,14 @@ from arm_dynamics.identification.dynamic_parameters import (
     with_parameters,
 )
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
-from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
+from arm_dynamics.identification.torque_fit import (
+    TorqueFit,
+    fit_torque,
+    joined_equations,
+)
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -159,7 +164,8 @@ def identify(
     Raises
     ------
     InvalidValue
-        For motions without efforts, too short, or too similar to determine the parameters.
+        For motions without efforts, too short, with one speed only, or too similar to determine
+        the parameters.
 
     """
     check_arm(arm)
@@ -169,10 +175,11 @@ def identify(
     if not checks:
         parts = [_split(motion, 1 - HELD_OUT) for motion in motions]
         motions, checks = [part[0] for part in parts], [part[1] for part in parts]
+    require_speeds(motions)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
-    equations = _joined([motion.equations for motion in prepared])
+    equations = joined_equations([motion.equations for motion in prepared])
     fit = fit_torque(arm, equations)
     identified = with_parameters(arm, fit.parameters)
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
@@ -231,35 +238,7 @@ def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]
     if motion.effort is None:
         return motion, motion
     k = int(check_float("fraction", fraction) * len(motion.time))
-    parts = (slice(None, k), "begin"), (slice(k, None), "end")
-    first, last = (
-        replace(
-            motion,
-            time=motion.time[part],
-            q=motion.q[part],
-            effort=motion.effort[part],
-            source=f"{motion.source} ({name})",
-        )
-        for part, name in parts
-    )
-    return first, last
-
-
-def _joined(parts: Sequence[EffortEquations]) -> EffortEquations:
-    """Return the equations of several motions; their blocks are different."""
-    first, blocks = 0, []
-    for part in parts:
-        blocks.append(part.block + first)
-        first = int(blocks[-1].max()) + 1
-    return EffortEquations(
-        np.concatenate([part.regressor for part in parts]),
-        np.concatenate([part.sliding for part in parts], axis=1),
-        parts[0].presliding,
-        np.concatenate([part.effort for part in parts]),
-        np.concatenate([part.valid for part in parts]),
-        np.concatenate([part.moving for part in parts]),
-        np.concatenate(blocks),
-    )
+    return motion.part(slice(None, k), "begin"), motion.part(slice(k, None), "end")
 
 
 def _prediction(
@@ -270,7 +249,7 @@ def _prediction(
     for motion in motions:  # one after the other
         times.append(motion.time - motion.time[0] + first)
         first = float(times[-1][-1]) + float(motion.time[1] - motion.time[0])
-    equations = _joined([motion.equations for motion in motions])
+    equations = joined_equations([motion.equations for motion in motions])
     return Prediction(
         as_readonly(np.concatenate(times)),
         as_readonly(equations.effort),

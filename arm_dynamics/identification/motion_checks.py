@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector
+from arm_dynamics.core.arrays import IntArray, Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.motion_preparation import LEAST_MOTION, SATURATED
+from arm_dynamics.identification.motion_preparation import LEAST_MOTION, saturation_limit
 from arm_dynamics.model.arm_model import ArmModel, Joint
 
 FEWEST_SAMPLES = 10
-LONGEST_GAP = 5.0
-"""Gap over median period."""
 LARGEST_ANGLE = 4 * np.pi
 """Position [rad] beyond which, and beyond its limits, a joint is recorded in degrees."""
 LARGEST_EFFORT, LEAST_EFFORT = 20.0, 1e-3
@@ -59,22 +59,12 @@ def increasing_rows(time: Vector, source: str) -> IntArray:
     return np.flatnonzero(np.concatenate(([True], steps > 0)))
 
 
-def check_gaps(time: Vector, source: str) -> None:
-    """Raise InvalidValue for fewer than FEWEST_SAMPLES stamps (n,) [s] and for gaps in them."""
+def require_samples(time: Vector, source: str) -> None:
+    """Raise InvalidValue for fewer than FEWEST_SAMPLES stamps (n,)."""
     if len(time) < FEWEST_SAMPLES:
         raise InvalidValue(
             f"{source}: samples = {len(time)}; expected at least {FEWEST_SAMPLES} with increasing"
             " stamps and finite positions"
-        )
-    steps = np.diff(time)
-    longest = LONGEST_GAP * float(np.median(steps))
-    gaps = np.flatnonzero(steps > longest)
-    if gaps.size:
-        listed = ", ".join(f"{steps[k]:.3g} s after t = {time[k]:.3f} s" for k in gaps[:5])
-        more = f" and {gaps.size - 5} more" if gaps.size > 5 else ""
-        raise InvalidValue(
-            f"{source}: gaps = {listed}{more}; expected none longer than {longest:.3g} s"
-            f" ({LONGEST_GAP:g} periods); split the file at the gaps"
         )
 
 
@@ -143,7 +133,7 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
             f" {ratio[i]:.3g} times its limit; expected at most {joint.effort:.4g} {unit}; convert"
             " the file to SI units (N·mm, raw motor units or percent are likely)"
         )
-    saturated: Vector = (size >= SATURATED * limit).mean(axis=0)
+    saturated: Vector = (size > saturation_limit(arm, data.effort)).mean(axis=0)
     for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):
         joint = arm.joints[i]
         raise InvalidValue(
@@ -165,19 +155,49 @@ def _effort_unit(joint: Joint) -> str:
 
 def _speed_warnings(data: MotionData) -> list[str]:
     """Return a sentence for each joint that moves with one speed only."""
-    period = float(np.median(np.diff(data.time)))
-    stride = int(np.clip(round(STRIDE_TIME / period), 1, max(1, len(data.time) // 4)))
-    speed = np.abs(
-        (data.q[stride:] - data.q[:-stride]) / (data.time[stride:] - data.time[:-stride])[:, None]
-    )
-    moves: BoolArray = np.ptp(data.q, axis=0) >= LEAST_MOTION
-    warnings = []
-    for i in np.flatnonzero(moves):
-        moving = speed[speed[:, i] > 0.1 * speed[:, i].max(), i]
+    return [
+        f"{data.source}: joint '{data.joint_names[i]}': speed = {speed:.3g} only; viscous"
+        " and Coulomb friction are not distinguished; record several speeds"
+        for i, speed in _only_speeds([data]).items()
+    ]
+
+
+def require_speeds(motions: Sequence[MotionData]) -> None:
+    """Raise InvalidValue if every joint that moves does so with one speed in all motions.
+
+    Parameters
+    ----------
+    motions : Sequence[MotionData]
+        Motions of the same arm that are fitted together.
+
+    """
+    found = _only_speeds(motions)
+    moves = np.any([np.ptp(motion.q, axis=0) >= LEAST_MOTION for motion in motions], axis=0)
+    if found and len(found) == moves.sum():
+        listed = ", ".join(f"{motions[0].joint_names[i]} {x:.3g}" for i, x in found.items())
+        raise InvalidValue(
+            f"{', '.join(motion.source for motion in motions)}: speeds [rad/s or m/s] = {listed}"
+            " only; expected several for each joint, because viscous and Coulomb friction are not"
+            " distinguished; record the trajectory of arm-dynamics excite"
+        )
+
+
+def _only_speeds(motions: Sequence[MotionData]) -> dict[int, float]:
+    """Return the speed of each joint that moves with one speed only [rad/s or m/s]."""
+    speeds = np.concatenate([_speeds(motion) for motion in motions])
+    moves = np.any([np.ptp(motion.q, axis=0) >= LEAST_MOTION for motion in motions], axis=0)
+    found = {}
+    for i in np.flatnonzero(moves).tolist():
+        moving = speeds[speeds[:, i] > 0.1 * speeds[:, i].max(), i]
         low, middle, high = np.percentile(moving, (10, 50, 90))
         if high - low < SAME_SPEED * middle:
-            warnings.append(
-                f"{data.source}: joint '{data.joint_names[i]}': speed = {middle:.3g} only; viscous"
-                " and Coulomb friction are not distinguished; record several speeds"
-            )
-    return warnings
+            found[i] = float(middle)
+    return found
+
+
+def _speeds(data: MotionData) -> Matrix:
+    """Return mean speeds (m, nv) [rad/s or m/s] over STRIDE_TIME."""
+    stride = int(np.clip(round(STRIDE_TIME / data.period), 1, max(1, len(data.time) // 4)))
+    steps = data.time[stride:] - data.time[:-stride]
+    found: Matrix = np.abs((data.q[stride:] - data.q[:-stride]) / steps[:, None])
+    return found

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
-from arm_dynamics.identification.motion_checks import check_angles, check_gaps, increasing_rows
+from arm_dynamics.identification.joint_messages import (
+    combined,
+    has_all_joints,
+    joint_values,
+)
+from arm_dynamics.identification.motion_checks import (
+    check_angles,
+    increasing_rows,
+    require_samples,
+)
 from arm_dynamics.identification.motion_columns import find_columns, unit_scale
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_tables import (
@@ -32,6 +43,8 @@ READABLE = (
 TEXT = (".csv", ".tsv", ".txt")
 LEAST_PERIOD = 3e-4
 """Period [s]; the time is in the unit in which its median is from this to 1000 times this."""
+SHORTEST_PERIOD = 2e-5
+"""Period [s] from which stamps are in s as well: no other unit makes it longer."""
 
 
 def load_motion(
@@ -47,8 +60,9 @@ def load_motion(
 
     Joints are found by their names; other joints of the file are ignored. Columns of CSV, Parquet
     and LeRobot follow the rules of ``motion_columns``. Without a unit in its name, time is in s,
-    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms. Rows with the stamp of the
-    row before, and rows without positions, are dropped.
+    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms; in s also from 0.02 ms. Rows
+    with the stamp of the row before, and rows without positions, are dropped. Gaps of the stamps
+    separate the segments of the motion (``MotionData.segments``).
 
     Parameters
     ----------
@@ -79,7 +93,7 @@ def load_motion(
     RecordingError
         If the file cannot be read, or lacks the time or a joint.
     InvalidValue
-        For stamps that decrease, gaps of more than 5 periods, and positions in degrees.
+        For stamps that decrease, too few samples, and positions in degrees.
     ConfigError
         For an option that does not belong to the file, and without an optional library.
 
@@ -119,9 +133,16 @@ def load_motion(
 def _of_recording(arm: ArmModel, path: Path, degrees: bool) -> MotionData:
     recording = Recording.load(path)
     at = _indices(arm, recording.joint_names, str(path))
+    more = {} if degrees else {"v": recording.v}
+    known = {"position": "command_position", "effort": "command_effort", "voltage": "voltage"}
+    more |= {known[name]: x for name, x in recording.commands.items() if name in known}
+    currents = [f"{joint}.current" for joint in recording.joint_names]
+    if set(currents) <= set(recording.act_names):
+        more["current"] = recording.act[:, [recording.act_names.index(n) for n in currents]]
     return _checked(
-        arm, str(path), recording.time, recording.q[:, at], recording.tau[:, at], degrees
-    )
+        arm, str(path), recording.time, recording.q[:, at], recording.tau[:, at], degrees,
+        {name: x[:, at] for name, x in more.items()},
+    )  # fmt: skip
 
 
 def _of_bag(
@@ -136,28 +157,23 @@ def _of_bag(
         raise RecordingError(
             f"{path}: topics of {JOINT_STATE} = none; expected one; topics = {', '.join(topics)}"
         )
-    rows: dict[str, list[tuple[int, int, Vector, Vector]]] = {}
-    places: dict[tuple[str, ...], list[int] | None] = {}
+    rows: dict[str, list[tuple[int, int, Matrix]]] = {}
     names: dict[str, None] = {}
+    fields = "position", "effort", "velocity"
     for name, time, message in bag.messages(path, dict.fromkeys(chosen, JOINT_STATE)):
         given = tuple(message.name)
-        if given not in places:
-            names |= dict.fromkeys(given)
-            has_all = set(arm.joint_names) <= set(given)
-            places[given] = [given.index(j) for j in arm.joint_names] if has_all else None
-        at, count = places[given], len(given)
-        if at is None or len(message.position) != count:
+        names |= dict.fromkeys(given)
+        if not set(given) & set(arm.joint_names) or len(message.position) != len(given):
             continue
+        values = joint_values(arm.joint_names, given, [getattr(message, f) for f in fields])
         stamp = message.header.stamp
-        effort = message.effort if len(message.effort) == count else np.full(count, np.nan)
-        rows.setdefault(name, []).append(
-            (stamp.sec * 10**9 + stamp.nanosec, time, message.position[at], effort[at])
-        )
+        rows.setdefault(name, []).append((stamp.sec * 10**9 + stamp.nanosec, time, values))
+    rows = {t: found for t, found in rows.items() if has_all_joints([x[2] for x in found])}
     if not rows:
         _indices(arm, tuple(names), f"{path}: {', '.join(chosen)}")
         raise RecordingError(
             f"{path}: {', '.join(chosen)}: messages with positions of joints"
-            f" {', '.join(arm.joint_names)} = none; expected all in one message"
+            f" {', '.join(arm.joint_names)} = none; expected all on one topic"
         )
     named = [t for t in rows if t.endswith("joint_states")] or list(rows)
     if len(named) > 1:
@@ -168,8 +184,9 @@ def _of_bag(
     columns = list(zip(*rows[named[0]], strict=True))
     stamps = np.array(columns[0] if min(columns[0]) > 0 else columns[1], dtype=np.int64)
     source = str(path) if named[0] == bag.STATES else f"{path} ({named[0]})"
-    time = (stamps - stamps[0]) * 1e-9
-    return _checked(arm, source, time, np.array(columns[2]), np.array(columns[3]), degrees)
+    joined, parts = combined((stamps - stamps[0]) * 1e-9, np.array(columns[2]))
+    more = {} if degrees else {"v": parts[2]}
+    return _checked(arm, source, joined, parts[0], parts[1], degrees, more)
 
 
 def _indices(arm: ArmModel, names: tuple[str, ...], source: str) -> list[int]:
@@ -219,13 +236,14 @@ def _time_unit(time: Vector, source: str, name: str) -> float:
     steps = steps[steps > 0]
     period = float(np.median(steps)) if steps.size else 1.0
     for scale in (1.0, 1e-3, 1e-6, 1e-9):
-        if LEAST_PERIOD <= period * scale < 1000 * LEAST_PERIOD:
+        least = SHORTEST_PERIOD if scale == 1.0 else LEAST_PERIOD
+        if least <= period * scale < 1000 * LEAST_PERIOD:
             return scale
     if not steps.size:
         return 1.0
     raise InvalidValue(
-        f"{source}: median period of column '{name}' = {period:.3g}; expected 0.3 to 300 ms in s,"
-        f" ms, µs or ns; put the unit into the name, as in '{name} [s]'"
+        f"{source}: median period of column '{name}' = {period:.3g}; expected 0.02 to 300 ms in s"
+        f" or 0.3 to 300 ms in ms, µs or ns; put the unit into the name, as in '{name} [s]'"
     )
 
 
@@ -236,6 +254,7 @@ def _checked(
     q: Matrix,
     effort: FloatArray | None,
     degrees: bool = False,
+    more: Mapping[str, Matrix] = MappingProxyType({}),
 ) -> MotionData:
     """Return the motion with increasing stamps, finite positions and efforts, from time 0."""
     if not len(time):
@@ -255,15 +274,11 @@ def _checked(
         else:
             rows = rows[measured.all(axis=1)]
     time = time[rows] - (time[rows][0] if len(rows) else 0.0)
-    check_gaps(time, source)
+    require_samples(time, source)
     q = q[rows]
     if degrees:
         q = q * [np.pi / 180 if joint.unit == "rad" else 1.0 for joint in arm.joints]
     check_angles(arm, q, source)
-    return MotionData(
-        arm.joint_names,
-        as_readonly(time),
-        as_readonly(q),
-        None if effort is None else as_readonly(effort[rows]),
-        source,
-    )
+    kept: dict[str, Any] = {name: x[rows] for name, x in more.items() if np.isfinite(x[rows]).any()}
+    data = MotionData(arm.joint_names, time, q, None if effort is None else effort[rows], source)
+    return replace(data, **kept) if kept else data

@@ -20,6 +20,7 @@ equation 4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,6 +95,23 @@ class EffortEquations:
         for i, model in enumerate(models.tolist()):
             found[:, i, 12 * nv + i] = self.sliding[model, :, i]
         return found
+
+
+def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
+    """Return the equations of several motions; their blocks are different."""
+    first, blocks = 0, []
+    for part in parts:
+        blocks.append(part.block + first)
+        first = int(blocks[-1].max()) + 1
+    return EffortEquations(
+        np.concatenate([part.regressor for part in parts]),
+        np.concatenate([part.sliding for part in parts], axis=1),
+        parts[0].presliding,
+        np.concatenate([part.effort for part in parts]),
+        np.concatenate([part.valid for part in parts]),
+        np.concatenate([part.moving for part in parts]),
+        np.concatenate(blocks),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,7 +56,7 @@ def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...
     smooth = scipy.ndimage.uniform_filter1d(q, max(1, round(SMOOTHING_TIME / period)), axis=0)
     quiet: BoolArray = (np.abs(np.gradient(smooth, period, axis=0)) < REST_SPEED).all(axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], quiet.astype(int), [0]))))
-    direction, poses = np.zeros(q.shape[1]), []
+    direction, poses = np.zeros(q.shape[1]), list[StaticPose]()
     for first, last in edges.reshape(-1, 2).tolist():
         if (last - first) * period < rest:
             continue

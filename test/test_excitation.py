@@ -1,6 +1,5 @@
 """Excitation trajectories: exact limits, self-collision, information, files and commands."""
 
-import time
 import warnings
 
 import numpy as np
@@ -445,9 +444,7 @@ def test_record_moves_to_the_start_first(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_six_joints_within_half_a_minute(monkeypatch):
+def test_the_whole_search_conditions_the_regressor_of_six_joints(monkeypatch):
     monkeypatch.undo()
-    begin = time.process_time()
     motion = excite(load_arm("puma560"), 40.0)
-    assert time.process_time() - begin < 30
-    assert excitation_quality(load_arm("puma560"), motion).condition < 40
+    assert excitation_quality(load_arm("puma560"), motion).condition < 20

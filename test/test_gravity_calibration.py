@@ -106,6 +106,7 @@ def sag(arm, model, stiffness, configurations):
 # Sag before and after --------------------------------------------------------------------------
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", PAYLOADS)
 @pytest.mark.parametrize("error", [5.0, -5.0])
 def test_the_sag_under_gravity_compensation_disappears(name, error):
@@ -145,7 +146,7 @@ def test_standard_deviations_contain_the_errors(name):
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("name", ["five_dof", "so101"])
+@pytest.mark.parametrize("name", ["so101", "five_dof"])
 def test_a_simulated_arm_measures_its_poses(monkeypatch, name):
     """A joint that approaches a pose slowly stops with sliding friction against its direction."""
     monkeypatch.setattr(pose_measurement, "SETTLING_TIME", 0.3)
@@ -262,6 +263,7 @@ def test_a_fit_names_what_poses_do_not_show_and_gives_an_arm_and_a_urdf():
 # Poses -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", [*PAYLOADS, "seven_dof_can"])
 def test_chosen_poses_are_well_conditioned_and_within_limits(name):
     arm = load_arm(name)

@@ -823,6 +823,7 @@ def calibrated_gravity(monkeypatch, line, does, output, *more):
     return at_terminal(monkeypatch, user, *words)
 
 
+@pytest.mark.slow
 def test_gravity_calibration_moves_through_the_poses_and_finds_a_payload(
     monkeypatch, lines, tmp_path
 ):

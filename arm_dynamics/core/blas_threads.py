@@ -14,7 +14,7 @@ def with_one_blas_thread(function: F) -> F:
     """Return ``function`` with one thread for the linear algebra within it.
 
     Threads wait for each other longer than products of small matrices take: next to other busy
-    programs a fit of a six-joint arm takes 20 times as long with two threads.
+    programs a fit of a five-joint arm took 18 times as long with two threads.
     """
     limited: F = threadpool_limits.wrap(limits=1, user_api="blas")(function)
     return limited

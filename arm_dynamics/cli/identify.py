@@ -17,6 +17,7 @@ from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
+from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification import MotionData, calibrate_gravity, identify, static_poses
 from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
@@ -57,6 +58,8 @@ def run(arguments: Sequence[str]) -> int:
             raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
     if args.gravity and (args.held_out or args.report is not None):
         raise ConfigError("--gravity: --held-out or --report = given; expected none of them")
+    if args.report is not None:
+        require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
         motions = read_motions(arm, args, args.recordings)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
 from shlex import quote
+
+from arm_dynamics.core.errors import ArmDynamicsError
 
 
 def to_install(extra: str) -> str:
@@ -25,3 +28,11 @@ def to_install(extra: str) -> str:
         if len(entry) == 2 and re.search(rf"extra\s*==\s*['\"]{re.escape(extra)}['\"]", entry[1])
     ]
     return f"{quote(sys.executable)} -m pip install {' '.join(found) or f'arm_dynamics[{extra}]'}"
+
+
+def require_matplotlib(purpose: str) -> None:
+    """Raise ArmDynamicsError with the remedy if matplotlib is missing, which figures need."""
+    if find_spec("matplotlib") is None:
+        raise ArmDynamicsError(
+            f"{purpose}: matplotlib = missing; expected the extra 'plot'; {to_install('plot')}"
+        )

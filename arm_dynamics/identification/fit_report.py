@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.files import output_file
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.requirements import require_matplotlib
 
 MISSING = "-"
 """Cell of a value that is not known."""
@@ -174,14 +173,9 @@ def fit_html(summary: FitSummary) -> str:
         If matplotlib is missing, which the figures need.
 
     """
-    try:
-        from arm_dynamics.identification.fit_figure import effort_figure  # noqa: PLC0415 - needs matplotlib
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("matplotlib"):
-            raise
-        raise ArmDynamicsError(
-            f"report: matplotlib = missing; expected the extra 'plot'; {to_install('plot')}"
-        ) from error
+    require_matplotlib("report")
+    from arm_dynamics.identification.fit_figure import effort_figure  # noqa: PLC0415 - needs matplotlib
+
     joints, parameters = fit_tables(summary)
     figures = [
         f"<figure>{effort_figure(joint)}<figcaption>{escape(joint.name)}: measured and predicted"

@@ -14,9 +14,9 @@ from arm_dynamics.batch.tuning.gain_search import TuningResult
 from arm_dynamics.batch.tuning.margins import Margins
 from arm_dynamics.batch.tuning.parameter_file import parameter_text, replace_text
 from arm_dynamics.batch.tuning.validation import ValidationResult
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import prepare_folder
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.requirements import require_matplotlib
 
 STATE, GAINS, WORST, MARGINS, REPORT = (
     "state.json", "gains.yaml", "worst_case.yaml", "margins.yaml", "report.png",
@@ -37,14 +37,7 @@ def prepare_results_folder(folder: Path) -> Path:
         If matplotlib is missing, which the figure needs.
 
     """
-    try:
-        import matplotlib  # noqa: F401, PLC0415
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("matplotlib"):
-            raise
-        raise ArmDynamicsError(
-            f"report: matplotlib = missing; expected the extra 'plot'; {to_install('plot')}"
-        ) from error
+    require_matplotlib("report")
     return prepare_folder(folder)
 
 

@@ -12,8 +12,10 @@ joint; the third counts only where the others find none, or where numbers from 0
    ``effort_1``, ``tau1``; rejected if the joints have other numbers, such as J2 and J3.
 
 Words of positions: position, pos, q, angle, theta. Of efforts: effort, torque, tau, eff, trq. Of
-the time: time, timestamp, stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values;
-a column of time may also end with it, ``time_ms``. Other words exclude a column: ``target_q_0``.
+target positions: target, action, command, goal, with or without a word of positions:
+``command.position.J1``, ``target_q_0``. Of the time: time, timestamp, stamp, t. A unit in brackets
+at the end, ``q1 [deg]``, scales the values; a column of time may also end with it, ``time_ms``.
+Other words exclude a column: ``command.effort.J1``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from arm_dynamics.core.errors import ConfigError, RecordingError
 WORDS = {
     "position": {"position", "positions", "pos", "q", "angle", "theta"},
     "effort": {"effort", "efforts", "torque", "torques", "tau", "eff", "trq"},
+    "target": {"target", "targets", "action", "command", "goal"},
     "time": {"time", "timestamp", "stamp", "t"},
 }
 """Quantity → words that name it."""
@@ -37,6 +40,7 @@ IGNORED = {
 }  # fmt: skip
 UNITS = {
     "position": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
+    "target": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
     "effort": {"nm": 1.0, "n": 1.0, "nmm": 1e-3, "mnm": 1e-3},
     "time": {
         "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
@@ -49,11 +53,12 @@ REMEDY = "name the columns with columns={{'{key}': COLUMN}}"
 
 @dataclass(frozen=True, slots=True)
 class MotionColumns:
-    """Names of the columns of a motion: one of the time, ``position`` and ``effort`` per joint."""
+    """Names of the columns of a motion: one of the time, the others one per joint."""
 
     time: str
     position: tuple[str, ...]
     effort: tuple[str, ...] | None
+    target: tuple[str, ...] | None
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -89,12 +94,14 @@ def find_columns(
     source : str
         File in messages.
     columns : Mapping[str, str], optional
-        Columns by ``"time"``, ``"position.JOINT"`` or ``"effort.JOINT"``, before the rules.
+        Columns by ``"time"``, ``"position.JOINT"``, ``"effort.JOINT"`` or ``"target.JOINT"``,
+        before the rules.
 
     Returns
     -------
     MotionColumns
-        Member ``effort``: None without columns of efforts.
+        Members ``effort`` and ``target``: None without such columns. Targets are optional: also
+        None if only some joints have one, or if several columns fit.
 
     Raises
     ------
@@ -106,7 +113,8 @@ def find_columns(
     """
     known = tuple(names)
     chosen = dict(columns or {})
-    keys = ("time", *(f"{part}.{joint}" for part in ("position", "effort") for joint in joints))
+    parts = "position", "effort", "target"
+    keys = ("time", *(f"{part}.{joint}" for part in parts for joint in joints))
     for key, name in chosen.items():
         if key not in keys:
             raise ConfigError(f"columns: key = '{key}'; expected one of {', '.join(keys)}")
@@ -116,13 +124,14 @@ def find_columns(
     time = chosen.get("time") or _time_column(free, source)
     position = _columns_of("position", joints, free, source, chosen)
     effort = _columns_of("effort", joints, free, source, chosen)
+    target = _target_columns(joints, free, source, chosen)
     if position is None:
         raise RecordingError(
             f"{source}: columns of positions = none for joints {_listed(joints)}; columns ="
             f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
-    return MotionColumns(time, position, effort)
+    return MotionColumns(time, position, effort, target)
 
 
 def _time_column(names: Sequence[str], source: str) -> str:
@@ -140,6 +149,18 @@ def _time_column(names: Sequence[str], source: str) -> str:
             f" timestamp; {REMEDY.format(key='time')}"
         )
     return found[0]
+
+
+def _target_columns(
+    joints: Sequence[str], names: Sequence[str], source: str, chosen: Mapping[str, str]
+) -> tuple[str, ...] | None:
+    """Return the column of each joint's target, or None; raises only if some were chosen."""
+    try:
+        return _columns_of("target", joints, names, source, chosen)
+    except RecordingError:
+        if any(key.startswith("target.") for key in chosen):
+            raise
+        return None
 
 
 def _columns_of(
@@ -190,7 +211,7 @@ def _by_joint(
         matches = []
         for joint, own in split.items():
             for i in range(len(words) - len(own) + 1 if own else 0):
-                rest = [w for w in words[:i] + words[i + len(own) :] if w not in IGNORED]
+                rest = _counted(quantity, words[:i] + words[i + len(own) :])
                 fits = not rest if bare else len(rest) == 1 and rest[0] in WORDS[quantity]
                 if words[i : i + len(own)] == own and fits:
                     matches.append(((len(own), joint in name), joint))
@@ -210,7 +231,7 @@ def _numbered(quantity: str, names: Sequence[str]) -> dict[int, list[str]]:
     """Return the columns with one word of the quantity and one number, by this number."""
     found: dict[int, list[str]] = {}
     for name in names:
-        words = [word for word in _words(quantity, name) if word not in IGNORED]
+        words = _counted(quantity, _words(quantity, name))
         numbers = [word for word in words if word.isdecimal()]
         others = [word for word in words if not word.isdecimal()]
         if len(numbers) == 1 and len(others) == 1 and others[0] in WORDS[quantity]:
@@ -234,6 +255,12 @@ def _by_number(
             f" {REMEDY.format(key=f'{quantity}.{joints[0]}')}"
         )
     return {joint: numbered[number] for joint, number in zip(joints, order, strict=True)}
+
+
+def _counted(quantity: str, words: Iterable[str]) -> list[str]:
+    """Return the words that count; a target may also have a word of positions."""
+    ignored = IGNORED | WORDS["position"] if quantity == "target" else IGNORED
+    return [word for word in words if word not in ignored]
 
 
 def _words(quantity: str, name: str) -> tuple[str, ...]:

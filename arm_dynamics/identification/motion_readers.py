@@ -72,7 +72,8 @@ def load_motion(
         Recording of this package, any rosbag2 folder or MCAP file with sensor_msgs/JointState,
         .csv (.tsv, .txt) with a line of names, .parquet, or folder of a LeRobot dataset (v2, v3).
     columns : Mapping[str, str], optional
-        Columns by ``"time"``, ``"position.JOINT"`` or ``"effort.JOINT"`` where the rules fail.
+        Columns by ``"time"``, ``"position.JOINT"``, ``"effort.JOINT"`` or ``"target.JOINT"`` where
+        the rules fail.
     degrees : bool, optional
         Whether positions of revolute joints are in degrees; else in rad. A unit in a column's name
         has priority.
@@ -84,8 +85,8 @@ def load_motion(
     Returns
     -------
     MotionData
-        ``time`` (n,) [s] from the first sample, ``q`` (n, nv) [rad or m] and ``effort`` (n, nv)
-        [N·m or N], or None if the file has none. ``source`` names the unit of the time if it was
+        ``time`` (n,) [s] from the first sample, ``q`` (n, nv) [rad or m], ``effort`` (n, nv) [N·m or
+        N] and ``command_position`` (n, nv) [rad or m], or None if the file has none. ``source`` names the unit of the time if it was
         not s, and the topic or episode.
 
     Raises
@@ -212,7 +213,7 @@ def _of_table(
         for name, joint in zip(names, arm.joints, strict=True):
             scale = unit_scale(quantity, name)
             if scale is None:
-                angular = quantity == "position" and joint.unit == "rad" and degrees
+                angular = quantity != "effort" and joint.unit == "rad" and degrees
                 scale = np.pi / 180 if angular else 1.0
             values.append(np.asarray(table.column(name), dtype=float) * scale)
         return np.stack(values, axis=1)
@@ -227,7 +228,10 @@ def _of_table(
             unit = {1e-3: "ms", 1e-6: "µs", 1e-9: "ns"}[scale]
             source = f"{source} (column '{found.time}' read as {unit})"
     effort = None if found.effort is None else scaled("effort", found.effort)
-    return _checked(arm, source, raw * scale, scaled("position", found.position), effort)
+    more = {} if found.target is None else {"command_position": scaled("target", found.target)}
+    return _checked(
+        arm, source, raw * scale, scaled("position", found.position), effort, more=more
+    )
 
 
 def _time_unit(time: Vector, source: str, name: str) -> float:

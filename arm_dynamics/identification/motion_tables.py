@@ -23,6 +23,7 @@ VERSIONS = ("v2.", "v3.")
 """Layouts of LeRobot datasets: one Parquet file per episode, or several episodes per file."""
 FEATURE = "observation.state"
 EFFORT_FEATURES = ("observation.effort", "observation.torque")
+TARGET_FEATURE = "action"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +212,7 @@ def read_dataset(folder: Path, episode: int | None = None) -> Table:
             f"{folder}: episode = {episode}; expected 0 to {count - 1}; pass episode=0 or another"
         )
     arrow, parquet = _libraries()
-    vectors = [FEATURE, *(f for f in EFFORT_FEATURES if f in features)]
+    vectors = [FEATURE, *(f for f in (*EFFORT_FEATURES, TARGET_FEATURE) if f in features)]
     pieces = []
     for file in sorted(folder.glob("data/**/*.parquet")):
         try:
@@ -248,6 +249,8 @@ def read_dataset(folder: Path, episode: int | None = None) -> Table:
                 " names in meta/info.json"
             )
         default = "position" if feature == FEATURE else "effort"
+        if feature == TARGET_FEATURE:
+            names = [f"target.{name}" for name in names]
         columns |= {_with_word(n, default): values[:, i] for i, n in enumerate(names)}
     return Table(f"{folder} (episode {episode})", tuple(columns), columns.__getitem__)
 
@@ -262,7 +265,7 @@ def _feature_names(feature: Mapping[str, Any], size: int) -> list[str]:
 
 def _with_word(name: str, quantity: str) -> str:
     """Return a name with the word of its quantity, added in front if it has no such word."""
-    known = {*WORDS["position"], *WORDS["effort"], "vel", "velocity", "speed"} - {"q"}
+    known = {*WORDS["position"], *WORDS["effort"], *WORDS["target"], "vel", "velocity", "speed"} - {"q"}
     return name if known & set(words_of(name)) else f"{quantity}.{name}"
 
 

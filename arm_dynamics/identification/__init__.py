@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
     from arm_dynamics.identification.rest_detection import static_poses
     from arm_dynamics.identification.servo_friction import ServoFriction
+    from arm_dynamics.identification.servo_identification import (
+        PositionPrediction,
+        ServoIdentification,
+        identify_servos,
+    )
+    from arm_dynamics.identification.servo_loops import ServoLoops, servo_loops
     from arm_dynamics.identification.servo_motor import bam_differences, with_bam
     from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
     from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
@@ -71,9 +77,12 @@ _MODULES = {
     "ParameterFit": ".fit_report",
     "PendulumMotion": ".servo_pendulum",
     "PositionLoop": ".servo_parameters",
+    "PositionPrediction": ".servo_identification",
     "Prediction": ".arm_identification",
     "PreparedMotion": ".motion_preparation",
     "ServoFriction": ".servo_friction",
+    "ServoIdentification": ".servo_identification",
+    "ServoLoops": ".servo_loops",
     "ServoParameters": ".servo_parameters",
     "StaticPose": ".gravity_calibration",
     "TorqueFit": ".torque_fit",
@@ -92,6 +101,7 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "identify_servos": ".servo_identification",
     "load_motion": ".motion_readers",
     "measure_poses": ".pose_measurement",
     "nominal_parameters": ".dynamic_parameters",
@@ -100,6 +110,7 @@ _MODULES = {
     "prepare_motion": ".motion_preparation",
     "read_bam": ".servo_parameters",
     "regressor": ".dynamic_parameters",
+    "servo_loops": ".servo_loops",
     "simulate_pendulum": ".servo_pendulum",
     "static_poses": ".rest_detection",
     "uncertainty_yaml": ".uncertainty",
@@ -122,9 +133,12 @@ __all__ = [
     "ParameterFit",
     "PendulumMotion",
     "PositionLoop",
+    "PositionPrediction",
     "Prediction",
     "PreparedMotion",
     "ServoFriction",
+    "ServoIdentification",
+    "ServoLoops",
     "ServoParameters",
     "StaticPose",
     "TorqueFit",
@@ -143,6 +157,7 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "identify_servos",
     "load_motion",
     "measure_poses",
     "nominal_parameters",
@@ -151,6 +166,7 @@ __all__ = [
     "prepare_motion",
     "read_bam",
     "regressor",
+    "servo_loops",
     "simulate_pendulum",
     "static_poses",
     "uncertainty_yaml",

@@ -1,4 +1,4 @@
-"""Figure of a joint's measured and predicted effort, as SVG for an HTML page."""
+"""Figure of a joint's measured and predicted effort or position, as SVG for an HTML page."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ COLORS = {
 
 
 @styled
-def effort_figure(joint: JointFit) -> str:
-    """Return the efforts above and the residuals below, as an <svg> element."""
+def prediction_figure(joint: JointFit, quantity: str) -> str:
+    """Return measured and predicted values above and the residuals below, as an <svg> element.
+
+    The quantity is "effort" or "position".
+    """
     drawn, axes = figure("", 2, 1, HEIGHT, sharex=True, height_ratios=(3, 2))
     above, below = axes[:, 0]
     above.plot(*thinned(joint.time, joint.measured), color=INK, label="measured", linewidth=2.4)
@@ -39,11 +42,11 @@ def effort_figure(joint: JointFit) -> str:
             residual = thinned(joint.time, joint.measured - curve)
             below.plot(*residual, color=color, linewidth=1.2)
     legend(above)
-    label(above, "", f"effort [{joint.unit}]")
+    label(above, "", f"{quantity} [{joint.unit}]")
     label(below, "time [s]", f"residual [{joint.unit}]")
     file = BytesIO()
     drawn.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    return _for_page(file.getvalue().decode(), f"efforts of joint {joint.name}")
+    return _for_page(file.getvalue().decode(), f"{quantity}s of joint {joint.name}")
 
 
 def thinned(time: Vector, values: Vector) -> tuple[Vector, Vector]:

@@ -27,21 +27,22 @@ NO_CURVE = np.empty(0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointFit:
-    """Prediction of one joint's effort, on motion that was not used for the fit.
+    """Prediction of one joint's effort or position, on motion that was not used for the fit.
 
     Attributes
     ----------
     name, unit : str
-        Joint, and unit of its effort: "N·m" or "N".
+        Joint, and unit of its effort or position: "N·m", "N", "mrad" or "mm".
     rms_before, rms_after : float
-        RMS of measured minus predicted effort, with the URDF's values and with the identified
+        RMS of measured minus predicted value, with the URDF's values and with the identified
         ones [unit].
     error_before, error_after : float
-        The same relative to the RMS of the measured effort, a fraction.
+        The same relative to the RMS of the measured effort, a fraction; for positions relative to
+        their standard deviation.
     time : Vector
         Times (n,) of the curves [s]; empty without curves.
     measured, before, after : Vector
-        Measured effort and both predictions (n,) [unit].
+        Measured value and both predictions (n,) [unit].
 
     """
 
@@ -98,6 +99,8 @@ class FitSummary:
         Remarks: filter, delay, friction model, warnings.
     combinations : tuple of str
         Combinations of several parameters that efforts determine, in words.
+    quantity : str
+        Predicted quantity: "effort" or "position".
 
     """
 
@@ -111,6 +114,7 @@ class FitSummary:
     groups: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     combinations: tuple[str, ...] = ()
+    quantity: str = "effort"
 
 
 class FitTable(NamedTuple):
@@ -174,12 +178,12 @@ def fit_html(summary: FitSummary) -> str:
 
     """
     require_matplotlib("report")
-    from arm_dynamics.identification.fit_figure import effort_figure  # noqa: PLC0415 - needs matplotlib
+    from arm_dynamics.identification.fit_figure import prediction_figure  # noqa: PLC0415 - needs matplotlib
 
     joints, parameters = fit_tables(summary)
     figures = [
-        f"<figure>{effort_figure(joint)}<figcaption>{escape(joint.name)}: measured and predicted"
-        " effort, and residuals</figcaption></figure>"
+        f"<figure>{prediction_figure(joint, summary.quantity)}<figcaption>{escape(joint.name)}:"
+        f" measured and predicted {summary.quantity}, and residuals</figcaption></figure>"
         for joint in summary.joints
         if joint.time.size
     ]
@@ -188,7 +192,7 @@ def fit_html(summary: FitSummary) -> str:
         f"<h1>{escape(_heading(summary))}</h1>",
         *(f"<p>{escape(line)}</p>" for line in _sources(summary)),
         _table(joints),
-        *(["<h2>Efforts</h2>", *figures] if figures else []),
+        *([f"<h2>{summary.quantity.capitalize()}s</h2>", *figures] if figures else []),
         _table(parameters, determined),
     ]
     for title, entries in _lists(summary):

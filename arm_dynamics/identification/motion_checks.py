@@ -21,6 +21,8 @@ SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 STRIDE_TIME = 0.1
 """Time [s] over which speeds are measured."""
+LEAST_SERVO_MOTION, LARGEST_TARGET_ERROR = 0.05, 0.5
+"""Smallest motion, and largest median distance from a target [rad or m], of position servos."""
 SAME_SPEED = 0.1
 """Spread of the speeds over their median below which a joint has one speed only."""
 
@@ -80,6 +82,36 @@ def check_angles(arm: ArmModel, q: Matrix, source: str) -> None:
             f" {q[:, i].max():.4g} rad; expected {joint.lower:.4g} to {joint.upper:.4g} rad; pass"
             " degrees=True if the file has degrees; values from -100 to 100 are normalized and"
             " determine no model"
+        )
+
+
+def check_targets(data: MotionData) -> None:
+    """Raise InvalidValue unless a motion has targets that its positions follow.
+
+    Parameters
+    ----------
+    data : MotionData
+        Recorded positions and target positions.
+
+    """
+    if data.command_position is None:
+        raise InvalidValue(
+            f"{data.source}: target positions = none; expected one per joint, because positions"
+            " alone determine no parameter; record commands too, or efforts; columns of a file:"
+            " target.JOINT, or --column target.JOINT=COLUMN"
+        )
+    motion = np.ptp(data.q, axis=0).max()
+    if motion < LEAST_SERVO_MOTION:
+        raise InvalidValue(
+            f"{data.source}: motion = {motion:.2g} rad; expected more than"
+            f" {LEAST_SERVO_MOTION:g} rad in at least one joint; record a larger motion"
+        )
+    distance = np.nanmedian(np.abs(data.command_position - data.q), axis=0)
+    for i in np.flatnonzero(distance > LARGEST_TARGET_ERROR):
+        raise InvalidValue(
+            f"{data.source}: median distance of joint '{data.joint_names[i]}' from its target ="
+            f" {distance[i]:.3g} rad; expected at most {LARGEST_TARGET_ERROR:g} rad; check the"
+            " order of the joints and the units of the targets"
         )
 
 

@@ -85,9 +85,9 @@ def load_motion(
     Returns
     -------
     MotionData
-        ``time`` (n,) [s] from the first sample, ``q`` (n, nv) [rad or m], ``effort`` (n, nv) [N·m or
-        N] and ``command_position`` (n, nv) [rad or m], or None if the file has none. ``source`` names the unit of the time if it was
-        not s, and the topic or episode.
+        ``time`` (n,) [s] from the first sample, ``q`` (n, nv) [rad or m], ``effort`` (n, nv)
+        [N·m or N] and ``command_position`` (n, nv), or None if the file has none.
+        ``source`` names the unit of the time if it was not s, and the topic or episode.
 
     Raises
     ------
@@ -229,9 +229,7 @@ def _of_table(
             source = f"{source} (column '{found.time}' read as {unit})"
     effort = None if found.effort is None else scaled("effort", found.effort)
     more = {} if found.target is None else {"command_position": scaled("target", found.target)}
-    return _checked(
-        arm, source, raw * scale, scaled("position", found.position), effort, more=more
-    )
+    return _checked(arm, source, raw * scale, scaled("position", found.position), effort, more=more)
 
 
 def _time_unit(time: Vector, source: str, name: str) -> float:

@@ -24,6 +24,7 @@ VERSIONS = ("v2.", "v3.")
 FEATURE = "observation.state"
 EFFORT_FEATURES = ("observation.effort", "observation.torque")
 TARGET_FEATURE = "action"
+QUANTITY = {FEATURE: "position", TARGET_FEATURE: "target"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,10 +249,8 @@ def read_dataset(folder: Path, episode: int | None = None) -> Table:
                 f"{folder}: {feature} = {values.shape[1]} values; expected {len(names)} as in its"
                 " names in meta/info.json"
             )
-        default = "position" if feature == FEATURE else "effort"
-        if feature == TARGET_FEATURE:
-            names = [f"target.{name}" for name in names]
-        columns |= {_with_word(n, default): values[:, i] for i, n in enumerate(names)}
+        quantity = QUANTITY.get(feature, "effort")
+        columns |= {_with_word(n, quantity): values[:, i] for i, n in enumerate(names)}
     return Table(f"{folder} (episode {episode})", tuple(columns), columns.__getitem__)
 
 
@@ -265,7 +264,9 @@ def _feature_names(feature: Mapping[str, Any], size: int) -> list[str]:
 
 def _with_word(name: str, quantity: str) -> str:
     """Return a name with the word of its quantity, added in front if it has no such word."""
-    known = {*WORDS["position"], *WORDS["effort"], *WORDS["target"], "vel", "velocity", "speed"} - {"q"}
+    known = {*WORDS["position"], *WORDS["effort"], "vel", "velocity", "speed"} - {"q"}
+    if quantity == "target":
+        known = WORDS["target"]
     return name if known & set(words_of(name)) else f"{quantity}.{name}"
 
 

@@ -1,4 +1,4 @@
-"""Position loops of an arm's servo motors: V = clip(k (q_ref - q), ±V_max) at each joint."""
+"""Position loops of an arm's servo motors: V = clip(k (q_ref - q), ±d V_s) at each joint."""
 
 from __future__ import annotations
 
@@ -24,33 +24,31 @@ LOOPS: Mapping[str, PositionLoop] = {
     **dict.fromkeys(("xl430", "xc430", "xm430", "xh430", "xm540", "xh540"), DYNAMIXEL_X),
 }
 """Position loops by voltage; a motor has that of the name with which its own name begins."""
+MAX_VOLTAGE = 1e4
+"""Limit [V] of a command before that of the supply."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoLoops:
     """Position loops of all joints.
 
-    ``gain`` k (nv,) [V/rad] at the joint, ``max_voltage`` (nv,) [V].
+    ``gain`` k (nv,) [V/rad] at the joint, ``supply`` V_s (nv,) [V], ``max_duty`` d (nv,) [1].
     """
 
     gain: Vector
-    max_voltage: Vector
+    supply: Vector
+    max_duty: Vector
 
     def controller(self, arm: ArmModel) -> Pid:
         """Return the loops as a PID controller whose "effort" [N·m] is the voltage [V].
 
-        Its model has motors with τ = V, so that a rollout with the interface "voltage" applies
-        V = clip(p (q_ref - q), ±V_max).
+        Its model has motors with τ = V, so that a rollout with the interface "voltage" commands
+        V = p (q_ref - q). The supply of the arm's motors limits it.
         """
-        unit = {"kt": 1.0, "ke": 0.0, "resistance": 1.0}
+        unit = MappingProxyType({"kt": 1.0, "ke": 0.0, "resistance": 1.0})
         joints = tuple(
-            replace(
-                joint,
-                actuator="dc_motor",
-                effort=volts,
-                constants=MappingProxyType({**unit, "supply_voltage": volts}),
-            )
-            for joint, volts in zip(arm.joints, self.max_voltage.tolist(), strict=True)
+            replace(joint, actuator="dc_motor", effort=MAX_VOLTAGE, constants=unit)
+            for joint in arm.joints
         )
         gains = {
             joint: {"p": gain, "i": 0.0, "d": 0.0}
@@ -82,7 +80,7 @@ def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
 
     """
     names = _servo_names(arm, servos)
-    gains, volts = [], []
+    rows = []
     for joint, actuator in zip(arm.joints, arm.actuators, strict=True):
         if joint.actuator != "dc_motor":
             raise InvalidValue(
@@ -93,9 +91,9 @@ def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
         loop = _known_loop(motor.motor)
         supply = float(actuator.constants["supply_voltage"])
         supply = supply if np.isfinite(supply) else loop.supply_voltage
-        gains.append(supply * loop.gain * loop.error_gain * motor.mechanical_reduction)
-        volts.append(supply * loop.max_duty)
-    return ServoLoops(as_readonly(gains), as_readonly(volts))
+        gain = supply * loop.gain * loop.error_gain * motor.mechanical_reduction
+        rows.append((gain, supply, loop.max_duty))
+    return ServoLoops(*(as_readonly(values) for values in zip(*rows, strict=True)))
 
 
 def has_servos(arm: ArmModel) -> bool:

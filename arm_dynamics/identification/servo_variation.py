@@ -2,8 +2,9 @@
 
 x = x₀ exp(σ θ),   θ ~ N(0, 1)
 
-x₀ is the value of the description, or a typical one where it has none, σ its tolerance. The delay is
-additive. Friction of joint and motor have one factor.
+x₀ is the value of the description, or a typical one where it has none, σ its tolerance. The delay
+is additive. Friction of joint and motor have one factor. A quantity that is not free keeps the
+value of the description, also if that is 0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from arm_dynamics.batch.variation import rollout_arm
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
 from arm_dynamics.identification.servo_loops import ServoLoops
 from arm_dynamics.model.arm_model import ArmModel, Joint
 
@@ -26,10 +27,12 @@ TOLERANCES: Mapping[str, float] = {
     "coulomb": 1.0,
     "stribeck": 1.0,
     "loss": 1.0,
-    "mass": 0.2,
+    "supply": 0.1,
+    "mass": 0.1,
 }
-"""Quantity of a joint → σ: gain of the position loop, reflected rotor inertia, viscous friction,
-Coulomb friction, Stribeck friction over Coulomb friction, loss 1 - η of the gear, mass."""
+"""Quantity of a joint → σ: gain of the position loop, reflected rotor inertia, viscous and
+Coulomb friction, Stribeck friction over Coulomb friction, loss 1 - η of the gear, supply voltage,
+mass of the link."""
 UNITS = {
     "loop_gain": "V/rad",
     "armature": "kg·m²",
@@ -37,10 +40,11 @@ UNITS = {
     "coulomb": "N·m",
     "stribeck": "",
     "loss": "",
+    "supply": "V",
     "mass": "kg",
 }
-PAYLOAD, DELAY = 1.5, 0.03
-"""σ of the payload, and of the delay [s]."""
+MOTORS, PAYLOAD, DELAY = 0.1, 1.5, 0.03
+"""σ of a common factor of all motor constants kt and ke, of the payload, and of the delay [s]."""
 TYPICAL_FRICTION, TYPICAL_STRIBECK, TYPICAL_LOSS = 0.02, 0.1, 0.05
 """Friction over stall torque, Stribeck over Coulomb friction and loss of a gear without values."""
 TYPICAL_SPEED = 0.1
@@ -56,75 +60,80 @@ LARGEST_LOSS = 0.9
 class ServoVariation:
     """Unknowns θ (p,) of an arm with servos.
 
-    ``arm`` has the values x₀; ``start`` (quantities, nv) are those of ``TOLERANCES``.
+    ``arm`` has the values x₀. ``start`` (p,) are x₀ and ``described`` (p,) the values of the
+    description, in the order of ``names``. ``free`` (p,): the quantities that θ changes.
     """
 
     arm: ArmModel
     loops: ServoLoops
-    start: Matrix
+    start: Vector
+    described: Vector
+    free: BoolArray
 
     @classmethod
     def of(cls, arm: ArmModel, loops: ServoLoops) -> ServoVariation:
         """Return the unknowns around a description; missing values become typical ones."""
-        joints = tuple(_described(arm, i, float(loops.max_voltage[i])) for i in range(arm.nv))
+        joints = tuple(_described(arm, i, float(loops.supply[i])) for i in range(arm.nv))
         total = sum(inertia.mass for inertia in arm.links.inertias)
         mass = arm.payload.mass or TYPICAL_PAYLOAD * total
         base = replace(arm, joints=joints, payload=replace(arm.payload, mass=mass))
-        pairs = list(zip(joints, base.actuators, strict=True))
-        dry = np.array([joint.friction + _coulomb(motor) for joint, motor in pairs])
-        ratio = np.array([motor.constants["gear_ratio"] for motor in base.actuators])
-        stiction = np.array([motor.constants["stiction"] for motor in base.actuators])
-        slip = np.array([motor.constants["coulomb_friction"] for motor in base.actuators])
-        start = (
-            loops.gain,
-            base.model.armature,
-            [joint.damping + motor.viscous_friction for joint, motor in pairs],
-            dry,
-            ratio * (stiction - slip) / dry,
-            [1 - motor.constants["efficiency"] for motor in base.actuators],
-            [base.links.inertias[i + 1].mass for i in range(base.nv)],
-        )
-        return cls(base, loops, as_readonly(np.array(start, dtype=float)))
+        start = as_readonly(_values(base, loops))
+        free = np.ones(start.size, dtype=bool)
+        return cls(base, loops, start, as_readonly(_values(arm, loops)), free)
+
+    def with_free(self, free: BoolArray) -> ServoVariation:
+        """Return the same with other free quantities (p,)."""
+        return replace(self, free=free)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of θ: "J1.loop_gain" … "J5.mass", "payload", "delay"."""
+        """Names of θ: "J1.loop_gain" … "J5.mass", "motor_constants", "payload", "delay"."""
         own = (f"{joint}.{name}" for name in TOLERANCES for joint in self.arm.joint_names)
-        return (*own, "payload", "delay")
+        return (*own, "motor_constants", "payload", "delay")
 
     @property
     def units(self) -> tuple[str, ...]:
         """Units of ``values``."""
         own = (unit for unit in UNITS.values() for _ in self.arm.joints)
-        return (*own, "kg", "s")
+        return (*own, "", "kg", "s")
+
+    @property
+    def sigma(self) -> Vector:
+        """Tolerances σ (p,) of θ; that of the delay in s."""
+        return np.append(
+            np.repeat(list(TOLERANCES.values()), self.arm.nv), (MOTORS, PAYLOAD, DELAY)
+        )
 
     def values(self, theta: Matrix) -> Matrix:
         """Return the quantities x (batch, p) of θ (batch, p)."""
-        sigma = np.repeat(list(TOLERANCES.values()), self.arm.nv)
-        factors = np.exp(theta[:, :-1] * np.append(sigma, PAYLOAD))
-        first = np.append(self.start.reshape(-1), self.arm.payload.mass)
-        return np.column_stack((factors * first, DELAY * theta[:, -1]))
+        factors = np.exp(theta[:, :-1] * self.sigma[:-1])
+        x = np.column_stack((self.start[:-1] * factors, DELAY * theta[:, -1]))
+        return np.where(self.free, x, self.described)
 
     def varied(self, theta: Matrix) -> tuple[dict[str, Matrix], Vector]:
         """Return what θ (batch, p) changes in a rollout, (batch, nv), and the delay (batch,)."""
         nv, arm = self.arm.nv, self.arm
         x = self.values(theta)
         parts = x[:, : nv * len(TOLERANCES)].reshape(len(x), -1, nv)
-        gain, armature, viscous, coulomb, stribeck, loss, mass = np.moveaxis(parts, 1, 0)
-        ratio = self._constants("gear_ratio")
-        wet, dry = viscous / self.start[2], coulomb / self.start[3]
-        slip = dry * self._constants("coulomb_friction")
+        gain, armature, viscous, coulomb, stribeck, loss, supply, mass = np.moveaxis(parts, 1, 0)
+        first = self.start[: nv * len(TOLERANCES)].reshape(-1, nv)
+        ratio = _constants(arm, "gear_ratio")
+        wet, dry = viscous / first[2], coulomb / first[3]
+        slip = dry * _constants(arm, "coulomb_friction")
         loss = np.minimum(loss, LARGEST_LOSS)
-        back = (1 - self._constants("back_efficiency")) / self.start[5] * loss
+        back = (1 - _constants(arm, "back_efficiency")) / first[5] * loss
         varied = {
             "joint.damping": wet * [joint.damping for joint in arm.joints],
             "joint.friction": dry * [joint.friction for joint in arm.joints],
             "motor.rotor_inertia": armature / ratio**2,
-            "motor.viscous_friction": wet * self._constants("viscous_friction"),
+            "motor.viscous_friction": wet * _constants(arm, "viscous_friction"),
             "motor.coulomb_friction": slip,
             "motor.stiction": slip + stribeck * coulomb / ratio,
             "motor.efficiency": 1 - loss,
             "motor.back_efficiency": 1 - np.minimum(back, LARGEST_LOSS),
+            "motor.kt": x[:, -3:-2] * _constants(arm, "kt"),
+            "motor.ke": x[:, -3:-2] * _constants(arm, "ke"),
+            "motor.supply_voltage": supply * self.loops.max_duty,
             "link.mass": mass,
             "payload": x[:, -2:-1],
             "gains.p": gain,
@@ -132,20 +141,51 @@ class ServoVariation:
         return varied, x[:, -1]
 
     def arm_of(self, theta: Vector) -> ArmModel:
-        """Return the arm of θ (p,)."""
+        """Return the arm of θ (p,); without Stribeck friction its motors have no stiction."""
         varied, _ = self.varied(theta[None])
-        return rollout_arm(
-            self.arm, {name: x[0] for name, x in varied.items() if not name.startswith("gains.")}
-        )
+        del varied["gains.p"]
+        varied["motor.supply_voltage"] /= self.loops.max_duty
+        found = rollout_arm(self.arm, {name: x[0] for name, x in varied.items()})
+        for joint, x in zip(found.joint_names, self.quantity("stribeck", theta), strict=True):
+            if not x:
+                found = found.with_motor(joint, stiction=0.0, stribeck_velocity=1.0)
+        return found
 
-    def _constants(self, name: str) -> Vector:
-        return np.array([motor.constants[name] for motor in self.arm.actuators])
+    def quantity(self, name: str, theta: Vector) -> Vector:
+        """Return one quantity of ``TOLERANCES`` (nv,) at θ (p,)."""
+        first = list(TOLERANCES).index(name) * self.arm.nv
+        return self.values(theta[None])[0, first : first + self.arm.nv]
+
+
+def _values(arm: ArmModel, loops: ServoLoops) -> Vector:
+    """Return the values (p,) of the quantities in an arm; the delay is 0."""
+    motors = arm.actuators
+    ratio = _constants(arm, "gear_ratio")
+    slip = ratio * _constants(arm, "coulomb_friction")
+    excess = np.maximum(ratio * _constants(arm, "stiction") - slip, 0.0)
+    dry = slip + [joint.friction for joint in arm.joints]
+    by_joint = (
+        loops.gain,
+        arm.model.armature,
+        [j.damping + motor.viscous_friction for j, motor in zip(arm.joints, motors, strict=True)],
+        dry,
+        np.divide(excess, dry, out=np.zeros_like(dry), where=dry > 0),
+        1 - _constants(arm, "efficiency"),
+        loops.supply,
+        [arm.links.inertias[i + 1].mass for i in range(arm.nv)],
+    )
+    rows = (np.asarray(x, dtype=float) for x in by_joint)
+    return np.concatenate((*rows, [1.0, arm.payload.mass, 0.0]))
+
+
+def _constants(arm: ArmModel, name: str) -> Vector:
+    return np.array([motor.constants[name] for motor in arm.actuators])
 
 
 def _described(arm: ArmModel, i: int, supply: float) -> Joint:
     """Return joint i with typical values where the description has none."""
     joint, c = arm.joints[i], dict(arm.actuators[i].constants)
-    ratio = c["gear_ratio"]
+    c["supply_voltage"], ratio = supply, c["gear_ratio"]
     stall = ratio * c["kt"] * supply / c["resistance"]
     if not (joint.friction or c["coulomb_friction"]):
         c["coulomb_friction"] = TYPICAL_FRICTION * stall / ratio
@@ -162,8 +202,3 @@ def _described(arm: ArmModel, i: int, supply: float) -> Joint:
     for name in ("efficiency", "back_efficiency"):
         c[name] = min(c[name], 1 - TYPICAL_LOSS)
     return replace(joint, constants=MappingProxyType(c))
-
-
-def _coulomb(motor: object) -> float:
-    constants = getattr(motor, "constants")
-    return float(constants["gear_ratio"] * constants["coulomb_friction"])

@@ -231,7 +231,7 @@ class _Problem:
             self._scale = robust_scale(residual, self.counted)
             relative = residual / self._scale
             robust = self.counted / np.maximum(1.0, np.abs(relative) / HUBER)
-            correlation = _correlation_time(relative * robust)
+            correlation = correlation_time(relative * robust)
             self._weights = robust / (correlation * self._scale**2)
             self._set_moments()
         self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
@@ -315,7 +315,7 @@ class _Problem:
         return found
 
 
-def _correlation_time(relative: Matrix) -> float:
+def correlation_time(relative: Matrix) -> float:
     """Return the integrated autocorrelation of residuals (n, nv) [samples], at least 1."""
     n = len(relative)
     spectrum = np.fft.rfft(relative - relative.mean(axis=0), 2 * n, axis=0)

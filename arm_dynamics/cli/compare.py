@@ -1,4 +1,7 @@
-"""Compare the efforts that a model predicts with those of a recording."""
+"""Compare the efforts that a model predicts with those of a recording.
+
+Without efforts, positions of servos are compared.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,20 @@ from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.cli.arm_options import add_arm, path_argument
-from arm_dynamics.cli.motion_options import RECORDING, add_motion_options, read_motions
+from arm_dynamics.cli.motion_options import (
+    RECORDING,
+    add_motion_options,
+    add_servo_option,
+    fits_positions,
+    read_motions,
+)
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.identification import compare
+from arm_dynamics.identification import (
+    PositionPrediction,
+    Prediction,
+    compare,
+    compare_servos,
+)
 from arm_dynamics.model.load import load_arm
 
 
@@ -21,21 +35,28 @@ def command_parser() -> argparse.ArgumentParser:
     add_arm(parser)
     parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
     add_motion_options(parser)
+    add_servo_option(parser)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the error of the predicted effort of each joint; return 0."""
+    """Print the error of the predicted effort or position of each joint; return 0."""
     args = command_parser().parse_args(arguments)
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {args.recording}"):
         (motion,) = read_motions(arm, args, [args.recording])
-        prediction = compare(arm, motion, cutoff=args.cutoff)
+        prediction: Prediction | PositionPrediction
+        quantity, scale, units = "efforts", 1.0, ("N·m", "N")
+        if fits_positions(args, [motion]):
+            quantity, scale, units = "positions", 1e3, ("mrad", "mm")
+            prediction = compare_servos(arm, motion, servos=args.servo)
+        else:
+            prediction = compare(arm, motion, cutoff=args.cutoff)
     table = Table("joint", "unit", "RMS measured", "RMS error", "error", title_justify="left")
-    table.title = f"{arm.name}: predicted efforts along {args.recording}"
-    rows = zip(arm.joints, prediction.rms, prediction.relative_error, strict=True)
+    table.title = f"{arm.name}: predicted {quantity} along {args.recording}"
+    rows = zip(arm.joints, scale * prediction.rms, prediction.relative_error, strict=True)
     for joint, rms, relative in rows:
-        unit = "N" if joint.kind == "prismatic" else "N·m"
+        unit = units[joint.kind == "prismatic"]
         table.add_row(
             joint.name, unit, f"{rms / max(relative, 1e-12):.4g}", f"{rms:.4g}",
             f"{100 * relative:.3g} %",

@@ -12,13 +12,26 @@ from rich.table import Table
 
 from arm_dynamics.cli.arm_options import add_arm, path_argument
 from arm_dynamics.cli.gravity_report import print_gravity_fit
-from arm_dynamics.cli.motion_options import RECORDING, add_motion_options, read_motions
+from arm_dynamics.cli.motion_options import (
+    RECORDING,
+    add_motion_options,
+    add_servo_option,
+    fits_positions,
+    read_motions,
+)
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import require_matplotlib
-from arm_dynamics.identification import MotionData, calibrate_gravity, identify, static_poses
+from arm_dynamics.identification import (
+    MotionData,
+    calibrate_gravity,
+    identify,
+    identify_servos,
+    static_poses,
+    with_servo_gains,
+)
 from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
@@ -41,6 +54,7 @@ def command_parser() -> argparse.ArgumentParser:
     text = "calibrate masses, Coulomb friction and offsets from the poses at which the arm rests"
     add("--gravity", action="store_true", help=text)
     add_motion_options(parser)
+    add_servo_option(parser)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
     text = "report with figures (HTML)"
     add("--report", type=path_argument, metavar="FILE", help=text)
@@ -56,8 +70,8 @@ def run(arguments: Sequence[str]) -> int:
         file = getattr(args, option)
         if file is not None and file.exists():
             raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
-    if args.gravity and (args.held_out or args.report is not None):
-        raise ConfigError("--gravity: --held-out or --report = given; expected none of them")
+    if args.gravity and (args.held_out or args.servo or args.report is not None):
+        raise ConfigError("--gravity: --held-out, --servo or --report = given; expected none")
     if args.report is not None:
         require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)
@@ -77,11 +91,20 @@ def _fit(
     args: argparse.Namespace,
 ) -> list[Path]:
     """Identify the arm, print the report and write the files of the options; return them."""
-    with waiting("fitting the efforts"):
-        result = identify(arm, motions, held_out, cutoff=args.cutoff)
-    summary = result.summary(_today())
+    gains: Vector | None = None
+    if fits_positions(args, motions):
+        with waiting("fitting the positions"):
+            servos = identify_servos(arm, motions, held_out, servos=args.servo)
+        summary = servos.summary(_today())
+        changed, values, deviations = servos.identified, servos.parameters, servos.deviation
+        gains = servos.loop_gain
+    else:
+        with waiting("fitting the efforts"):
+            result = identify(arm, motions, held_out, cutoff=args.cutoff)
+        summary = result.summary(_today())
+        changed, values, deviations = arm, result.fit.parameters, result.fit.deviation
     print_summary(summary)
-    written = _write(arm, result.fit.parameters, result.fit.deviation, result.sources, args)
+    written = _write(changed, values, deviations, summary.sources, args, gains)
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written
@@ -104,11 +127,14 @@ def _write(
     deviations: Vector,
     sources: Sequence[str],
     args: argparse.Namespace,
+    servo_gains: Vector | None = None,
 ) -> list[Path]:
     """Write --output and --tolerances; return the files."""
     texts: list[tuple[Path, str]] = []
     if args.output is not None:
         text = identified_urdf(arm, values, deviations=deviations, date=_today(), sources=sources)
+        if servo_gains is not None:
+            text = with_servo_gains(text, arm, servo_gains)
         parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm
         texts.append((args.output, text))
     if args.tolerances is not None:

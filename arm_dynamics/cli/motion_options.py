@@ -23,7 +23,8 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "movable joint to lock; repeat the option for each joint"
     add("--lock", action="append", default=[], metavar="JOINT", help=text)
-    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1; repeat for each"
+    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1, target.J1=goal_1;"
+    text += " repeat for each"
     add("--column", action="append", default=[], metavar="NAME=COLUMN", help=text)
     text = "positions of revolute joints are in degrees (default: rad)"
     add("--degrees", action="store_true", help=text)
@@ -33,6 +34,19 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add("--episode", type=Number("--episode", 0, 1e6, whole=True), metavar="N", help=text)
     text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
     add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
+
+
+def add_servo_option(parser: argparse.ArgumentParser) -> None:
+    """Add --servo."""
+    text = "position servos, for example sts3215 or J1=xl430; repeat for each joint: use positions"
+    text += " and target positions instead of efforts (default for recordings without efforts, with"
+    text += " the motors that the URDF names)"
+    parser.add_argument("--servo", action="append", default=[], metavar="[JOINT=]NAME", help=text)
+
+
+def fits_positions(args: argparse.Namespace, motions: Sequence[MotionData]) -> bool:
+    """Return whether positions are compared instead of efforts."""
+    return bool(args.servo) or all(motion.effort is None for motion in motions)
 
 
 def read_motions(

@@ -55,9 +55,10 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.servo_identification import (
         PositionPrediction,
         ServoIdentification,
+        compare_servos,
         identify_servos,
     )
-    from arm_dynamics.identification.servo_loops import ServoLoops, servo_loops
+    from arm_dynamics.identification.servo_loops import ServoLoops, servo_loops, with_servo_gains
     from arm_dynamics.identification.servo_motor import bam_differences, with_bam
     from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
     from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
@@ -93,6 +94,7 @@ _MODULES = {
     "check_units": ".motion_checks",
     "choose_poses": ".pose_selection",
     "compare": ".arm_identification",
+    "compare_servos": ".servo_identification",
     "excitation_quality": ".excitation_information",
     "excite": ".excitation_search",
     "extreme_values": ".excitation_limits",
@@ -117,6 +119,7 @@ _MODULES = {
     "unrevealed": ".excitation_information",
     "with_bam": ".servo_motor",
     "with_parameters": ".dynamic_parameters",
+    "with_servo_gains": ".servo_loops",
     "write_fit_report": ".fit_report",
 }
 
@@ -149,6 +152,7 @@ __all__ = [
     "check_units",
     "choose_poses",
     "compare",
+    "compare_servos",
     "excitation_quality",
     "excite",
     "extreme_values",
@@ -173,6 +177,7 @@ __all__ = [
     "unrevealed",
     "with_bam",
     "with_parameters",
+    "with_servo_gains",
     "write_fit_report",
 ]
 

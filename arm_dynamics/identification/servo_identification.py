@@ -60,6 +60,8 @@ SETTLING_TIME = 0.3
 GAIN_FACTORS = tuple(2.0**k for k in range(-3, 4))
 FIRST_DELAYS = (0.0, 0.02, 0.05, 0.1)
 """Common factors of the loop gains, and delays [s], from which the fit starts."""
+DELAYS = tuple(0.002 * k for k in range(75))
+"""Delays [s] that are compared for a model without unknowns."""
 LEAST_SCALE = 2e-4
 """Smallest residual σ_i [rad or m] with which a joint is weighted."""
 UNDETERMINED = 0.5
@@ -246,6 +248,43 @@ def identify_servos(
     )
 
 
+@requires_arm
+@with_one_blas_thread
+def compare_servos(
+    arm: ArmModel, motion: MotionData, *, servos: Sequence[str] = ()
+) -> PositionPrediction:
+    """Return measured positions and those that the arm's own parameters predict.
+
+    The delay of the targets is estimated.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm, with the actuator ``dc_motor`` in every joint.
+    motion : MotionData
+        Recorded motion with ``command_position``.
+    servos : Sequence[str]
+        Names of the servos as for ``servo_loops`` (default: those of the URDF).
+
+    Returns
+    -------
+    PositionPrediction
+        Positions with their errors per joint.
+
+    Raises
+    ------
+    InvalidValue, ConfigError, UnknownName
+        As ``identify_servos``.
+
+    """
+    check_targets(motion)
+    variation = ServoVariation.of(arm, servo_loops(arm, servos))
+    nothing = np.zeros(len(variation.names), dtype=bool)
+    nothing[-1] = True  # the delay
+    problem = _Problem(variation.with_free(nothing), _windows([motion]))
+    return problem.prediction(problem.first_guess((1.0,), DELAYS))
+
+
 def _windows(motions: Sequence[MotionData], longest: float = np.inf) -> list[MotionData]:
     """Return the windows of all motions, at most ``longest`` [s] together; raises InvalidValue."""
     found = []
@@ -291,15 +330,17 @@ class _Problem:
         time = np.concatenate(([0.0], np.cumsum(step)))
         return PositionPrediction(*map(as_readonly, (time, self._measured, predicted)))
 
-    def first_guess(self) -> Vector:
-        """Return θ (p,) with the best common factor of the loop gains and delay."""
+    def first_guess(
+        self, factors: Sequence[float] = GAIN_FACTORS, delays: Sequence[float] = FIRST_DELAYS
+    ) -> Vector:
+        """Return θ (p,) with the best common factor of the loop gains and delay [s]."""
         names = self.variation.names
         gains = np.array([name.endswith("loop_gain") for name in names])
         candidates = np.array(
             [
                 np.append(gains[:-1] * np.log(factor) / TOLERANCES["loop_gain"], delay / DELAY)
-                for factor in GAIN_FACTORS
-                for delay in FIRST_DELAYS
+                for factor in factors
+                for delay in delays
             ]
         )
         errors = np.nan_to_num(self._residuals(candidates) ** 2, nan=np.inf).mean(axis=(1, 2))

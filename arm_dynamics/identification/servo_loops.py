@@ -10,12 +10,14 @@ from types import MappingProxyType
 import numpy as np
 
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.identification.servo_parameters import SERVOS, PositionLoop
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
+from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.xml_source import parse_xml
 
 DYNAMIXEL_X = PositionLoop(12.0, 800.0, 4096 / (2 * pi) / (128 * 885))
 """Position mode of Dynamixel X motors with the gain of the factory: PWM = K_P / 128 per step."""
@@ -24,6 +26,8 @@ LOOPS: Mapping[str, PositionLoop] = {
     **dict.fromkeys(("xl430", "xc430", "xm430", "xh430", "xm540", "xh540"), DYNAMIXEL_X),
 }
 """Position loops by voltage; a motor has that of the name with which its own name begins."""
+GAIN = "servo_gain"
+"""Param of a <ros2_control> joint: gain of the servo's position loop at the joint [V/rad]."""
 MAX_VOLTAGE = 1e4
 """Limit [V] of a command before that of the supply."""
 
@@ -59,7 +63,10 @@ class ServoLoops:
 
 @requires_arm
 def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
-    """Return the position loops of the arm's servos as set at the factory.
+    """Return the position loops of the arm's servos.
+
+    The gain is the param ``servo_gain`` [V/rad] of the URDF's joint, which ``with_servo_gains``
+    writes, else that of the factory.
 
     Parameters
     ----------
@@ -79,7 +86,7 @@ def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
         For a joint with another actuator.
 
     """
-    names = _servo_names(arm, servos)
+    names, known = _servo_names(arm, servos), _described_gains(arm)
     rows = []
     for joint, actuator in zip(arm.joints, arm.actuators, strict=True):
         if joint.actuator != "dc_motor":
@@ -91,18 +98,31 @@ def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
         loop = _known_loop(motor.motor)
         supply = float(actuator.constants["supply_voltage"])
         supply = supply if np.isfinite(supply) else loop.supply_voltage
-        gain = supply * loop.gain * loop.error_gain * motor.mechanical_reduction
-        rows.append((gain, supply, loop.max_duty))
+        factory = supply * loop.gain * loop.error_gain * motor.mechanical_reduction
+        rows.append((known.get(joint.name, factory), supply, loop.max_duty))
     return ServoLoops(*(as_readonly(values) for values in zip(*rows, strict=True)))
 
 
-def has_servos(arm: ArmModel) -> bool:
-    """Return whether the URDF names a servo with a known position loop for each joint."""
-    try:
-        servo_loops(arm)
-    except (ConfigError, InvalidValue, UnknownName):
-        return False
-    return True
+def with_servo_gains(urdf: str, arm: ArmModel, gain: Vector) -> str:
+    """Return a URDF's text with the gains (nv,) [V/rad] of the position loops of its joints."""
+    pairs = zip(arm.joint_names, gain.tolist(), strict=True)
+    return with_params(urdf, {joint: {GAIN: f"{value:.5g}"} for joint, value in pairs})
+
+
+def _described_gains(arm: ArmModel) -> dict[str, float]:
+    """Return the gain [V/rad] of each joint whose <ros2_control> block has one."""
+    found = {}
+    for block in parse_xml(arm.urdf).find_all("ros2_control"):
+        for joint in block.find_all("joint"):
+            for param in joint.find_all("param"):
+                if param.get("name") == GAIN:
+                    name = f"joint '{joint.get('name')}': {GAIN} [V/rad]"
+                    try:
+                        number = float(param.text)
+                    except ValueError as error:
+                        raise ConfigError(f"{name} = {param.text}; expected a number") from error
+                    found[str(joint.get("name"))] = check_float(name, number, above=0)
+    return found
 
 
 def _servo_names(arm: ArmModel, servos: Sequence[str]) -> dict[str, JointMotor]:

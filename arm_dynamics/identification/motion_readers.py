@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
+from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.identification.joint_messages import (
     combined,
@@ -187,7 +187,32 @@ def _of_bag(
     source = str(path) if named[0] == bag.STATES else f"{path} ({named[0]})"
     joined, parts = combined((stamps - stamps[0]) * 1e-9, np.array(columns[2]))
     more = {} if degrees else {"v": parts[2]}
+    at = stamps[0] + np.round(joined * 1e9).astype(np.int64)
+    targets = _bag_targets(arm, path, topics, at, by_header=min(columns[0]) > 0)
+    if targets is not None and not degrees:
+        more["command_position"] = targets
     return _checked(arm, source, joined, parts[0], parts[1], degrees, more)
+
+
+def _bag_targets(
+    arm: ArmModel, path: Path, topics: Mapping[str, str], at: IntArray, *, by_header: bool
+) -> Matrix | None:
+    """Return the target positions (n, nv) before stamps (n,) [ns]; None without such a topic."""
+    found = [t for t, kind in topics.items() if kind == JOINT_STATE and t.endswith(NOT_MEASURED)]
+    rows: dict[str, list[tuple[int, Matrix]]] = {}
+    for name, time, message in bag.messages(path, dict.fromkeys(found, JOINT_STATE)):
+        values = joint_values(arm.joint_names, tuple(message.name), [message.position])[0]
+        if np.isfinite(values).all():
+            stamp = message.header.stamp
+            rows.setdefault(name, []).append(
+                (stamp.sec * 10**9 + stamp.nanosec if by_header else time, values)
+            )
+    if len(rows) != 1:
+        return None
+    stamps, values = (np.array(column) for column in zip(*next(iter(rows.values())), strict=True))
+    latest = np.searchsorted(stamps, at, side="left") - 1
+    targets: Matrix = np.where(latest[:, None] < 0, np.nan, values[latest])
+    return targets
 
 
 def _indices(arm: ArmModel, names: tuple[str, ...], source: str) -> list[int]:

@@ -214,7 +214,7 @@ def identify_servos(
     problem = _Problem(variation, windows)
     theta = problem.minimum(first)
     deviation, condition = problem.deviations(theta)
-    invented = (variation.described == 0) & ~only_gain & (deviation > UNDETERMINED)
+    invented = variation.is_typical & (deviation > UNDETERMINED)
     if invented.any():
         problem = _Problem(variation.with_free(~invented), windows)
         theta = problem.minimum(np.where(invented, 0.0, theta))

@@ -28,11 +28,12 @@ TOLERANCES: Mapping[str, float] = {
     "stribeck": 1.0,
     "loss": 1.0,
     "supply": 0.1,
+    "current_limit": 0.3,
     "mass": 0.1,
 }
 """Quantity of a joint → σ: gain of the position loop, reflected rotor inertia, viscous and
 Coulomb friction, Stribeck friction over Coulomb friction, loss 1 - η of the gear, supply voltage,
-mass of the link."""
+largest current, mass of the link."""
 UNITS = {
     "loop_gain": "V/rad",
     "armature": "kg·m²",
@@ -41,6 +42,7 @@ UNITS = {
     "stribeck": "",
     "loss": "",
     "supply": "V",
+    "current_limit": "A",
     "mass": "kg",
 }
 MOTORS, PAYLOAD, DELAY = 0.1, 1.5, 0.03
@@ -54,6 +56,8 @@ TYPICAL_ARMATURE = 0.1
 TYPICAL_PAYLOAD = 0.03
 """Payload over the mass of the links."""
 LARGEST_LOSS = 0.9
+UNLIMITED = 1e3
+"""Largest current of a motor without limit, over its stall current."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +102,11 @@ class ServoVariation:
         return (*own, "", "kg", "s")
 
     @property
+    def is_typical(self) -> BoolArray:
+        """Quantities (p,) that the description does not have: x₀ is a typical value."""
+        return ~np.isclose(self.start, self.described, rtol=1e-9, atol=0.0)
+
+    @property
     def sigma(self) -> Vector:
         """Tolerances σ (p,) of θ; that of the delay in s."""
         return np.append(
@@ -115,7 +124,9 @@ class ServoVariation:
         nv, arm = self.arm.nv, self.arm
         x = self.values(theta)
         parts = x[:, : nv * len(TOLERANCES)].reshape(len(x), -1, nv)
-        gain, armature, viscous, coulomb, stribeck, loss, supply, mass = np.moveaxis(parts, 1, 0)
+        gain, armature, viscous, coulomb, stribeck, loss, supply, current, mass = np.moveaxis(
+            parts, 1, 0
+        )
         first = self.start[: nv * len(TOLERANCES)].reshape(-1, nv)
         ratio = _constants(arm, "gear_ratio")
         wet, dry = viscous / first[2], coulomb / first[3]
@@ -134,6 +145,7 @@ class ServoVariation:
             "motor.kt": x[:, -3:-2] * _constants(arm, "kt"),
             "motor.ke": x[:, -3:-2] * _constants(arm, "ke"),
             "motor.supply_voltage": supply * self.loops.max_duty,
+            "motor.current_limit": current,
             "link.mass": mass,
             "payload": x[:, -2:-1],
             "gains.p": gain,
@@ -141,14 +153,18 @@ class ServoVariation:
         return varied, x[:, -1]
 
     def arm_of(self, theta: Vector) -> ArmModel:
-        """Return the arm of θ (p,); without Stribeck friction its motors have no stiction."""
+        """Return the arm of θ (p,); quantities that are not free are those of the description."""
         varied, _ = self.varied(theta[None])
         del varied["gains.p"]
         varied["motor.supply_voltage"] /= self.loops.max_duty
         found = rollout_arm(self.arm, {name: x[0] for name, x in varied.items()})
-        for joint, x in zip(found.joint_names, self.quantity("stribeck", theta), strict=True):
-            if not x:
+        stribeck, current = self.quantity("stribeck", theta), self.quantity("current_limit", theta)
+        stall = self.loops.supply / _constants(self.arm, "resistance")
+        for i, joint in enumerate(found.joint_names):
+            if not stribeck[i]:
                 found = found.with_motor(joint, stiction=0.0, stribeck_velocity=1.0)
+            if current[i] >= UNLIMITED * stall[i]:
+                found = found.with_motor(joint, current_limit=np.inf)
         return found
 
     def quantity(self, name: str, theta: Vector) -> Vector:
@@ -162,6 +178,7 @@ def _values(arm: ArmModel, loops: ServoLoops) -> Vector:
     motors = arm.actuators
     ratio = _constants(arm, "gear_ratio")
     slip = ratio * _constants(arm, "coulomb_friction")
+    stall = loops.supply / _constants(arm, "resistance")
     excess = np.maximum(ratio * _constants(arm, "stiction") - slip, 0.0)
     dry = slip + [joint.friction for joint in arm.joints]
     by_joint = (
@@ -172,6 +189,7 @@ def _values(arm: ArmModel, loops: ServoLoops) -> Vector:
         np.divide(excess, dry, out=np.zeros_like(dry), where=dry > 0),
         1 - _constants(arm, "efficiency"),
         loops.supply,
+        np.minimum(_constants(arm, "current_limit"), UNLIMITED * stall),
         [arm.links.inertias[i + 1].mass for i in range(arm.nv)],
     )
     rows = (np.asarray(x, dtype=float) for x in by_joint)
@@ -187,6 +205,7 @@ def _described(arm: ArmModel, i: int, supply: float) -> Joint:
     joint, c = arm.joints[i], dict(arm.actuators[i].constants)
     c["supply_voltage"], ratio = supply, c["gear_ratio"]
     stall = ratio * c["kt"] * supply / c["resistance"]
+    c["current_limit"] = min(c["current_limit"], supply / c["resistance"])
     if not (joint.friction or c["coulomb_friction"]):
         c["coulomb_friction"] = TYPICAL_FRICTION * stall / ratio
     if not (joint.damping or c["viscous_friction"]):

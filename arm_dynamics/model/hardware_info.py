@@ -1,7 +1,8 @@
 """Wiring of an arm's joints to motors, read from the <ros2_control> block of the URDF.
 
 In ``<hardware>``: params ``driver``, ``port``, ``baud`` ... ; in each ``<joint>``: ``id``,
-``motor`` (the manufacturer's model name), ``sign``, ``offset``, ``mechanical_reduction``.
+``motor`` (the manufacturer's model name), ``sign``, ``offset``, ``mechanical_reduction``;
+``servo_gain`` is read by ``identification.servo_loops``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NUMBERS = (
     Parameter("offset", 0.0, "rad", "joint position where the motor reads 0", -1e3, 1e3),
     Parameter("mechanical_reduction", 1.0, "1", "motor shaft turns per joint turn", above=0),
 )
-NAMES = (*(parameter.name for parameter in NUMBERS), "motor")
+NAMES = (*(parameter.name for parameter in NUMBERS), "motor", "servo_gain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def _params(node: Node | None) -> dict[str, str]:
 def _read_motor(joint: str, block: Node | None) -> JointMotor:
     """Return the motor in a joint's block; raise ConfigError if it is incomplete."""
     given = {name: text for name, text in _params(block).items() if name in NAMES}
-    motor = given.pop("motor", "")
+    motor, _ = given.pop("motor", ""), given.pop("servo_gain", "")
     try:
         numbers = with_defaults(f"motor of joint '{joint}'", NUMBERS, given)  # type: ignore[arg-type]
         if abs(numbers["sign"]) != 1 or numbers["id"] % 1:

@@ -26,7 +26,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import (
@@ -57,6 +57,8 @@ FITTED_TIME = 120.0
 """Longest time [s] that is fitted; the windows are distributed over all recordings."""
 SETTLING_TIME = 0.3
 """Time [s] at the start of a simulation that does not count: its velocity is uncertain."""
+SAMPLE_PERIOD = 0.01
+"""Time [s] between samples that count; recordings with fewer samples count whole."""
 GAIN_FACTORS = tuple(2.0**k for k in range(-3, 4))
 FIRST_DELAYS = (0.0, 0.02, 0.05, 0.1)
 """Common factors of the loop gains, and delays [s], from which the fit starts."""
@@ -66,7 +68,7 @@ LEAST_SCALE = 2e-4
 """Smallest residual σ_i [rad or m] with which a joint is weighted."""
 UNDETERMINED = 0.5
 """Deviation over that of the prior above which a quantity counts as left to the description."""
-TURNS, STEPS = 2, 12
+TURNS, STEPS = 2, 10
 """Estimates with renewed weights, and their Gauss-Newton steps."""
 DIFFERENCE = 1e-2
 """Change of θ for derivatives."""
@@ -315,7 +317,7 @@ class _Problem:
         self._simulations = [
             ServoSimulation(variation.arm, variation.loops, window) for window in windows
         ]
-        self._counted = [w.time - w.time[0] > SETTLING_TIME for w in windows]
+        self._counted = [_counted(w) for w in windows]
         pairs = list(zip(windows, self._counted, strict=True))
         self._measured = np.concatenate([w.q[counted] for w, counted in pairs])
         self._time = np.concatenate([w.time[counted] for w, counted in pairs])
@@ -421,6 +423,13 @@ class _Problem:
         relative = residual / scale
         count = correlation_time(relative) if correlated else 1.0
         self._weights = 1 / (np.maximum(1.0, np.abs(relative) / HUBER) * scale**2 * count)
+
+
+def _counted(window: MotionData) -> BoolArray:
+    """Return the samples (n,) that count: about SAMPLE_PERIOD apart, after SETTLING_TIME."""
+    found: BoolArray = window.time - window.time[0] > SETTLING_TIME
+    found &= np.arange(len(found)) % max(1, int(SAMPLE_PERIOD / window.period + 0.5)) == 0
+    return found
 
 
 def _quantities(

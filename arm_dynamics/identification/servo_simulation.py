@@ -67,14 +67,19 @@ class ServoSimulation:
             Time (batch,) [s] from a recorded target to its effect.
 
         """
-        table = self._reference(delay[:1] if (delay == delay[0]).all() else delay)
-        result = rollout_closed_loop(
-            self._arm, self._start, self._controller, table, self._step, self._step,
-            self._step * self._periods, interface="voltage", vary=dict(varied),
-            record_every=self._every, outputs=("q",),
-        )  # fmt: skip
+        same = delay == delay[0]
+        q = np.empty((delay.size, self._periods // self._every, self._arm.nv))
+        for rows, delays in ((same, delay[:1]), (~same, delay[~same])):
+            if rows.any():  # rollouts with one delay share their targets
+                result = rollout_closed_loop(
+                    self._arm, self._start, self._controller, self._reference(delays), self._step,
+                    self._step, self._step * self._periods, interface="voltage",
+                    vary={name: x[rows] for name, x in varied.items()},
+                    record_every=self._every, outputs=("q",),
+                )  # fmt: skip
+                q[rows] = result.q
         start = np.broadcast_to(self.motion.q[0], (len(delay), 1, self._arm.nv))
-        q = np.concatenate((start, result.q), axis=1)
+        q = np.concatenate((start, q), axis=1)
         at = self._time / (self._step * self._every)
         low = np.minimum(at.astype(int), q.shape[1] - 2)
         part = (at - low)[:, None]

@@ -19,6 +19,9 @@ def print_gravity_fit(fit: GravityFit, stiffness: float | None) -> None:
         table.add_row(joint.name, *(f"{float(value[i]):.3g} {unit}" for value in values))
     Console().print(table)
     print(f"condition number of the poses: {fit.condition:.1f}")
+    if fit.saturated:
+        listed = ", ".join(str(k + 1) for k in fit.saturated)
+        print(f"poses with an effort at its limit, not used: {listed}")
     if stiffness is not None:
         worst = 1e3 * float(fit.sag_before(stiffness).max()), 1e3 * float(fit.sag(stiffness).max())
         print(f"largest sag: {worst[0]:.1f} mrad before, {worst[1]:.1f} mrad expected after")

@@ -43,6 +43,7 @@ from arm_dynamics.identification.pose_measurement import (
     plan_legs,
 )
 from arm_dynamics.identification.pose_selection import choose_poses
+from arm_dynamics.identification.pose_table import write_poses
 from arm_dynamics.safety.events import Events, Throttle
 
 MAX_SPEED, SPEED = 90.0, 20.0
@@ -93,9 +94,11 @@ def run(arguments: Sequence[str]) -> int:
         poses = choose_poses(here, count, args.seed)
         legs = plan_legs(here, poses, speed)
         warm_up_controller(controller)
-    if args.output.exists() and not confirm(f"{args.output} exists. Overwrite it?"):
-        print("nothing was changed")
-        return 1
+    table = args.output.with_suffix(".poses.csv")
+    for path in (args.output, table):
+        if path.exists() and not confirm(f"{path} exists. Overwrite it?"):
+            print("nothing was changed")
+            return 1
     minutes = sum(leg.duration + SETTLING_TIME for leg in legs) / 60
     text = WARNING.format(arm=arm.name, speed=args.speed, count=count, minutes=max(minutes, 1))
     if not confirm(text):
@@ -109,6 +112,8 @@ def run(arguments: Sequence[str]) -> int:
     if trips or len(measured) < 2 * count:
         print("stopped: nothing is written", *trips, sep="\n  ")
         return 1
+    write_poses(arm, measured, table)
+    print(f"{table} is written: arm-dynamics identify {args.arm} {table} --gravity reads it")
     fit = calibrate_gravity(arm, measured)
     print_gravity_fit(fit, args.stiffness)
     urdf = identified_urdf(

@@ -26,6 +26,7 @@ from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification import (
     MotionData,
+    StaticPose,
     calibrate_gravity,
     identify,
     identify_servos,
@@ -34,6 +35,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
+from arm_dynamics.identification.pose_table import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm, parse_arm
@@ -75,10 +77,13 @@ def run(arguments: Sequence[str]) -> int:
     if args.report is not None:
         require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)
-    with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
-        motions = read_motions(arm, args, args.recordings)
-        held_out = read_motions(arm, args, args.held_out)
-    written = _calibrate(arm, motions, args) if args.gravity else _fit(arm, motions, held_out, args)
+    if args.gravity:
+        written = _calibrate(arm, args)
+    else:
+        with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
+            motions = read_motions(arm, args, args.recordings)
+            held_out = read_motions(arm, args, args.held_out)
+        written = _fit(arm, motions, held_out, args)
     if written:
         print(f"written: {', '.join(map(str, written))}")
     return 0
@@ -110,14 +115,21 @@ def _fit(
     return written
 
 
-def _calibrate(
-    arm: ArmModel, motions: Sequence[MotionData], args: argparse.Namespace
-) -> list[Path]:
+def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     """Calibrate gravity, print the result and write the files of the options; return them."""
-    poses = [pose for motion in motions for pose in static_poses(motion)]
+    poses: list[StaticPose] = []
+    sources = []
+    for path in args.recordings:
+        if is_pose_table(path):
+            found = read_poses(arm, path)
+        else:
+            with waiting(f"reading {path}"):
+                (motion,) = read_motions(arm, args, [path])
+                found = list(static_poses(motion))
+        poses += found
+        sources.append(f"{len(found)} static poses of {path}")
     fit = calibrate_gravity(arm, poses)
     print_gravity_fit(fit, None)
-    sources = [f"{len(poses)} static poses of {motion.source}" for motion in motions]
     return _write(arm, fit.parameters, fit.deviation, sources, args)
 
 

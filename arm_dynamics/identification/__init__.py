@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.motion_readers import load_motion
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
+    from arm_dynamics.identification.pose_table import read_poses, write_poses
     from arm_dynamics.identification.rest_detection import static_poses
     from arm_dynamics.identification.servo_friction import ServoFriction
     from arm_dynamics.identification.servo_identification import (
@@ -111,6 +112,7 @@ _MODULES = {
     "plan_legs": ".pose_measurement",
     "prepare_motion": ".motion_preparation",
     "read_bam": ".servo_parameters",
+    "read_poses": ".pose_table",
     "regressor": ".dynamic_parameters",
     "servo_loops": ".servo_loops",
     "simulate_pendulum": ".servo_pendulum",
@@ -121,6 +123,7 @@ _MODULES = {
     "with_parameters": ".dynamic_parameters",
     "with_servo_gains": ".servo_loops",
     "write_fit_report": ".fit_report",
+    "write_poses": ".pose_table",
 }
 
 __all__ = [
@@ -169,6 +172,7 @@ __all__ = [
     "plan_legs",
     "prepare_motion",
     "read_bam",
+    "read_poses",
     "regressor",
     "servo_loops",
     "simulate_pendulum",
@@ -179,6 +183,7 @@ __all__ = [
     "with_parameters",
     "with_servo_gains",
     "write_fit_report",
+    "write_poses",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -57,6 +57,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     regressor,
     with_parameters,
 )
+from arm_dynamics.identification.motion_preparation import saturation_limit
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -149,7 +150,8 @@ class GravityFit:
     the rms error at the poses. ``effort_error`` (nv,) [N·m] is the largest standard deviation of
     the gravity torques within the position limits, ``effort_error_before`` (nv,) [N·m] the largest
     difference between the gravity torques of the description and of the fit. ``condition`` is the
-    condition number of the poses, ``equations`` the number of efforts.
+    condition number of the poses, ``equations`` the number of efforts. ``saturated`` are the
+    indices of the poses that are not used because a motor was at its effort limit.
     """
 
     arm: ArmModel
@@ -162,6 +164,7 @@ class GravityFit:
     condition: float
     equations: int
     undetermined: tuple[str, ...]
+    saturated: tuple[int, ...] = ()
 
     @property
     def calibrated(self) -> ArmModel:
@@ -205,7 +208,8 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     """Return the parameters of an arm from efforts at static poses.
 
     Approach each pose slowly from both sides: the mean of both efforts has no friction, and their
-    difference is twice the Coulomb friction. ``choose_poses`` selects suitable poses.
+    difference is twice the Coulomb friction. ``choose_poses`` selects suitable poses. Poses with an
+    effort at its limit are not used: the motor may not hold the joint.
 
     Parameters
     ----------
@@ -228,6 +232,7 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
 
     """
     _require_match(arm, poses)
+    poses, saturated = _without_saturation(arm, poses)
     q, effort = (np.array([getattr(p, name) for p in poses]) for name in ("q", "effort"))
     direction = np.array([p.direction for p in poses])
     rows, every = static_rows(arm, q, direction), np.ones(effort.shape, dtype=bool)
@@ -236,8 +241,9 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     if count < 2 * base.size:
         needed = -(-2 * base.size // arm.nv)
         raise InvalidValue(
-            f"gravity calibration: efforts = {count} of {len(poses)} poses; expected at least"
-            f" {2 * base.size} of {needed} poses; measure more poses"
+            f"gravity calibration: efforts = {count} of {len(poses)} poses"
+            f"{f' without the {len(saturated)} saturated ones' if saturated else ''}; expected at"
+            f" least {2 * base.size} of {needed} poses; measure more poses"
         )
     condition = pose_condition(rows, base)
     if not condition <= MAX_CONDITION:
@@ -268,7 +274,24 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
         condition,
         count,
         tuple(name for name, own in zip(parameter_names(arm), left, strict=True) if own),
+        saturated,
     )
+
+
+def _without_saturation(
+    arm: ArmModel, poses: Sequence[StaticPose]
+) -> tuple[list[StaticPose], tuple[int, ...]]:
+    """Return the poses with efforts below their limits, and the indices of the others."""
+    effort = np.array([pose.effort for pose in poses])
+    over = np.abs(effort) > saturation_limit(arm, effort)
+    saturated = np.flatnonzero(over.any(axis=1)).tolist()
+    if len(saturated) == len(poses):
+        joints = ", ".join(n for n, x in zip(arm.joint_names, over.any(axis=0), strict=True) if x)
+        raise InvalidValue(
+            f"gravity calibration: poses with an effort at its limit = all {len(poses)} (joints"
+            f" {joints}); expected efforts below their limits; measure with less load"
+        )
+    return [pose for k, pose in enumerate(poses) if k not in saturated], tuple(saturated)
 
 
 def static_rows(arm: ArmModel, q: Matrix, direction: Matrix) -> FloatArray:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
     from arm_dynamics.identification.pose_table import read_poses, write_poses
+    from arm_dynamics.identification.position_loops import ServoLoops, servo_loops, with_servo_gains
     from arm_dynamics.identification.rest_detection import static_poses
     from arm_dynamics.identification.servo_friction import ServoFriction
     from arm_dynamics.identification.servo_identification import (
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
         compare_servos,
         identify_servos,
     )
-    from arm_dynamics.identification.servo_loops import ServoLoops, servo_loops, with_servo_gains
     from arm_dynamics.identification.servo_motor import bam_differences, with_bam
     from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
     from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
@@ -84,7 +84,7 @@ _MODULES = {
     "PreparedMotion": ".motion_preparation",
     "ServoFriction": ".servo_friction",
     "ServoIdentification": ".servo_identification",
-    "ServoLoops": ".servo_loops",
+    "ServoLoops": ".position_loops",
     "ServoParameters": ".servo_parameters",
     "StaticPose": ".gravity_calibration",
     "TorqueFit": ".torque_fit",
@@ -114,14 +114,14 @@ _MODULES = {
     "read_bam": ".servo_parameters",
     "read_poses": ".pose_table",
     "regressor": ".dynamic_parameters",
-    "servo_loops": ".servo_loops",
+    "servo_loops": ".position_loops",
     "simulate_pendulum": ".servo_pendulum",
     "static_poses": ".rest_detection",
     "uncertainty_yaml": ".uncertainty",
     "unrevealed": ".excitation_information",
     "with_bam": ".servo_motor",
     "with_parameters": ".dynamic_parameters",
-    "with_servo_gains": ".servo_loops",
+    "with_servo_gains": ".position_loops",
     "write_fit_report": ".fit_report",
     "write_poses": ".pose_table",
 }

@@ -100,6 +100,13 @@ def check_targets(data: MotionData) -> None:
             " alone determine no parameter; record commands too, or efforts; columns of a file:"
             " target.JOINT, or --column target.JOINT=COLUMN"
         )
+    known = np.isfinite(data.command_position).any(axis=0)
+    if not known.all():
+        names = [name for name, x in zip(data.joint_names, known, strict=True) if not x]
+        raise InvalidValue(
+            f"{data.source}: target positions of joints {', '.join(names)} = none; expected those"
+            " of all joints; lock these joints"
+        )
     motion = np.ptp(data.q, axis=0).max()
     if motion < LEAST_SERVO_MOTION:
         raise InvalidValue(

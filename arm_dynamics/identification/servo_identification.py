@@ -38,7 +38,7 @@ from arm_dynamics.identification.dynamic_parameters import nominal_parameters
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
 from arm_dynamics.identification.motion_checks import check_targets, require_speeds
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.servo_loops import servo_loops
+from arm_dynamics.identification.position_loops import servo_loops
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import (
     DELAY,

@@ -9,9 +9,8 @@ import numpy as np
 
 from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
-from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.servo_loops import ServoLoops
+from arm_dynamics.identification.position_loops import ServoLoops
 from arm_dynamics.model.arm_model import ArmModel
 
 PERIOD = 1e-3
@@ -107,12 +106,6 @@ def _targets(motion: MotionData) -> Matrix:
     """Return the targets (n, nv) without gaps: the last known one continues."""
     given: Any = motion.command_position
     known = np.isfinite(given)
-    if not known.any(axis=0).all():
-        names = [n for n, x in zip(motion.joint_names, known.any(axis=0), strict=True) if not x]
-        raise InvalidValue(
-            f"{motion.source}: target positions of joints {', '.join(names)} = none; expected those"
-            " of all joints"
-        )
     rows = np.where(known, np.arange(len(given))[:, None], -1)
     latest = np.maximum.accumulate(rows, axis=0)
     latest = np.where(latest < 0, known.argmax(axis=0), latest)

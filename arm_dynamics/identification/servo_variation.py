@@ -17,7 +17,7 @@ import numpy as np
 
 from arm_dynamics.batch.variation import rollout_arm
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
-from arm_dynamics.identification.servo_loops import ServoLoops
+from arm_dynamics.identification.position_loops import ServoLoops
 from arm_dynamics.model.arm_model import ArmModel, Joint
 
 TOLERANCES: Mapping[str, float] = {

@@ -2,7 +2,7 @@
 
 In ``<hardware>``: params ``driver``, ``port``, ``baud`` ... ; in each ``<joint>``: ``id``,
 ``motor`` (the manufacturer's model name), ``sign``, ``offset``, ``mechanical_reduction``;
-``servo_gain`` is read by ``identification.servo_loops``.
+``servo_gain`` is read by ``identification.position_loops``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,242 @@
+"""Servos with positions alone: recovery of hidden values, position errors, readers, rejections."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from emulators.arm import EmulatedArm
+from emulators.base import Shaft
+from emulators.feetech import EmulatedFeetech
+
+from arm_dynamics import load_arm
+from arm_dynamics.cli import compare, identify
+from arm_dynamics.core import Command, ConfigError, InvalidValue, State, UnknownName
+from arm_dynamics.dynamics import gravity
+from arm_dynamics.identification import (
+    MotionData,
+    compare_servos,
+    identify_servos,
+    load_motion,
+    nominal_parameters,
+    servo_loops,
+    with_servo_gains,
+)
+from arm_dynamics.identification.servo_simulation import ServoSimulation
+from arm_dynamics.identification.servo_variation import ServoVariation
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.recording import StateLog
+from arm_dynamics.safety.events import Events
+
+LOCKED = ("shoulder_pan", "wrist_flex", "wrist_roll", "gripper")
+ARM = load_arm("so101", LOCKED)
+STEP = 2 * math.pi / 4096
+QUANTIZATION = STEP / math.sqrt(12)
+EMULATED_GAIN = 0.032 / STEP * 12.0  # duty per step of the emulated servos, 12 V
+RATE = 50
+
+
+def targets(seed, seconds):
+    """Return stamps and target positions: a sum of sines in the steps of the servo."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(int(seconds * RATE)) / RATE
+    w, phase = rng.uniform((0.5, 0.0), (3.5, 6.3), (5, ARM.nv, 2)).T
+    waves = np.sin(w.T[:, None] * time[None, :, None] + phase.T[:, None]).mean(axis=0)
+    q = 0.6 * waves * np.minimum(1, time)[:, None] * (ARM.upper - ARM.lower) / 2
+    return time, np.round(q / STEP) * STEP
+
+
+def emulated(arm, seed, seconds):
+    """Return the motion of an arm with emulated STS3215 servos, in steps of 12 bits."""
+    time, goals = targets(seed, seconds)
+    motors = EmulatedFeetech([Shaft(i + 1, "sts3215") for i in range(arm.nv)])
+    body = EmulatedArm(arm, motors, goals[0], step=1e-3, hands=False)
+    for servo in motors.servos:
+        servo.write(40, b"\1")
+    q = []
+    for now, goal in zip(time, goals, strict=True):
+        body.advance(now + 1e-9)
+        q.append([servo.steps() * STEP - math.pi for servo in motors.servos])
+        for servo, x in zip(motors.servos, goal, strict=True):
+            servo.put(servo.memory, 42, round(x / STEP) + 2048)
+    return MotionData(arm.joint_names, time, np.array(q), None, command_position=goals)
+
+
+def hidden():
+    """Return the arm with other friction, rotors and an unknown payload."""
+    arm = ARM.with_payload(0.1)
+    for joint, factor in zip(arm.joint_names, (2.0, 1.5), strict=True):
+        known = arm.actuators[arm.index(joint)].constants
+        arm = arm.with_motor(
+            joint,
+            coulomb_friction=factor * known["coulomb_friction"],
+            rotor_inertia=(1.7 - factor / 2) * known["rotor_inertia"],
+        )
+    return arm
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return hidden()
+
+
+@pytest.fixture(scope="module")
+def motions(truth):
+    return emulated(truth, 1, 14.0), emulated(truth, 2, 8.0)
+
+
+@pytest.fixture(scope="module")
+def result(motions):
+    return identify_servos(ARM, [motions[0]], [motions[1]])
+
+
+def test_emulated_servos_are_predicted_to_the_quantization_of_their_positions(result):
+    assert (result.after.rms < 2 * QUANTIZATION).all()
+    assert (result.after.rms < 0.5 * result.before.rms).all()
+
+
+def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, truth):
+    nv = ARM.nv
+    np.testing.assert_allclose(result.loop_gain, EMULATED_GAIN, rtol=0.1)
+    assert result.delay == pytest.approx(1 / RATE, abs=3e-3)  # a goal acts until the next sample
+    actual = np.array(nominal_parameters(truth))
+    for first in (10 * nv, 12 * nv):  # rotors, Coulomb friction
+        own = slice(first, first + nv)
+        assert (
+            np.abs(result.parameters[own] - actual[own])
+            < 4 * result.deviation[own] + 0.05 * actual[own]
+        ).all()
+    q = np.random.default_rng(0).uniform(ARM.lower, ARM.upper, (20, nv))
+    before, after = (
+        np.abs([gravity(arm, x) - gravity(truth, x) for x in q]).max()
+        for arm in (ARM, result.identified)
+    )
+    assert after < 0.2 * before
+
+
+@pytest.mark.slow
+def test_the_stated_deviations_are_those_of_the_errors():
+    variation = ServoVariation.of(ARM, servo_loops(ARM))
+    rng, scores = np.random.default_rng(3), []
+    for seed in range(3):
+        theta = np.clip(0.7 * rng.normal(size=len(variation.names)), -1.5, 1.5)
+        theta[-1] = 0.5
+        time, goals = targets(seed, 14.0)
+        rest = MotionData(ARM.joint_names, time, np.tile(goals[0], (time.size, 1)), None)
+        rest = replace(rest, command_position=goals)
+        simulated = ServoSimulation(variation.arm, variation.loops, rest)
+        (q,) = simulated.positions(*variation.varied(theta[None]))
+        q = np.round((q + 1e-4 * rng.normal(size=q.shape)) / STEP) * STEP
+        found = identify_servos(ARM, [replace(rest, q=q)])
+        actual = variation.values(theta[None])[0]
+        scores += [
+            100 * math.log(one.value / value) / one.deviation
+            for one, value in zip(found.quantities[:-1], actual[:-1], strict=True)
+            if one.is_determined
+        ]
+    assert len(scores) > 20
+    assert np.mean(np.abs(scores) < 3) > 0.9
+
+
+def test_the_command_writes_a_urdf_that_predicts_another_recording(motions, tmp_path, capsys):
+    paths = [tmp_path / f"run{k}.csv" for k in (1, 2)]
+    for path, motion in zip(paths, motions, strict=True):
+        heads = [f"{part}.{joint}" for part in ("position", "action") for joint in ARM.joint_names]
+        np.savetxt(
+            path, np.column_stack((motion.time, motion.q, motion.command_position)),
+            delimiter=",", header=",".join(("time", *heads)), comments="",
+        )  # fmt: skip
+    output = tmp_path / "mine.urdf"
+    locks = [word for joint in LOCKED for word in ("--lock", joint)]
+    held_out = "--held-out", str(paths[1])
+    files = "--output", str(output), "--report", str(tmp_path / "report.html")
+    assert identify.run(["so101", str(paths[0]), *held_out, *files, *locks]) == 0
+    printed = capsys.readouterr().out
+    assert "mrad" in printed
+    assert "shoulder_lift.loop_gain" in printed
+    assert "measured and predicted position" in (tmp_path / "report.html").read_text()
+    errors = {}
+    for arm in ("so101", str(output)):
+        assert compare.run([arm, str(paths[1]), *locks]) == 0
+        rows = [line for line in capsys.readouterr().out.splitlines() if "mrad" in line]
+        errors[arm] = [float(row.split("│")[-2].replace("%", "")) for row in rows]
+    assert max(errors[str(output)]) < 0.2 * min(errors["so101"])
+    found = servo_loops(load_arm(output, LOCKED)).gain
+    np.testing.assert_allclose(found, EMULATED_GAIN, rtol=0.1)
+    text = with_servo_gains(output.read_text(), ARM, 2 * found)
+    np.testing.assert_allclose(servo_loops(parse_arm(text)).gain[1:3], 2 * found, rtol=1e-4)
+
+
+# Readers ---------------------------------------------------------------------------------------
+
+
+def test_recordings_of_hardware_have_the_target_before_each_state(tmp_path):
+    log = StateLog(ARM, tmp_path / "run", Events())
+    q = 0.3 * np.sin(np.arange(30)[:, None] * (0.1, 0.2))
+    for k, row in enumerate(q):
+        log.state(1 + 0.01 * k, State(1 + 0.01 * k, row, 0 * row, np.full(2, np.nan)))
+        log.command(1 + 0.01 * k, Command.checked("position", row + 0.1, 2))
+    log.close()
+    motion = load_motion(ARM, tmp_path / "run")
+    assert motion.effort is None
+    assert np.isnan(motion.command_position[0]).all()
+    np.testing.assert_allclose(motion.command_position[1:], q[:-1] + 0.1, atol=1e-12)
+
+
+def test_a_target_is_held_until_the_next_one():
+    time, goals = targets(1, 3.0)
+    motion = MotionData(ARM.joint_names, time, goals, None, command_position=goals)
+    table = ServoSimulation(ARM, servo_loops(ARM), motion)._reference(np.array([0.0, 0.012]))
+    per_sample = table.shape[1] // (time.size - 1)
+    held = np.repeat(goals[1:], per_sample, axis=0)
+    np.testing.assert_allclose(table[0], held, atol=1e-12)
+    late = round(0.012 * RATE * per_sample)
+    np.testing.assert_allclose(table[1, late:], held[:-late], atol=1e-12)
+
+
+# Rejections ------------------------------------------------------------------------------------
+
+
+def at_rest(motion):
+    return replace(motion, q=np.tile(motion.q[0], (len(motion.time), 1)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: replace(m, command_position=None), "target positions = none; expected one per"),
+        (at_rest, r"motion = 0 rad; expected more than 0.05 rad"),
+        (
+            lambda m: replace(m, command_position=np.degrees(m.command_position)),
+            r"median distance of joint 'shoulder_lift' from its target = .* units of the targets",
+        ),
+        (lambda m: m.part(slice(0, 60)), "expected at least 2 s without a gap; record a longer"),
+        (
+            lambda m: replace(m, command_position=m.command_position * (np.nan, 1.0)),
+            "target positions of joints shoulder_lift = none; expected those of all joints",
+        ),
+    ],
+)
+def test_recordings_that_determine_nothing_are_rejected(motions, change, message):
+    with pytest.raises(InvalidValue, match=message):
+        identify_servos(ARM, [change(motions[0])], [motions[1]])
+
+
+def test_arms_without_known_servos_are_rejected(motions):
+    with pytest.raises(InvalidValue, match="motions = 0; expected at least one recording"):
+        identify_servos(ARM, [])
+    with pytest.raises(InvalidValue, match="actuator = ideal; expected dc_motor"):
+        servo_loops(load_arm("two_link"), ["sts3215"])
+    with pytest.raises(ConfigError, match=r"servos = not named in the URDF; .* --servo NAME"):
+        servo_loops(load_arm("five_dof"))
+    with pytest.raises(UnknownName, match="DM8009"):
+        servo_loops(load_arm("seven_dof_can"))
+    with pytest.raises(UnknownName, match="joint of arm 'so101' 'J9'"):
+        servo_loops(ARM, ["J9=sts3215"])
+    gains = servo_loops(ARM, ["elbow_flex=XM430-W350"]).gain
+    assert gains[0] == servo_loops(ARM).gain[0] != gains[1]
+
+
+def test_positions_alone_are_not_compared(motions):
+    with pytest.raises(InvalidValue, match="positions alone determine no parameter; record"):
+        compare_servos(ARM, replace(motions[0], command_position=None))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
 from arm_dynamics.control.controllers.pid import PidGravity
-from arm_dynamics.core import InvalidValue
+from arm_dynamics.core import InvalidValue, RecordingError
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -23,7 +23,9 @@ from arm_dynamics.identification import (
     nominal_parameters,
     plan_legs,
     pose_measurement,
+    read_poses,
     with_parameters,
+    write_poses,
 )
 from arm_dynamics.identification.gravity_calibration import (
     pose_condition,
@@ -31,6 +33,7 @@ from arm_dynamics.identification.gravity_calibration import (
     static_rows,
 )
 from arm_dynamics.identification.identified_urdf import identified_urdf
+from arm_dynamics.identification.pose_table import is_pose_table
 from arm_dynamics.identification.pseudo_inertia import is_consistent
 from arm_dynamics.identification.self_collision import SelfCollision
 from arm_dynamics.model.load import parse_arm
@@ -293,6 +296,37 @@ def test_too_few_poses_are_rejected():
         calibrate_gravity(five_dof(), static_poses(arm, poses_of("five_dof"))[:3])
     with pytest.raises(InvalidValue, match="poses = 0"):
         calibrate_gravity(five_dof(), [])
+
+
+def test_poses_with_an_effort_at_its_limit_are_not_used():
+    arm = five_dof()
+    poses = static_poses(rough(arm), poses_of("five_dof"))
+    limit = arm.effort_limit
+    full = [StaticPose(poses[k].q, np.sign(poses[k].effort) * limit) for k in (2, 5)]
+    saturated = [*poses[:2], full[0], *poses[2:], full[1]]
+    fit = calibrate_gravity(arm, saturated)
+    assert fit.saturated == (2, len(saturated) - 1)
+    np.testing.assert_array_equal(fit.parameters, calibrate_gravity(arm, poses).parameters)
+    with pytest.raises(InvalidValue, match=r"effort at its limit = all 6 .* less load"):
+        calibrate_gravity(arm, full * 3)
+    with pytest.raises(
+        InvalidValue, match=r"poses without the 2 saturated ones; expected at least"
+    ):
+        calibrate_gravity(arm, [*full, *poses[:3]])
+
+
+def test_written_poses_are_read_again(tmp_path):
+    arm = five_dof()
+    poses = static_poses(rough(arm), poses_of("five_dof"))
+    file = write_poses(arm, poses, tmp_path / "poses.csv")
+    assert is_pose_table(file)
+    found = read_poses(arm, file)
+    assert len(found) == len(poses)
+    for one, other in zip(found, poses, strict=True):
+        for name in ("q", "effort", "direction"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    with pytest.raises(RecordingError, match=r"expected also position.J1.*pass the arm"):
+        read_poses(load_arm("two_link"), file)
 
 
 def test_similar_poses_are_rejected():

@@ -17,14 +17,20 @@ from emulators.mit import MitMotors
 from hardware_terminal import Line, User, so101_line
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import hardware, hardware_calibrate
+from arm_dynamics.cli import hardware, hardware_calibrate, hardware_calibrate_gravity
 from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core import resources
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault, UnknownName
+from arm_dynamics.core.errors import (
+    ArmDynamicsError,
+    ConfigError,
+    DriverFault,
+    InvalidValue,
+    UnknownName,
+)
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.identification import excitation_search, pose_measurement
+from arm_dynamics.identification import excitation_search, pose_measurement, read_poses
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_params import with_params
 from arm_dynamics.recording import Recording
@@ -842,6 +848,22 @@ def test_gravity_calibration_moves_through_the_poses_and_finds_a_payload(
         for arm in (described, found)
     )
     assert after.max() < 0.2 * before.max()
+
+
+@pytest.mark.slow
+def test_the_poses_are_saved_before_a_fit_that_fails(monkeypatch, arm_line, tmp_path):
+    def rejected(*_):
+        raise InvalidValue("poses = bad; expected others")
+
+    monkeypatch.setattr(hardware_calibrate_gravity, "calibrate_gravity", rejected)
+    output = tmp_path / "mine.urdf"
+    with pytest.raises(InvalidValue, match="poses = bad"):
+        calibrated_gravity(
+            monkeypatch, arm_line, lambda user: user.press("yes\n"), output, "--poses", 3
+        )
+    assert not output.exists()
+    assert arm_line.torques == 0
+    assert len(read_poses(load_arm("so101"), tmp_path / "mine.poses.csv")) == 6
 
 
 @pytest.mark.quick(1)

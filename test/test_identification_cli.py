@@ -7,6 +7,7 @@ from test_identification import hidden_truth, simulated
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli import compare, identify
+from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.identification import nominal_parameters
 
@@ -66,3 +67,51 @@ def test_a_file_that_exists_is_kept(recordings, tmp_path):
 def test_a_column_option_without_a_column_is_rejected(recordings):
     with pytest.raises(ConfigError, match="--column = time; expected NAME=COLUMN"):
         compare.run(["two_link", str(recordings / "run1.csv"), "--column", "time"])
+
+
+# Rejected recordings ---------------------------------------------------------------------------
+
+TIME = np.arange(2000) * 0.01
+Q = np.stack((np.sin(TIME) * np.sin(0.37 * TIME), 0.5 * np.sin(0.5 * TIME)), axis=1)
+TAU = np.stack((20 * np.cos(TIME), 5 * np.sin(1.7 * TIME)), axis=1)
+TRIANGLE = np.repeat(np.abs((TIME / 4) % 2 - 1)[:, None], 2, axis=1)
+LIMIT = load_arm("two_link").effort_limit
+BACKWARD = np.where(np.arange(2000) == 1000, 3.0, TIME)
+FEW = np.repeat(np.random.default_rng(0).uniform(-1, 1, (4, 2)), 500, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("time", "q", "effort", "options", "message"),
+    [
+        (TIME, 0 * Q, TAU, (), "motion = 0 rad; expected more than 0.001 rad"),
+        (TIME[:40], Q[:40], TAU[:40], (), "expected at least 12; record a longer motion"),
+        (TIME, TRIANGLE, TAU, (), "only; expected several for each joint"),
+        (TIME, Q, np.clip(1e3 * TAU, -LIMIT, LIMIT), (), "its limit of 200 N·m in 99 % of the"),
+        (BACKWARD, Q, TAU, (), "time = 3.000000 s after 9.990000 s; expected increasing stamps"),
+        (0 * TIME, Q, TAU, (), "samples = 1; expected at least 10 with increasing stamps"),
+        (TIME, Q[:, :1], TAU[:, :1], (), "expected also joints J2"),
+        (TIME, Q, None, (), "they give ranges and speeds only; record efforts, or the target"),
+        (TIME, Q, TAU, ("--servo", "sts3215"), "target positions = none; expected one per joint"),
+        (TIME, Q, None, ("--gravity",), "efforts = none; expected one per joint, because"),
+        (TIME, Q, TAU, ("--gravity",), "poses at rest for 0.5 s = 0; expected ten or more"),
+        (TIME, FEW, FEW, ("--gravity",), "of 4 poses; expected at least"),
+    ],
+)  # fmt: skip
+def test_a_recording_that_determines_nothing_is_one_message_and_no_file(
+    tmp_path, capsys, time, q, effort, options, message
+):
+    parts = [("position", q)] if effort is None else [("position", q), ("effort", effort)]
+    heads = [f"{kind}.J{i + 1}" for kind, values in parts for i in range(values.shape[1])]
+    recording, output = tmp_path / "run.csv", tmp_path / "mine.urdf"
+    np.savetxt(
+        recording, np.column_stack((time, *(values for _, values in parts))),
+        delimiter=",", header=",".join(("time", *heads)), comments="",
+    )  # fmt: skip
+    with pytest.raises(SystemExit) as ended:
+        main(["identify", "two_link", str(recording), *options, "--output", str(output)])
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    errors = [line for line in printed.err.splitlines() if not line.startswith("warning")]
+    (line,) = [line for line in errors if line.startswith("arm-dynamics identify: ")]
+    assert message in line
+    assert list(tmp_path.iterdir()) == [recording]

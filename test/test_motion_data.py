@@ -516,7 +516,9 @@ def test_datasets_in_degrees_are_rejected(tmp_path):
         "so101", lock=[joint for joint in arm.joint_names if not joint.startswith("s")]
     )
     assert locked.joint_names == ("shoulder_pan", "shoulder_lift")
-    with pytest.raises(InvalidValue, match="pass degrees=True if the file has degrees"):
+    with pytest.raises(
+        InvalidValue, match=r"pass --degrees \(degrees=True\) if the file has degrees"
+    ):
         load_motion(locked, folder)
 
 

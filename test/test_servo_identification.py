@@ -204,7 +204,10 @@ def at_rest(motion):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: replace(m, command_position=None), "target positions = none; expected one per"),
+        (
+            lambda m: replace(m, command_position=None),
+            "efforts and target positions = none; expected one per",
+        ),
         (at_rest, r"motion = 0 rad; expected more than 0.05 rad"),
         (
             lambda m: replace(m, command_position=np.degrees(m.command_position)),
@@ -238,5 +241,7 @@ def test_arms_without_known_servos_are_rejected(motions):
 
 
 def test_positions_alone_are_not_compared(motions):
-    with pytest.raises(InvalidValue, match="positions alone determine no parameter; record"):
+    with pytest.raises(
+        InvalidValue, match=r"efforts and target positions = none; .* record efforts"
+    ):
         compare_servos(ARM, replace(motions[0], command_position=None))

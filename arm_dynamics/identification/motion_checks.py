@@ -80,8 +80,8 @@ def check_angles(arm: ArmModel, q: Matrix, source: str) -> None:
         raise InvalidValue(
             f"{source}: position of joint '{joint.name}' = {q[:, i].min():.4g} to"
             f" {q[:, i].max():.4g} rad; expected {joint.lower:.4g} to {joint.upper:.4g} rad; pass"
-            " degrees=True if the file has degrees; values from -100 to 100 are normalized and"
-            " determine no model"
+            " --degrees (degrees=True) if the file has degrees; values from -100 to 100 are"
+            " normalized and determine no model"
         )
 
 
@@ -95,10 +95,12 @@ def check_targets(data: MotionData) -> None:
 
     """
     if data.command_position is None:
+        missing = "target positions" if data.effort is not None else "efforts and target positions"
         raise InvalidValue(
-            f"{data.source}: target positions = none; expected one per joint, because positions"
-            " alone determine no parameter; record commands too, or efforts; columns of a file:"
-            " target.JOINT, or --column target.JOINT=COLUMN"
+            f"{data.source}: {missing} = none;"
+            " expected one per joint, because positions alone determine no parameter: they give"
+            " ranges and speeds only; record efforts, or the target positions of position servos"
+            " (columns target.JOINT, or --column target.JOINT=COLUMN)"
         )
     known = np.isfinite(data.command_position).any(axis=0)
     if not known.all():
@@ -178,7 +180,8 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = its limit of"
             f" {limit[i]:.4g} {_effort_unit(joint)} in {100 * saturated[i]:.0f} % of the samples;"
-            f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion"
+            f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion, or with"
+            " less load"
         )
     if limited.any() and (size.max(axis=0) < LEAST_EFFORT * limit)[limited].all():
         return [

@@ -48,7 +48,7 @@ UNITS = {
     },
 }  # fmt: skip
 """Quantity → unit in a name → factor to SI units."""
-REMEDY = "name the columns with columns={{'{key}': COLUMN}}"
+REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN}})"
 
 
 @dataclass(frozen=True, slots=True)

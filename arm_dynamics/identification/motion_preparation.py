@@ -157,7 +157,8 @@ def _efforts(data: MotionData) -> Matrix:
     if data.effort is None:
         raise InvalidValue(
             f"{data.source}: efforts = none; expected one per joint; positions alone determine"
-            " friction and inertia only by simulating the motors"
+            " friction and inertia only by simulating the motors; record efforts, or the target"
+            " positions of position servos (arm-dynamics identify --servo)"
         )
     return data.effort
 

@@ -180,7 +180,7 @@ def _of_bag(
     if len(named) > 1:
         raise RecordingError(
             f"{path}: topics with the joints of '{arm.name}' = {', '.join(named)}; expected one;"
-            f" pass topic='{named[0]}'"
+            f" pass --topic {named[0]} (topic='{named[0]}')"
         )
     columns = list(zip(*rows[named[0]], strict=True))
     stamps = np.array(columns[0] if min(columns[0]) > 0 else columns[1], dtype=np.int64)
@@ -261,13 +261,13 @@ def _time_unit(time: Vector, source: str, name: str) -> float:
     """Return the factor to s of stamps (n,) by the plausibility of their median period."""
     steps = np.diff(time)
     steps = steps[steps > 0]
-    period = float(np.median(steps)) if steps.size else 1.0
+    if not steps.size:
+        return 1.0
+    period = float(np.median(steps))
     for scale in (1.0, 1e-3, 1e-6, 1e-9):
         least = SHORTEST_PERIOD if scale == 1.0 else LEAST_PERIOD
         if least <= period * scale < 1000 * LEAST_PERIOD:
             return scale
-    if not steps.size:
-        return 1.0
     raise InvalidValue(
         f"{source}: median period of column '{name}' = {period:.3g}; expected 0.02 to 300 ms in s"
         f" or 0.3 to 300 ms in ms, µs or ns; put the unit into the name, as in '{name} [s]'"

@@ -210,7 +210,8 @@ def read_dataset(folder: Path, episode: int | None = None) -> Table:
         episode = 0
     if episode is None or not 0 <= episode < count:
         raise InvalidValue(
-            f"{folder}: episode = {episode}; expected 0 to {count - 1}; pass episode=0 or another"
+            f"{folder}: episode = {episode}; expected 0 to {count - 1}; pass --episode 0"
+            " (episode=0) or another"
         )
     arrow, parquet = _libraries()
     vectors = [FEATURE, *(f for f in (*EFFORT_FEATURES, TARGET_FEATURE) if f in features)]

@@ -48,7 +48,11 @@ def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...
     """
     rest = check_float("rest [s]", rest, above=0)
     if motion.effort is None:
-        raise InvalidValue(f"{motion.source}: efforts = none; expected one per joint")
+        raise InvalidValue(
+            f"{motion.source}: efforts = none; expected one per joint, because positions at rest"
+            " determine no mass; record efforts; for position servos run arm-dynamics hardware"
+            " calibrate-gravity --stiffness, or arm-dynamics identify with target positions"
+        )
     period = float(np.median(np.diff(motion.time)))
     time = np.arange(motion.time[0], motion.time[-1], period)
     q: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.q, 1)(time)

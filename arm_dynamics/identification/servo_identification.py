@@ -96,7 +96,8 @@ class PositionPrediction:
     @property
     def relative_error(self) -> Vector:
         """``rms`` over the standard deviation of the measured positions (nv,)."""
-        return self.rms / np.maximum(self.measured.std(axis=0), 1e-12)
+        spread: Vector = np.maximum(self.measured.std(axis=0), 1e-12)
+        return self.rms / spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -309,9 +309,7 @@ def test_poses_with_an_effort_at_its_limit_are_not_used():
     np.testing.assert_array_equal(fit.parameters, calibrate_gravity(arm, poses).parameters)
     with pytest.raises(InvalidValue, match=r"effort at its limit = all 6 .* less load"):
         calibrate_gravity(arm, full * 3)
-    with pytest.raises(
-        InvalidValue, match=r"without the 2 saturated ones; expected at least"
-    ):
+    with pytest.raises(InvalidValue, match=r"without the 2 saturated ones; expected at least"):
         calibrate_gravity(arm, [*full, *poses[:3]])
 
 

@@ -399,7 +399,8 @@ class _Problem:
         return np.concatenate(parts, axis=1)
 
     def _residuals(self, theta: Matrix) -> FloatArray:
-        return self._predicted(theta) - self._measured
+        found: FloatArray = self._predicted(theta) - self._measured
+        return found
 
     def _cost(self, residual: Matrix, theta: Vector) -> float:
         value = 0.5 * float(np.sum(self._weights * residual**2) + theta @ theta)

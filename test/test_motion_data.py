@@ -193,7 +193,7 @@ def test_degrees_are_converted_by_unit_or_option_and_rejected_otherwise(tmp_path
     names = ("time", *(f"{joint}.pos" for joint in arm.joint_names))
     file = csv(tmp_path / "a.csv", names, np.column_stack([TIME, q]))
     np.testing.assert_allclose(load_motion(arm, file, degrees=True).q, np.radians(q))
-    with pytest.raises(InvalidValue, match=r"'shoulder_pan' = 0 to 26.9\d rad.*pass degrees=True"):
+    with pytest.raises(InvalidValue, match=r"'shoulder_pan' = 0 to 26.9\d rad.*pass --degrees"):
         load_motion(arm, file)
     names = ("time", *(f"{name} [deg]" for name in names[1:]))
     file = csv(tmp_path / "b.csv", names, np.column_stack([TIME, q]))
@@ -359,7 +359,7 @@ def test_two_arms_in_a_bag_need_a_topic(tmp_path):
                 # The stamps of the messages count, not the times of their arrival.
                 late = round(7e9 + t * 2e9)
                 writer.write(connection, late, store.serialize_cdr(message, name))
-    with pytest.raises(RecordingError, match=r"'two_link' = /left/j.*, /right/j.*; pass topic="):
+    with pytest.raises(RecordingError, match=r"'two_link' = /left/j.*, /right/j.*; pass --topic"):
         load_motion(ARM, tmp_path / "bag")
     check(load_motion(ARM, tmp_path / "bag", topic="/left/joint_states"))
     file = next((tmp_path / "bag").glob("*.db3"))

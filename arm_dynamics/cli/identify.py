@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
         if file is not None and file.exists():
             raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
     if args.gravity and (args.held_out or args.servo or args.report is not None):
-        raise ConfigError("--gravity: --held-out, --servo or --report = given; expected none")
+        raise ConfigError("--gravity: --held-out or --report or --servo = given; expected none")
     if args.report is not None:
         require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)

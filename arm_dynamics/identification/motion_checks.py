@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector
+from arm_dynamics.core.arrays import IntArray, Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import LEAST_MOTION, saturation_limit
@@ -102,7 +102,7 @@ def check_targets(data: MotionData) -> None:
             " ranges and speeds only; record efforts, or the target positions of position servos"
             " (columns target.JOINT, or --column target.JOINT=COLUMN)"
         )
-    known: BoolArray = np.isfinite(data.command_position).any(axis=0)
+    known = np.asarray(np.isfinite(data.command_position).any(axis=0))
     if not known.all():
         names = [name for name, x in zip(data.joint_names, known, strict=True) if not x]
         raise InvalidValue(

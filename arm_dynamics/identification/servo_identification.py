@@ -428,7 +428,7 @@ class _Problem:
 
 
 def _counted(window: MotionData) -> BoolArray:
-    """Return the samples (n,) that count: about SAMPLE_PERIOD apart, after SETTLING_TIME."""
+    """Return the samples (n,) that count: one per SAMPLE_PERIOD, after SETTLING_TIME."""
     found: BoolArray = window.time - window.time[0] > SETTLING_TIME
     found &= np.arange(len(found)) % max(1, int(SAMPLE_PERIOD / window.period + 0.5)) == 0
     return found

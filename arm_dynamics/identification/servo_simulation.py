@@ -69,7 +69,7 @@ class ServoSimulation:
         same = delay == delay[0]
         q = np.empty((delay.size, self._periods // self._every, self._arm.nv))
         for rows, delays in ((same, delay[:1]), (~same, delay[~same])):
-            if rows.any():  # rollouts with one delay share their targets
+            if rows.any():  # rollouts with one delay have the same targets
                 result = rollout_closed_loop(
                     self._arm, self._start, self._controller, self._reference(delays), self._step,
                     self._step, self._step * self._periods, interface="voltage",

@@ -468,8 +468,10 @@ def dataset(folder, version="v3.0", names=("J2.pos", "J1.pos", "grip.pos"), epis
             "observation.state": arrow.array(state.tolist(), arrow.list_(arrow.float64(), 3)),
             "episode_index": arrow.array([k] * N),
         }
-        if more:
+        if "observation.effort" in more:
             columns["observation.effort"] = arrow.array(TAU[:, ::-1].tolist())
+        if "action" in more:
+            columns["action"] = arrow.array((state + 1.0).tolist())
         tables.append(arrow.table(columns))
     data = folder / "data" / "chunk-000"
     data.mkdir(parents=True)
@@ -479,6 +481,28 @@ def dataset(folder, version="v3.0", names=("J2.pos", "J1.pos", "grip.pos"), epis
         for k, content in enumerate(tables):
             parquet.write_table(content, data / f"episode_{k:06d}.parquet")
     return folder
+
+
+def test_actions_of_datasets_are_target_positions(tmp_path):
+    names = ["J2.pos", "J1.pos", "grip.pos"]
+    action = {"dtype": "float32", "shape": [3], "names": names}
+    data = load_motion(ARM, dataset(tmp_path, episodes=1, action=action), degrees=True)
+    assert data.effort is None
+    np.testing.assert_allclose(data.command_position, Q + np.radians(1.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("word", ["target.{}", "action_{}.pos", "command.position.{}", "{} goal"])
+def test_columns_of_target_positions(tmp_path, word):
+    names = (*STANDARD, word.format("J1") + " [deg]", word.format("J2") + " [deg]")
+    file = csv(tmp_path / "a.csv", names, np.column_stack((table(), np.degrees(Q + 0.1))))
+    data = load_motion(ARM, file)
+    check(data)
+    np.testing.assert_allclose(data.command_position, Q + 0.1, atol=1e-12)
+    more = csv(tmp_path / "b.csv", names[:-1], np.column_stack((table(), Q[:, 0])))
+    assert load_motion(ARM, more).command_position is None
+    chosen = {"target.J1": names[-2]}
+    with pytest.raises(RecordingError, match=r"columns of targets = .*; expected also joints J2"):
+        load_motion(ARM, more, columns=chosen)
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.pose_table import read_poses, write_poses
     from arm_dynamics.identification.position_loops import ServoLoops, servo_loops, with_servo_gains
     from arm_dynamics.identification.rest_detection import static_poses
+    from arm_dynamics.identification.servo_fit import PositionPrediction
     from arm_dynamics.identification.servo_friction import ServoFriction
     from arm_dynamics.identification.servo_identification import (
-        PositionPrediction,
         ServoIdentification,
         compare_servos,
         identify_servos,
@@ -79,7 +79,7 @@ _MODULES = {
     "ParameterFit": ".fit_report",
     "PendulumMotion": ".servo_pendulum",
     "PositionLoop": ".servo_parameters",
-    "PositionPrediction": ".servo_identification",
+    "PositionPrediction": ".servo_fit",
     "Prediction": ".arm_identification",
     "PreparedMotion": ".motion_preparation",
     "ServoFriction": ".servo_friction",

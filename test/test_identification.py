@@ -100,6 +100,14 @@ def test_the_puma_has_36_base_parameters_of_bodies_and_rotors():
     assert base_parameters(rows, parameter_names(arm)[:60]).size == 36
 
 
+@pytest.mark.parametrize("angle", ["1.5708", "1.571", "1.57"])
+def test_rounded_angles_of_a_urdf_do_not_add_base_parameters(angle, tmp_path):
+    file = tmp_path / "rounded.urdf"
+    file.write_text(load_arm("puma560").urdf.replace("1.5707963267948966", angle))
+    rows = structural_rows(load_arm(file))[:, :60]
+    assert base_parameters(rows, parameter_names(load_arm("puma560"))[:60]).size == 36
+
+
 @pytest.mark.parametrize("name", ARMS)
 def test_base_parameters_determine_the_efforts(name):
     arm = load_arm(name)

@@ -19,10 +19,16 @@ from arm_dynamics.identification.dynamic_parameters import regressor
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
-RANK_TOLERANCE = 1e-8
-"""Diagonal entry of R relative to the largest below which a column counts as dependent."""
+RANK_TOLERANCE = 1e-3
+"""Diagonal entry of R relative to the largest below which a column counts as dependent. Axes that
+are parallel or perpendicular but for rounded angles (1.57 in a URDF) give entries up to 8e-4; those
+of independent columns are above 0.1 on the bundled arms."""
+UNSEEN = 1e-8
+"""Size of a column relative to the largest below which it does not change any effort."""
 SMALLEST_FACTOR = 1e-9
 """Entry of K below which it is a rounding error."""
+SMALLEST_SHOWN = 1e-5
+"""Entry of K below which ``describe`` omits it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +62,8 @@ class BaseParameters:
             np.flatnonzero(self.combinations[i]), key=lambda j: j != self.independent[i]
         ):
             factor = float(self.combinations[i, j])
+            if abs(factor) < SMALLEST_SHOWN:
+                continue
             sign = ("- " if factor < 0 else "+ ") if text else ("-" if factor < 0 else "")
             size = "" if abs(abs(factor) - 1) < 1e-6 else f"{abs(factor):.4g} "
             text += f"{' ' if text else ''}{sign}{size}{self.names[j]}"
@@ -92,7 +100,7 @@ def base_parameters(rows: Matrix, names: Sequence[str]) -> BaseParameters:
 
     """
     scale = np.linalg.norm(rows, axis=0)
-    seen = np.flatnonzero(scale > RANK_TOLERANCE * scale.max(initial=0.0))
+    seen = np.flatnonzero(scale > UNSEEN * scale.max(initial=0.0))
     if not seen.size:
         raise InvalidValue("base parameters: regressor = 0; expected a motion or a gravity field")
     r, pivots = scipy.linalg.qr(rows[:, seen] / scale[seen], mode="r", pivoting=True)

@@ -19,6 +19,7 @@ from arm_dynamics.cli.motion_options import (
     fits_positions,
     read_motions,
 )
+from arm_dynamics.cli.payload_report import print_payload_fit
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
@@ -29,6 +30,7 @@ from arm_dynamics.identification import (
     StaticPose,
     calibrate_gravity,
     identify,
+    identify_payload,
     identify_servos,
     static_poses,
     with_servo_gains,
@@ -55,6 +57,15 @@ def command_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     text = "calibrate masses, Coulomb friction and offsets from the poses at which the arm rests"
     add("--gravity", action="store_true", help=text)
+    text = "identify the payload that the tool carries in the recordings; the arm counts as known"
+    add("--payload", action="store_true", help=text)
+    text = (
+        "recorded motion without the payload, to which the arm is fitted first; repeat the option"
+    )
+    add(
+        "--without", type=path_argument, action="append", default=[], metavar="RECORDING",
+        help=text + " for each",
+    )  # fmt: skip
     add_motion_options(parser)
     add_servo_option(parser)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
@@ -74,11 +85,18 @@ def run(arguments: Sequence[str]) -> int:
             raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
     if args.gravity and (args.held_out or args.servo or args.report is not None):
         raise ConfigError("--gravity: --held-out or --report or --servo = given; expected none")
+    if args.payload and (args.gravity or args.servo or args.report or args.tolerances):
+        raise ConfigError("--payload: --gravity, --servo, --report or --tolerances = given;"
+                          " expected none")  # fmt: skip
+    if args.without and not args.payload:
+        raise ConfigError("--without = given; expected with --payload only")
     if args.report is not None:
         require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)
     if args.gravity:
         written = _calibrate(arm, args)
+    elif args.payload:
+        written = _payload(arm, args)
     else:
         with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
             motions = read_motions(arm, args, args.recordings)
@@ -131,6 +149,18 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     fit = calibrate_gravity(arm, poses)
     print_gravity_fit(fit, None)
     return _write(arm, fit.parameters, fit.deviation, sources, args)
+
+
+def _payload(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
+    """Identify the payload, print the result and write the file of --output; return it."""
+    motions = read_motions(arm, args, args.recordings)
+    held_out = read_motions(arm, args, args.held_out)
+    without = read_motions(arm, args, args.without)
+    with waiting("fitting the payload"):
+        fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
+    print_payload_fit(fit)
+    sources = [motion.source for motion in (*motions, *without)]
+    return _write(arm, fit.parameters, fit.parameter_deviation, sources, args)
 
 
 def _write(

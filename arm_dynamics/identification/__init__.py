@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
     from arm_dynamics.identification.motion_readers import load_motion
+    from arm_dynamics.identification.payload_fit import PayloadFit, identify_payload
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
     from arm_dynamics.identification.pose_table import read_poses, write_poses
@@ -77,6 +78,7 @@ _MODULES = {
     "JointFit": ".fit_report",
     "MotionData": ".motion_data",
     "ParameterFit": ".fit_report",
+    "PayloadFit": ".payload_fit",
     "PendulumMotion": ".servo_pendulum",
     "PositionLoop": ".servo_parameters",
     "PositionPrediction": ".servo_fit",
@@ -104,6 +106,7 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "identify_payload": ".payload_fit",
     "identify_servos": ".servo_identification",
     "load_motion": ".motion_readers",
     "measure_poses": ".pose_measurement",
@@ -137,6 +140,7 @@ __all__ = [
     "JointFit",
     "MotionData",
     "ParameterFit",
+    "PayloadFit",
     "PendulumMotion",
     "PositionLoop",
     "PositionPrediction",
@@ -164,6 +168,7 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "identify_payload",
     "identify_servos",
     "load_motion",
     "measure_poses",

@@ -169,12 +169,7 @@ def identify(
 
     """
     check_arm(arm)
-    if not motions:
-        raise InvalidValue("motions = 0; expected at least one recording")
-    checks = list(held_out)
-    if not checks:
-        parts = [_split(motion, 1 - HELD_OUT) for motion in motions]
-        motions, checks = [part[0] for part in parts], [part[1] for part in parts]
+    motions, checks = fitted_and_held_out(motions, held_out)
     require_speeds(motions)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
     frequency = max(motion.cutoff for motion in prepared)
@@ -197,8 +192,8 @@ def identify(
         arm,
         identified,
         fit,
-        _prediction(tests, nominal_parameters(arm), np.zeros(arm.nv, dtype=int), models),
-        _prediction(tests, fit.parameters, models, models),
+        predicted_efforts(tests, nominal_parameters(arm), np.zeros(arm.nv, dtype=int), models),
+        predicted_efforts(tests, fit.parameters, models, models),
         tuple(motion.source for motion in motions),
         tuple(motion.source for motion in checks),
         tuple(notes),
@@ -230,7 +225,19 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
     """
     prepared = prepare_motion(check_arm(arm), motion, cutoff)
     ideal = np.zeros(arm.nv, dtype=int)
-    return _prediction([prepared], nominal_parameters(arm), ideal, ideal)
+    return predicted_efforts([prepared], nominal_parameters(arm), ideal, ideal)
+
+
+def fitted_and_held_out(
+    motions: Sequence[MotionData], held_out: Sequence[MotionData]
+) -> tuple[list[MotionData], list[MotionData]]:
+    """Return the motions to fit and those that check: by default the end of each motion."""
+    if not motions:
+        raise InvalidValue("motions = 0; expected at least one recording")
+    if held_out:
+        return list(motions), list(held_out)
+    parts = [_split(motion, 1 - HELD_OUT) for motion in motions]
+    return [part[0] for part in parts], [part[1] for part in parts]
 
 
 def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]:
@@ -241,7 +248,7 @@ def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]
     return motion.part(slice(None, k), "begin"), motion.part(slice(k, None), "end")
 
 
-def _prediction(
+def predicted_efforts(
     motions: Sequence[PreparedMotion], parameters: Vector, models: IntArray, counted: IntArray
 ) -> Prediction:
     """Return the efforts of ``parameters`` (14 nv,) with friction ``models`` (nv,)."""

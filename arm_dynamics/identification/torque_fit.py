@@ -81,16 +81,21 @@ class EffortEquations:
     moving: BoolArray
     block: IntArray
 
-    def counted(self, models: IntArray) -> BoolArray:
+    def counted(self, models: IntArray | None) -> BoolArray:
         """Return the equations (n, nv) that count with the friction models (nv,).
 
-        While a joint sticks, its friction without presliding is unknown.
+        While a joint sticks, its friction without presliding is unknown. None: all valid ones.
         """
-        return self.valid & (self.moving | (models > 0))
+        return self.valid if models is None else self.valid & (self.moving | (models > 0))
 
-    def rows(self, models: IntArray) -> FloatArray:
-        """Return W (n, nv, p) with the friction models (nv,), indices into ``presliding``."""
+    def rows(self, models: IntArray | None) -> FloatArray:
+        """Return W (n, nv, p) with the friction models (nv,), indices into ``presliding``.
+
+        None: the regressor as it is, without entries for Coulomb friction.
+        """
         found: FloatArray = self.regressor.copy()
+        if models is None:
+            return found
         nv = self.effort.shape[1]
         for i, model in enumerate(models.tolist()):
             found[:, i, 12 * nv + i] = self.sliding[model, :, i]
@@ -171,10 +176,10 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         )
     prior = _prior(arm, equations)
     comparable = replace(equations, moving=equations.valid)
-    problem = _Problem(comparable, prior, np.zeros(arm.nv, dtype=int))
+    problem = TorqueProblem(comparable, prior, np.zeros(arm.nv, dtype=int))
     problem.estimate(1.0)
     models = problem.best_friction_models()
-    problem = _Problem(equations, prior, models)
+    problem = TorqueProblem(equations, prior, models)
     problem.estimate(1.0)
     gamma = problem.best_prior_weight()
     parameters = problem.estimate(gamma)
@@ -205,11 +210,11 @@ def _prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
     return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed)
 
 
-class _Problem:
+class TorqueProblem:
     """The weighted equations of one friction model, as moments of their blocks."""
 
     def __init__(
-        self, equations: EffortEquations, prior: DescriptionPrior, models: IntArray
+        self, equations: EffortEquations, prior: DescriptionPrior, models: IntArray | None = None
     ) -> None:
         self._equations, self._prior = equations, prior
         self.rows, self.counted = equations.rows(models), equations.counted(models)
@@ -266,7 +271,12 @@ class _Problem:
         return found
 
     def deviations(self, gamma: float, parameters: Vector) -> Vector:
-        """Return standard deviations (p,), from (A + γ D)⁻¹ (B + γ D) (A + γ D)⁻¹.
+        """Return the standard deviations (p,) of ``covariance``."""
+        found: Vector = np.sqrt(np.diag(self.covariance(gamma, parameters)))
+        return found
+
+    def covariance(self, gamma: float, parameters: Vector) -> Matrix:
+        """Return the covariance (p, p) of the estimate: (A + γ D)⁻¹ (B + γ D) (A + γ D)⁻¹.
 
         A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
         which holds for residuals that are correlated within a block. The prior counts at least as
@@ -276,7 +286,7 @@ class _Problem:
         curvature = gamma * self._prior.terms(parameters)[2]
         inverse = positive_inverse(squares + curvature)
         middle = self._score_covariance(parameters) + curvature
-        found: Vector = np.sqrt(np.diag(inverse @ middle @ inverse))
+        found: Matrix = inverse @ middle @ inverse
         return found
 
     def base_estimate(self, base: BaseParameters) -> tuple[Vector, Vector, float]:

@@ -1,0 +1,235 @@
+"""Payload of an arm from measured efforts: mass, center of mass and inertia.
+
+τ - W π = W_t φ,  minimize  ½ Σ w ((τ - W π - W_t φ) / σ_i)² / c + d(P(φ) ‖ P₀)
+
+φ are the ten inertial parameters of the payload in the joint frame of the tool's link, W_t their
+columns of the regressor W, π the parameters of the arm without payload: those of its description,
+or those fitted to recordings without the payload. The payload's pseudo-inertia P is positive
+definite; d is the divergence from a body of P₀ at the tool. Weights as in ``fit_torque``.
+
+References
+----------
+W. Khalil, M. Gautier, P. Lemoine, Identification of the payload inertial parameters of industrial
+manipulators, IEEE Int. Conf. Robotics and Automation (2007), section III. P. Wensing, S. Kim, J.-J.
+Slotine, Linear matrix inequalities for physically consistent inertial parameter identification,
+IEEE RA-L 3 (2018), section III.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.core.arrays import IntArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.blas_threads import with_one_blas_thread
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.arm_identification import (
+    Prediction,
+    fitted_and_held_out,
+    predicted_efforts,
+)
+from arm_dynamics.identification.consistent_least_squares import (
+    UNDETERMINED,
+    DescriptionPrior,
+    positive_inverse,
+)
+from arm_dynamics.identification.dynamic_parameters import nominal_parameters
+from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.motion_preparation import prepare_motion
+from arm_dynamics.identification.pseudo_inertia import inertial_parameters
+from arm_dynamics.identification.torque_fit import (
+    EffortEquations,
+    TorqueProblem,
+    fit_torque,
+    joined_equations,
+)
+from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_model import ArmModel
+
+PRIOR_RADIUS = 0.05
+"""Standard deviation of the mass of the prior body along each axis [m]."""
+LEAST_MASS = 0.05
+"""Smallest mass of the prior body, relative to the mean mass of the links."""
+QUANTITIES = (
+    "mass", "center.x", "center.y", "center.z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz",
+)  # fmt: skip
+"""Names of the entries of ``PayloadFit.values``."""
+STEP = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayloadFit:
+    """Result of ``identify_payload``.
+
+    ``values`` and ``deviation`` (10,), in the order of QUANTITIES: mass [kg], center of mass [m]
+    and inertia about it [kg·m²], along the axes of the tool frame. Deviations of the payload do not
+    contain those of the arm without it. ``undetermined`` names the quantities that the motion does
+    not reveal. ``parameters`` and ``parameter_deviation`` (14 nv,) are those of the arm with its
+    payload; the deviations of parameters that are those of the description are NaN. ``before`` and
+    ``after`` predict held-out motion without and with the payload.
+    """
+
+    arm: ArmModel
+    values: Vector
+    deviation: Vector
+    undetermined: tuple[str, ...]
+    parameters: Vector
+    parameter_deviation: Vector
+    before: Prediction
+    after: Prediction
+    notes: tuple[str, ...]
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]."""
+        return float(self.values[0])
+
+    @property
+    def centre(self) -> Vector:
+        """Center of mass in the tool frame (3,) [m]."""
+        found: Vector = self.values[1:4]
+        return found
+
+
+@with_one_blas_thread
+def identify_payload(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    held_out: Sequence[MotionData] = (),
+    *,
+    without: Sequence[MotionData] = (),
+    cutoff: float | None = None,
+) -> PayloadFit:
+    """Return the payload that explains the efforts of an arm.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm without the payload; without ``without``, its parameters count as known.
+    motions : Sequence[MotionData]
+        Motions with the payload fixed to the link of the tool frame.
+    held_out : Sequence[MotionData]
+        Motions with the payload that check the result (default: the last 30 % of ``motions``).
+    without : Sequence[MotionData]
+        Motions without the payload, to which the parameters of the arm itself are fitted.
+    cutoff : float, optional
+        Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
+
+    Returns
+    -------
+    PayloadFit
+        Mass, center of mass and inertia with standard deviations.
+
+    Raises
+    ------
+    InvalidValue
+        For motions without efforts or too short, and for a tool frame that no joint moves.
+
+    """
+    link = _tool_link(check_arm(arm))
+    fitted, checks = fitted_and_held_out(motions, held_out)
+    prepared = [prepare_motion(arm, motion, cutoff) for motion in fitted]
+    frequency = max(motion.cutoff for motion in prepared)
+    notes = [note for motion in prepared for note in motion.notes]
+    models, known = np.zeros(arm.nv, dtype=int), nominal_parameters(arm)
+    spread = np.full(known.size, np.nan)
+    if without:
+        parts = [prepare_motion(arm, motion, cutoff) for motion in without]
+        equations = joined_equations([part.equations for part in parts])
+        alone = fit_torque(arm, equations)
+        known, spread = alone.parameters, np.array(alone.deviation)
+        models = np.array([int(np.flatnonzero(equations.presliding == x)[0])
+                           for x in alone.presliding])  # fmt: skip
+        notes += [note for part in parts for note in part.notes]
+    equations = joined_equations([motion.equations for motion in prepared])
+    loaded = _loaded(equations, known, models, link)
+    prior = DescriptionPrior(_prior_body(arm, link, loaded)[None], np.zeros(0), np.zeros(0))
+    problem = TorqueProblem(loaded, prior)
+    found = problem.estimate(1.0)
+    covariance = problem.covariance(1.0, found)
+    values, slopes = _in_tool_frame(arm, link, found)
+    deviation = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
+    free = slopes @ positive_inverse(prior.terms(prior.start)[2]) @ slopes.T
+    vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
+    own = slice(10 * link, 10 * link + 10)
+    total, total_spread = np.array(known), spread.copy()
+    total[own] += found
+    total_spread[own] = np.sqrt(np.nan_to_num(spread[own]) ** 2 + np.diag(covariance))
+    late = float(np.median([motion.delay for motion in prepared]))
+    tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
+    return PayloadFit(
+        arm,
+        as_readonly(values),
+        as_readonly(deviation),
+        tuple(name for name, unknown in zip(QUANTITIES, vague, strict=True) if unknown),
+        as_readonly(total),
+        as_readonly(total_spread),
+        predicted_efforts(tests, known, models, models),
+        predicted_efforts(tests, total, models, models),
+        tuple(notes),
+    )
+
+
+def _tool_link(arm: ArmModel) -> int:
+    """Return the index of the joint that moves the tool frame."""
+    joint = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].parentJoint
+    if joint == 0:
+        raise InvalidValue(
+            f"arm '{arm.name}': tool frame = '{arm.tool_frame}', which no joint moves; expected a"
+            " link that carries the payload"
+        )
+    return int(joint) - 1
+
+
+def _loaded(
+    equations: EffortEquations, known: Vector, models: IntArray, link: int
+) -> EffortEquations:
+    """Return the equations of the payload alone: W_t φ = τ - W π."""
+    rows = equations.rows(models)
+    own = slice(10 * link, 10 * link + 10)
+    return replace(
+        equations,
+        regressor=equations.regressor[:, :, own],
+        effort=equations.effort - rows @ known,
+        valid=equations.counted(models),
+    )
+
+
+def _prior_body(arm: ArmModel, link: int, equations: EffortEquations) -> Vector:
+    """Return φ₀ (10,) of a ball at the tool frame, with the mass of least squares."""
+    tool = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].placement
+    first = tool.translation[:, None]
+
+    def ball(mass: float) -> Vector:
+        second = mass * (PRIOR_RADIUS**2 * np.eye(3) + first @ first.T)
+        return inertial_parameters(
+            np.block([[second, mass * first], [mass * first.T, np.array([[mass]])]])
+        )
+
+    per_kilogram = equations.regressor @ ball(1.0)
+    counted = equations.valid
+    mass = float(np.sum(counted * per_kilogram * equations.effort))
+    mass /= max(float(np.sum(counted * per_kilogram**2)), 1e-12)
+    links = [inertia.mass for inertia in list(arm.links.inertias)[1:]]
+    return ball(max(mass, LEAST_MASS * float(np.mean(links)), 1e-3))
+
+
+def _in_tool_frame(arm: ArmModel, link: int, found: Vector) -> tuple[Vector, Matrix]:
+    """Return QUANTITIES (10,) of φ (10,) in the joint frame, and their derivatives (10, 10)."""
+    tool = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].placement
+
+    def quantities(parameters: Vector) -> Vector:
+        body = tool.actInv(pin.Inertia.FromDynamicParameters(parameters))
+        inertia = body.inertia
+        order = [inertia[i, j] for j in range(3) for i in range(j + 1)]
+        return np.array([body.mass, *body.lever, *order])
+
+    slopes = np.empty((10, 10))
+    for i in range(10):
+        step = STEP * max(abs(found[i]), found[0] * 1e-3) * np.eye(10)[i]
+        slopes[:, i] = (quantities(found + step) - quantities(found - step)) / (2 * step[i])
+    return quantities(found), slopes

@@ -4,10 +4,10 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# These tests measure motion in real time: they run in one process, before the others in priority.
-REAL_TIME := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
+# These tests measure motion in real time: they run alone.
+ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
 	parameters safety states task_space,test/ros/test_$(name).py) test/test_viewer.py
-IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
+IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
@@ -43,17 +43,15 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_REAL_TIME)
+	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@log=$$(mktemp); trap 'kill $$! 2> /dev/null; rm -f $$log' EXIT; code=0; \
-		$(BIN)/python -m pytest --durations=25 $(REAL_TIME) > $$log 2>&1 & \
-		nice -n 19 $(PYTEST) --durations=25 $(IGNORE_REAL_TIME) || code=$$?; \
-		wait $$! || code=$$?; cat $$log; exit $$code
+	@code=0; $(PYTEST) --durations=25 $(IGNORE_ALONE) || code=$$?; \
+		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

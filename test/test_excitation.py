@@ -181,6 +181,18 @@ def test_start_at_a_position_limit():
     assert motion.start.tolist() == [0.0, 0.2]
 
 
+@pytest.mark.parametrize("limit", ["lower", "upper"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_joint_that_starts_at_its_limit_moves(limit, seed):
+    arm = load_arm("so101")
+    start = getattr(arm, limit)
+    motion = excite(arm, 10.0, seed=seed, configuration=start, clearance=1e-4, evaluations=40)
+    moved = np.ptp(motion.sample(np.linspace(0, 10, 500))[0], axis=0)
+    amplitude = np.abs(motion.coefficients[:, 1:]).sum(axis=1)
+    assert (moved > 1e-3).all()
+    assert (amplitude > 1e-6).all()
+
+
 def test_continuous_joint_stays_in_its_turn():
     motion = excite(with_a_slide(), 8.0, configuration=[0.1, 13.0])
     low, high = extreme_values(motion)[0][:, 1]

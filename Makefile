@@ -6,7 +6,8 @@ RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time: they run alone.
 ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
-	parameters safety states task_space,test/ros/test_$(name).py) test/test_viewer.py
+	parameters safety states task_space,test/ros/test_$(name).py) test/test_driver_processes.py \
+	test/test_viewer.py
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.

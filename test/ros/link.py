@@ -58,6 +58,8 @@ REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
 for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
     os.environ[variable] = str(ROOT / "config" / "loopback.xml")
+DIAGNOSTICS = {"diagnostic_updater.period": 0.2}
+"""Most tests read diagnostics."""
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
 """As fast as possible, with the same motion on every machine."""
 
@@ -185,7 +187,7 @@ class Ros:
         arguments = ["--ros-args"]
         for file in files:
             arguments += ["--params-file", str(file)]
-        for name, value in parameters.items():
+        for name, value in (DIAGNOSTICS | parameters).items():
             arguments += ["-p", f"{name}:={_yaml(value)}"]
         return self.launch(f"ros.{module}", *arguments)
 

@@ -11,8 +11,8 @@ ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_l
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
 # These tests only compute, start no node and wait for no time. They use what the tests in real time
 # leave of the processor: the scheduler interrupts an idle-class process at once.
-BESIDE := $(foreach name,excitation gravity_calibration identification payload_fit \
-	servo_identification stability,test/test_$(name).py)
+BESIDE := $(foreach name,controllers demos excitation gravity_calibration identification payload_fit \
+	servo_identification stability tuning,test/test_$(name).py)
 IGNORE_BESIDE := $(addprefix --ignore=,$(BESIDE))
 IDLE := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in

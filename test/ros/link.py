@@ -184,12 +184,7 @@ class Ros:
 
     def start(self, module, *files, **parameters):
         """Run ``arm_dynamics.ros.<module>`` with parameter files and parameters."""
-        arguments = ["--ros-args"]
-        for file in files:
-            arguments += ["--params-file", str(file)]
-        for name, value in (DIAGNOSTICS | parameters).items():
-            arguments += ["-p", f"{name}:={_yaml(value)}"]
-        return self.launch(f"ros.{module}", *arguments)
+        return self.launch(f"ros.{module}", *arguments(*files, **parameters))
 
     def launch(self, module, *arguments, domain=None):
         """Run a module of the package in this domain or in ``domain``; "" sets no domain."""
@@ -372,6 +367,16 @@ class Ros:
         while not self._closing.wait(POLL):
             for record in list(self._records):
                 record.poll()
+
+
+def arguments(*files, **parameters):
+    """Return the command line of a node with parameter files and parameters."""
+    found = ["--ros-args"]
+    for file in files:
+        found += ["--params-file", str(file)]
+    for name, value in (DIAGNOSTICS | parameters).items():
+        found += ["-p", f"{name}:={_yaml(value)}"]
+    return found
 
 
 def _yaml(value):

@@ -10,7 +10,7 @@ ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_l
 	test/test_viewer.py
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
 # These tests only compute, start no node and wait for no time. They use what the tests in real time
-# leave of the processor: the scheduler interrupts an idle-class process at once.
+# leave of the processor: the scheduler interrupts an idle-class process immediately.
 BESIDE := $(foreach name,controllers demos excitation gravity_calibration identification payload_fit \
 	servo_identification stability tuning,test/test_$(name).py)
 IGNORE_BESIDE := $(addprefix --ignore=,$(BESIDE))

@@ -1,4 +1,4 @@
-"""Run nodes as ``python -m`` does, in processes that share the imports of this one.
+"""Run nodes as ``python -m`` does, in processes with the imports of this one.
 
     python test/ros/start_cases.py MODULE ... < cases.json
 

@@ -103,6 +103,22 @@ def test_tolerances_are_checked_although_a_stream_always_has_a_pending_trajector
     assert OVERRIDDEN in goal.result.text
 
 
+def test_a_goal_that_starts_before_it_is_active_has_its_own_tolerances():
+    """The loop's thread may start a trajectory before the other thread sets the goal."""
+    session = Session()
+    session.goals.constraints = Constraints.of(ARM, {n: {"trajectory": 1e-9} for n in NAMES})
+    follow = session.loop.follow
+
+    def followed_at_once(*given, **more):
+        follow(*given, **more)
+        session.tick(20)
+
+    session.loop.follow = followed_at_once
+    goal = session.goals.accept(to(path=within(-1.0)))
+    assert session.finish(goal).code == ErrorCode.SUCCESSFUL
+    assert not session.loop.events.counts
+
+
 def step_with_stream(session, count):
     """Step with a new trajectory between the loop's step and the goal handler's update."""
     for _ in range(count):

@@ -21,9 +21,8 @@ import scipy.linalg
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters
 from arm_dynamics.identification.pseudo_inertia import (
+    LogDetDivergence,
     consistent_prior,
-    divergence_terms,
-    log_det_divergence,
 )
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -57,7 +56,8 @@ class DescriptionPrior:
     """
 
     def __init__(self, links: Matrix, terms: Vector, offset: Vector) -> None:
-        self._links, self._terms, self._offset = links, terms, offset
+        self._terms, self._offset = terms, offset
+        self._first, self._divergence = links.size, LogDetDivergence(links)
         self.start: Vector = np.concatenate((links.reshape(-1), terms, np.zeros(offset.size)))
         """Parameters (p,) of divergence 0."""
 
@@ -82,25 +82,33 @@ class DescriptionPrior:
         described = nominal[10 * nv : 13 * nv]
         return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
 
-    def terms(self, parameters: Vector) -> tuple[float, Vector, Matrix]:
-        """Return value, gradient (p,) and Hessian (p, p); the value is inf outside the domain."""
-        links, p = self._links, parameters.size
-        gradient, hessian = np.zeros(p), np.zeros((p, p))
-        bodies, split = parameters[: links.size].reshape(-1, 10), links.size + self._terms.size
-        x, o = parameters[links.size : split], parameters[split:] / self._offset
-        value = log_det_divergence(bodies, links) + 0.5 * float(o @ o)
-        if not (np.isfinite(value) and (x > 0).all()):
-            return np.inf, gradient, hessian
+    def divergence(self, parameters: Vector) -> float:
+        """Return the divergence; inf outside the domain."""
+        bodies, x, o = self._parts(parameters)
+        if not (x > 0).all():
+            return np.inf
         relative = x / self._terms
-        value += float(np.sum(relative - np.log(relative) - 1))
-        slopes, curvatures = divergence_terms(bodies, links)
-        gradient[: links.size] = slopes.reshape(-1)
+        value = self._divergence.value(bodies) + 0.5 * float(o @ o)
+        return value + float(np.sum(relative - np.log(relative) - 1))
+
+    def slopes(self, parameters: Vector) -> tuple[Vector, Matrix]:
+        """Return gradient (p,) and Hessian (p, p) of the divergence within the domain."""
+        bodies, x, o = self._parts(parameters)
+        p = parameters.size
+        slopes, curvatures = self._divergence.slopes(bodies)
+        gradient = np.concatenate((slopes.reshape(-1), 1 / self._terms - 1 / x, o / self._offset))
+        hessian = np.zeros((p, p))
         for i, own in enumerate(curvatures):
             hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
-        gradient[links.size : split], gradient[split:] = 1 / self._terms - 1 / x, o / self._offset
-        diagonal = np.arange(links.size, p)
+        diagonal = np.arange(self._first, p)
         hessian[diagonal, diagonal] = np.concatenate((x**-2, self._offset**-2))
-        return value, gradient, hessian
+        return gradient, hessian
+
+    def _parts(self, parameters: Vector) -> tuple[Matrix, Vector, Vector]:
+        """Return bodies (nv, 10), friction and rotor inertia, and offsets over their deviation."""
+        split = self._first + self._terms.size
+        bodies = parameters[: self._first].reshape(-1, 10)
+        return bodies, parameters[self._first : split], parameters[split:] / self._offset
 
 
 def consistent_minimum(
@@ -121,21 +129,21 @@ def consistent_minimum(
 
     """
     x = start
-    value, slope, curvature = prior.terms(x)
-    cost = 0.5 * x @ squares @ x - products @ x + gamma * value
+    cost = 0.5 * x @ squares @ x - products @ x + gamma * prior.divergence(x)
     for _ in range(NEWTON_STEPS):
+        slope, curvature = prior.slopes(x)
         gradient, hessian = squares @ x - products + gamma * slope, squares + gamma * curvature
         root = 1 / np.sqrt(np.diag(hessian))
         scaled = hessian * root * root[:, None]
         scaled[np.diag_indices_from(scaled)] += JITTER
-        step = -root * scipy.linalg.solve(scaled, root * gradient, assume_a="pos")
+        factor = scipy.linalg.cho_factor(scaled, overwrite_a=True, check_finite=False)
+        step = -root * scipy.linalg.cho_solve(factor, root * gradient, check_finite=False)
         decrement, length = float(-gradient @ step), 1.0
         if decrement < NEWTON_TOLERANCE:
             break
         while length > SHORTEST:
             new = x + length * step
-            value, slope, curvature = prior.terms(new)
-            after = 0.5 * new @ squares @ new - products @ new + gamma * value
+            after = 0.5 * new @ squares @ new - products @ new + gamma * prior.divergence(new)
             if after < cost - 0.1 * length * decrement:
                 break
             length /= 2

@@ -254,7 +254,7 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     prior = DescriptionPrior.of(arm, rms(effort, every), np.zeros(arm.nv))
     fitted, covariance = _estimate(rows, effort, direction, prior, base)
     spread = np.sqrt(np.diag(covariance))
-    free = np.sqrt(np.diag(positive_inverse(prior.terms(prior.start)[2])))
+    free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
     found, nv = np.array(fitted), arm.nv
     left = spread > UNDETERMINED * free
     fixed = np.zeros(14 * nv, dtype=bool)
@@ -380,7 +380,7 @@ def _estimate(
     squares = np.tensordot(weighted, rows, ((0, 1), (0, 1)))
     products = np.tensordot(weighted, effort, ((0, 1), (0, 1)))
     found = consistent_minimum(squares, products, prior, 1.0, prior.start)
-    return found, positive_inverse(squares + prior.terms(found)[2])
+    return found, positive_inverse(squares + prior.slopes(found)[1])
 
 
 def _gravity_errors(arm: ArmModel, found: Vector, covariance: Matrix) -> tuple[Vector, Vector]:

@@ -153,7 +153,7 @@ def identify_payload(
     covariance = problem.covariance(1.0, found)
     values, slopes = _in_tool_frame(arm, link, found)
     deviation = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
-    free = slopes @ positive_inverse(prior.terms(prior.start)[2]) @ slopes.T
+    free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
     vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
     own = slice(10 * link, 10 * link + 10)
     total, total_spread = np.array(known), spread.copy()

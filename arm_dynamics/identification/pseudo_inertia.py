@@ -46,6 +46,8 @@ def _basis() -> FloatArray:
 
 BASIS = _basis()
 """∂P/∂π (10, 4, 4)."""
+FLAT_BASIS = as_readonly(BASIS.reshape(10, 16))
+_AXES = np.arange(4)
 
 
 def pseudo_inertia(parameters: Vector) -> Matrix:
@@ -101,34 +103,43 @@ def from_log_cholesky(theta: Vector) -> Vector:
     return inertial_parameters(upper @ upper.T)
 
 
-def log_det_divergence(bodies: Matrix, prior: Matrix) -> float:
-    """Return Σ d(P ‖ P₀) of bodies (n, 10); inf if one of them is not consistent or singular.
+class LogDetDivergence:
+    """Divergence Σ d(P ‖ P₀) of bodies from those of a prior.
 
     d(P ‖ P₀) = tr(P P₀⁻¹) - log det(P P₀⁻¹) - 4, at least 0, and 0 for P = P₀ only.
+
+    Parameters
+    ----------
+    prior : Matrix
+        Inertial parameters π₀ (n, 10) of consistent bodies.
+
     """
-    pseudo, before = np.tensordot(bodies, BASIS, 1), np.tensordot(prior, BASIS, 1)
-    try:
-        roots = np.linalg.cholesky(pseudo)
-    except np.linalg.LinAlgError:
-        return float("inf")
-    diagonal = np.diagonal(roots, axis1=1, axis2=2)
-    if (diagonal.min(axis=1) < NEARLY_SINGULAR * diagonal.max(axis=1)).any():
-        return float("inf")
-    log_ratio = 2 * np.log(diagonal).sum()
-    log_ratio -= np.linalg.slogdet(before)[1].sum()
-    trace = np.einsum("nij,nji->", pseudo, np.linalg.inv(before))
-    return float(trace - log_ratio - 4 * len(bodies))
 
+    def __init__(self, prior: Matrix) -> None:
+        before = np.tensordot(prior, BASIS, 1)
+        self._trace = np.linalg.inv(before).reshape(-1, 16) @ FLAT_BASIS.T
+        self._log_det = float(np.linalg.slogdet(before)[1].sum()) - 4 * len(prior)
 
-def divergence_terms(bodies: Matrix, prior: Matrix) -> tuple[Matrix, FloatArray]:
-    """Return gradient (n, 10) and Hessian (n, 10, 10) of each body's divergence, by π."""
-    inverse = np.linalg.inv(np.tensordot(bodies, BASIS, 1))
-    change = np.linalg.inv(np.tensordot(prior, BASIS, 1)) - inverse
-    scaled = inverse[:, None] @ BASIS
-    flat = scaled.reshape(len(bodies), 10, 16)
-    turned = scaled.swapaxes(2, 3).reshape(len(bodies), 10, 16)
-    gradient: Matrix = change.reshape(-1, 16) @ BASIS.reshape(10, 16).T
-    return gradient, flat @ turned.swapaxes(1, 2)
+    def value(self, bodies: Matrix) -> float:
+        """Return the divergence of bodies (n, 10); inf if one is not consistent or singular."""
+        try:
+            roots = np.linalg.cholesky((bodies @ FLAT_BASIS).reshape(-1, 4, 4))
+        except np.linalg.LinAlgError:
+            return float("inf")
+        diagonal = roots[:, _AXES, _AXES]
+        if (diagonal.min(axis=1) < NEARLY_SINGULAR * diagonal.max(axis=1)).any():
+            return float("inf")
+        log_det = 2 * float(np.log(diagonal).sum())
+        return float(np.vdot(bodies, self._trace)) - log_det + self._log_det
+
+    def slopes(self, bodies: Matrix) -> tuple[Matrix, FloatArray]:
+        """Return gradient (n, 10) and Hessian (n, 10, 10) of each body's divergence, by π."""
+        inverse = np.linalg.inv((bodies @ FLAT_BASIS).reshape(-1, 4, 4))
+        scaled = inverse[:, None] @ BASIS
+        flat = scaled.reshape(len(bodies), 10, 16)
+        turned = scaled.swapaxes(2, 3).reshape(len(bodies), 10, 16)
+        gradient: Matrix = self._trace - inverse.reshape(-1, 16) @ FLAT_BASIS.T
+        return gradient, flat @ turned.swapaxes(1, 2)
 
 
 def consistent_prior(inertial: Matrix) -> Matrix:

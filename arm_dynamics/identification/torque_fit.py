@@ -199,7 +199,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     gamma = problem.best_prior_weight()
     parameters = problem.estimate(gamma)
     spread = problem.deviations(max(gamma, 1.0), parameters)
-    free = np.sqrt(np.diag(positive_inverse(prior.terms(prior.start)[2])))
+    free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
         as_readonly(parameters),
@@ -257,9 +257,10 @@ class TorqueProblem:
         self._parameters = prior.start
         self._scale = np.maximum(rms(equations.effort, self.counted), 1e-9)
         self._weights = self.counted / self._scale**2
-        blocks = np.unique(equations.block)
-        self._blocks = [equations.block == name for name in blocks]
-        self._fold = np.arange(blocks.size) * FOLDS // blocks.size
+        first = np.flatnonzero(np.diff(equations.block, prepend=equations.block[0] - 1))
+        ends = (*first[1:].tolist(), len(equations.block))
+        self._blocks = [slice(*ends) for ends in zip(first.tolist(), ends, strict=True)]
+        self._fold = np.arange(first.size) * FOLDS // first.size
         self._set_moments()
 
     def estimate(self, gamma: float) -> Vector:
@@ -278,13 +279,16 @@ class TorqueProblem:
         self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
         return self._parameters
 
-    def held_out_error(self, gamma: float) -> Vector:
-        """Return Σ w (τ - W π)² (nv,) of each fold with the parameters of the others."""
+    def held_out_error(self, gamma: float, starts: list[Vector]) -> Vector:
+        """Return Σ w (τ - W π)² (nv,) of each fold with the parameters of the others.
+
+        ``starts`` are the parameters (p,) of each fold at which the minimization starts; they are
+        replaced by the minimizers.
+        """
         error = np.zeros(self._scale.size)
         for k in range(FOLDS):
-            x = consistent_minimum(
-                *self._total(self._fold != k), self._prior, gamma, self._parameters
-            )
+            x = consistent_minimum(*self._total(self._fold != k), self._prior, gamma, starts[k])
+            starts[k] = x
             for block in (self._blocks[b] for b in np.flatnonzero(self._fold == k)):
                 residual = self._equations.effort[block] - self.rows[block] @ x
                 error += np.sum(self._weights[block] * residual**2, axis=0)
@@ -292,16 +296,20 @@ class TorqueProblem:
 
     def best_prior_weight(self) -> float:
         """Return γ of the least held-out error."""
-        errors = [float(self.held_out_error(gamma).sum()) for gamma in PRIOR_WEIGHTS]
+        starts = [self._parameters] * FOLDS
+        errors = [float(self.held_out_error(gamma, starts).sum()) for gamma in PRIOR_WEIGHTS]
         return PRIOR_WEIGHTS[int(np.argmin(errors))]
 
     def best_friction_models(self) -> IntArray:
         """Return, for each joint, the index of the presliding distance of least held-out error."""
-        errors, nv = [], self._scale.size
-        for model in range(self._equations.presliding.size):
+        errors, nv, count = [], self._scale.size, self._equations.presliding.size
+        if count == 1:
+            return np.zeros(nv, dtype=int)
+        starts = [self._parameters] * FOLDS
+        for model in range(count):
             self.rows = self._equations.rows(np.full(nv, model))
             self._set_moments()
-            errors.append(self.held_out_error(1.0))
+            errors.append(self.held_out_error(1.0, starts))
         found: IntArray = np.argmin(errors, axis=0)
         found[np.min(errors, axis=0) > WORTHWHILE * errors[0]] = 0
         return found
@@ -319,7 +327,7 @@ class TorqueProblem:
         a standard deviation of 100 %.
         """
         squares, _ = self._total()
-        curvature = gamma * self._prior.terms(parameters)[2]
+        curvature = gamma * self._prior.slopes(parameters)[1]
         inverse = positive_inverse(squares + curvature)
         middle = self._score_covariance(parameters) + curvature
         found: Matrix = inverse @ middle @ inverse
@@ -352,11 +360,12 @@ class TorqueProblem:
         p = self.rows.shape[2]
         self._squares = np.empty((len(self._blocks), p, p))
         self._products = np.empty((len(self._blocks), p))
+        root = np.sqrt(self._weights)
+        weighted, effort = self.rows * root[..., None], self._equations.effort * root
         for k, block in enumerate(self._blocks):
-            root = np.sqrt(self._weights[block])
-            rows = (self.rows[block] * root[..., None]).reshape(-1, p)
+            rows = weighted[block].reshape(-1, p)
             self._squares[k] = rows.T @ rows
-            self._products[k] = rows.T @ (self._equations.effort[block] * root).reshape(-1)
+            self._products[k] = rows.T @ effort[block].reshape(-1)
 
     def _score_covariance(self, parameters: Vector) -> Matrix:
         """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks."""

@@ -11,6 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.safety import events
 from arm_dynamics.safety.events import Events
@@ -26,8 +27,14 @@ class Throttle(events.Throttle):
         inspect.getframeinfo(inspect.stack()[0].frame)
 
 
-PERIOD = 1.0
-"""Time [s] between two messages of a node."""
+PERIOD = Parameter(
+    "diagnostic_updater.period",
+    1.0,
+    "s",
+    "time between two messages on /diagnostics",
+    lower=0.01,
+    upper=100,
+)
 RUN = "run"
 """Parameter and key: name of the run that a node belongs to, if one run started several."""
 OWN = "arm_dynamics"
@@ -56,7 +63,7 @@ def event_values(events: Events) -> dict[str, str]:
 
 
 class Diagnostics:
-    """Publishes the ``report`` of a node once a second of wall-clock time.
+    """Publishes the ``report`` of a node, by default once a second of wall-clock time.
 
     ``more`` returns further statuses from the node's name.
     """
@@ -74,7 +81,9 @@ class Diagnostics:
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # A timer on simulated time would stop with the simulation.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self.publish, clock=steady)
+        period = declare_fixed(node, PERIOD.name, PERIOD.default, f"{PERIOD.description} [s]")
+        period = PERIOD.check(node.get_name(), period)
+        self._timer = node.create_timer(period, self.publish, clock=steady)
 
     def publish(self) -> None:
         """Publish one array."""

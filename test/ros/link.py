@@ -58,6 +58,8 @@ REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
 for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
     os.environ[variable] = str(ROOT / "config" / "loopback.xml")
+DIAGNOSTICS = {"diagnostic_updater.period": 0.2}
+"""Most tests read diagnostics."""
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
 """As fast as possible, with the same motion on every machine."""
 
@@ -182,12 +184,7 @@ class Ros:
 
     def start(self, module, *files, **parameters):
         """Run ``arm_dynamics.ros.<module>`` with parameter files and parameters."""
-        arguments = ["--ros-args"]
-        for file in files:
-            arguments += ["--params-file", str(file)]
-        for name, value in parameters.items():
-            arguments += ["-p", f"{name}:={_yaml(value)}"]
-        return self.launch(f"ros.{module}", *arguments)
+        return self.launch(f"ros.{module}", *arguments(*files, **parameters))
 
     def launch(self, module, *arguments, domain=None):
         """Run a module of the package in this domain or in ``domain``; "" sets no domain."""
@@ -370,6 +367,16 @@ class Ros:
         while not self._closing.wait(POLL):
             for record in list(self._records):
                 record.poll()
+
+
+def arguments(*files, **parameters):
+    """Return the command line of a node with parameter files and parameters."""
+    found = ["--ros-args"]
+    for file in files:
+        found += ["--params-file", str(file)]
+    for name, value in (DIAGNOSTICS | parameters).items():
+        found += ["-p", f"{name}:={_yaml(value)}"]
+    return found
 
 
 def _yaml(value):

@@ -1,8 +1,10 @@
 """A node that cannot start reports the cause in one message and ends with exit code 2."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +16,8 @@ from arm_dynamics.ros.ros_parameters import (
     parameter_entries,
     require_declared,
 )
+
+from .link import PATIENCE, ROOT, arguments
 
 BROKEN = '<robot name="b"><link name="a"/><link name="c"/></robot>'
 CASES = {
@@ -70,22 +74,39 @@ CASES = {
 }
 
 
+SEPARATE = ("unknown arm", "composed, unknown arm", "viewer, unknown arm", "broken URDF")
+"""Cases in processes of their own; forks of one process run the others."""
+
+
 @pytest.fixture(scope="module")
 def started(shared, tmp_path_factory, request):
-    """Return the exit code and output of each selected case; three nodes run at a time."""
-    broken = tmp_path_factory.mktemp("urdf") / "broken.urdf"
+    """Return the exit code and output of each selected case."""
+    folder = tmp_path_factory.mktemp("cases")
+    broken = folder / "broken.urdf"
     broken.write_text(BROKEN)
     tested = {
         i.callspec.params.get("case") for i in request.session.items if hasattr(i, "callspec")
     }
     cases = {name: case for name, case in CASES.items() if name in tested}
     cases["broken URDF"] = ("simulator", {"arm": broken}, None)
-    names, found = list(cases), {}
-    for k in range(0, len(names), 3):
-        some = {n: shared.start(cases[n][0], **cases[n][1]) for n in names[k : k + 3]}
-        for name, process in some.items():
-            found[name] = (process.wait(), process.output)
-    return found
+    alone = {n: shared.start(cases[n][0], **cases[n][1]) for n in SEPARATE if n in cases}
+    found = {name: (process.wait(), process.output) for name, process in alone.items()}
+    names = [name for name in cases if name not in found]
+    files = [folder / f"{k}.txt" for k in range(len(names))]
+    given = [(cases[n][0], arguments(**cases[n][1]), str(f)) for n, f in zip(names, files)]  # noqa: B905
+    ended = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("start_cases.py")), *{g[0] for g in given}],
+        env={**os.environ, "ROS_DOMAIN_ID": str(shared.domain)},
+        cwd=ROOT,
+        input=json.dumps(given),
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=2 * PATIENCE,
+    )
+    codes = json.loads(ended.stdout)
+    outputs = [file.read_text(errors="replace") for file in files]
+    return found | dict(zip(names, zip(codes, outputs, strict=True), strict=True))
 
 
 @pytest.mark.quick(8)

@@ -226,6 +226,7 @@ def test_the_command_timeout_is_wall_time_when_faster_than_real_time(ros):
     controller.kill()
     last = len(states)
     ros.diagnosis("simulator", lambda v: v["message"].startswith("controlled stop"))
+    ros.wait_longer(states, timeout + STOP)
     motion = Motion(states.messages())
     assert np.abs(motion.q - start).max() < 0.02
     assert np.abs(motion.v[motion.at(motion.t[last - 1] + timeout + STOP) :]).max() < 1e-3

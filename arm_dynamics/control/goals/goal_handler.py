@@ -89,7 +89,9 @@ class GoalHandler:
         self.allow_partial = self.end_in_motion = self.integrate = False
         self.active: Goal | None = None
         self._number = self._restart_count = 0
-        self._watched = 0
+        self._watched = self._checked = 0
+        self._is_accepting = False
+        """Until a goal is active, a trajectory that starts may be its own."""
         self._topic_goal: Goal | None = None
         """Stands for a trajectory from the topic, which is checked as a goal is."""
         self._lock = Lock()
@@ -120,15 +122,20 @@ class GoalHandler:
         trajectory = build_trajectory(loop.arm, whole, state.time, options)
         tolerances = goal_tolerances(loop.arm, request, self.constraints)
         goal, restart_count = Goal(loop.arm.joint_names, tolerances), loop.restart_count
-        with rejecting_with(ErrorCode.INVALID_GOAL):
-            loop.follow(trajectory, effort_check=loop.controller.interface == "effort")
         with self._lock:
-            before, self.active = self.active, goal
-            if before is not None:
-                text = "preempted by another goal"
-                before.finish(ErrorCode.INVALID_GOAL, text, canceled=before.canceling)
-            self._number = loop.reference_generator.queued_number
-            self._restart_count = restart_count
+            self._is_accepting = True
+        try:
+            with rejecting_with(ErrorCode.INVALID_GOAL):
+                loop.follow(trajectory, effort_check=loop.controller.interface == "effort")
+            with self._lock:
+                before, self.active = self.active, goal
+                if before is not None:
+                    text = "preempted by another goal"
+                    before.finish(ErrorCode.INVALID_GOAL, text, canceled=before.canceling)
+                self._number = loop.reference_generator.queued_number
+                self._restart_count = restart_count
+        finally:
+            self._is_accepting = False
         return goal
 
     def cancel(self, goal: Goal) -> None:
@@ -149,6 +156,9 @@ class GoalHandler:
         state, reference = self.loop.state, self.loop.reference
         if state is None or reference is None:
             return
+        if self._is_accepting and generator.number != self._checked:
+            return
+        self._checked = generator.number
         if goal is None:  # also with a pending trajectory: a fast stream always has one
             self._update_topic(state, reference)
             return

@@ -160,15 +160,14 @@ class _Cover:
             geometry.computeLocalAABB()
             center = placement.act(np.array(geometry.aabb_center))
             return cls([geometry] * 2, np.array([center] * 2), np.full(2, _radius(geometry)), True)
-        corners = _triangles(geometry)
+        vertices, corners = np.array(geometry.vertices()), _corners(geometry)
         hulls, centers, radii = [], [], []
-        for part in ([corners], _parts(corners)):
-            for triangles in part:
-                points = np.unique(triangles.reshape(-1, 3), axis=0)
-                center = (points.min(axis=0) + points.max(axis=0)) / 2
-                hulls.append(_hull(type(geometry), points))
-                centers.append(placement.act(center))
-                radii.append(float(np.linalg.norm(points - center, axis=1).max()))
+        for part in (corners, *_parts(vertices, corners)):
+            points = vertices[np.unique(part)]
+            center = (points.min(axis=0) + points.max(axis=0)) / 2
+            hulls.append(_hull(type(geometry), points))
+            centers.append(placement.act(center))
+            radii.append(float(np.linalg.norm(points - center, axis=1).max()))
         return cls(hulls, np.array(centers), np.array(radii), False)
 
 
@@ -178,30 +177,27 @@ def _radius(geometry: Any) -> float:
     return radius if radius < 1e6 else np.inf
 
 
-def _triangles(mesh: Any) -> FloatArray:
-    """Return the corners (n, 3, 3) [m] of a mesh's triangles."""
-    indices = [mesh.tri_indices(i) for i in range(mesh.num_tris)]
-    vertices = np.array(mesh.vertices())
-    found: FloatArray = vertices[np.array([(t[0], t[1], t[2]) for t in indices], int)]
-    return found
+def _corners(mesh: Any) -> IntArray:
+    """Return the indices (n, 3) of the vertices of a mesh's triangles."""
+    triangles = [mesh.tri_indices(i) for i in range(mesh.num_tris)]
+    return np.array([(t[0], t[1], t[2]) for t in triangles], int)
 
 
-def _parts(triangles: FloatArray) -> list[FloatArray]:
+def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:
     """Return at most PARTS sets of triangles: the longest set is divided in the middle."""
-    parts = [triangles]
-    while len(parts) < PARTS:
-        sizes = [np.linalg.norm(np.ptp(part.reshape(-1, 3), axis=0)) for part in parts]
-        for k in np.argsort(sizes)[::-1].tolist():
-            middles = parts[k].mean(axis=1)
-            _, axes = np.linalg.eigh(np.cov(middles.T, bias=True))
-            along = middles @ axes[:, -1]
-            low = along <= (along.min() + along.max()) / 2
-            if not low.all():
-                parts[k : k + 1] = parts[k][low], parts[k][~low]
-                break
+    middles = vertices[corners].mean(axis=1)
+    parts, found = [np.arange(len(corners))], []
+    while parts and len(parts) + len(found) < PARTS:
+        k = int(np.argmax([np.linalg.norm(np.ptp(middles[part], axis=0)) for part in parts]))
+        part = parts.pop(k)
+        _, axes = np.linalg.eigh(np.cov(middles[part].T, bias=True))
+        along = middles[part] @ axes[:, -1]
+        low = along <= (along.min() + along.max()) / 2
+        if low.all():
+            found.append(part)
         else:
-            break
-    return parts
+            parts += [part[low], part[~low]]
+    return [corners[part] for part in parts + found]
 
 
 def _hull(kind: type, points: Matrix) -> Any:
@@ -216,7 +212,6 @@ def _hull(kind: type, points: Matrix) -> Any:
         cloud = kind()
         cloud.beginModel(0, len(corners))
         cloud.addVertices(corners)
-        cloud.endModel()
         try:
             cloud.buildConvexHull(True, "Qt")
         except (RuntimeError, ValueError):

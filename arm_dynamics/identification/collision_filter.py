@@ -26,7 +26,7 @@ PARTS = 8
 SLACK = 1e-5
 """Increase of the margins [m], above the errors of the distances of hulls."""
 THICKNESS = 1e-4
-"""Size [m] added to the hull of points in a plane."""
+"""Thickness of the hull of points in a plane [m], and relative to their size above 1 m."""
 
 
 class CollisionFilter:
@@ -119,7 +119,7 @@ class CollisionFilter:
         return bool(pin.computeCollision(self._hulls, self._results, k))
 
     def _near_spheres(self, q: Matrix) -> tuple[IntArray, IntArray, BoolArray]:
-        """Return the samples and pairs (m,) with near spheres, and their parts (m, PARTS, PARTS)."""
+        """Return samples and pairs (m,) of near spheres, and near parts (m, PARTS, PARTS)."""
         rotations, origins = _placements(self._model, self._axes, q)
         centers = origins[:, self._bodies] + np.einsum(
             "nbij,bj->nbi", rotations[:, self._bodies], self._centers
@@ -201,23 +201,17 @@ def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:
 
 
 def _hull(kind: type, points: Matrix) -> Any:
-    """Return the convex hull of points (n, 3) [m]; a thicker one if they are in a plane."""
-    for thickness in (0.0, THICKNESS):
-        corners = points
-        if thickness:
-            offsets = thickness * np.vstack((np.eye(3), -np.eye(3)))
-            corners = (points[:, None] + offsets).reshape(-1, 3)
-        if len(corners) < 4:
-            continue
-        cloud = kind()
-        cloud.beginModel(0, len(corners))
-        cloud.addVertices(corners)
-        try:
-            cloud.buildConvexHull(True, "Qt")
-        except (RuntimeError, ValueError):
-            continue
-        return cloud.convex
-    raise AssertionError(points)
+    """Return the convex hull of points (n, 3) [m] and of a small octahedron in their middle.
+
+    The octahedron makes the hull of points in a plane a solid, which Qhull needs.
+    """
+    size = max(THICKNESS * float(np.ptp(points, axis=0).max()), THICKNESS)
+    corners = np.vstack((points, points.mean(axis=0) + size * np.vstack((np.eye(3), -np.eye(3)))))
+    cloud = kind()
+    cloud.beginModel(0, len(corners))
+    cloud.addVertices(corners)
+    cloud.buildConvexHull(True, "Qt")
+    return cloud.convex
 
 
 def _joint_axes(model: pin.Model) -> Matrix:

@@ -95,7 +95,7 @@ def _excitation(given):
     if given["controller"] == "none":
         raise ConfigError("excitation: controller = none; expected a controller")
     Excitation.load(file).require_joints(parts.given_arm(given))
-    waits = {"lifecycle_node": ""} if given["driver"] == SIMULATED else {}
+    waits = {"wait_for_activation": False} if given["driver"] == SIMULATED else {}
     return [parts.node("excitation", given, {**parts.model_parameters(given), "file": file}, waits)]
 
 

@@ -249,7 +249,7 @@ def test_an_excitation_is_run_and_recorded(stand_in, tmp_path):
     assert parameters(found["excitation"]) == {"arm": "two_link", "file": str(file)}
     assert parameters(found["hardware"])["recording_path"] == "run1"
     found = nodes(started("hardware", driver="simulated", **given))
-    assert parameters(found["excitation"])["lifecycle_node"] == ""
+    assert parameters(found["excitation"])["wait_for_activation"] is False
     assert parameters(found["simulator"])["recording_path"] == "run1"
     for name in ("hardware", "joint_controller"):
         assert "recording_path" not in parameters(nodes(started("hardware"))[name])

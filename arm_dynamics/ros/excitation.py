@@ -29,6 +29,7 @@ from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 ACTION = "joint_controller/follow_joint_trajectory"
+HARDWARE = "hardware"
 PERIOD = 0.05
 """Time [s] between two checks of the arm's state, and of the goal."""
 SETTLING_TIME = 0.5
@@ -40,15 +41,15 @@ CANCEL_TIMEOUT = 2.0
 class ExcitationNode(Node):
     """Sends one goal: the motion to the start configuration, then the excitation trajectory.
 
-    The goal waits until the lifecycle node ``lifecycle_node`` is active and its controller runs.
+    The goal waits until the node ``hardware`` is active and the controller runs.
     """
 
     def __init__(self) -> None:
         super().__init__("excitation")
         self._arm = declared_model(self)
         file = declare_fixed(self, "file", "", "YAML file of arm-dynamics excite")
-        arm = declare_fixed(
-            self, "lifecycle_node", "hardware", "node that is active first; empty: none"
+        waits = declare_fixed(
+            self, "wait_for_activation", True, "start once the node hardware is active"
         )
         if not file:
             raise ConfigError("file = ''; expected the YAML file of an excitation trajectory")
@@ -59,9 +60,7 @@ class ExcitationNode(Node):
             raise ConfigError(f"control_msgs = missing; expected 5.3 or newer ({error})") from error
         self._goal_type: Any = FollowJointTrajectory.Goal
         self._action: Any = ActionClient(self, FollowJointTrajectory, ACTION)
-        self._arm_node, self._state = arm, None
-        if arm:
-            self._state = self.create_client(GetState, f"{arm}/get_state")
+        self._state: Any = self.create_client(GetState, f"{HARDWARE}/get_state") if waits else None
         self._reference: Vector | None = None
         reject = partial(Throttle(self.get_logger()).warn, TRACKING)
         self._tracking = listen(self, JointTrajectory, TRACKING, self._note, qos.VIEW, reject)
@@ -110,7 +109,7 @@ class ExcitationNode(Node):
         """Return whether the arm is active; False if ``stop`` was set before."""
         if self._state is None:
             return True
-        self.get_logger().info(f"{self._file}: waits until {self._arm_node} is active")
+        self.get_logger().info(f"{self._file}: waits until {HARDWARE} is active")
         while not stop.wait(PERIOD):
             if not self._state.service_is_ready():
                 continue

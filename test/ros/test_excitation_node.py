@@ -1,91 +1,96 @@
-"""Node excitation: an arm of toy motors runs an excitation trajectory once it is active."""
+"""Node excitation: an arm runs an excitation trajectory once it is active."""
 
 import signal
 
 import numpy as np
 import pytest
-from sensor_msgs.msg import JointState
 
 from arm_dynamics import load_arm
-from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.identification.excitation_search import excite
 
+from .link import GAINS, LOCKSTEP
 from .motors import Motors
 
-pytestmark = pytest.mark.hardware
+
+def planned(arm, folder, **more):
+    """Return a short excitation trajectory of an arm and its file."""
+    found = excite(load_arm(arm), 3.0, evaluations=30, **more)
+    found.save(folder / "excite.yaml")
+    return found, folder / "excite.yaml"
 
 
-@pytest.fixture(scope="module")
-def motors(tmp_path_factory):
-    """Start an inactive arm with a controller."""
-    arm = Motors(tmp_path_factory.mktemp("motors"))
-    try:
-        assert arm.ask("configure")
-        arm.controller("computed_torque")
-        yield arm
-    finally:
-        arm.close()
+def logged(ros, node, text):
+    ros.wait_for(lambda: text in node.output, f"not logged: {text}")
 
 
-@pytest.fixture
-def shared(motors):
-    """Return the domain whose output is shown after a failure."""
-    yield motors.ros
-    if motors.life == "active":
-        assert motors.ask("deactivate")
-
-
-@pytest.fixture(scope="module")
-def file(motors, tmp_path_factory):
-    """Return the file of a short excitation trajectory."""
-    arm, path = load_arm(motors.arm), tmp_path_factory.mktemp("excite") / "excite.yaml"
-    excite(arm, 3.0, evaluations=30, acceleration_limit=10.0).save(path)
-    return path
-
-
-def logged(motors, node, text):
-    motors.ros.wait_for(lambda: text in node.output, f"not logged: {text}")
-
-
-def ended(motors, node):
-    motors.ros.wait_for(lambda: node.code is not None, "the node did not end")
+def ended(ros, node):
+    ros.wait_for(lambda: node.code is not None, "the node did not end")
     return node.code
 
 
-def test_the_trajectory_runs_after_the_activation(motors, shared, file):
-    node = motors.start("excitation", file=file)
-    logged(motors, node, "waits until hardware is active")
-    goal = shared.record(JointState, "joint_commands")
-    assert motors.life == "inactive"
-    states = shared.states()
-    assert motors.ask("activate")
-    logged(motors, node, "moving to the start")
-    assert ended(motors, node) == 0, shared.report("not completed")
+@pytest.fixture
+def states(shared):
+    """Start a controlled arm in lockstep; return the recorded states."""
+    record = shared.states()
+    shared.start("simulator", **LOCKSTEP)
+    shared.start("joint_controller", GAINS)
+    shared.wait_until(record, 0.1)
+    return record
+
+
+def test_an_arm_without_lifecycle_runs_it_at_once(shared, states, tmp_path):
+    excitation, file = planned("five_dof", tmp_path)
+    node = shared.start("excitation", file=file, wait_for_activation=False)
+    assert ended(shared, node) == 0, shared.report("not completed")
     assert "completed; the arm holds its configuration" in node.output
-    assert len(goal) > 100
-    excitation = Excitation.load(file)
     q = np.array([state.position for state in states])
-    wanted = excitation.sample(np.linspace(0, excitation.duration, 300))[0]
-    np.testing.assert_allclose(q[-1], excitation.end, atol=0.05)
-    np.testing.assert_allclose(q.max(axis=0), wanted.max(axis=0), atol=0.1)
-    np.testing.assert_allclose(q.min(axis=0), wanted.min(axis=0), atol=0.1)
+    wanted = excitation.sample(np.linspace(0, excitation.duration, 500))[0]
+    np.testing.assert_allclose(q.max(axis=0), wanted.max(axis=0), atol=0.05)
+    np.testing.assert_allclose(q.min(axis=0), wanted.min(axis=0), atol=0.05)
+    np.testing.assert_allclose(q[-1], wanted[-1], atol=0.02)
 
 
-def test_an_interrupt_cancels_the_motion(motors, shared, file):
-    assert motors.ask("activate")
-    node = motors.start("excitation", file=file)
-    logged(motors, node, "moving to the start")
-    node.send(signal.SIGINT)
-    assert ended(motors, node) == 0
-    assert "completed" not in node.output
-    assert motors.life == "active"
+def test_a_motion_that_the_controller_rejects_ends_the_node(shared, states, tmp_path):
+    """The node has another description than the controller: with faster joints."""
+    arm = tmp_path / "fast.urdf"
+    slow = load_arm("five_dof")
+    text = slow.urdf
+    for joint in slow.joints:
+        text = text.replace(f'velocity="{joint.velocity:g}"', f'velocity="{5 * joint.velocity:g}"')
+    arm.write_text(text)
+    assert (load_arm(arm).velocity_limit > slow.velocity_limit).any()
+    _, file = planned(arm, tmp_path)
+    node = shared.start("excitation", arm=arm, file=file, wait_for_activation=False)
+    assert ended(shared, node) == 2
+    assert "rejected by joint_controller" in node.output
 
 
-def test_a_rejected_motion_ends_the_node(motors, shared, file, tmp_path):
-    other = Excitation.load(file)
-    fast = other.with_coefficients(other.coefficients * 1e-3)
-    path = tmp_path / "other.yaml"
-    path.write_text(fast.to_yaml().replace("J1", "J9"))
-    node = motors.start("excitation", file=path)
-    assert ended(motors, node) == 2
-    assert "J9" in node.output
+@pytest.mark.hardware
+def test_it_waits_for_the_activation_and_an_interrupt_cancels_it(tmp_path):
+    motors = Motors(tmp_path)
+    try:
+        assert motors.ask("configure")
+        motors.controller("computed_torque")
+        _, file = planned(motors.arm, tmp_path, acceleration_limit=10.0)
+        node = motors.start("excitation", file=file)
+        logged(motors.ros, node, "waits until hardware is active")
+        assert motors.life == "inactive"
+        assert "moving" not in node.output
+        assert motors.ask("activate")
+        logged(motors.ros, node, "moving to the start")
+        node.signal(signal.SIGINT)
+        assert ended(motors.ros, node) == 0
+        assert "completed" not in node.output
+        assert motors.life == "active"
+    finally:
+        motors.close()
+
+
+def test_files_of_other_arms_are_rejected(shared, tmp_path):
+    _, file = planned("two_link", tmp_path)
+    node = shared.start("excitation", file=file)
+    assert ended(shared, node) == 2
+    assert "J" in node.output
+    node = shared.start("excitation")
+    assert ended(shared, node) == 2
+    assert "expected the YAML file of an excitation trajectory" in node.output

@@ -186,7 +186,8 @@ def _corners(mesh: Any) -> IntArray:
 def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:
     """Return at most PARTS sets of triangles: the longest set is divided in the middle."""
     middles = vertices[corners].mean(axis=1)
-    parts, found = [np.arange(len(corners))], []
+    parts: list[IntArray] = [np.arange(len(corners))]
+    found: list[IntArray] = []
     while parts and len(parts) + len(found) < PARTS:
         k = int(np.argmax([np.linalg.norm(np.ptp(middles[part], axis=0)) for part in parts]))
         part = parts.pop(k)

@@ -70,10 +70,10 @@ class ExcitationNode(Node):
 
         Raise GoalRejected if the controller rejects or aborts the goal.
         """
-        if not (self._wait_for_activation(stop) and self._wait_for_controller(stop)):
+        reference = self._next_reference(stop) if self._wait_for_activation(stop) else None
+        if reference is None:
             return
-        assert self._reference is not None
-        motion = excitation_motion(self._arm, self._excitation, self._reference, 0.0)
+        motion = excitation_motion(self._arm, self._excitation, reference, 0.0)
         goal = self._goal_type(trajectory=message(self._arm.joint_names, motion.waypoints))
         sent = self._action.send_goal_async(goal)
         while not sent.done():
@@ -121,13 +121,14 @@ class ExcitationNode(Node):
                 return not stop.wait(SETTLING_TIME)
         return False
 
-    def _wait_for_controller(self, stop: ShutdownFlag) -> bool:
-        """Return whether the controller has a reference; False if ``stop`` was set before."""
+    def _next_reference(self, stop: ShutdownFlag) -> Vector | None:
+        """Return the next reference (nv,) of the controller; None if ``stop`` was set before."""
         self._reference = None
         while not stop.wait(PERIOD):
-            if self._reference is not None and self._action.server_is_ready():
-                return True
-        return False
+            reference: Vector | None = self._reference
+            if reference is not None and self._action.server_is_ready():
+                return reference
+        return None
 
     def _note(self, tracking: JointTrajectory) -> None:
         reference = tracking.points[0].positions if tracking.points else []

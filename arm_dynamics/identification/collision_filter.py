@@ -1,4 +1,4 @@
-"""Conservative filter of collision checks: pairs of shapes that are certainly apart.
+"""Conservative filter of collision checks: pairs of shapes at a distance.
 
 A mesh is covered by the convex hulls of its parts, and each hull by a sphere. Shapes whose spheres
 or hulls keep a margin keep it also. Only the remaining pairs need the exact and slow check of their
@@ -101,7 +101,7 @@ class CollisionFilter:
     def _hull_pairs(self, i: int, j: int) -> tuple[int | None, IntArray]:
         """Return the index of a pair's whole hulls, and those (PARTS, PARTS) of their parts.
 
-        The exact check of two primitive shapes is the one of their hulls: their index is None.
+        Two primitive shapes have no index: their exact check is the one of their hulls.
         """
         parts = np.zeros((PARTS, PARTS), int)
         if self._covers[i].is_exact and self._covers[j].is_exact:

@@ -68,6 +68,8 @@ def command_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add_motion_options(parser)
     add_servo_option(parser)
+    text = "regression of the efforts only, without simulation of the motions"
+    add("--no-simulation", action="store_true", help=text)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
     text = "report with figures (HTML)"
     add("--report", type=path_argument, metavar="FILE", help=text)
@@ -123,7 +125,9 @@ def _fit(
         gains = servos.loop_gain
     else:
         with waiting("fitting the efforts"):
-            result = identify(arm, motions, held_out, cutoff=args.cutoff)
+            result = identify(
+                arm, motions, held_out, cutoff=args.cutoff, simulate=not args.no_simulation
+            )
         summary = result.summary(_today())
         changed, values, deviations = arm, result.fit.parameters, result.fit.deviation
     print_summary(summary)

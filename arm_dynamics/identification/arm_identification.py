@@ -21,9 +21,11 @@ from arm_dynamics.identification.fit_report import FitSummary, JointFit, Paramet
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+from arm_dynamics.identification.output_error_refinement import refine
 from arm_dynamics.identification.torque_fit import (
     TorqueFit,
     fit_torque,
+    friction_models,
     joined_equations,
 )
 from arm_dynamics.model.arm_argument import check_arm
@@ -139,10 +141,12 @@ def identify(
     held_out: Sequence[MotionData] = (),
     *,
     cutoff: float | None = None,
+    simulate: bool = True,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
 
-    The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion.
+    The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion. Then
+    ``refine`` simulates the motions.
 
     Parameters
     ----------
@@ -155,6 +159,8 @@ def identify(
         are not fitted.
     cutoff : float, optional
         Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
+    simulate : bool
+        Refine the parameters by simulation of the motions; the first one of an arm compiles.
 
     Returns
     -------
@@ -175,10 +181,13 @@ def identify(
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
-    fit = fit_torque(arm, equations)
+    fit, refinement = fit_torque(arm, equations), []
+    if simulate:
+        fit, sentence = refine(arm, motions, prepared, fit)
+        refinement.append(sentence)
     identified = with_parameters(arm, fit.parameters)
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
-    models = np.array([int(np.flatnonzero(equations.presliding == x)[0]) for x in fit.presliding])
+    models = friction_models(equations, fit)
     notes = [note for motion in prepared for note in motion.notes]
     if fit.presliding.any():
         distances = ", ".join(
@@ -188,6 +197,7 @@ def identify(
     notes.append(
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
     )
+    notes += refinement
     return Identification(
         arm,
         identified,

@@ -16,6 +16,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.output_error import OutputError
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
 from arm_dynamics.identification.torque_fit import correlation_time
@@ -34,7 +35,7 @@ LEAST_SCALE = 2e-4
 UNDETERMINED = 0.5
 """Deviation over that of the prior above which a quantity counts as left to the description."""
 TURNS, STEPS = 2, 10
-"""Estimates with renewed weights, and their Gauss-Newton steps."""
+"""Estimates with renewed weights, and their Levenberg-Marquardt steps."""
 DIFFERENCE = 1e-2
 """Change of θ for derivatives."""
 CONVERGED = 1e-3
@@ -128,37 +129,20 @@ class ServoFit:
         return found
 
     def minimum(self, theta: Vector) -> Vector:
-        """Return the minimizing θ (p,): damped Gauss-Newton steps, weights renewed each turn."""
+        """Return the minimizing θ (p,); the weights are renewed each turn."""
         for turn in range(TURNS):
-            residual = self._residuals(theta[None])[0]
-            self._set_weights(residual, correlated=turn > 0)
-            cost, damping = self._cost(residual, theta), 1e-2
-            for _ in range(STEPS):
-                gradient, hessian = self._slopes(theta)
-                tried = damping * 10.0 ** np.arange(-2, 4)
-                scale = np.diag(np.diag(hessian))
-                trials = np.array(
-                    [theta - np.linalg.solve(hessian + x * scale, gradient) for x in tried]
-                )
-                costs = [
-                    self._cost(r, x) for r, x in zip(self._residuals(trials), trials, strict=True)
-                ]
-                best = int(np.argmin(costs))
-                if not costs[best] < cost:
-                    damping *= 100
-                    if damping > 1e6:
-                        break
-                    continue
-                theta, before, cost = trials[best], cost, costs[best]
-                damping = max(float(tried[best]), 1e-6)
-                if before - cost < CONVERGED * before:
-                    break
+            self._set_weights(self._residuals(theta[None])[0], correlated=turn > 0)
+            free = self.variation.free
+            theta = np.where(free, theta, 0.0)
+            theta[free] = self._problem(theta).minimum(theta[free], STEPS, CONVERGED).parameters
         return theta
 
     def deviations(self, theta: Vector) -> tuple[Vector, float]:
         """Return standard deviations of θ (p,) and the condition number of the sensitivities."""
         self._set_weights(self._residuals(theta[None])[0], correlated=True)
-        _, hessian = self._slopes(theta)
+        free = self.variation.free
+        hessian = np.eye(theta.size)
+        hessian[np.ix_(free, free)] = self._problem(theta).hessian(theta[free])
         self.covariance = positive_inverse(hessian)
         deviation = np.sqrt(np.diag(self.covariance))
         own = np.flatnonzero(self.variation.free & (deviation <= UNDETERMINED))
@@ -179,21 +163,17 @@ class ServoFit:
         found: FloatArray = self._predicted(theta) - self._measured
         return found
 
-    def _cost(self, residual: Matrix, theta: Vector) -> float:
-        value = 0.5 * float(np.sum(self._weights * residual**2) + theta @ theta)
-        return value if np.isfinite(value) else np.inf
+    def _problem(self, theta: Vector) -> OutputError:
+        """Return the output error by the free ones of θ (p,), with θ ~ N(0, 1)."""
+        free = self.variation.free
 
-    def _slopes(self, theta: Vector) -> tuple[Vector, Matrix]:
-        """Return gradient (p,) and Gauss-Newton Hessian (p, p) of the cost."""
-        free = np.flatnonzero(self.variation.free)
-        shifted = theta + DIFFERENCE * np.eye(theta.size)[free]
-        residuals = self._residuals(np.concatenate((theta[None], shifted)))
-        slopes = np.zeros((theta.size, residuals[0].size))
-        slopes[free] = ((residuals[1:] - residuals[0]) / DIFFERENCE).reshape(free.size, -1)
-        slopes = np.nan_to_num(slopes, posinf=0.0, neginf=0.0)
-        weighted = slopes * self._weights.reshape(-1)
-        gradient = weighted @ residuals[0].reshape(-1) + theta
-        return gradient, weighted @ slopes.T + np.eye(theta.size)
+        def residuals(points: Matrix) -> FloatArray:
+            full = np.tile(theta, (len(points), 1))
+            full[:, free] = points
+            return self._residuals(full)
+
+        size = int(free.sum())
+        return OutputError(residuals, self._weights, np.eye(size), np.zeros(size), DIFFERENCE)
 
     def _set_weights(self, residual: Matrix, *, correlated: bool) -> None:
         """Set w / (σ² c); w is less for outliers."""

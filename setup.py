@@ -138,6 +138,7 @@ setup(
             "task_space_composed = arm_dynamics.ros.start:task_space_composed",
             "viewer = arm_dynamics.ros.start:viewer",
             "rviz_controls = arm_dynamics.ros.start:rviz_controls",
+            "excitation = arm_dynamics.ros.start:excitation",
             "joint_sliders = arm_dynamics.ros.start:joint_sliders",
         ],
     },

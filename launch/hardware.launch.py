@@ -8,6 +8,8 @@ from pathlib import Path
 from launch.actions import LogInfo
 
 from arm_dynamics.core import plugins
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.ros import launch_parts as parts
 from arm_dynamics.ros.launch_parts import SIMULATED, select_controller
 from arm_dynamics.ros.launch_simulation import simulator_parameters
@@ -59,6 +61,13 @@ ARGUMENTS = (
         "move to a target dragged in RViz when the mouse button is released; false: by its menu",
         parts.SWITCH,
     ),
+    ("record", "", "new folder to record states and commands into; empty: none", None),
+    (
+        "excitation",
+        "",
+        "YAML file of arm-dynamics excite: once active, the arm moves to its start and runs it",
+        None,
+    ),
     ("viewer", "false", "show the arm on a browser page on this machine", parts.SWITCH),
     ("viewer_port", "8080", "port of that page; the next free one if in use", None),
     parts.PARAMS_FILE,
@@ -75,7 +84,19 @@ def _nodes(given):
     files = parts.params_files(given)
     controller = [] if given["controller"] == "none" else _controller(given, files)
     viewer = [parts.viewer_node("viewer", given, "page")] if given["viewer"] == "true" else []
-    return [_arm(given, files), *controller, *viewer]
+    return [_arm(given, files), *controller, *_excitation(given), *viewer]
+
+
+def _excitation(given):
+    """Return the node that sends the excitation trajectory, if any."""
+    file = given["excitation"]
+    if not file:
+        return []
+    if given["controller"] == "none":
+        raise ConfigError("excitation: controller = none; expected a controller")
+    Excitation.load(file).require_joints(parts.given_arm(given))
+    waits = {"wait_for_activation": False} if given["driver"] == SIMULATED else {}
+    return [parts.node("excitation", given, {**parts.model_parameters(given), "file": file}, waits)]
 
 
 def _controller(given, files):
@@ -88,11 +109,12 @@ def _controller(given, files):
 
 def _arm(given, files):
     """Return the arm's node; the driver simulated has the same topics, at wall-clock time."""
+    record = {"recording_path": given["record"]} if given["record"] else {}
     if given["driver"] == SIMULATED:
         time = {"use_sim_time": "false", "publish_clock": "false", "real_time_factor": ""}
         time["rate"] = given["update_rate"]
         simulator = simulator_parameters({**given, **time})
-        return parts.required_node("simulator", given, *files, simulator)
+        return parts.required_node("simulator", given, *files, simulator | record)
     rate = given["update_rate"]
     rates = {"update_rate": parts.positive_argument("update_rate", rate)} if rate else {}
     names = ("driver", "port", "driver_settings", "command_interface")
@@ -103,4 +125,4 @@ def _arm(given, files):
     motors |= {name: given[name] for name in names if given[name]}
     configure = {"auto_configure": given["auto_configure"] == "true"}
     start = {**parts.model_parameters(given), **parts.description_parameters(), **configure}
-    return parts.required_node("hardware", given, *files, start | motors | rates)
+    return parts.required_node("hardware", given, *files, start | motors | rates | record)

@@ -221,8 +221,8 @@ def test_self_collision_is_avoided():
     collision = SelfCollision(arm, 0.01, arm.configuration("initial"))
     assert collision.find(np.array([0.0, 0.0])) is None
     assert collision.find(np.array([0.0, 3.0])) == ("base", "b")
-    assert collision.depth(np.array([0.0, 0.0])) == 0
-    assert collision.depth(np.array([0.0, 3.0])) > 0.01
+    assert collision.depths(np.array([[0.0, 0.0]])) == 0
+    assert collision.depths(np.array([[0.0, 3.0]])) > 0.01
     motion = excite(arm, 10.0)
     times = np.arange(0, 10, 2e-3)
     assert not collision.any_of(motion.sample(times)[0])

@@ -17,6 +17,7 @@ from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
 from arm_dynamics.core.state import MIXED
+from arm_dynamics.identification.excitation_search import excite
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -31,6 +32,7 @@ ARGUMENTS = {
     "hardware": COMMON | {
         "driver", "port", "driver_settings", "command_interface", "controller", "update_rate",
         "auto_configure", "viewer", "viewer_port", "params_file", "move_on_release",
+        "record", "excitation",
     },
     "display": COMMON | {"viewer_port", "gui"},
     "task_space": SIMULATED,
@@ -236,6 +238,25 @@ def test_the_driver_argument_selects_the_arm(stand_in):
     assert parameters(found["simulator"])["publish_clock"] is False
     with pytest.raises(ConfigError, match="update_rate = 'fast'"):
         started("hardware", update_rate="fast")
+
+
+def test_an_excitation_is_run_and_recorded(stand_in, tmp_path):
+    arm, file = load_arm("two_link"), tmp_path / "excite.yaml"
+    excite(arm, 4.0, evaluations=20).save(file)
+    given = {"arm": "two_link", "record": "run1", "excitation": str(file)}
+    found = nodes(started("hardware", **given))
+    assert set(found) == {"hardware", "joint_controller", "excitation"} <= EXECUTABLES
+    assert parameters(found["excitation"]) == {"arm": "two_link", "file": str(file)}
+    assert parameters(found["hardware"])["recording_path"] == "run1"
+    found = nodes(started("hardware", driver="simulated", **given))
+    assert parameters(found["excitation"])["wait_for_activation"] is False
+    assert parameters(found["simulator"])["recording_path"] == "run1"
+    for name in ("hardware", "joint_controller"):
+        assert "recording_path" not in parameters(nodes(started("hardware"))[name])
+    with pytest.raises(ConfigError, match="controller = none; expected a controller"):
+        started("hardware", controller="none", **given)
+    with pytest.raises(ArmDynamicsError, match="joints"):
+        started("hardware", arm="five_dof", excitation=str(file))
 
 
 def controller_of(actions):

@@ -55,7 +55,7 @@ def test_executables_have_a_function(script):
 
 def test_executables_are_the_nodes_and_the_command():
     nodes = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
-    nodes |= {"joint_sliders", "hardware", "task_space_composed", "rviz_controls"}
+    nodes |= {"joint_sliders", "excitation", "hardware", "task_space_composed", "rviz_controls"}
     assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
 
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from arm_dynamics.cli import arm_options, hardware_options
-from arm_dynamics.cli.excitation_motion import add_excitation, excitation_motion
+from arm_dynamics.cli.excitation_option import add_excitation
 from arm_dynamics.cli.hardware_check import check_health
 from arm_dynamics.cli.jog_session import (
     QUIT,
@@ -39,6 +39,7 @@ from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.excitation import Excitation
+from arm_dynamics.identification.excitation_start import excitation_motion
 from arm_dynamics.recording import StateLog
 from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page

@@ -14,7 +14,7 @@ from arm_dynamics.cli.arm_options import (
     loaded,
     path_argument,
 )
-from arm_dynamics.cli.excitation_motion import REST, add_excitation, excitation_motion
+from arm_dynamics.cli.excitation_option import add_excitation
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
@@ -24,6 +24,7 @@ from arm_dynamics.core.errors import RecordingError
 from arm_dynamics.core.number_option import check_steps, seconds
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation import Excitation
+from arm_dynamics.identification.excitation_start import REST, excitation_motion
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.simulation import Simulation

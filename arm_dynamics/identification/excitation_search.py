@@ -232,7 +232,7 @@ def _best(
             cost = problem.cost(x)
             if cost >= best[0]:
                 break
-            if not problem.collision_cost(x):
+            if not problem.collides_at_samples(x):
                 best = (cost, x)
                 break
             x = x * FIRST_REDUCTION
@@ -350,8 +350,12 @@ class _Problem:
     def collision_cost(self, x: Matrix) -> float:
         """Return the penalty of self-collision at the samples."""
         q = self._motion(x)[0]
-        depth = float(np.mean([self._collision.depth(row) for row in q]))
+        depth = float(self._collision.depths(q).mean())
         return CONTACT_PENALTY * (depth > 0) + DEPTH_PENALTY * depth / self._clearance
+
+    def collides_at_samples(self, x: Matrix) -> bool:
+        """Return whether the arm collides at the samples."""
+        return self._collision.any_of(self._motion(x)[0])
 
     def _motion(self, x: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         q, v, a = (basis @ x.T for basis in self._bases)

@@ -8,12 +8,14 @@ are not checked.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.identification.collision_filter import CollisionFilter
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.mesh_files import find_mesh
@@ -26,6 +28,8 @@ CONTACT = 1e-3
 """Distance [m] at the start up to which two links are in contact."""
 NEARER = 0.5
 """Clearance of shapes that are nearer at the start, relative to their distance there."""
+BATCH = 128
+"""Configurations that are filtered together."""
 
 
 class SelfCollision:
@@ -63,6 +67,7 @@ class SelfCollision:
             )
         self._shapes = pin.buildGeomFromUrdfString(self._model, text, pin.COLLISION)
         self._data = self._model.createData()
+        self._filter = CollisionFilter(self._model, self._shapes)
         pairs = _distant_pairs(self._model, self._shapes)
         self._use_pairs(dict.fromkeys(pairs, clearance))
         self._use_pairs(self._not_permanent(arm, clearance))
@@ -76,31 +81,46 @@ class SelfCollision:
 
     def find(self, q: Vector) -> tuple[str, str] | None:
         """Return two links nearer than their clearance at ``q`` (nv,) [rad or m], or None."""
-        hit = self._first(q)
-        if hit is None:
-            return None
-        pair = self._shapes.collisionPairs[hit]
-        return self._link(pair.first), self._link(pair.second)
+        for _, hit in self._collisions(q[None]):
+            pair = self._shapes.collisionPairs[hit]
+            return self._link(pair.first), self._link(pair.second)
+        return None
 
-    def depth(self, q: Vector) -> float:
-        """Return by how much [m] the first colliding pair found is nearer than its clearance."""
-        hit = self._first(q)
-        if hit is None:
-            return 0.0
-        distance = float(pin.computeDistance(self._shapes, self._results, hit).min_distance)
-        return max(float(self._results.collisionRequests[hit].security_margin) - distance, 0.0)
+    def depths(self, q: Matrix) -> Vector:
+        """Return by how much [m] a pair is nearer than its clearance, (n,) for ``q`` (n, nv).
 
-    def _first(self, q: Vector) -> int | None:
-        """Return the index of a colliding pair, or None."""
-        if not self.pairs:
-            return None
-        if not pin.computeCollisions(self._model, self._data, self._shapes, self._results, q, True):
-            return None
-        return [result.isCollision() for result in self._results.collisionResults].index(True)
+        It is the first colliding pair of each configuration; 0 without one.
+        """
+        found = np.zeros(len(q))
+        for sample, hit in self._collisions(q):
+            distance = pin.computeDistance(self._shapes, self._results, hit).min_distance
+            margin = self._results.collisionRequests[hit].security_margin
+            found[sample] = max(float(margin) - float(distance), 0.0)
+        return found
 
     def any_of(self, q: Matrix) -> bool:
         """Return whether the arm collides at one of the configurations ``q`` (n, nv)."""
-        return any(self._first(row) is not None for row in q)
+        return any(True for _ in self._collisions(q))
+
+    def _collisions(self, q: Matrix, every: bool = False) -> Iterator[tuple[int, int]]:
+        """Return the indices of configurations and of their first or of all colliding pairs.
+
+        The placements of the shapes are those of the configuration.
+        """
+        for begin in range(0, len(q), BATCH):
+            placed = hit = -1
+            rows = q[begin : begin + BATCH]
+            for sample, k in self._filter.near(rows):
+                if sample == hit and not every:
+                    continue
+                if sample != placed:
+                    pin.updateGeometryPlacements(
+                        self._model, self._data, self._shapes, self._results, rows[sample]
+                    )
+                    placed = sample
+                if pin.computeCollision(self._shapes, self._results, k):
+                    hit = sample
+                    yield begin + sample, k
 
     def _link(self, shape: int) -> str:
         frame = self._shapes.geometryObjects[shape].parentFrame
@@ -114,16 +134,16 @@ class SelfCollision:
         self._results = self._shapes.createData()
         for request, margin in zip(self._results.collisionRequests, margins.values(), strict=True):
             request.security_margin = margin
+        self._filter.use_pairs(margins)
 
     def _not_permanent(self, arm: ArmModel, clearance: float) -> dict[tuple[int, int], float]:
         """Return the pairs that are not in contact at nearly every random configuration."""
         random = np.random.default_rng(0)
         lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+        q = random.uniform(np.minimum(lower, upper), np.maximum(upper, lower), (TRIALS, arm.nv))
         counts = np.zeros(self.pairs)
-        for _ in range(TRIALS):
-            q = random.uniform(np.minimum(lower, upper), np.maximum(upper, lower))
-            pin.computeCollisions(self._model, self._data, self._shapes, self._results, q, False)
-            counts += [result.isCollision() for result in self._results.collisionResults]
+        for _, hit in self._collisions(q, every=True):
+            counts[hit] += 1
         return {
             (pair.first, pair.second): clearance
             for pair, count in zip(self._shapes.collisionPairs, counts, strict=True)

@@ -102,13 +102,15 @@ def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
 
 
 def message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
-    """Return waypoints with velocities as a message that starts on reception."""
+    """Return waypoints with velocities, and accelerations if any, that start on reception."""
     trajectory = JointTrajectory(joint_names=list(names))
     for waypoint in points:
         assert waypoint.v is not None
         point = JointTrajectoryPoint(
             positions=to_double_array(waypoint.q), velocities=to_double_array(waypoint.v)
         )
+        if waypoint.a is not None:
+            point.accelerations = to_double_array(waypoint.a)
         seconds = round(waypoint.time * 1e9)
         point.time_from_start.sec, point.time_from_start.nanosec = divmod(seconds, 10**9)
         trajectory.points.append(point)

@@ -55,6 +55,11 @@ def joint_sliders() -> None:
     _run("joint_sliders")
 
 
+def excitation() -> None:
+    """Run an excitation trajectory on an active arm."""
+    _run("excitation")
+
+
 def _run(node: str) -> None:
     end_on_signals()
     import_module(f"arm_dynamics.ros.{node}").main()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 
-from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.control.trajectories.demo_trajectory import move_time
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.arrays import Vector, as_readonly
@@ -18,12 +15,6 @@ REST = 0.5
 """Time at rest [s] before each part of the motion."""
 AT_START = 1e-3
 """Distance from the start configuration [rad or m] that needs no motion to it."""
-
-
-def add_excitation(parser: argparse.ArgumentParser) -> None:
-    """Add the option --excitation."""
-    text = "excitation trajectory: a file of arm-dynamics excite; the arm moves to its start first"
-    parser.add_argument("--excitation", type=path_argument, metavar="FILE", help=text)
 
 
 def excitation_motion(

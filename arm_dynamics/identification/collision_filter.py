@@ -1,0 +1,249 @@
+"""Conservative filter of collision checks: pairs of shapes at a distance.
+
+A mesh is covered by the convex hulls of its parts, and each hull by a sphere. Shapes whose spheres
+or hulls keep a margin keep it also. Only the remaining pairs need the exact and slow check of their
+triangles.
+
+References
+----------
+C. Ericson, Real-Time Collision Detection (2005), chapters 4 and 6.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector
+
+PARTS = 8
+"""Parts of a mesh."""
+SLACK = 1e-5
+"""Increase of the margins [m], above the errors of the distances of hulls."""
+THICKNESS = 1e-4
+"""Thickness of the hull of points in a plane [m], and relative to their size above 1 m."""
+
+
+class CollisionFilter:
+    """Pairs of shapes that may be nearer than their margins.
+
+    Parameters
+    ----------
+    model : pinocchio.Model
+        Model of the arm, one coordinate per joint.
+    shapes : pinocchio.GeometryModel
+        Collision geometry of the arm.
+
+    """
+
+    def __init__(self, model: pin.Model, shapes: pin.GeometryModel) -> None:
+        self._model, self._data = model, model.createData()
+        self._axes = _joint_axes(model)
+        covers = [_Cover.of(shape) for shape in shapes.geometryObjects]
+        self._bodies = np.array([shape.parentJoint for shape in shapes.geometryObjects], int)
+        self._centers = np.array([cover.centers[0] for cover in covers]).reshape(-1, 3)
+        self._radii = np.array([cover.radii[0] for cover in covers])
+        self._part_centers = np.full((len(covers), PARTS, 3), np.nan)
+        self._part_radii = np.zeros((len(covers), PARTS))
+        self._hulls, hulls = pin.GeometryModel(), []
+        for k, (shape, cover) in enumerate(zip(shapes.geometryObjects, covers, strict=True)):
+            count = len(cover.radii) - 1
+            self._part_centers[k, :count] = cover.centers[1:]
+            self._part_radii[k, :count] = cover.radii[1:]
+            hulls.append([self._add_hull(shape, f"{k}.{i}", h) for i, h in enumerate(cover.hulls)])
+        self._covers, self._indices = covers, hulls
+        self.use_pairs({})
+
+    def use_pairs(self, margins: Mapping[tuple[int, int], float]) -> None:
+        """Filter these pairs of shapes, each with its margin [m]."""
+        self._pairs = np.array(list(margins), int).reshape(-1, 2)
+        self._margins = np.array(list(margins.values()), float) + SLACK
+        self._hulls.removeAllCollisionPairs()
+        self._checks = [self._hull_pairs(i, j) for i, j in margins]
+        self._results = self._hulls.createData()
+        for (whole, parts), margin in zip(self._checks, self._margins.tolist(), strict=True):
+            for k in [] if whole is None else [whole, *parts[parts > 0].tolist()]:
+                self._results.collisionRequests[k].security_margin = margin
+
+    def near(self, q: Matrix) -> Iterator[tuple[int, int]]:
+        """Return indices of configurations ``q`` (n, nv) and of pairs that may be too near.
+
+        The indices are in ascending order, those of the configurations first.
+        """
+        if not len(self._pairs):
+            return
+        samples, pairs, parts = self._near_spheres(q)
+        placed = -1
+        for n, (sample, k) in enumerate(zip(samples.tolist(), pairs.tolist(), strict=True)):
+            whole, checks = self._checks[k]
+            if whole is not None:
+                if placed != sample:
+                    pin.updateGeometryPlacements(
+                        self._model, self._data, self._hulls, self._results, q[sample]
+                    )
+                    placed = sample
+                if not self._overlap(whole):
+                    continue
+                if not any(map(self._overlap, checks[parts[n]].tolist())):
+                    continue
+            yield sample, k
+
+    def _add_hull(self, shape: pin.GeometryObject, name: str, hull: Any) -> int:
+        own = shape.copy()
+        own.name, own.geometry = name, hull
+        return int(self._hulls.addGeometryObject(own))
+
+    def _hull_pairs(self, i: int, j: int) -> tuple[int | None, IntArray]:
+        """Return the index of a pair's whole hulls, and those (PARTS, PARTS) of their parts.
+
+        Two primitive shapes have no index: their exact check is the one of their hulls.
+        """
+        parts = np.zeros((PARTS, PARTS), int)
+        if self._covers[i].is_exact and self._covers[j].is_exact:
+            return None, parts
+        own, other = self._indices[i], self._indices[j]
+        pairs = [(own[0], other[0])] + [(a, b) for a in own[1:] for b in other[1:]]
+        begin = len(self._hulls.collisionPairs)
+        for pair in pairs:
+            self._hulls.addCollisionPair(pin.CollisionPair(*pair))
+        shape = len(own) - 1, len(other) - 1
+        parts[: shape[0], : shape[1]] = begin + 1 + np.arange(len(pairs) - 1).reshape(shape)
+        return begin, parts
+
+    def _overlap(self, k: int) -> bool:
+        return bool(pin.computeCollision(self._hulls, self._results, k))
+
+    def _near_spheres(self, q: Matrix) -> tuple[IntArray, IntArray, BoolArray]:
+        """Return samples and pairs (m,) of near spheres, and near parts (m, PARTS, PARTS)."""
+        rotations, origins = _placements(self._model, self._axes, q)
+        centers = origins[:, self._bodies] + np.einsum(
+            "nbij,bj->nbi", rotations[:, self._bodies], self._centers
+        )
+        first, second = self._pairs.T
+        reach = self._radii[first] + self._radii[second] + self._margins
+        samples, pairs = np.nonzero(
+            ((centers[:, first] - centers[:, second]) ** 2).sum(axis=2) <= reach**2
+        )
+        ends = []
+        for shapes in (first[pairs], second[pairs]):
+            body = self._bodies[shapes]
+            turned = self._part_centers[shapes] @ rotations[samples, body].swapaxes(1, 2)
+            ends.append(turned + origins[samples, body][:, None])
+        square = np.zeros((len(pairs), PARTS, PARTS))
+        for axis in range(3):
+            square += (ends[0][:, :, None, axis] - ends[1][:, None, :, axis]) ** 2
+        reaches = self._part_radii[first][:, :, None] + self._part_radii[second][:, None]
+        reaches += self._margins[:, None, None]
+        parts = square <= (reaches**2)[pairs]
+        kept = parts.any(axis=(1, 2))
+        return samples[kept], pairs[kept], parts[kept]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cover:
+    """Hulls of a shape, the first one around all others, with their spheres in the body's frame."""
+
+    hulls: list[Any]
+    centers: Matrix
+    radii: Vector
+    is_exact: bool
+
+    @classmethod
+    def of(cls, shape: pin.GeometryObject) -> _Cover:
+        geometry, placement = shape.geometry, shape.placement
+        if not hasattr(geometry, "tri_indices"):
+            geometry.computeLocalAABB()
+            center = placement.act(np.array(geometry.aabb_center))
+            return cls([geometry] * 2, np.array([center] * 2), np.full(2, _radius(geometry)), True)
+        vertices, corners = np.array(geometry.vertices()), _corners(geometry)
+        hulls, centers, radii = [], [], []
+        for part in (corners, *_parts(vertices, corners)):
+            points = vertices[np.unique(part)]
+            center = (points.min(axis=0) + points.max(axis=0)) / 2
+            hulls.append(_hull(type(geometry), points))
+            centers.append(placement.act(center))
+            radii.append(float(np.linalg.norm(points - center, axis=1).max()))
+        return cls(hulls, np.array(centers), np.array(radii), False)
+
+
+def _radius(geometry: Any) -> float:
+    """Return the radius [m] of a primitive shape's sphere; infinite for a plane."""
+    radius = float(geometry.aabb_radius)
+    return radius if radius < 1e6 else np.inf
+
+
+def _corners(mesh: Any) -> IntArray:
+    """Return the indices (n, 3) of the vertices of a mesh's triangles."""
+    triangles = [mesh.tri_indices(i) for i in range(mesh.num_tris)]
+    return np.array([(t[0], t[1], t[2]) for t in triangles], int)
+
+
+def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:
+    """Return at most PARTS sets of triangles: the longest set is divided in the middle."""
+    middles = vertices[corners].mean(axis=1)
+    parts: list[IntArray] = [np.arange(len(corners))]
+    found: list[IntArray] = []
+    while parts and len(parts) + len(found) < PARTS:
+        k = int(np.argmax([np.linalg.norm(np.ptp(middles[part], axis=0)) for part in parts]))
+        part = parts.pop(k)
+        _, axes = np.linalg.eigh(np.cov(middles[part].T, bias=True))
+        along = middles[part] @ axes[:, -1]
+        low = along <= (along.min() + along.max()) / 2
+        if low.all():
+            found.append(part)
+        else:
+            parts += [part[low], part[~low]]
+    return [corners[part] for part in parts + found]
+
+
+def _hull(kind: type, points: Matrix) -> Any:
+    """Return the convex hull of points (n, 3) [m] and of a small octahedron in their middle.
+
+    The octahedron makes the hull of points in a plane a solid, which Qhull needs.
+    """
+    size = max(THICKNESS * float(np.ptp(points, axis=0).max()), THICKNESS)
+    corners = np.vstack((points, points.mean(axis=0) + size * np.vstack((np.eye(3), -np.eye(3)))))
+    cloud = kind()
+    cloud.beginModel(0, len(corners))
+    cloud.addVertices(corners)
+    cloud.buildConvexHull(True, "Qt")
+    return cloud.convex
+
+
+def _joint_axes(model: pin.Model) -> Matrix:
+    """Return the axes (nv, 6) of translation and rotation of each joint in its frame."""
+    axes = np.zeros((model.nv, 6))
+    for body in range(1, model.njoints):
+        joint = model.joints[body]
+        data = joint.createData()
+        joint.calc(data, np.zeros(model.nq))
+        axes[body - 1] = np.ravel(data.S)
+    return axes
+
+
+def _placements(model: pin.Model, axes: Matrix, q: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Return rotations (n, bodies, 3, 3) and origins (n, bodies, 3) [m] of all bodies.
+
+    R(q) = I + sin q K + (1 - cos q) K²,  K = [axis]×
+    """
+    rotations = np.zeros((len(q), model.njoints, 3, 3))
+    origins = np.zeros((len(q), model.njoints, 3))
+    rotations[:, 0] = np.eye(3)
+    sine, cosine = np.sin(q), np.cos(q)
+    for i, axis in enumerate(axes):
+        body, parent = i + 1, model.parents[i + 1]
+        placement, turned = model.jointPlacements[body], pin.skew(axis[3:])
+        step = placement.translation + np.outer(q[:, i], placement.rotation @ axis[:3])
+        origins[:, body] = origins[:, parent] + (rotations[:, parent] @ step[:, :, None])[:, :, 0]
+        own = placement.rotation @ (
+            np.eye(3)
+            + sine[:, i, None, None] * turned
+            + (1 - cosine[:, i, None, None]) * (turned @ turned)
+        )
+        rotations[:, body] = rotations[:, parent] @ own
+    return rotations, origins

@@ -1,0 +1,153 @@
+"""Node excitation: an active arm runs an excitation trajectory as a goal of its controller."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from arm_dynamics.control.goals.goal import ErrorCode
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.errors import ConfigError, GoalRejected
+from arm_dynamics.identification.excitation import Excitation
+from arm_dynamics.identification.excitation_start import excitation_motion
+from arm_dynamics.ros import qos
+from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.demo_motion import TRACKING, message
+from arm_dynamics.ros.diagnostics import Throttle
+from arm_dynamics.ros.process import run_node
+from arm_dynamics.ros.ros_parameters import declare_fixed
+from arm_dynamics.ros.serialization import listen
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag
+
+ACTION = "joint_controller/follow_joint_trajectory"
+HARDWARE = "hardware"
+PERIOD = 0.05
+"""Time [s] between two checks of the arm's state, and of the goal."""
+SETTLING_TIME = 0.5
+"""Time [s] from the activation to the goal: the controller restarts where torque was enabled."""
+CANCEL_TIMEOUT = 2.0
+"""Maximum time [s] for the controller to confirm the end of a canceled goal."""
+
+
+class ExcitationNode(Node):
+    """Sends one goal: the motion to the start configuration, then the excitation trajectory.
+
+    The goal waits until the node ``hardware`` is active and the controller runs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("excitation")
+        self._arm = declared_model(self)
+        file = declare_fixed(self, "file", "", "YAML file of arm-dynamics excite")
+        waits = declare_fixed(
+            self, "wait_for_activation", True, "start once the node hardware is active"
+        )
+        if not file:
+            raise ConfigError("file = ''; expected the YAML file of an excitation trajectory")
+        self._file, self._excitation = file, Excitation.load(file).require_joints(self._arm)
+        try:
+            from control_msgs.action import FollowJointTrajectory  # noqa: PLC0415 - may be missing
+        except ImportError as error:
+            raise ConfigError(f"control_msgs = missing; expected 5.3 or newer ({error})") from error
+        self._goal_type: Any = FollowJointTrajectory.Goal
+        self._action: Any = ActionClient(self, FollowJointTrajectory, ACTION)
+        self._state: Any = self.create_client(GetState, f"{HARDWARE}/get_state") if waits else None
+        self._reference: Vector | None = None
+        reject = partial(Throttle(self.get_logger()).warn, TRACKING)
+        self._tracking = listen(self, JointTrajectory, TRACKING, self._note, qos.VIEW, reject)
+
+    def run(self, stop: ShutdownFlag) -> None:
+        """Send the goal and wait for its end, or cancel it when ``stop`` is set.
+
+        Raise GoalRejected if the controller rejects or aborts the goal.
+        """
+        reference = self._next_reference(stop) if self._wait_for_activation(stop) else None
+        if reference is None:
+            return
+        motion = excitation_motion(self._arm, self._excitation, reference, 0.0)
+        goal = self._goal_type(trajectory=message(self._arm.joint_names, motion.waypoints))
+        sent = self._action.send_goal_async(goal)
+        while not sent.done():
+            if stop.wait(PERIOD):
+                break
+        handle = self._result_of(sent, CANCEL_TIMEOUT)
+        if handle is None:
+            return
+        if not handle.accepted:
+            raise GoalRejected(
+                int(ErrorCode.INVALID_GOAL),
+                f"excitation = {self._file}: rejected by joint_controller; expected a motion within"
+                " its limits; the log of joint_controller has the reason",
+            )
+        seconds = motion.waypoints[-1].time
+        self.get_logger().info(f"moving to the start, then {self._file}: {seconds:.1f} s in all")
+        result = handle.get_result_async()
+        while not result.done():
+            if stop.wait(PERIOD):
+                canceled = handle.cancel_goal_async()
+                self._result_of(canceled, CANCEL_TIMEOUT)
+                self._result_of(result, CANCEL_TIMEOUT)
+                return
+        answer = result.result().result
+        if answer.error_code != ErrorCode.SUCCESSFUL:
+            raise GoalRejected(
+                answer.error_code,
+                f"excitation = {self._file}: aborted by joint_controller: {answer.error_string}",
+            )
+        self.get_logger().info(f"{self._file}: completed; the arm holds its configuration")
+
+    def _wait_for_activation(self, stop: ShutdownFlag) -> bool:
+        """Return whether the arm is active; False if ``stop`` was set before."""
+        if self._state is None:
+            return True
+        self.get_logger().info(f"{self._file}: waits until {HARDWARE} is active")
+        while not stop.wait(PERIOD):
+            if not self._state.service_is_ready():
+                continue
+            asked = self._state.call_async(GetState.Request())
+            answer = self._result_of(asked, CANCEL_TIMEOUT)
+            if answer is None:
+                self._state.remove_pending_request(asked)
+            elif answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
+                return not stop.wait(SETTLING_TIME)
+        return False
+
+    def _next_reference(self, stop: ShutdownFlag) -> Vector | None:
+        """Return the next reference (nv,) of the controller; None if ``stop`` was set before."""
+        self._reference = None
+        while not stop.wait(PERIOD):
+            reference: Vector | None = self._reference
+            if reference is not None and self._action.server_is_ready():
+                return reference
+        return None
+
+    def _note(self, tracking: JointTrajectory) -> None:
+        reference = tracking.points[0].positions if tracking.points else []
+        if len(reference) == self._arm.nv and np.isfinite(reference).all():
+            self._reference = as_readonly(reference)
+
+    @staticmethod
+    def _result_of(future: Any, timeout: float) -> Any:
+        """Return the result of a future, or None without one within ``timeout`` [s]."""
+        until = time.monotonic() + timeout
+        while not future.done() and time.monotonic() < until:
+            time.sleep(PERIOD / 10)
+        return future.result() if future.done() else None
+
+
+def main() -> None:
+    """Run the node until the end of the trajectory, SIGINT or SIGTERM."""
+    sys.exit(run_node(ExcitationNode))
+
+
+if __name__ == "__main__":
+    main()

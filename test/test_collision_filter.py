@@ -1,0 +1,184 @@
+"""The filtered check of self-collision equals the exhaustive one of all pairs of shapes."""
+
+import warnings
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_dynamics import load_arm
+from arm_dynamics.identification import collision_filter
+from arm_dynamics.identification.self_collision import SelfCollision
+from arm_dynamics.model.load import parse_arm
+
+LINK = """<link name="l{k}"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0.02 0 0" rpy="0.1 0 0"/>
+<geometry><mesh filename="{mesh}.stl" scale="1 1 1.2"/></geometry></collision>{extra}</link>"""
+JOINT = """<joint name="J{k}" type="{kind}"><parent link="l{i}"/><child link="l{k}"/>
+<origin xyz="{x} 0 0.05" rpy="{roll} 0 0"/><axis xyz="{axis}"/>
+<limit lower="{low}" upper="{high}" velocity="2" effort="50"/></joint>"""
+BALL = """<collision><origin xyz="0.3 0 0"/><geometry><sphere radius="0.05"/></geometry>
+</collision>"""
+
+
+def box(low, high):
+    """Return the 12 triangles (12, 3, 3) of a box."""
+    corners = np.array(
+        [[(low, high)[b][i] for i, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)]
+    )
+    faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+    return np.array([corners[list(t)] for a, b, c, d in faces for t in ((a, b, c), (a, c, d))])
+
+
+def write_stl(path, triangles):
+    """Write triangles (n, 3, 3) [m] as text."""
+    facets = (
+        "facet normal 0 0 0\nouter loop\n"
+        + "".join("vertex {} {} {}\n".format(*corner) for corner in triangle)
+        + "endloop\nendfacet\n"
+        for triangle in triangles.tolist()
+    )
+    path.write_text(f"solid mesh\n{''.join(facets)}endsolid mesh\n")
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory):
+    """Return an arm of hooks, which are not convex, and of a plate of no thickness."""
+    folder = tmp_path_factory.mktemp("meshes")
+    hook = np.vstack(
+        (
+            box((0, -0.03, -0.03), (0.4, 0.03, 0.03)),
+            box((0.34, -0.03, 0.03), (0.4, 0.03, 0.25)),
+            box((0, -0.03, 0.03), (0.06, 0.03, 0.2)),
+        )
+    )
+    write_stl(folder / "hook.stl", hook)
+    plate = np.array(
+        [
+            [[0.1, -0.1, 0], [0.3, -0.1, 0], [0.3, 0.1, 0]],
+            [[0.1, -0.1, 0], [0.3, 0.1, 0], [0.1, 0.1, 0]],
+        ]
+    )
+    write_stl(folder / "plate.stl", plate)
+    meshes = ("hook", "hook", "plate", "hook", "hook")
+    links = [LINK.format(k=k, mesh=m, extra=BALL if k == 3 else "") for k, m in enumerate(meshes)]
+    kinds = (
+        ("revolute", "0 0 1"),
+        ("revolute", "0 0.6 0.8"),
+        ("prismatic", "0 0 1"),
+        ("revolute", "0 1 0"),
+    )
+    joints = [
+        JOINT.format(
+            k=k,
+            i=k - 1,
+            kind=kind,
+            axis=axis,
+            x=0.3 if k > 1 else 0.1,
+            roll=0.3 * k,
+            low=-0.2 if kind == "prismatic" else -3,
+            high=0.2 if kind == "prismatic" else 3,
+        )
+        for k, (kind, axis) in enumerate(kinds, 1)
+    ]
+    text = f'<robot name="hooks">{"".join(links + joints)}</robot>'
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse_arm(text, folder / "arm.urdf")
+
+
+def motion(arm, seed, count):
+    """Return configurations (n, nv) of a random sum of sines within the limits."""
+    random = np.random.default_rng(seed)
+    low, high = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    t = np.linspace(0, 2 * np.pi, count)[:, None, None]
+    phase = random.uniform(0, 2 * np.pi, (arm.nv, 3))
+    wave = np.sin(np.arange(1, 4) * t + phase) @ random.dirichlet(np.ones(3))
+    return (low + high) / 2 + wave * (high - low) / 2
+
+
+def exhaustive(collision, arm, q):
+    """Return the first pair in collision and its depth [m] by the check of all pairs."""
+    shapes, results, data = collision._shapes, collision._results, arm.model.createData()
+    found, depths = [], []
+    for row in q:
+        pin.computeCollisions(arm.model, data, shapes, results, row, False)
+        hits = [k for k, result in enumerate(results.collisionResults) if result.isCollision()]
+        found.append(hits)
+        depth = 0.0
+        if hits:
+            distance = pin.computeDistance(shapes, results, hits[0]).min_distance
+            depth = max(results.collisionRequests[hits[0]].security_margin - distance, 0.0)
+        depths.append(depth)
+    return found, np.array(depths)
+
+
+def require_equal(collision, arm, q):
+    """Compare the filtered with the exhaustive check; return the fraction in collision."""
+    hits, depths = exhaustive(collision, arm, q)
+    found = [[] for _ in q]
+    for sample, k in collision._collisions(q, every=True):
+        found[sample].append(k)
+    assert found == hits
+    np.testing.assert_allclose(collision.depths(q), depths, atol=1e-12)
+    assert collision.any_of(q) == any(hits)
+    for row, own in zip(q[::10], hits[::10], strict=True):
+        assert (collision.find(row) is not None) == bool(own)
+    return np.mean([bool(own) for own in hits])
+
+
+@pytest.fixture(scope="module")
+def collision(arm):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SelfCollision(arm, 0.02, arm.configuration("initial"))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_equals_the_exhaustive_check_with_meshes(arm, collision, seed):
+    require_equal(collision, arm, motion(arm, seed, 60))
+
+
+def test_these_motions_collide_and_do_not(arm, collision):
+    q = np.vstack([motion(arm, seed, 60) for seed in range(5)])
+    assert 0.05 < require_equal(collision, arm, q) < 0.95
+
+
+@pytest.mark.parametrize("name", ["five_dof", "so101"])
+def test_equals_the_exhaustive_check_of_bundled_arms(name):
+    arm = load_arm(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        collision = SelfCollision(arm, 0.01, arm.configuration("initial"))
+    require_equal(collision, arm, np.vstack([motion(arm, seed, 40) for seed in range(5)]))
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.005, 0.1])
+def test_no_pair_within_its_margin_is_omitted(arm, collision, margin):
+    own = collision_filter.CollisionFilter(arm.model, collision._shapes)
+    pairs = [(pair.first, pair.second) for pair in collision._shapes.collisionPairs]
+    own.use_pairs(dict.fromkeys(pairs, margin))
+    results, data = collision._shapes.createData(), arm.model.createData()
+    q = motion(arm, 3, 80)
+    near = set(own.near(q))
+    for k, row in enumerate(q):
+        pin.computeDistances(arm.model, data, collision._shapes, results, row)
+        for n, result in enumerate(results.distanceResults):
+            assert result.min_distance > margin or (k, n) in near
+    assert len(near) < len(q) * len(pairs)
+
+
+def test_placements_equal_the_forward_kinematics(arm):
+    for own in (arm, load_arm("so101"), load_arm("puma560")):
+        q, data = motion(own, 1, 30), own.model.createData()
+        axes = collision_filter._joint_axes(own.model)
+        rotations, origins = collision_filter._placements(own.model, axes, q)
+        for k, row in enumerate(q):
+            pin.forwardKinematics(own.model, data, row)
+            for body in range(own.model.njoints):
+                np.testing.assert_allclose(rotations[k, body], data.oMi[body].rotation, atol=1e-12)
+                np.testing.assert_allclose(origins[k, body], data.oMi[body].translation, atol=1e-12)

@@ -38,6 +38,7 @@ HUBER = 3.0
 UNDETERMINED = 0.3
 """Deviation over that of the prior above which a parameter counts as left to the prior."""
 NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
+NO_TERMS: Vector = np.zeros(0)
 
 
 class DescriptionPrior:
@@ -53,13 +54,23 @@ class DescriptionPrior:
         x₀ (3 nv,), above 0: rotor inertia, viscous and Coulomb friction of the joints.
     offset : Vector
         Standard deviations s (nv,) of the effort offsets [N·m].
+    further : Vector
+        x₀ (e,), above 0, of further terms at the end of the parameters.
 
     """
 
-    def __init__(self, links: Matrix, terms: Vector, offset: Vector) -> None:
-        self._links, self._terms, self._offset = links, terms, offset
-        self.start: Vector = np.concatenate((links.reshape(-1), terms, np.zeros(offset.size)))
+    def __init__(
+        self, links: Matrix, terms: Vector, offset: Vector, further: Vector = NO_TERMS
+    ) -> None:
+        self._links, self._terms, self._offset, self._further = links, terms, offset, further
+        self.start: Vector = np.concatenate(
+            (links.reshape(-1), terms, np.zeros(offset.size), further)
+        )
         """Parameters (p,) of divergence 0."""
+
+    def with_further(self, further: Vector) -> DescriptionPrior:
+        """Return the divergence with other further terms x₀ (e,)."""
+        return DescriptionPrior(self._links, self._terms, self._offset, further)
 
     @classmethod
     def of(cls, arm: ArmModel, effort: Vector, speed: Vector) -> DescriptionPrior:
@@ -86,20 +97,26 @@ class DescriptionPrior:
         """Return value, gradient (p,) and Hessian (p, p); the value is inf outside the domain."""
         links, p = self._links, parameters.size
         gradient, hessian = np.zeros(p), np.zeros((p, p))
-        bodies, split = parameters[: links.size].reshape(-1, 10), links.size + self._terms.size
-        x, o = parameters[links.size : split], parameters[split:] / self._offset
+        first = links.size
+        split, last = first + self._terms.size, p - self._further.size
+        bodies, o = parameters[:first].reshape(-1, 10), parameters[split:last] / self._offset
+        sizes = np.concatenate((self._terms, self._further))
+        x = np.concatenate((parameters[first:split], parameters[last:]))
         value = log_det_divergence(bodies, links) + 0.5 * float(o @ o)
         if not (np.isfinite(value) and (x > 0).all()):
             return np.inf, gradient, hessian
-        relative = x / self._terms
+        relative = x / sizes
         value += float(np.sum(relative - np.log(relative) - 1))
         slopes, curvatures = divergence_terms(bodies, links)
-        gradient[: links.size] = slopes.reshape(-1)
+        gradient[:first] = slopes.reshape(-1)
         for i, own in enumerate(curvatures):
             hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
-        gradient[links.size : split], gradient[split:] = 1 / self._terms - 1 / x, o / self._offset
-        diagonal = np.arange(links.size, p)
-        hessian[diagonal, diagonal] = np.concatenate((x**-2, self._offset**-2))
+        slope, terms = 1 / sizes - 1 / x, self._terms.size
+        gradient[first:] = np.concatenate((slope[:terms], o / self._offset, slope[terms:]))
+        diagonal, curved = np.arange(first, p), x**-2
+        hessian[diagonal, diagonal] = np.concatenate(
+            (curved[:terms], self._offset**-2, curved[terms:])
+        )
         return value, gradient, hessian
 
 

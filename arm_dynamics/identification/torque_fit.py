@@ -5,8 +5,9 @@ minimize  ½ Σ w ((τ - W π) / σ_i)² / c + γ (Σ_links d(P ‖ P₀) + Σ_t
 over parameters π whose pseudo-inertias P, friction and rotor inertia x are positive. The log-det
 divergence d to the arm's own description determines what the motion does not; it also keeps every
 body consistent. The function is convex. σ_i is the residual of joint i, w a robust weight, c the
-correlation time of the residuals in samples. Blocks of the motion that are held out decide on γ and
-on the presliding distance of the Coulomb friction of each joint.
+correlation time of the residuals in samples. Blocks of the motion that are held out decide on γ,
+and for each joint on the presliding distance of its Coulomb friction, on Stribeck friction and on
+the load-dependent loss of its gear.
 
 References
 ----------
@@ -50,14 +51,22 @@ from arm_dynamics.identification.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.dynamic_parameters import parameter_names
+from arm_dynamics.identification.friction_terms import (
+    LOSS,
+    TYPICAL_LOSS,
+    TYPICAL_STRIBECK,
+    FrictionTerm,
+    JointFriction,
+    with_gear_loss,
+)
 from arm_dynamics.model.arm_model import ArmModel
 
 PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
 """Candidates of γ."""
 FOLDS = 5
 """Number of sets of blocks, each of which is held out once."""
-WORTHWHILE = 0.98
-"""Ratio of held-out errors below which presliding is part of the friction model."""
+WORTHWHILE, WORTHWHILE_TERM = 0.98, 0.95
+"""Ratio of held-out errors below which presliding, and a further term, are part of the friction."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
 
@@ -70,7 +79,8 @@ class EffortEquations:
     (m, n, nv), the states s of the Dahl model for the distances ``presliding`` (m,) [rad or m]; the
     first one is 0, with s = sign(v). ``effort`` (n, nv) [N·m], ``valid`` (n, nv): equations that
     count, ``moving`` (n, nv): those without a stop of the joint nearby, ``block`` (n,): index of
-    the block of consecutive samples.
+    the block of consecutive samples. ``shapes`` (m, k, n, nv) are the ``stribeck_shapes`` of the
+    velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
     """
 
     regressor: FloatArray
@@ -80,6 +90,8 @@ class EffortEquations:
     valid: BoolArray
     moving: BoolArray
     block: IntArray
+    shapes: FloatArray | None = None
+    velocity: Matrix | None = None
 
     def counted(self, models: IntArray | None) -> BoolArray:
         """Return the equations (n, nv) that count with the friction models (nv,).
@@ -101,6 +113,32 @@ class EffortEquations:
             found[:, i, 12 * nv + i] = self.sliding[model, :, i]
         return found
 
+    def term_rows(
+        self, models: IntArray, terms: Sequence[FrictionTerm], effort: Matrix
+    ) -> FloatArray:
+        """Return the columns (n, nv, e) of friction terms with the friction models (nv,).
+
+        ``effort`` (n, nv) [N·m or N] is that of the motors, for the losses of their gears.
+        """
+        found = np.zeros((*self.effort.shape, len(terms)))
+        for k, (i, index) in enumerate(terms):
+            if index == LOSS:
+                found[:, i, k] = self.sliding[models[i], :, i] * np.abs(effort[:, i])
+            elif self.shapes is not None:
+                found[:, i, k] = self.shapes[models[i], index, :, i]
+        return found
+
+    def predicted(self, parameters: Vector, friction: JointFriction) -> Matrix:
+        """Return the efforts (n, nv) of parameters (14 nv,) and the friction of the joints."""
+        found: Matrix = self.rows(friction.presliding) @ parameters
+        sliding = np.empty_like(found)
+        for i, model in enumerate(friction.presliding.tolist()):
+            sliding[:, i] = self.sliding[model, :, i]
+            if friction.stribeck[i] and self.shapes is not None and self.velocity is not None:
+                nearest = np.argmin(np.abs(self.velocity[:, i] - friction.velocity[i]))
+                found[:, i] += friction.stribeck[i] * self.shapes[model, nearest, :, i]
+        return with_gear_loss(found, sliding, friction.loss)
+
 
 def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
     """Return the equations of several motions; their blocks are different."""
@@ -116,7 +154,14 @@ def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
         np.concatenate([part.valid for part in parts]),
         np.concatenate([part.moving for part in parts]),
         np.concatenate(blocks),
+        _joined_shapes(parts),
+        parts[0].velocity,
     )
+
+
+def _joined_shapes(parts: Sequence[EffortEquations]) -> FloatArray | None:
+    found = [part.shapes for part in parts if part.shapes is not None]
+    return np.concatenate(found, axis=2) if len(found) == len(parts) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +171,8 @@ class TorqueFit:
     ``parameters`` (p,) are physically consistent; ``deviation`` (p,) are their standard deviations.
     ``base`` names the combinations that efforts determine; ``base_values`` and ``base_deviation``
     (nb,) are their weighted least squares estimate without prior. ``presliding`` (nv,) [rad or m]
-    is the distance over which Coulomb friction develops. ``residual`` (nv,) [N·m] is the rms error,
+    is the distance over which Coulomb friction develops, ``friction`` the friction that held-out
+    blocks chose. ``residual`` (nv,) [N·m] is the rms error,
     ``condition`` the condition number of the weighted base regressor with columns of length 1,
     ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     """
@@ -138,6 +184,7 @@ class TorqueFit:
     base_values: Vector
     base_deviation: Vector
     presliding: Vector
+    friction: JointFriction
     residual: Vector
     condition: float
     prior_weight: float
@@ -181,9 +228,15 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     models = problem.best_friction_models()
     problem = TorqueProblem(equations, prior, models)
     problem.estimate(1.0)
+    terms = problem.best_terms(models, JointFriction.of(arm))
+    if terms:
+        problem.use_terms(terms)
+        problem.estimate(1.0)
     gamma = problem.best_prior_weight()
-    parameters = problem.estimate(gamma)
-    spread = problem.deviations(max(gamma, 1.0), parameters)
+    every = problem.estimate(gamma)
+    every_spread = problem.deviations(max(gamma, 1.0), every)
+    parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
+    friction = _joint_friction(equations, models, terms, every, every_spread)
     free = np.sqrt(np.diag(positive_inverse(prior.terms(prior.start)[2])))
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
@@ -194,7 +247,8 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         as_readonly(base_values),
         as_readonly(base_spread),
         as_readonly(equations.presliding[models]),
-        as_readonly(rms(equations.effort - problem.rows @ parameters, problem.counted)),
+        friction,
+        as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
         condition,
         gamma,
         tuple(
@@ -210,20 +264,52 @@ def _prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
     return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed)
 
 
+def _joint_friction(
+    equations: EffortEquations,
+    models: IntArray,
+    terms: Sequence[FrictionTerm],
+    parameters: Vector,
+    spread: Vector,
+) -> JointFriction:
+    """Return the friction of estimated terms, the last of the parameters."""
+    nv = models.size
+    velocity, stribeck, loss = np.zeros(nv), np.zeros(nv), np.zeros((2, nv))
+    deviation, first = np.full((2, nv), np.nan), parameters.size - len(terms)
+    for k, (i, index) in enumerate(terms, first):
+        deviation[int(index == LOSS), i] = spread[k]
+        if index == LOSS:
+            loss[:, i] = parameters[k]
+        elif equations.velocity is not None:
+            velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
+    arrays = (as_readonly(x) for x in (velocity, stribeck, loss, deviation))
+    return JointFriction(models, *arrays)
+
+
 class TorqueProblem:
     """The weighted equations of one friction model, as moments of their blocks."""
 
     def __init__(
-        self, equations: EffortEquations, prior: DescriptionPrior, models: IntArray | None = None
+        self,
+        equations: EffortEquations,
+        prior: DescriptionPrior,
+        models: IntArray | None = None,
     ) -> None:
-        self._equations, self._prior = equations, prior
-        self.rows, self.counted = equations.rows(models), equations.counted(models)
-        self._parameters = prior.start
+        self._equations, self._description = equations, prior
+        self._typical = np.maximum(rms(equations.effort, equations.valid), 1e-9)
+        self._prior, self._parameters = prior, prior.start
+        self._effort = equations.effort
+        self._set_rows(models)
+        self.counted = equations.counted(models)
         self._scale = np.maximum(rms(equations.effort, self.counted), 1e-9)
         self._weights = self.counted / self._scale**2
         blocks = np.unique(equations.block)
         self._blocks = [equations.block == name for name in blocks]
         self._fold = np.arange(blocks.size) * FOLDS // blocks.size
+        self._set_moments()
+
+    def use_terms(self, terms: Sequence[FrictionTerm]) -> None:
+        """Use further friction terms from now on; gear losses follow the estimated efforts."""
+        self._set_rows(self._models, terms)
         self._set_moments()
 
     def estimate(self, gamma: float) -> Vector:
@@ -232,12 +318,15 @@ class TorqueProblem:
             self._parameters = consistent_minimum(
                 *self._total(), self._prior, gamma, self._parameters
             )
-            residual = self._equations.effort - self.rows @ self._parameters
+            self._effort = self.rows @ self._parameters
+            residual = self._equations.effort - self._effort
             self._scale = robust_scale(residual, self.counted)
             relative = residual / self._scale
             robust = self.counted / np.maximum(1.0, np.abs(relative) / HUBER)
             correlation = correlation_time(relative * robust)
             self._weights = robust / (correlation * self._scale**2)
+            if self._terms:
+                self._set_rows(self._models, self._terms)
             self._set_moments()
         self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
         return self._parameters
@@ -263,12 +352,47 @@ class TorqueProblem:
         """Return, for each joint, the index of the presliding distance of least held-out error."""
         errors, nv = [], self._scale.size
         for model in range(self._equations.presliding.size):
-            self.rows = self._equations.rows(np.full(nv, model))
+            self._set_rows(np.full(nv, model))
             self._set_moments()
             errors.append(self.held_out_error(1.0))
         found: IntArray = np.argmin(errors, axis=0)
         found[np.min(errors, axis=0) > WORTHWHILE * errors[0]] = 0
         return found
+
+    def best_terms(self, models: IntArray, described: JointFriction) -> tuple[FrictionTerm, ...]:
+        """Return the friction terms of least held-out error with the friction models (nv,).
+
+        Those of the description are always used. A further term has to reduce the error of its
+        joint to WORTHWHILE_TERM of that without it.
+        """
+        equations, joints = self._equations, range(models.size)
+        if equations.shapes is None or equations.velocity is None:
+            return ()
+        stribeck = [FrictionTerm(i, 0) for i in joints if described.has_stribeck[i]]
+        loss = [FrictionTerm(i, LOSS) for i in joints if described.has_loss[i]]
+        slips = [i for i in joints if not described.has_stribeck[i]]
+        loads = [FrictionTerm(i, LOSS) for i in joints if not described.has_loss[i]]
+
+        def error(terms: Sequence[FrictionTerm]) -> Vector:
+            self._set_rows(models, (*stribeck, *loss, *terms))
+            self._set_moments()
+            return self.held_out_error(1.0)
+
+        without, count = error(()), len(equations.velocity)
+        speeds = [error([FrictionTerm(i, k) for i in slips]) for k in range(count)]
+        best = np.argmin(speeds, axis=0)
+        slow = [FrictionTerm(i, int(best[i])) for i in slips]
+        with_slow, with_load = np.min(speeds, axis=0), error(loads)
+        with_both = error([*slow, *loads])
+        one = np.minimum(with_slow, with_load)
+        both = with_both < WORTHWHILE_TERM * np.minimum(one, without)
+        use_slow = both | ((with_slow < WORTHWHILE_TERM * without) & (with_slow <= with_load))
+        use_load = both | ((with_load < WORTHWHILE_TERM * without) & (with_load < with_slow))
+        self._set_rows(models)
+        self._set_moments()
+        stribeck += [term for term in slow if use_slow[term.joint]]
+        loss += [term for term in loads if use_load[term.joint]]
+        return (*stribeck, *loss)
 
     def deviations(self, gamma: float, parameters: Vector) -> Vector:
         """Return the standard deviations (p,) of ``covariance``."""
@@ -291,20 +415,40 @@ class TorqueProblem:
 
     def base_estimate(self, base: BaseParameters) -> tuple[Vector, Vector, float]:
         """Return base parameters by weighted least squares, their deviations, the condition."""
-        own = base.independent
+        size, p = base.size, self._parameters.size
+        own = np.concatenate((base.independent, np.arange(base.combinations.shape[1], p)))
         squares, products = self._total()
         squares, products = squares[np.ix_(own, own)], products[own]
         root = 1 / np.sqrt(np.maximum(np.diag(squares), 1e-300))
-        condition = float(np.sqrt(np.linalg.cond(squares * root * root[:, None])))
+        scaled = (squares * root * root[:, None])[:size, :size]
+        condition = float(np.sqrt(np.linalg.cond(scaled)))
         inverse = positive_inverse(squares)
         full = np.zeros(self._parameters.size)
         full[own] = inverse @ products
         middle = self._score_covariance(full)[np.ix_(own, own)]
         spread = np.sqrt(np.diag(inverse @ middle @ inverse))
-        return full[own], spread, condition
+        return full[base.independent], spread[:size], condition
 
     def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:
         return self._squares[blocks].sum(axis=0), self._products[blocks].sum(axis=0)
+
+    def _set_rows(self, models: IntArray | None, terms: Sequence[FrictionTerm] = ()) -> None:
+        """Set the columns of a friction model, and the prior of its terms."""
+        self._models, self._terms = models, tuple(terms)
+        self.rows = self._equations.rows(models)
+        start, old = self._description.start, self._parameters
+        self._prior, self._parameters = self._description, old[: start.size]
+        if models is not None and terms:
+            more = self._equations.term_rows(models, terms, self._effort)
+            self.rows = np.concatenate((self.rows, more), axis=2)
+            typical = [
+                TYPICAL_LOSS if index == LOSS else TYPICAL_STRIBECK * float(self._typical[i])
+                for i, index in terms
+            ]
+            self._prior = self._description.with_further(np.array(typical))
+            same = old.size == self._prior.start.size
+            more_values = old[start.size :] if same else np.array(typical)
+            self._parameters = np.concatenate((self._parameters, more_values))
 
     def _set_moments(self) -> None:
         """Set Σ w WᵀW and Σ w Wᵀτ of each block."""

@@ -1,0 +1,179 @@
+"""Friction of joints in addition to viscous and Coulomb friction: Stribeck effect, gear loss.
+
+f = s (f_c + f_s exp(-(v / v_s)²) + κ |τ|)
+
+s is the state of the Dahl model, τ the effort of the motor: that of the model, since the measured
+one would explain itself. κ is the loss of a gear: that of our
+``dc_motor`` with the efficiencies η = 1 - κ, driving, and η_b = 1 / (1 + κ), back-driven.
+
+References
+----------
+B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, Automatica 30 (1994), general kinetic friction
+model. P. Hamon, M. Gautier, P. Garrec, Dynamic identification of robots with a dry friction model
+depending on load and velocity, IROS 2010, section III.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector, as_readonly
+from arm_dynamics.model.arm_model import ArmModel
+
+STRIBECK_VELOCITIES = (0.01, 0.03, 0.1, 0.3)
+"""Stribeck velocities [rad/s or m/s] that are compared with each other."""
+TYPICAL_STRIBECK, TYPICAL_LOSS = 0.02, 0.03
+"""Prior of Stribeck friction over the rms effort, and of κ, without a value of the description."""
+LARGEST_LOSS = 0.9
+"""κ that a written efficiency has at most."""
+ABSENT = 1e-9
+"""Stribeck friction over Coulomb friction, and κ, below which a description has none."""
+
+
+class FrictionTerm(NamedTuple):
+    """Term of one joint: Stribeck friction of velocity number ``index``, or gear loss (-1)."""
+
+    joint: int
+    index: int
+
+
+LOSS = -1
+"""``FrictionTerm.index`` of the gear loss."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointFriction:
+    """Friction model of each joint.
+
+    ``presliding`` (nv,): index of the distance of the Dahl model. ``velocity`` (nv,): Stribeck
+    velocity v_s [rad/s or m/s], ``stribeck`` (nv,): f_s [N·m or N]; ``loss`` (2, nv): κ while the
+    motor drives and while it is driven. All are 0 where a joint has none. ``deviation`` (2, nv):
+    standard deviations of f_s and κ, NaN if not estimated.
+    """
+
+    presliding: IntArray
+    velocity: Vector
+    stribeck: Vector
+    loss: Matrix
+    deviation: Matrix
+
+    @classmethod
+    def of(cls, arm: ArmModel) -> JointFriction:
+        """Return the friction of the description: that of its motors, without presliding."""
+        nv = arm.nv
+        velocity, stribeck, loss = np.zeros(nv), np.zeros(nv), np.zeros((2, nv))
+        for i, motor in enumerate(arm.actuators):
+            if not represents_terms(motor):
+                continue
+            c = motor.constants
+            excess = float(c["gear_ratio"] * (c["stiction"] - c["coulomb_friction"]))
+            if excess > ABSENT * abs(c["gear_ratio"] * c["coulomb_friction"]):
+                velocity[i], stribeck[i] = c["stribeck_velocity"] / c["gear_ratio"], excess
+            loss[:, i] = 1 - c["efficiency"], 1 / c["back_efficiency"] - 1
+        none = np.full((2, nv), np.nan)
+        arrays = (as_readonly(x) for x in (velocity, stribeck, loss, none))
+        return cls(np.zeros(nv, dtype=int), *arrays)
+
+    @property
+    def has_stribeck(self) -> BoolArray:
+        """Whether each joint (nv,) has Stribeck friction."""
+        found: BoolArray = self.stribeck > 0
+        return found
+
+    @property
+    def has_loss(self) -> BoolArray:
+        """Whether the gear of each joint (nv,) has a loss."""
+        found: BoolArray = (self.loss > ABSENT).any(axis=0)
+        return found
+
+
+def represents_terms(motor: Any) -> bool:
+    """Return whether an actuator simulates Stribeck friction and gear losses at its joint."""
+    known = {parameter.name for parameter in motor.parameters}
+    return {"stiction", "efficiency", "back_efficiency"} <= known and not (
+        motor.constants["backlash"] > 0
+    )
+
+
+def stribeck_velocities(arm: ArmModel) -> Matrix:
+    """Return the velocities (k, nv) [rad/s or m/s] that are compared, the description's first."""
+    own = JointFriction.of(arm)
+    rows: Matrix = np.tile(np.array(STRIBECK_VELOCITIES)[:, None], arm.nv)
+    if not own.has_stribeck.any():
+        return rows
+    return np.vstack((np.where(own.has_stribeck, own.velocity, rows[0]), rows))
+
+
+def stribeck_shapes(sliding: FloatArray, v: Matrix, velocity: Matrix) -> FloatArray:
+    """Return the friction s exp(-(v / v_s)²) (n, m, k, nv) of f_s = 1.
+
+    Parameters
+    ----------
+    sliding : FloatArray
+        Dahl states s (n, m, nv) of m presliding distances.
+    v : Matrix
+        Velocities (n, nv) [rad/s or m/s].
+    velocity : Matrix
+        Stribeck velocities v_s (k, nv) [rad/s or m/s].
+
+    """
+    found: FloatArray = sliding[:, :, None] * np.exp(-((v[:, None, None] / velocity) ** 2))
+    return found
+
+
+def with_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:
+    """Return τ of τ = τ₀ + s κ |τ| (n, nv) [N·m or N].
+
+    τ = τ₀ / (1 - κ |s|) while the motor drives, τ = τ₀ / (1 + κ |s|) while it is driven.
+
+    Parameters
+    ----------
+    effort : Matrix
+        τ₀ (n, nv): effort without the loss [N·m or N].
+    sliding : Matrix
+        States s (n, nv) of the Dahl model.
+    loss : Matrix
+        κ (2, nv): driving, driven.
+
+    """
+    size = np.minimum(np.abs(sliding), 1.0)
+    driving, driven = np.minimum(loss[0], LARGEST_LOSS), loss[1]
+    drives = effort * sliding > 0
+    found: Matrix = effort / np.where(drives, 1 - driving * size, 1 + driven * size)
+    return found
+
+
+def with_friction_terms(arm: ArmModel, friction: JointFriction) -> ArmModel:
+    """Return the arm with the Stribeck friction and gear losses of motors that represent them."""
+    described = JointFriction.of(arm)
+    for i, (name, motor) in enumerate(zip(arm.joint_names, arm.actuators, strict=True)):
+        if not represents_terms(motor):
+            continue
+        changed: dict[str, float] = {}
+        ratio = float(motor.constants["gear_ratio"])
+        if friction.has_stribeck[i]:
+            slip = float(motor.constants["coulomb_friction"])
+            changed["stiction"] = slip + float(friction.stribeck[i]) / ratio
+            changed["stribeck_velocity"] = float(friction.velocity[i]) * ratio
+        if friction.has_loss[i] or described.has_loss[i]:
+            driving, driven = np.minimum(friction.loss[:, i], LARGEST_LOSS).tolist()
+            changed |= {"efficiency": 1 - driving, "back_efficiency": 1 / (1 + driven)}
+        if changed:
+            arm = arm.with_motor(name, **changed)
+    return arm
+
+
+def friction_note(joints: Sequence[str], friction: JointFriction) -> str:
+    """Return a sentence about joints with Stribeck friction or gear loss; "" without any."""
+    found = []
+    for i, name in enumerate(joints):
+        if friction.has_stribeck[i]:
+            found.append(f"{name} Stribeck friction below {friction.velocity[i]:.2g} rad/s or m/s")
+        if friction.has_loss[i]:
+            found.append(f"{name} gear loss {100 * friction.loss[:, i].mean():.2g} %")
+    return f"friction by held-out error: {', '.join(found)}" if found else ""

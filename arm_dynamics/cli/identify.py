@@ -125,7 +125,7 @@ def _fit(
         with waiting("fitting the efforts"):
             result = identify(arm, motions, held_out, cutoff=args.cutoff)
         summary = result.summary(_today())
-        changed, values, deviations = arm, result.fit.parameters, result.fit.deviation
+        changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
     print_summary(summary)
     written = _write(changed, values, deviations, summary.sources, args, gains)
     if args.report is not None:
@@ -160,7 +160,7 @@ def _payload(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
         fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
     print_payload_fit(fit)
     sources = [motion.source for motion in (*motions, *without)]
-    return _write(arm, fit.parameters, fit.parameter_deviation, sources, args)
+    return _write(fit.loaded, fit.parameters, fit.parameter_deviation, sources, args)
 
 
 def _write(

@@ -18,6 +18,12 @@ from arm_dynamics.identification.dynamic_parameters import (
     with_parameters,
 )
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.friction_terms import (
+    JointFriction,
+    friction_notes,
+    friction_parameters,
+    with_friction_terms,
+)
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
@@ -111,6 +117,7 @@ class Identification:
             ParameterFit(name, _unit(name), prior, value, deviation)
             for name, prior, value, deviation in values
         )
+        parameters += friction_parameters(arm, fit.friction)
         left = {
             joint: [n.rpartition(".")[2] for n in fit.undetermined if n.startswith(f"{joint}.")]
             for joint in arm.joint_names
@@ -176,15 +183,16 @@ def identify(
     late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
     fit = fit_torque(arm, equations)
-    identified = with_parameters(arm, fit.parameters)
+    identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
-    models = np.array([int(np.flatnonzero(equations.presliding == x)[0]) for x in fit.presliding])
+    models = fit.friction.presliding
     notes = [note for motion in prepared for note in motion.notes]
     if fit.presliding.any():
         distances = ", ".join(
             f"{name} {x:g}" for name, x in zip(arm.joint_names, fit.presliding, strict=True) if x
         )
         notes.append(f"dry friction with presliding [rad or m]: {distances}")
+    notes += friction_notes(arm, fit.friction)
     notes.append(
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
     )
@@ -192,8 +200,8 @@ def identify(
         arm,
         identified,
         fit,
-        predicted_efforts(tests, nominal_parameters(arm), np.zeros(arm.nv, dtype=int), models),
-        predicted_efforts(tests, fit.parameters, models, models),
+        predicted_efforts(tests, nominal_parameters(arm), JointFriction.of(arm), models),
+        predicted_efforts(tests, fit.parameters, fit.friction, models),
         tuple(motion.source for motion in motions),
         tuple(motion.source for motion in checks),
         tuple(notes),
@@ -224,8 +232,8 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
 
     """
     prepared = prepare_motion(check_arm(arm), motion, cutoff)
-    ideal = np.zeros(arm.nv, dtype=int)
-    return predicted_efforts([prepared], nominal_parameters(arm), ideal, ideal)
+    friction = JointFriction.of(arm)
+    return predicted_efforts([prepared], nominal_parameters(arm), friction, friction.presliding)
 
 
 def fitted_and_held_out(
@@ -249,9 +257,15 @@ def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]
 
 
 def predicted_efforts(
-    motions: Sequence[PreparedMotion], parameters: Vector, models: IntArray, counted: IntArray
+    motions: Sequence[PreparedMotion],
+    parameters: Vector,
+    friction: JointFriction,
+    counted: IntArray,
 ) -> Prediction:
-    """Return the efforts of ``parameters`` (14 nv,) with friction ``models`` (nv,)."""
+    """Return the efforts of ``parameters`` (14 nv,) and ``friction``.
+
+    ``counted`` (nv,) are the presliding models that decide which samples count.
+    """
     times, first = [], 0.0
     for motion in motions:  # one after the other
         times.append(motion.time - motion.time[0] + first)
@@ -260,7 +274,7 @@ def predicted_efforts(
     return Prediction(
         as_readonly(np.concatenate(times)),
         as_readonly(equations.effort),
-        as_readonly(equations.rows(models) @ parameters),
+        as_readonly(equations.predicted(parameters, friction)),
         equations.counted(counted),
     )
 

@@ -16,13 +16,13 @@ depending on load and velocity, IROS 2010, section III.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector, as_readonly
+from arm_dynamics.identification.fit_report import ParameterFit
 from arm_dynamics.model.arm_model import ArmModel
 
 STRIBECK_VELOCITIES = (0.01, 0.03, 0.1, 0.3)
@@ -100,6 +100,11 @@ def represents_terms(motor: Any) -> bool:
     )
 
 
+def unrepresented_joints(arm: ArmModel) -> tuple[int, ...]:
+    """Return the joints whose actuators simulate neither Stribeck friction nor gear losses."""
+    return tuple(i for i, motor in enumerate(arm.actuators) if not represents_terms(motor))
+
+
 def stribeck_velocities(arm: ArmModel) -> Matrix:
     """Return the velocities (k, nv) [rad/s or m/s] that are compared, the description's first."""
     own = JointFriction.of(arm)
@@ -148,6 +153,14 @@ def with_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:
     return found
 
 
+def without_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:
+    """Return τ₀ of ``with_gear_loss`` (n, nv) [N·m or N] from τ (n, nv)."""
+    size = np.minimum(np.abs(sliding), 1.0)
+    driving, driven = np.minimum(loss[0], LARGEST_LOSS), loss[1]
+    found: Matrix = effort * np.where(effort * sliding > 0, 1 - driving * size, 1 + driven * size)
+    return found
+
+
 def with_friction_terms(arm: ArmModel, friction: JointFriction) -> ArmModel:
     """Return the arm with the Stribeck friction and gear losses of motors that represent them."""
     described = JointFriction.of(arm)
@@ -168,12 +181,46 @@ def with_friction_terms(arm: ArmModel, friction: JointFriction) -> ArmModel:
     return arm
 
 
-def friction_note(joints: Sequence[str], friction: JointFriction) -> str:
-    """Return a sentence about joints with Stribeck friction or gear loss; "" without any."""
+def friction_notes(arm: ArmModel, friction: JointFriction) -> list[str]:
+    """Return sentences about joints with Stribeck friction or gear loss."""
+    has = friction.has_stribeck, friction.has_loss
     found = []
-    for i, name in enumerate(joints):
-        if friction.has_stribeck[i]:
-            found.append(f"{name} Stribeck friction below {friction.velocity[i]:.2g} rad/s or m/s")
-        if friction.has_loss[i]:
-            found.append(f"{name} gear loss {100 * friction.loss[:, i].mean():.2g} %")
-    return f"friction by held-out error: {', '.join(found)}" if found else ""
+    for i, joint in enumerate(arm.joints):
+        unit = "m/s" if joint.unit == "m" else "rad/s"
+        if has[0][i]:
+            found.append(f"{joint.name} Stribeck ({friction.velocity[i]:.2g} {unit})")
+        if has[1][i]:
+            found.append(f"{joint.name} load-dependent")
+    if not found:
+        return []
+    notes = [f"further friction, chosen by held-out error: {', '.join(found)}"]
+    left = [arm.joint_names[i] for i in unrepresented_joints(arm) if has[0][i] or has[1][i]]
+    if left:
+        notes.append(
+            f"actuators of joints {', '.join(left)} have no such friction: the URDF contains"
+            " Coulomb friction of the same mean; actuator dc_motor represents it"
+        )
+    return notes
+
+
+def friction_parameters(arm: ArmModel, friction: JointFriction) -> tuple[ParameterFit, ...]:
+    """Return rows of the report: Stribeck friction f_s and gear loss κ of joints that have them."""
+    described, rows = JointFriction.of(arm), []
+    losses = friction.loss.mean(axis=0), described.loss.mean(axis=0)
+    for i, joint in enumerate(arm.joints):
+        for name, unit, old, new, spread in (
+            (
+                "stribeck",
+                "N" if joint.unit == "m" else "N·m",
+                described.stribeck[i],
+                friction.stribeck[i],
+                friction.deviation[0, i],
+            ),
+            ("gear_loss", "", losses[1][i], losses[0][i], friction.deviation[1, i]),
+        ):
+            if new > 0:
+                relative = 100 * float(spread / new)
+                rows.append(
+                    ParameterFit(f"{joint.name}.{name}", unit, float(old), float(new), relative)
+                )
+    return tuple(rows)

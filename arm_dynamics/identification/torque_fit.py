@@ -57,7 +57,9 @@ from arm_dynamics.identification.friction_terms import (
     TYPICAL_STRIBECK,
     FrictionTerm,
     JointFriction,
+    unrepresented_joints,
     with_gear_loss,
+    without_gear_loss,
 )
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -130,14 +132,23 @@ class EffortEquations:
 
     def predicted(self, parameters: Vector, friction: JointFriction) -> Matrix:
         """Return the efforts (n, nv) of parameters (14 nv,) and the friction of the joints."""
-        found: Matrix = self.rows(friction.presliding) @ parameters
-        sliding = np.empty_like(found)
-        for i, model in enumerate(friction.presliding.tolist()):
-            sliding[:, i] = self.sliding[model, :, i]
-            if friction.stribeck[i] and self.shapes is not None and self.velocity is not None:
+        found: Matrix = self.rows(friction.presliding) @ parameters + self.stribeck(friction)
+        return with_gear_loss(found, self.states(friction), friction.loss)
+
+    def states(self, friction: JointFriction) -> Matrix:
+        """Return the states (n, nv) of the Dahl models of the joints."""
+        own = [self.sliding[m, :, i] for i, m in enumerate(friction.presliding.tolist())]
+        return np.stack(own, axis=1)
+
+    def stribeck(self, friction: JointFriction) -> Matrix:
+        """Return the Stribeck friction (n, nv) [N·m or N] of the joints."""
+        found = np.zeros_like(self.effort)
+        if self.shapes is not None and self.velocity is not None:
+            for i in np.flatnonzero(friction.has_stribeck):
                 nearest = np.argmin(np.abs(self.velocity[:, i] - friction.velocity[i]))
-                found[:, i] += friction.stribeck[i] * self.shapes[model, nearest, :, i]
-        return with_gear_loss(found, sliding, friction.loss)
+                shape = self.shapes[friction.presliding[i], nearest, :, i]
+                found[:, i] = friction.stribeck[i] * shape
+        return found
 
 
 def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
@@ -172,7 +183,9 @@ class TorqueFit:
     ``base`` names the combinations that efforts determine; ``base_values`` and ``base_deviation``
     (nb,) are their weighted least squares estimate without prior. ``presliding`` (nv,) [rad or m]
     is the distance over which Coulomb friction develops, ``friction`` the friction that held-out
-    blocks chose. ``residual`` (nv,) [N·m] is the rms error,
+    blocks chose. ``simulated`` (14 nv,) are the parameters of an arm in simulation: Stribeck
+    friction and gear losses that its actuators do not represent count as Coulomb friction of the
+    same mean. ``residual`` (nv,) [N·m] is the rms error,
     ``condition`` the condition number of the weighted base regressor with columns of length 1,
     ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     """
@@ -185,6 +198,7 @@ class TorqueFit:
     base_deviation: Vector
     presliding: Vector
     friction: JointFriction
+    simulated: Vector
     residual: Vector
     condition: float
     prior_weight: float
@@ -248,6 +262,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         as_readonly(base_spread),
         as_readonly(equations.presliding[models]),
         friction,
+        as_readonly(_simulated(arm, equations, parameters, friction)),
         as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
         condition,
         gamma,
@@ -283,6 +298,21 @@ def _joint_friction(
             velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
     arrays = (as_readonly(x) for x in (velocity, stribeck, loss, deviation))
     return JointFriction(models, *arrays)
+
+
+def _simulated(
+    arm: ArmModel, equations: EffortEquations, parameters: Vector, friction: JointFriction
+) -> Vector:
+    """Return the parameters of an arm whose actuators represent some friction terms only."""
+    states = np.abs(equations.states(friction))
+    effort = equations.predicted(parameters, friction)
+    lost = np.abs(effort - without_gear_loss(effort, equations.states(friction), friction.loss))
+    more = np.abs(equations.stribeck(friction)) + lost
+    counted, found, nv = equations.counted(friction.presliding), parameters.copy(), arm.nv
+    for i in unrepresented_joints(arm):
+        mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
+        found[12 * nv + i] += mean
+    return found
 
 
 class TorqueProblem:

@@ -23,8 +23,8 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "movable joint to lock; repeat the option for each joint"
     add("--lock", action="append", default=[], metavar="JOINT", help=text)
-    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1, target.J1=goal_1;"
-    text += " repeat for each"
+    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1, target.J1=goal_1,"
+    text += " current.J1=amps_1, voltage.J1=volts_1; repeat for each"
     add("--column", action="append", default=[], metavar="NAME=COLUMN", help=text)
     text = "positions of revolute joints are in degrees (default: rad)"
     add("--degrees", action="store_true", help=text)

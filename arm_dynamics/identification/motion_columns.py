@@ -39,7 +39,8 @@ WORDS = {
 """Quantity → words that name it."""
 IGNORED = {
     "joint", "joints", "j", "axis", "motor", "actuator", "arm", "main", "follower", "robot",
-    "state", "states", "observation", "actual", "measured", "present", "feedback", "header", "field", "ros",
+    "state", "states", "observation", "actual", "measured", "present", "feedback", "header",
+    "field", "ros",
 }  # fmt: skip
 UNITS = {
     "position": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},

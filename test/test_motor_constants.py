@@ -1,6 +1,7 @@
 """Motor constants from voltages and currents: recovery of hidden constants, deviations."""
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from arm_dynamics import Plant, load_arm
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rnea
-from arm_dynamics.identification import MotionData
+from arm_dynamics.identification import MotionData, identify
+from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.motor_constants import block_regression, identify_motors
+from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.winding import terminal_voltage
 
 NV = 5
@@ -102,6 +105,24 @@ def test_a_gear_and_brushes_belong_to_the_motor(case):
     plain, found = identify_motors(arm, [motion]), identify_motors(geared, [worn])
     np.testing.assert_allclose(found.values[:2], plain.values[:2], rtol=1e-6)
     assert found.constants(0)["ke"][0] == pytest.approx(0.1 * BACK_EMF, rel=0.01)
+
+
+def test_identified_urdfs_contain_motor_constants():
+    arm = load_arm("five_dof").with_motors(supply_voltage=60.0)
+    truth = arm.with_motors(resistance=1.3, ke=8.0, kt=9.0, inductance=6.5e-3)
+    result = identify(arm, [recorded(truth, 20.0)])
+    assert result.motors is not None
+    text = identified_urdf(
+        result.identified, result.fit.simulated, date="2025-01-01", sources=["run"]
+    )
+    written = parse_arm(text)
+    for name in ("resistance", "ke", "kt"):
+        found = result.motors.constants(1)[name][0]
+        assert written.actuators[1].constants[name] == pytest.approx(found)
+    assert "resistance [ohm] 1 -> 1.2" in text or "resistance [ohm] 1 -> 1.3" in text
+    names = {row.name for row in result.summary(date(2025, 1, 1)).parameters}
+    assert {"R2.resistance", "R2.ke", "R2.kt"} <= names
+    assert any("error of voltages" in note for note in result.notes)
 
 
 def test_without_efforts_the_torque_constant_changes_as_the_back_emf_constant(case):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.friction_terms import JointFriction
     from arm_dynamics.identification.gravity_calibration import (
         GravityFit,
         StaticPose,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
     from arm_dynamics.identification.motion_readers import load_motion
+    from arm_dynamics.identification.motor_constants import MotorConstants, identify_motors
     from arm_dynamics.identification.payload_fit import PayloadFit, identify_payload
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
@@ -76,7 +78,9 @@ _MODULES = {
     "GravityFit": ".gravity_calibration",
     "Identification": ".arm_identification",
     "JointFit": ".fit_report",
+    "JointFriction": ".friction_terms",
     "MotionData": ".motion_data",
+    "MotorConstants": ".motor_constants",
     "ParameterFit": ".fit_report",
     "PayloadFit": ".payload_fit",
     "PendulumMotion": ".servo_pendulum",
@@ -106,6 +110,7 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "identify_motors": ".motor_constants",
     "identify_payload": ".payload_fit",
     "identify_servos": ".servo_identification",
     "load_motion": ".motion_readers",
@@ -138,7 +143,9 @@ __all__ = [
     "GravityFit",
     "Identification",
     "JointFit",
+    "JointFriction",
     "MotionData",
+    "MotorConstants",
     "ParameterFit",
     "PayloadFit",
     "PendulumMotion",
@@ -168,6 +175,7 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "identify_motors",
     "identify_payload",
     "identify_servos",
     "load_motion",

@@ -27,6 +27,7 @@ from arm_dynamics.identification.friction_terms import (
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
 from arm_dynamics.identification.torque_fit import (
     TorqueFit,
     fit_torque,
@@ -74,7 +75,8 @@ class Identification:
     """Identified arm, its parameters, and the errors on motion that was not fitted.
 
     ``before`` and ``after`` predict the held-out motion with the parameters of the description and
-    with the identified ones. ``notes`` are sentences for the user.
+    with the identified ones. ``notes`` are sentences for the user. ``motors``: constants of the
+    motors, if voltages and currents were recorded.
     """
 
     arm: ArmModel
@@ -85,6 +87,7 @@ class Identification:
     sources: tuple[str, ...]
     held_out: tuple[str, ...]
     notes: tuple[str, ...]
+    motors: MotorConstants | None = None
 
     def summary(self, date: datetime.date) -> FitSummary:
         """Return the values of the report."""
@@ -118,6 +121,7 @@ class Identification:
             for name, prior, value, deviation in values
         )
         parameters += friction_parameters(arm, fit.friction)
+        parameters += self.motors.parameters() if self.motors else ()
         left = {
             joint: [n.rpartition(".")[2] for n in fit.undetermined if n.startswith(f"{joint}.")]
             for joint in arm.joint_names
@@ -184,6 +188,8 @@ def identify(
     equations = joined_equations([motion.equations for motion in prepared])
     fit = fit_torque(arm, equations)
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
+    motors, motor_notes = recorded_motors(arm, motions, checks)
+    identified = motors.applied(identified) if motors else identified
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
     models = fit.friction.presliding
     notes = [note for motion in prepared for note in motion.notes]
@@ -192,7 +198,7 @@ def identify(
             f"{name} {x:g}" for name, x in zip(arm.joint_names, fit.presliding, strict=True) if x
         )
         notes.append(f"dry friction with presliding [rad or m]: {distances}")
-    notes += friction_notes(arm, fit.friction)
+    notes += [*friction_notes(arm, fit.friction), *motor_notes]
     notes.append(
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
     )
@@ -205,6 +211,7 @@ def identify(
         tuple(motion.source for motion in motions),
         tuple(motion.source for motion in checks),
         tuple(notes),
+        motors,
     )
 
 

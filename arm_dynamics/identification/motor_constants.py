@@ -139,6 +139,19 @@ def has_voltages(motions: Sequence[MotionData]) -> bool:
     return all(motion.voltage is not None and motion.current is not None for motion in motions)
 
 
+def recorded_motors(
+    arm: ArmModel, motions: Sequence[MotionData], held_out: Sequence[MotionData]
+) -> tuple[MotorConstants | None, list[str]]:
+    """Return ``identify_motors`` and its notes; None without voltages and currents."""
+    if not has_voltages(motions):
+        return None, []
+    try:
+        found = identify_motors(arm, motions, held_out)
+    except InvalidValue as error:
+        return None, [f"no motor constants: {error}"]
+    return found, found.notes()
+
+
 @with_one_blas_thread
 def identify_motors(
     arm: ArmModel, motions: Sequence[MotionData], held_out: Sequence[MotionData] = ()

@@ -108,7 +108,7 @@ def find_columns(
     Returns
     -------
     MotionColumns
-        All members but ``time`` and ``position`` are None without such columns. Targets, currents
+        Members other than ``time`` and ``position``: None without such columns. Targets, currents
         and voltages are optional: also None if only some joints have one, or if several columns
         fit.
 

@@ -68,6 +68,10 @@ class DescriptionPrior:
         )
         """Parameters (p,) of divergence 0."""
 
+    def with_bodies(self, links: Matrix) -> DescriptionPrior:
+        """Return the divergence of other bodies (nb, 10) with the same further terms."""
+        return DescriptionPrior(links, self._terms, self._offset, self._further)
+
     def with_further(self, further: Vector) -> DescriptionPrior:
         """Return the divergence with other further terms x₀ (e,)."""
         return DescriptionPrior(self._links, self._terms, self._offset, further)

@@ -26,7 +26,6 @@ import pinocchio as pin
 
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
-from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.arm_identification import (
     Prediction,
     fitted_and_held_out,
@@ -45,7 +44,7 @@ from arm_dynamics.identification.friction_terms import (
 )
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
-from arm_dynamics.identification.pseudo_inertia import inertial_parameters
+from arm_dynamics.identification.payload_body import payload_ball, tool_link
 from arm_dynamics.identification.torque_fit import (
     EffortEquations,
     TorqueProblem,
@@ -55,8 +54,6 @@ from arm_dynamics.identification.torque_fit import (
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
-PRIOR_RADIUS = 0.05
-"""Standard deviation of the mass of the prior body along each axis [m]."""
 LEAST_MASS = 0.05
 """Smallest mass of the prior body, relative to the mean mass of the links."""
 QUANTITIES = (
@@ -137,7 +134,7 @@ def identify_payload(
         For motions without efforts or too short, and for a tool frame that no joint moves.
 
     """
-    link = _tool_link(check_arm(arm))
+    link = tool_link(check_arm(arm))
     fitted, checks = fitted_and_held_out(motions, held_out)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in fitted]
     frequency = max(motion.cutoff for motion in prepared)
@@ -154,7 +151,7 @@ def identify_payload(
         notes += [note for part in parts for note in part.notes]
     equations = joined_equations([motion.equations for motion in prepared])
     loaded = _loaded(equations, known, friction, link)
-    prior = DescriptionPrior(_prior_body(arm, link, loaded)[None], np.zeros(0), np.zeros(0))
+    prior = DescriptionPrior(_prior_body(arm, loaded)[None], np.zeros(0), np.zeros(0))
     problem = TorqueProblem(loaded, prior)
     found = problem.estimate(1.0)
     covariance = problem.covariance(1.0, found)
@@ -183,17 +180,6 @@ def identify_payload(
     )
 
 
-def _tool_link(arm: ArmModel) -> int:
-    """Return the index of the joint that moves the tool frame."""
-    joint = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].parentJoint
-    if joint == 0:
-        raise InvalidValue(
-            f"arm '{arm.name}': tool frame = '{arm.tool_frame}', which no joint moves; expected a"
-            " link that carries the payload"
-        )
-    return int(joint) - 1
-
-
 def _loaded(
     equations: EffortEquations, known: Vector, friction: JointFriction, link: int
 ) -> EffortEquations:
@@ -209,23 +195,14 @@ def _loaded(
     )
 
 
-def _prior_body(arm: ArmModel, link: int, equations: EffortEquations) -> Vector:
+def _prior_body(arm: ArmModel, equations: EffortEquations) -> Vector:
     """Return φ₀ (10,) of a ball at the tool frame, with the mass of least squares."""
-    tool = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].placement
-    first = tool.translation[:, None]
-
-    def ball(mass: float) -> Vector:
-        second = mass * (PRIOR_RADIUS**2 * np.eye(3) + first @ first.T)
-        return inertial_parameters(
-            np.block([[second, mass * first], [mass * first.T, np.array([[mass]])]])
-        )
-
-    per_kilogram = equations.regressor @ ball(1.0)
+    per_kilogram = equations.regressor @ payload_ball(arm, 1.0)
     counted = equations.valid
     mass = float(np.sum(counted * per_kilogram * equations.effort))
     mass /= max(float(np.sum(counted * per_kilogram**2)), 1e-12)
     links = [inertia.mass for inertia in list(arm.links.inertias)[1:]]
-    return ball(max(mass, LEAST_MASS * float(np.mean(links)), 1e-3))
+    return payload_ball(arm, max(mass, LEAST_MASS * float(np.mean(links)), 1e-3))
 
 
 def _in_tool_frame(arm: ArmModel, link: int, found: Vector) -> tuple[Vector, Matrix]:

@@ -350,11 +350,7 @@ class TorqueProblem:
             )
             self._effort = self.rows @ self._parameters
             residual = self._equations.effort - self._effort
-            self._scale = robust_scale(residual, self.counted)
-            relative = residual / self._scale
-            robust = self.counted / np.maximum(1.0, np.abs(relative) / HUBER)
-            correlation = correlation_time(relative * robust)
-            self._weights = robust / (correlation * self._scale**2)
+            self._scale, self._weights = robust_weights(residual, self.counted)
             if self._terms:
                 self._set_rows(self._models, self._terms)
             self._set_moments()
@@ -497,6 +493,15 @@ class TorqueProblem:
         scores = scores - scores.mean(axis=0)
         found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
         return found
+
+
+def robust_weights(residual: Matrix, counted: BoolArray) -> tuple[Vector, Matrix]:
+    """Return deviations σ (nv,) and weights w / (c σ²) (n, nv) of residuals (n, nv)."""
+    scale = robust_scale(residual, counted)
+    relative = residual / scale
+    robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
+    weights: Matrix = robust / (correlation_time(relative * robust) * scale**2)
+    return scale, weights
 
 
 def correlation_time(relative: Matrix) -> float:

@@ -55,8 +55,9 @@ MASS_TOLERANCE = 2e-3
 """Standard deviation of a known payload mass, relative."""
 NOT_REVEALED = 0.7
 """Deviation of a gain over σ from which on it is named."""
+PASSES = 3
 TURNS = 5
-"""Estimates with renewed weights."""
+"""Preparations of the motions with renewed gains, and estimates with renewed weights in each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,16 +195,20 @@ def drive_gains(
         check_float("payload mass [kg]", payload_mass, above=0)
     every = [*motions, *loaded]
     prior, sigma = _prior_gains(arm, every)
-    parts = [
-        prepare_motion(arm, replace(motion, effort=as_readonly(prior * motion.current)), cutoff)
-        for motion in every
-        if motion.current is not None
-    ]
-    equations = joined_equations([part.equations for part in parts])
-    first = sum(len(part.time) for part in parts[: len(motions)])
-    problem = _GainProblem(arm, equations, sigma, first, payload_mass)
-    parameters, logarithm = problem.estimate()
-    covariance, slopes = problem.covariance(parameters, logarithm)
+    logarithm = np.zeros(arm.nv)
+    for _ in range(PASSES):  # the delay of the efforts is exact only with consistent gains
+        gains = prior * np.exp(logarithm)
+        parts = [
+            prepare_motion(arm, replace(motion, effort=as_readonly(gains * motion.current)), cutoff)
+            for motion in every
+            if motion.current is not None
+        ]
+        equations = joined_equations([part.equations for part in parts])
+        first = sum(len(part.time) for part in parts[: len(motions)])
+        problem = _GainProblem(arm, equations, logarithm, sigma, first, payload_mass)
+        parameters, change = problem.estimate()
+        covariance, slopes = problem.covariance(parameters, change)
+        logarithm = logarithm + change
     vague = np.sqrt(np.diag(covariance)) > NOT_REVEALED * sigma
     return DriveGains(
         arm,
@@ -252,12 +257,16 @@ def _prior_gains(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector, 
 
 
 class _GainProblem:
-    """Equations of currents with the parameters, and those of a payload as the last ten."""
+    """Equations of currents; the ten parameters of a payload follow those of the links.
+
+    ``start`` (nv,) are the logarithms of the gains that the efforts of ``equations`` contain.
+    """
 
     def __init__(
         self,
         arm: ArmModel,
         equations: EffortEquations,
+        start: Vector,
         sigma: Vector,
         first: int,
         payload_mass: float | None,
@@ -283,7 +292,8 @@ class _GainProblem:
             body = payload_ball(arm, payload_mass)
             self._prior = self._prior.with_bodies(np.vstack((bodies, body)))
         self._rows, self._effort = rows, equations.effort
-        self._counted, self._sigma = equations.counted(ideal), sigma
+        self._counted = equations.counted(ideal)
+        self._start, self._sigma = start, sigma
         self._set_moments(self._counted / np.maximum(rms(self._effort, self._counted), 1e-9) ** 2)
 
     def estimate(self) -> tuple[Vector, Vector]:
@@ -347,13 +357,12 @@ class _GainProblem:
             curvature[k, k] += stiffness
         pulled = self._squares @ x
         quadratic, linear = pulled @ x, self._products @ x
-        value += float(
-            np.sum(0.5 * c**2 * quadratic - c * linear + 0.5 * (logs / self._sigma) ** 2)
-        )
+        away = (self._start + logs) / self._sigma
+        value += float(np.sum(0.5 * c**2 * quadratic - c * linear + 0.5 * away**2))
         gradient = np.concatenate(
             (
                 slope + c**2 @ pulled - c @ self._products,
-                c * linear - c**2 * quadratic + logs / self._sigma**2,
+                c * linear - c**2 * quadratic + away / self._sigma,
             )
         )
         hessian[:p, :p] = curvature + np.einsum("i,ipq->pq", c**2, self._squares)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         identify,
     )
     from arm_dynamics.identification.base_parameter_set import BaseParameters, base_parameters
+    from arm_dynamics.identification.drive_gain_fit import DriveGains, drive_gains
     from arm_dynamics.identification.dynamic_parameters import (
         nominal_parameters,
         parameter_names,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BaseParameters": ".base_parameter_set",
+    "DriveGains": ".drive_gain_fit",
     "EffortEquations": ".torque_fit",
     "Excitation": ".excitation",
     "ExcitationQuality": ".excitation_information",
@@ -102,6 +104,7 @@ _MODULES = {
     "choose_poses": ".pose_selection",
     "compare": ".arm_identification",
     "compare_servos": ".servo_identification",
+    "drive_gains": ".drive_gain_fit",
     "excitation_quality": ".excitation_information",
     "excite": ".excitation_search",
     "extreme_values": ".excitation_limits",
@@ -136,6 +139,7 @@ _MODULES = {
 
 __all__ = [
     "BaseParameters",
+    "DriveGains",
     "EffortEquations",
     "Excitation",
     "ExcitationQuality",
@@ -167,6 +171,7 @@ __all__ = [
     "choose_poses",
     "compare",
     "compare_servos",
+    "drive_gains",
     "excitation_quality",
     "excite",
     "extreme_values",

@@ -10,6 +10,13 @@ import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.drive_gain_fit import (
+    DriveGains,
+    drive_gains,
+    has_currents_only,
+    require_currents_only,
+    with_described_efforts,
+)
 from arm_dynamics.identification.dynamic_parameters import (
     INERTIAL,
     JOINT_TERMS,
@@ -76,7 +83,8 @@ class Identification:
 
     ``before`` and ``after`` predict the held-out motion with the parameters of the description and
     with the identified ones. ``notes`` are sentences for the user. ``motors``: constants of the
-    motors, if voltages and currents were recorded.
+    motors, if voltages and currents were recorded. ``gains``: those of the drives, if currents were
+    recorded without efforts.
     """
 
     arm: ArmModel
@@ -88,6 +96,7 @@ class Identification:
     held_out: tuple[str, ...]
     notes: tuple[str, ...]
     motors: MotorConstants | None = None
+    gains: DriveGains | None = None
 
     def summary(self, date: datetime.date) -> FitSummary:
         """Return the values of the report."""
@@ -122,6 +131,7 @@ class Identification:
         )
         parameters += friction_parameters(arm, fit.friction)
         parameters += self.motors.parameters() if self.motors else ()
+        parameters += self.gains.parameters() if self.gains else ()
         left = {
             joint: [n.rpartition(".")[2] for n in fit.undetermined if n.startswith(f"{joint}.")]
             for joint in arm.joint_names
@@ -150,10 +160,13 @@ def identify(
     held_out: Sequence[MotionData] = (),
     *,
     cutoff: float | None = None,
+    loaded: Sequence[MotionData] = (),
+    payload_mass: float | None = None,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
 
     The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion.
+    Motions with motor currents instead of efforts determine drive gains too (``drive_gains``).
 
     Parameters
     ----------
@@ -166,6 +179,10 @@ def identify(
         are not fitted.
     cutoff : float, optional
         Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
+    loaded : Sequence[MotionData]
+        Motions with currents and a payload, which determine the scale of the drive gains.
+    payload_mass : float, optional
+        Mass of this payload [kg].
 
     Returns
     -------
@@ -182,13 +199,20 @@ def identify(
     check_arm(arm)
     motions, checks = fitted_and_held_out(motions, held_out)
     require_speeds(motions)
+    recorded, gains = motions, None
+    if has_currents_only(motions) or loaded:
+        require_currents_only([*motions, *loaded])
+        gains = drive_gains(arm, motions, loaded, payload_mass=payload_mass, cutoff=cutoff)
+        motions, checks = ([gains.efforts(x) for x in part] for part in (motions, checks))
     prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
     fit = fit_torque(arm, equations)
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
-    motors, motor_notes = recorded_motors(arm, motions, checks)
+    if gains:
+        fit, identified = gains.with_deviations(fit), gains.applied(identified)
+    motors, motor_notes = recorded_motors(arm, recorded, checks, gains)
     identified = motors.applied(identified) if motors else identified
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
     models = fit.friction.presliding
@@ -198,7 +222,7 @@ def identify(
             f"{name} {x:g}" for name, x in zip(arm.joint_names, fit.presliding, strict=True) if x
         )
         notes.append(f"dry friction with presliding [rad or m]: {distances}")
-    notes += [*friction_notes(arm, fit.friction), *motor_notes]
+    notes += [*friction_notes(arm, fit.friction), *motor_notes, *(gains.notes() if gains else ())]
     notes.append(
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
     )
@@ -212,6 +236,7 @@ def identify(
         tuple(motion.source for motion in checks),
         tuple(notes),
         motors,
+        gains,
     )
 
 
@@ -223,7 +248,7 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
     arm : ArmModel
         The arm.
     motion : MotionData
-        Recorded motion.
+        Recorded motion; without efforts they follow from currents and the arm's torque constants.
     cutoff : float, optional
         Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
 
@@ -238,7 +263,7 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
         For a motion without efforts, without motion, or too short.
 
     """
-    prepared = prepare_motion(check_arm(arm), motion, cutoff)
+    prepared = prepare_motion(check_arm(arm), with_described_efforts(arm, motion), cutoff)
     friction = JointFriction.of(arm)
     return predicted_efforts([prepared], nominal_parameters(arm), friction, friction.presliding)
 
@@ -257,7 +282,7 @@ def fitted_and_held_out(
 
 def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]:
     """Return the begin and the end of a motion."""
-    if motion.effort is None:
+    if motion.effort is None and motion.current is None:
         return motion, motion
     k = int(check_float("fraction", fraction) * len(motion.time))
     return motion.part(slice(None, k), "begin"), motion.part(slice(k, None), "end")

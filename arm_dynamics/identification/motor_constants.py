@@ -19,7 +19,7 @@ robots, IROS 2013, section II. W. Khalil, E. Dombre, Modeling, Identification an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.interpolate
@@ -29,6 +29,7 @@ from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_rea
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import HUBER, UNDETERMINED
+from arm_dynamics.identification.drive_gain_fit import DriveGains
 from arm_dynamics.identification.fit_report import ParameterFit
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
 from arm_dynamics.identification.motion_data import MotionData
@@ -140,15 +141,23 @@ def has_voltages(motions: Sequence[MotionData]) -> bool:
 
 
 def recorded_motors(
-    arm: ArmModel, motions: Sequence[MotionData], held_out: Sequence[MotionData]
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    held_out: Sequence[MotionData],
+    gains: DriveGains | None,
 ) -> tuple[MotorConstants | None, list[str]]:
-    """Return ``identify_motors`` and its notes; None without voltages and currents."""
+    """Return ``identify_motors`` and its notes; None without voltages and currents.
+
+    Torque constants are those of ``gains``, if given.
+    """
     if not has_voltages(motions):
         return None, []
     try:
         found = identify_motors(arm, motions, held_out)
     except InvalidValue as error:
         return None, [f"no motor constants: {error}"]
+    if gains is not None:
+        found = replace(found, gain=gains.gain, gain_deviation=gains.gain * gains.deviation)
     return found, found.notes()
 
 

@@ -143,6 +143,28 @@ def has_currents_only(motions: Sequence[MotionData]) -> bool:
     return all(motion.effort is None and motion.current is not None for motion in motions)
 
 
+def require_currents_only(motions: Sequence[MotionData]) -> None:
+    """Raise InvalidValue for a motion with efforts, or without currents."""
+    for motion in motions:
+        if not has_currents_only([motion]):
+            what = "currents = none" if motion.current is None else "efforts = recorded"
+            raise InvalidValue(
+                f"{motion.source}: {what}; expected currents without efforts in all motions that"
+                " determine drive gains"
+            )
+
+
+def with_described_efforts(arm: ArmModel, motion: MotionData) -> MotionData:
+    """Return a motion of currents with the efforts of the arm's torque constants, if it has them.
+
+    A motion with efforts remains as it is.
+    """
+    gains = described_gains(arm)
+    if not has_currents_only([motion]) or motion.current is None or not np.isfinite(gains).all():
+        return motion
+    return replace(motion, effort=as_readonly(motion.current * gains))
+
+
 def described_gains(arm: ArmModel) -> Vector:
     """Return N K_t [N·m/A] of the motors (nv,); NaN where the description has none."""
     found = [m.constants.get("kt", np.nan) * m.constants.get("gear_ratio", 1.0)

@@ -97,7 +97,7 @@ def run(arguments: Sequence[str]) -> int:
     known = args.payload_mass is not None
     if known and (args.payload or args.gravity or args.servo or not args.without):
         raise ConfigError(
-            f"--payload-mass = {args.payload_mass:g} kg: expected with recordings --without the"
+            f"--payload-mass = {args.payload_mass:g} kg; expected with recordings --without the"
             " payload, and without --payload, --gravity and --servo"
         )
     if args.without and not (args.payload or known):

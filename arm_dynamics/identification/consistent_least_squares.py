@@ -182,6 +182,7 @@ def rms(values: Matrix, valid: BoolArray) -> Vector:
 
 def robust_scale(residual: Matrix, valid: BoolArray) -> Vector:
     """Return the standard deviation (nv,) of residuals (n, nv) without outliers."""
-    median = 1.4826 * np.nanmedian(np.where(valid, np.abs(residual), np.nan), axis=0)
+    size = np.where(valid | ~valid.any(axis=0), np.abs(residual), np.nan)
+    median = 1.4826 * np.nanmedian(size, axis=0)
     inside = valid & (np.abs(residual) < 3 * HUBER * np.maximum(median, 1e-9))
     return np.maximum(rms(residual, inside), 1e-9)

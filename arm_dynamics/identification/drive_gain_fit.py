@@ -244,7 +244,7 @@ def drive_gains(
 
 
 def _prior_gains(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector, Vector]:
-    """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its own efforts."""
+    """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its gravity."""
     gains = np.array(described_gains(arm))
     sigma = np.where(np.isfinite(gains), DESCRIBED, GUESSED)
     products, squares = np.zeros(arm.nv), np.zeros(arm.nv)

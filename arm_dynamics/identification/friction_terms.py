@@ -36,14 +36,14 @@ ABSENT = 1e-9
 
 
 class FrictionTerm(NamedTuple):
-    """Term of one joint: Stribeck friction of velocity number ``index``, or gear loss (-1)."""
+    """Term of one joint: Stribeck friction of velocity ``number``, or gear loss (-1)."""
 
     joint: int
-    index: int
+    number: int
 
 
 LOSS = -1
-"""``FrictionTerm.index`` of the gear loss."""
+"""``FrictionTerm.number`` of the gear loss."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ class JointFriction:
     @property
     def has_loss(self) -> BoolArray:
         """Whether the gear of each joint (nv,) has a loss."""
-        found: BoolArray = (self.loss > ABSENT).any(axis=0)
+        found: BoolArray = np.any(self.loss > ABSENT, axis=0)
         return found
 
 

@@ -122,7 +122,7 @@ class MotorConstants:
         left = [n for n, row in zip(names, self.values[BACK_EMF], strict=True) if np.isnan(row)]
         if left:
             found.append(f"motor constants not revealed by this motion: {', '.join(left)}")
-        other = [names[i] for i in np.flatnonzero(known) if not self._is_dc_motor(i)]
+        other = [names[i] for i in np.flatnonzero(known).tolist() if not self._is_dc_motor(i)]
         if other:
             found.append(
                 f"actuators of joints {', '.join(other)} have no motor constants: they are reported"
@@ -195,7 +195,8 @@ def identify_motors(
     gain, gain_spread, error = np.full(nv, np.nan), np.full(nv, np.nan), np.full(nv, np.nan)
     period = max(motion.period for motion in motions)
     for i in range(nv):
-        rows, voltages, block = (_joined(parts, i, key) for key in ("rows", "voltages", "block"))
+        rows, voltages = (_joined(parts, i, key) for key in ("rows", "voltages"))
+        block = _joined(parts, i, "block").astype(np.int64)
         if not len(rows) or np.sqrt(np.mean(rows[:, RESISTANCE] ** 2)) < LEAST_CURRENT:
             continue
         values[:, i], spread[:, i], held = _constants(rows, voltages, block, period)
@@ -384,7 +385,7 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> _E
 
 def _behind_brushes(arm: ArmModel, voltage: Matrix) -> Matrix:
     """Return the voltages (n, nv) [V] behind the brushes of motors that have a brush drop."""
-    found = voltage.copy()
+    found: Matrix = voltage.copy()
     for i, motor in enumerate(arm.actuators):
         drop = float(motor.constants.get("brush_drop", 0.0))
         if drop > 0:

@@ -308,7 +308,8 @@ def _simulated(
     effort = equations.predicted(parameters, friction)
     lost = np.abs(effort - without_gear_loss(effort, equations.states(friction), friction.loss))
     more = np.abs(equations.stribeck(friction)) + lost
-    counted, found, nv = equations.counted(friction.presliding), parameters.copy(), arm.nv
+    counted, nv = equations.counted(friction.presliding), arm.nv
+    found: Vector = parameters.copy()
     for i in unrepresented_joints(arm):
         mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
         found[12 * nv + i] += mean

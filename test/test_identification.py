@@ -28,7 +28,7 @@ from arm_dynamics.identification import (
     with_parameters,
 )
 from arm_dynamics.identification.base_parameter_set import structural_rows
-from arm_dynamics.identification.motion_preparation import PRESLIDING, _dahl_states
+from arm_dynamics.identification.motion_preparation import PRESLIDING, dahl_states
 from arm_dynamics.identification.pseudo_inertia import (
     consistent_prior,
     divergence_terms,
@@ -294,7 +294,7 @@ def test_too_few_equations_are_rejected():
 def test_dahl_states_solve_their_differential_equation(distance):
     q = 0.5 * np.sin(np.linspace(0, 6, 600_001))
     sign = np.sign(np.gradient(q))
-    state = _dahl_states(q[:, None], sign[:, None], distance)[:, 0]
+    state = dahl_states(q[:, None], sign[:, None], distance)[:, 0]
     path = np.abs(np.diff(q))
     middle = sign[1:] - (state[1:] + state[:-1]) / 2
     same = (sign[1:] == sign[:-1]) & (path > 0)

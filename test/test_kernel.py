@@ -195,6 +195,10 @@ def test_every_term_with_parameter_variation():
     varied = {
         "payload": random.uniform(0, 0.5, (LANES, 1)),
         "link.mass": near([i.mass for i in list(arm.links.inertias)[1:]]),
+        "link.center_x": 0.02 * random.normal(size=(LANES, arm.nv)),
+        "link.center_z": 0.02 * random.normal(size=(LANES, arm.nv)),
+        "link.iyy": near(variation.nominal_values(arm, "link.iyy")),
+        "link.ixz": 1e-3 * random.normal(size=(LANES, arm.nv)),
         "link.inertia": near(np.ones(3)),
         "motor.kt": near(np.full(3, 5.0)),
         "motor.rotor_inertia": near(np.full(3, 1e-3)),

@@ -18,6 +18,8 @@ from arm_dynamics.dynamics.bodies import Body, bodies
 from arm_dynamics.model.arm_model import ArmModel, Joint
 
 JOINT_FIELDS = ("damping", "friction", "stop_stiffness", "stop_damping")
+CENTER = ("link.center_x", "link.center_y", "link.center_z")
+MOMENTS = ("link.ixx", "link.ixy", "link.ixz", "link.iyy", "link.iyz", "link.izz")
 FIXED_CONSTANTS = ("inductance", "thermal_resistance", "backlash")
 """Motor constants that decide which actuator states exist: they cannot vary."""
 
@@ -26,13 +28,14 @@ def variable_names(arm: ArmModel) -> tuple[str, ...]:
     """Return the names of all quantities that may vary.
 
     "payload" [kg] has one value per rollout. The others have one per joint: "joint.damping" ...,
-    "motor.kt" ..., "link.mass" [kg] and "link.inertia", a factor of the inertia about the center
-    of mass.
+    "motor.kt" ..., "link.mass" [kg], "link.center_x" ... [m], the center of mass in the frame of
+    the joint, "link.ixx" ... [kg·m²], the inertia about this center, and "link.inertia", a factor
+    of this inertia.
     """
     kinds = {joint.actuator for joint in arm.joints}
     motor = {p.name for kind in kinds for p in plugins.load_class("actuators", kind).parameters}
     joint = (f"joint.{name}" for name in JOINT_FIELDS)
-    names = ("payload", *joint, "link.mass", "link.inertia")
+    names = ("payload", *joint, "link.mass", *CENTER, *MOMENTS, "link.inertia")
     return (*names, *(f"motor.{name}" for name in sorted(motor - set(FIXED_CONSTANTS))))
 
 
@@ -54,7 +57,16 @@ def nominal_values(arm: ArmModel, name: str) -> Vector:
         return np.array([a.constants.get(field, 0.0) for a in arm.actuators], dtype=float)
     if field == "inertia":
         return np.ones(arm.nv)
-    return np.array([arm.links.inertias[i + 1].mass for i in range(arm.nv)])
+    return np.array([_link_value(link, name) for link in list(arm.links.inertias)[1:]])
+
+
+def _link_value(link: pin.Inertia, name: str) -> float:
+    """Return mass, coordinate of the center or moment of inertia of a link."""
+    if name == "link.mass":
+        return float(link.mass)
+    if name in CENTER:
+        return float(link.lever[CENTER.index(name)])
+    return float(link.inertia[_entry(name)])
 
 
 def varied_joints(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Joint, ...]:
@@ -80,19 +92,49 @@ def varied_actuators(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Any, ...
 
 def varied_bodies(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Body, ...]:
     """Return the bodies with payload, masses, inertias and rotors of ``varied``."""
-    mass, inertia = varied.get("link.mass"), varied.get("link.inertia")
-    actuators = varied_actuators(arm, varied)
-    table = [
-        replace(
-            body,
-            mass=body.mass if mass is None else mass[i],
-            inertia=body.inertia if inertia is None else inertia[i] * body.inertia,
-            armature=actuators[i].armature,
+    mass, actuators = varied.get("link.mass"), varied_actuators(arm, varied)
+    table = []
+    for i, body in enumerate(bodies(arm.with_payload(0.0))):
+        centre, inertia = _varied_shape(arm, i, varied)
+        table.append(
+            replace(
+                body,
+                mass=body.mass if mass is None else mass[i],
+                centre=body.centre if centre is None else body.turn.T @ centre,
+                inertia=body.inertia if inertia is None else body.turn.T @ inertia @ body.turn,
+                armature=actuators[i].armature,
+            )
         )
-        for i, body in enumerate(bodies(arm.with_payload(0.0)))
-    ]
     payload = varied["payload"][0] if "payload" in varied else arm.payload.mass
     return _with_payload(arm, table, payload)
+
+
+def _varied_shape(arm: ArmModel, i: int, varied: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return center of mass (3,) and inertia (3, 3) of link i in its joint's frame.
+
+    None: not varied.
+    """
+    link, centre, inertia = arm.links.inertias[i + 1], None, None
+    if not set(CENTER).isdisjoint(varied):
+        centre = np.array(
+            [
+                varied[name][i] if name in varied else x
+                for name, x in zip(CENTER, link.lever, strict=True)
+            ]
+        )
+    if not {"link.inertia", *MOMENTS}.isdisjoint(varied):
+        inertia = np.array(link.inertia, dtype=object)
+        for name in set(MOMENTS) & set(varied):
+            row, column = _entry(name)
+            inertia[row, column] = inertia[column, row] = varied[name][i]
+        if "link.inertia" in varied:
+            inertia = varied["link.inertia"][i] * inertia
+    return centre, inertia
+
+
+def _entry(name: str) -> tuple[int, int]:
+    """Return row and column of a moment of inertia, (0, 1) of "link.ixy"."""
+    return "xyz".index(name[-2]), "xyz".index(name[-1])
 
 
 def _with_payload(arm: ArmModel, table: list[Body], payload: Any) -> tuple[Body, ...]:
@@ -140,13 +182,17 @@ def _rollout_joint(arm: ArmModel, i: int, varied: Mapping[str, Sequence[float] |
 
 
 def _rollout_links(arm: ArmModel, varied: Mapping[str, Sequence[float] | Vector]) -> Any:
-    """Pinocchio model with the masses and inertias of ``varied``; the arm's if none varies."""
-    if "link.mass" not in varied and "link.inertia" not in varied:
+    """Pinocchio model with the masses, centers and inertias of ``varied``."""
+    if not any(name.startswith("link.") for name in varied):
         return arm.links
-    links, factors = pin.Model(arm.links), varied.get("link.inertia", np.ones(arm.nv))
+    links = pin.Model(arm.links)
     for i in range(arm.nv):
         nominal = links.inertias[i + 1]
         mass = float(varied["link.mass"][i]) if "link.mass" in varied else nominal.mass
-        inertia = float(factors[i]) * nominal.inertia
-        links.inertias[i + 1] = pin.Inertia(mass, nominal.lever, inertia)
+        centre, inertia = _varied_shape(arm, i, varied)
+        links.inertias[i + 1] = pin.Inertia(
+            mass,
+            nominal.lever if centre is None else centre.astype(float),
+            nominal.inertia if inertia is None else inertia.astype(float),
+        )
     return links

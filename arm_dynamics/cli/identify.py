@@ -74,6 +74,8 @@ def command_parser() -> argparse.ArgumentParser:
     add("--payload-mass", type=Number("--payload-mass", 1e-3, 1e4, "kg"), metavar="KG", help=text)
     add_motion_options(parser)
     add_servo_option(parser)
+    text = "regression of the efforts only, without simulation of the motions"
+    add("--no-simulation", action="store_true", help=text)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
     text = "report with figures (HTML)"
     add("--report", type=path_argument, metavar="FILE", help=text)
@@ -140,7 +142,7 @@ def _fit(
         with waiting("fitting the efforts"):
             result = identify(
                 arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
-                payload_mass=args.payload_mass,
+                payload_mass=args.payload_mass, simulate=not args.no_simulation,
             )  # fmt: skip
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
 from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
+from arm_dynamics.identification.output_error_refinement import refine
 from arm_dynamics.identification.torque_fit import (
     TorqueFit,
     fit_torque,
@@ -162,11 +163,13 @@ def identify(
     cutoff: float | None = None,
     loaded: Sequence[MotionData] = (),
     payload_mass: float | None = None,
+    simulate: bool = True,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
 
-    The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion.
-    Motions with motor currents instead of efforts determine drive gains too (``drive_gains``).
+    The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion. Then
+    ``refine`` simulates the motions. Motions with motor currents instead of efforts determine drive
+    gains too (``drive_gains``).
 
     Parameters
     ----------
@@ -183,6 +186,8 @@ def identify(
         Motions with currents and a payload, which determine the scale of the drive gains.
     payload_mass : float, optional
         Mass of this payload [kg].
+    simulate : bool
+        Refine the parameters by simulation of the motions; the first one of an arm compiles.
 
     Returns
     -------
@@ -208,7 +213,15 @@ def identify(
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
-    fit = fit_torque(arm, equations)
+    fit, refinement = fit_torque(arm, equations), []
+    if simulate and not fit.friction.has_terms:
+        fit, sentence = refine(arm, motions, prepared, fit)
+        fit = replace(fit, simulated=fit.parameters)
+        refinement.append(sentence)
+    elif simulate:
+        refinement.append(
+            "output error of simulated motions: not used with Stribeck friction or gear losses"
+        )
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
     if gains:
         fit, identified = gains.with_deviations(fit), gains.applied(identified)
@@ -226,6 +239,7 @@ def identify(
     notes.append(
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
     )
+    notes += refinement
     return Identification(
         arm,
         identified,

@@ -86,6 +86,11 @@ class JointFriction:
         return found
 
     @property
+    def has_terms(self) -> bool:
+        """Whether any joint has Stribeck friction or gear loss."""
+        return bool((self.has_stribeck | self.has_loss).any())
+
+    @property
     def has_loss(self) -> BoolArray:
         """Whether the gear of each joint (nv,) has a loss."""
         found: BoolArray = np.any(self.loss > ABSENT, axis=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 
 GAP_PERIODS, GAP_TIME = 5.0, 0.02
@@ -69,7 +69,7 @@ class MotionData:
         """Median time between samples [s]."""
         return float(np.median(np.diff(self.time)))
 
-    def part(self, used: slice, name: str = "") -> MotionData:
+    def part(self, used: slice | BoolArray, name: str = "") -> MotionData:
         """Return the samples ``used``; ``name`` is appended to the source."""
         arrays = {key: getattr(self, key) for key in ("time", *ARRAYS)}
         cut = {key: values[used] for key, values in arrays.items() if values is not None}

@@ -221,8 +221,8 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     smooth, effort = low_pass(q, fast, rate), low_pass(effort, fast, rate)
     v = np.gradient(smooth, 1 / rate, axis=0, edge_order=2)
     a = np.gradient(v, 1 / rate, axis=0, edge_order=2)
-    sign, certain = _direction(q - smooth, v, fast, rate)
-    sliding = np.stack([_dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
+    sign, certain = direction(q - smooth, v, fast, rate)
+    sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
     window = 2 * int(rate / frequency) + 1
     unusable, stopped = (
         scipy.ndimage.uniform_filter1d(x.astype(float), window, axis=0) * window / rate
@@ -261,7 +261,7 @@ def _without_coulomb(rows: FloatArray) -> FloatArray:
     return rows
 
 
-def _direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:
+def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:
     """Return the direction of motion (n, nv), -1, 0 or 1, and where it is certain.
 
     The direction changes only where the speed v (n, nv) exceeds the noise that positions with
@@ -274,7 +274,7 @@ def _direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Ma
     return np.sign(np.take_along_axis(v, latest, axis=0)), certain
 
 
-def _dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
+def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
     """Return s (n, nv) of ds/dx = (sign - s) / distance along the path x of each joint."""
     if distance == 0.0:
         return sign.astype(float)

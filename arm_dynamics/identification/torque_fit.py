@@ -95,6 +95,19 @@ class EffortEquations:
     shapes: FloatArray | None = None
     velocity: Matrix | None = None
 
+    def part(self, used: BoolArray) -> EffortEquations:
+        """Return the samples ``used`` (n,)."""
+        return replace(
+            self,
+            regressor=self.regressor[used],
+            sliding=self.sliding[:, used],
+            effort=self.effort[used],
+            valid=self.valid[used],
+            moving=self.moving[used],
+            block=self.block[used],
+            shapes=None if self.shapes is None else self.shapes[:, :, used],
+        )
+
     def counted(self, models: IntArray | None) -> BoolArray:
         """Return the equations (n, nv) that count with the friction models (nv,).
 
@@ -188,6 +201,7 @@ class TorqueFit:
     same mean. ``residual`` (nv,) [N·m] is the rms error,
     ``condition`` the condition number of the weighted base regressor with columns of length 1,
     ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
+    ``information`` (p, p) is Σ w WᵀW, ``prior_information`` (p, p) γ times the Hessian of d.
     """
 
     parameters: Vector
@@ -203,6 +217,8 @@ class TorqueFit:
     condition: float
     prior_weight: float
     undetermined: tuple[str, ...]
+    information: Matrix
+    prior_information: Matrix
 
 
 @with_one_blas_thread
@@ -269,7 +285,28 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         tuple(
             n for n, own, all_ in zip(names, spread, free, strict=True) if own > UNDETERMINED * all_
         ),
+        as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
+        as_readonly(gamma * prior.terms(parameters)[2]),
     )
+
+
+@with_one_blas_thread
+def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> TorqueFit:
+    """Return ``fit`` with the parameters of other equations; prior weight and models are kept."""
+    prior = _prior(arm, equations)
+    problem = TorqueProblem(equations, prior, friction_models(equations, fit))
+    parameters = problem.estimate(fit.prior_weight)
+    return replace(
+        fit,
+        parameters=as_readonly(parameters),
+        information=as_readonly(problem.information),
+        prior_information=as_readonly(fit.prior_weight * prior.terms(parameters)[2]),
+    )
+
+
+def friction_models(equations: EffortEquations, fit: TorqueFit) -> IntArray:
+    """Return the indices (nv,) of the presliding distances of a fit."""
+    return np.array([int(np.flatnonzero(equations.presliding == x)[0]) for x in fit.presliding])
 
 
 def _prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
@@ -439,6 +476,11 @@ class TorqueProblem:
         middle = self._score_covariance(parameters) + curvature
         found: Matrix = inverse @ middle @ inverse
         return found
+
+    @property
+    def information(self) -> Matrix:
+        """Σ w WᵀW (p, p)."""
+        return self._total()[0]
 
     def base_estimate(self, base: BaseParameters) -> tuple[Vector, Vector, float]:
         """Return base parameters by weighted least squares, their deviations, the condition."""

@@ -1,0 +1,160 @@
+"""Output error: parameters with which simulated outputs agree with measured ones.
+
+minimize  f(x) = ½ Σ w r(x)² + ½ (x - c)ᵀ P (x - c),  r = ŷ(x) - y
+
+The outputs ŷ are those of a simulation. Its derivatives are differences: one batch of simulations
+has all columns of a Jacobian, and one has the trial steps of all dampings.
+
+References
+----------
+K. Madsen, H. Nielsen, O. Tingleff, Methods for non-linear least squares problems (2004), section
+3.2 (Levenberg-Marquardt).
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.blas_threads import with_one_blas_thread
+from arm_dynamics.core.errors import InvalidValue
+
+Residuals = Callable[[Matrix], FloatArray]
+"""Parameters x (k, p) -> residuals r (k, n, ny); NaN where a simulation diverged."""
+DAMPINGS = tuple(10.0**k for k in range(-2, 4))
+"""Factors of the damping that are tried together."""
+FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-6, 1e6
+"""Dampings relative to the diagonal of the Hessian."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputErrorFit:
+    """Parameters (p,) of least output error.
+
+    ``residual`` (n, ny) are those of the parameters, ``costs`` the minimized function at the start
+    and after each step, at most as large as the one before.
+    """
+
+    parameters: Vector
+    residual: Matrix
+    costs: Vector
+
+
+class OutputError:
+    """Weighted output error of a simulation, with a Gaussian prior.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        Simulated minus measured outputs of k parameter vectors. Parameters are scaled such that
+        changes of 1 are large.
+    weights : Matrix
+        w (n, ny): 1 over the variance of an output, 0 for one that does not count.
+    precision : Matrix
+        P (p, p) of the prior.
+    center : Vector
+        c (p,) of the prior.
+    difference : float
+        Change of a parameter for derivatives.
+
+    """
+
+    def __init__(
+        self,
+        residuals: Residuals,
+        weights: Matrix,
+        precision: Matrix,
+        center: Vector,
+        difference: float,
+    ) -> None:
+        self._residuals, self._weights = residuals, weights
+        self._precision, self._center = precision, center
+        self._difference = difference
+
+    def costs(self, points: Matrix, residuals: FloatArray) -> Vector:
+        """Return f (k,) of points x (k, p) with these residuals; inf where one is NaN."""
+        change = points - self._center
+        squares = np.einsum("kny,kny,ny->k", residuals, residuals, self._weights)
+        costs = 0.5 * (squares + np.einsum("kp,pq,kq->k", change, self._precision, change))
+        found: Vector = np.where(np.isfinite(costs), costs, np.inf)
+        return found
+
+    def slopes(self, x: Vector, residual: Matrix) -> Matrix:
+        """Return ∂r/∂x (p, n ny) at x (p,) with its residual (n, ny); 0 where it diverges."""
+        moved = self._residuals(x + self._difference * np.eye(x.size))
+        found = ((moved - residual) / self._difference).reshape(x.size, -1)
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def hessian(self, x: Vector) -> Matrix:
+        """Return the Gauss-Newton Hessian Σ w ∇r ∇rᵀ + P (p, p) at x (p,)."""
+        rows = self.slopes(x, self._residuals(x[None])[0])
+        found: Matrix = (rows * self._weights.reshape(-1)) @ rows.T + self._precision
+        return found
+
+    @with_one_blas_thread
+    def minimum(self, start: Vector, iterations: int, tolerance: float) -> OutputErrorFit:
+        """Return the minimizing parameters by the Levenberg-Marquardt method.
+
+        Parameters
+        ----------
+        start : Vector
+            First parameters (p,).
+        iterations : int
+            Largest number of Jacobians.
+        tolerance : float
+            Relative decrease of f below which the iteration ends.
+
+        Returns
+        -------
+        OutputErrorFit
+            The parameters, their residual and the costs of the iterations.
+
+        Raises
+        ------
+        InvalidValue
+            For a simulation that diverges at ``start``.
+
+        """
+        x, residual = start, self._residuals(start[None])[0]
+        costs = [float(self.costs(x[None], residual[None])[0])]
+        if not np.isfinite(costs[0]):
+            raise InvalidValue(
+                "output error at the start = NaN; expected a simulation that does not diverge;"
+                " start from other parameters"
+            )
+        damping = FIRST_DAMPING
+        for _ in range(iterations):
+            rows = self.slopes(x, residual)
+            weighted = rows * self._weights.reshape(-1)
+            gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
+            hessian = weighted @ rows.T + self._precision
+            while damping <= LARGEST_DAMPING:
+                tried = damping * np.array(DAMPINGS)
+                trials: Matrix = x - np.array(
+                    [_damped_step(hessian, gradient, each) for each in tried]
+                )
+                found = self._residuals(trials)
+                after = self.costs(trials, found)
+                best = int(np.argmin(after))
+                if after[best] < costs[-1]:
+                    break
+                damping *= DAMPINGS[-1] / DAMPINGS[0]
+            else:
+                break  # no step decreases the cost
+            x, residual = trials[best], found[best]
+            damping = max(float(tried[best]), LEAST_DAMPING)
+            costs.append(float(after[best]))
+            if costs[-2] - costs[-1] < tolerance * costs[-2]:
+                break
+        return OutputErrorFit(*(as_readonly(values) for values in (x, residual, np.array(costs))))
+
+
+def _damped_step(hessian: Matrix, gradient: Vector, damping: float) -> Vector:
+    """Return (H + damping diag H)⁻¹ g."""
+    scaled = hessian + damping * np.diag(np.diag(hessian))
+    found: Vector = np.asarray(np.linalg.solve(scaled, gradient), dtype=float)
+    return found

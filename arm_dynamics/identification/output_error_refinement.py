@@ -1,0 +1,225 @@
+"""Refinement of a torque fit by output error: whole motions are simulated.
+
+A regression of efforts takes velocities and accelerations from positions, whose noise makes its
+estimate biased; a simulation needs the positions only. The unknowns are the directions of the
+parameters that the efforts determine; along the others the parameters of the torque fit remain.
+Bodies change in log-Cholesky coordinates, friction and rotor inertia by factors: they stay
+consistent. Motions are simulated with a tracking controller (``effort_simulation``), whose efforts
+are the output: they are small where simulated and measured positions agree.
+
+References
+----------
+M. Gautier, A. Janot, P. Vandanjon, A new closed-loop output error method for parameter
+identification of robot dynamics, IEEE T-CST 21 (2013), section III. C. Rucker, P. Wensing, Smooth
+parameterization of rigid-body inertia, IEEE RA-L 7 (2022), section III.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.linalg
+
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.blas_threads import with_one_blas_thread
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.consistent_least_squares import HUBER, rms, robust_scale
+from arm_dynamics.identification.effort_simulation import EffortSimulation
+from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.motion_preparation import LEAST_PERIODS, PreparedMotion
+from arm_dynamics.identification.output_error import OutputError
+from arm_dynamics.identification.pseudo_inertia import from_log_cholesky, log_cholesky_parameters
+from arm_dynamics.identification.torque_fit import (
+    EffortEquations,
+    TorqueFit,
+    correlation_time,
+    friction_models,
+    joined_equations,
+    refit_torque,
+)
+from arm_dynamics.model.arm_model import ArmModel
+
+DETERMINED = 1.0
+"""Information of the efforts over that of the prior above which a direction is an unknown."""
+DELAY_DEVIATION = 1e-3
+"""Standard deviation [s] of the delay before the refinement."""
+FITTED = 0.8
+"""Part of each motion, at its begin, that is fitted while the rest decides."""
+STEPS, TOLERANCE = 5, 2e-3
+"""Levenberg-Marquardt steps, and the relative decrease that ends them."""
+TOLERATED = 1.005
+"""Ratio of held-out errors of the regression up to which a better simulation decides."""
+DIFFERENCE = 0.1
+"""Change of the unknowns for derivatives, in standard deviations."""
+
+
+class ParameterChart:
+    """Consistent parameters π(z) around those of a torque fit, π(0).
+
+    Coordinates c are the log-Cholesky parameters of the bodies, the logarithms of rotor inertia and
+    friction, and the offsets; c = c₀ + B z. The columns of B (14 nv, r) are the directions in
+    which the efforts determine the parameters, of the length of a standard deviation of the fit.
+    """
+
+    def __init__(self, fit: TorqueFit) -> None:
+        nv = fit.parameters.size // 14
+        self._nv = nv
+        links = fit.parameters[: 10 * nv].reshape(nv, 10)
+        self._links = np.array([log_cholesky_parameters(own) for own in links])
+        self._terms = np.log(fit.parameters[10 * nv : 13 * nv])
+        self._offset = fit.parameters[13 * nv :]
+        slopes = self._slopes()
+        information = slopes.T @ fit.information @ slopes
+        before = slopes.T @ fit.prior_information @ slopes
+        values, vectors = scipy.linalg.eigh(information, before)
+        used = values > DETERMINED
+        length = 1 / np.sqrt(values[used] + 1)
+        self.directions: Matrix = vectors[:, used] * length
+
+    @property
+    def size(self) -> int:
+        """Number r of unknowns."""
+        return int(self.directions.shape[1])
+
+    def parameters(self, z: Matrix) -> Matrix:
+        """Return π (k, 14 nv) of z (k, r)."""
+        return self._at(z @ self.directions.T)
+
+    def _at(self, change: Matrix) -> Matrix:
+        nv = self._nv
+        links, terms, offset = np.split(change, [10 * nv, 13 * nv], axis=1)
+        bodies = [
+            np.concatenate([from_log_cholesky(own) for own in self._links + row.reshape(nv, 10)])
+            for row in links
+        ]
+        return np.hstack((np.array(bodies), np.exp(self._terms + terms), self._offset + offset))
+
+    def _slopes(self) -> Matrix:
+        """Return ∂π/∂c (14 nv, 14 nv) at c₀."""
+        step, p = 1e-6, 14 * self._nv
+        found: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
+        return found
+
+
+@with_one_blas_thread
+def refine(
+    arm: ArmModel, motions: Sequence[MotionData], prepared: Sequence[PreparedMotion], fit: TorqueFit
+) -> tuple[TorqueFit, str]:
+    """Return the fit with parameters of least output error, if they predict better, and a note.
+
+    The last part of each motion decides, with parameters of the rest by torque fit and by output
+    error: the latter are used if the simulation follows the motion better with them, and if the
+    error of the regression, which noise of the positions biases, is at most TOLERATED times as
+    large. Then all of the motion is fitted.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm of the description.
+    motions, prepared : Sequence[MotionData], Sequence[PreparedMotion]
+        Fitted motions.
+    fit : TorqueFit
+        Their torque fit.
+
+    Returns
+    -------
+    TorqueFit
+        ``fit``, or the same with other parameters.
+    str
+        A sentence for the user.
+
+    """
+    ends = [m.time[0] + FITTED * (m.time[-1] - m.time[0]) for m in motions]
+    begin = [m.part(m.time <= end) for m, end in zip(motions, ends, strict=True)]
+    is_begin = [p.time <= end for p, end in zip(prepared, ends, strict=True)]
+    pairs = list(zip(prepared, is_begin, strict=True))
+    fitted = joined_equations([p.equations.part(used) for p, used in pairs])
+    held_out = joined_equations([p.equations.part(~used) for p, used in pairs])
+    cutoff = max(p.cutoff for p in prepared)
+    delay = float(np.median([p.delay for p in prepared]))
+    try:
+        first = refit_torque(arm, fitted, fit)
+        trial, late = _least_output_error(first, _simulations(arm, first, begin, cutoff, delay))
+        both, delays = np.array([first.parameters, trial]), np.array([0.0, late])
+        rest = [m.part(m.time > end) for m, end in zip(motions, ends, strict=True)]
+        after = _ratio(
+            *_tracking_errors(_simulations(arm, first, rest, cutoff, delay), both, delays)
+        )
+        regression = _ratio(*(_regression_error(held_out, fit, x) for x in both))
+        change = (
+            f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
+        )
+        if after >= 1 or regression > TOLERATED:
+            return fit, f"output error of simulated motions: {change}; not used"
+        parameters, late = _least_output_error(fit, _simulations(arm, fit, motions, cutoff, delay))
+    except InvalidValue as error:
+        return fit, f"output error of simulated motions: not used: {error}"
+    return (
+        replace(fit, parameters=as_readonly(parameters)),
+        f"output error of simulated motions: {change}; delay {1e3 * (delay + late):.3g} ms",
+    )
+
+
+def _simulations(
+    arm: ArmModel, fit: TorqueFit, motions: Sequence[MotionData], cutoff: float, delay: float
+) -> list[EffortSimulation]:
+    """Return the simulations of all segments that are long enough for the filter."""
+    least = LEAST_PERIODS / cutoff
+    found = [
+        EffortSimulation(arm, fit.parameters, segment, cutoff, delay, fit.presliding)
+        for motion in motions
+        for segment in motion.segments()
+        if segment.time[-1] - segment.time[0] > least
+    ]
+    if not found:
+        raise InvalidValue(
+            f"motion = less than {least:.2g} s without a gap; record a longer motion"
+        )
+    return found
+
+
+def _least_output_error(
+    fit: TorqueFit, simulations: Sequence[EffortSimulation]
+) -> tuple[Vector, float]:
+    """Return the parameters (14 nv,) of least output error, and the change of the delay [s]."""
+    chart = ParameterChart(fit)
+    counted = np.concatenate([simulation.counted for simulation in simulations])
+
+    def outputs(z: Matrix) -> FloatArray:
+        parameters, late = chart.parameters(z[:, :-1]), DELAY_DEVIATION * z[:, -1]
+        return np.concatenate([x.outputs(parameters, late) for x in simulations], axis=1)
+
+    z = np.zeros(chart.size + 1)
+    residual = outputs(z[None])[0]
+    scale = robust_scale(residual, counted)
+    relative = residual / scale
+    robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
+    weights = robust / (correlation_time(relative * robust) * scale**2)
+    problem = OutputError(outputs, weights, np.eye(z.size), z, DIFFERENCE)
+    found = problem.minimum(z, STEPS, TOLERANCE)
+    late = float(DELAY_DEVIATION * found.parameters[-1])
+    return chart.parameters(found.parameters[None, :-1])[0], late
+
+
+def _tracking_errors(
+    simulations: Sequence[EffortSimulation], parameters: Matrix, delay: Vector
+) -> Matrix:
+    """Return the RMS efforts (k, nv) of the tracking controller with parameters (k, 14 nv)."""
+    efforts = np.concatenate([s.outputs(parameters, delay) for s in simulations], axis=1)
+    counted = np.concatenate([simulation.counted for simulation in simulations])
+    return np.array([rms(own, counted) for own in efforts])
+
+
+def _regression_error(equations: EffortEquations, fit: TorqueFit, parameters: Vector) -> Vector:
+    """Return the RMS residuals (nv,) of the equations."""
+    models = friction_models(equations, fit)
+    residual = equations.effort - equations.rows(models) @ parameters
+    return rms(residual, equations.counted(models))
+
+
+def _ratio(before: Vector, after: Vector) -> float:
+    """Return the RMS over the joints of the ratio of errors (nv,)."""
+    return float(np.sqrt(np.mean((after / np.maximum(before, 1e-12)) ** 2)))

@@ -1,0 +1,183 @@
+"""Output error: minimization, simulation under measured efforts, refinement of a torque fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+from arm_dynamics import Plant, load_arm
+from arm_dynamics.core import InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.identification import (
+    MotionData,
+    fit_torque,
+    nominal_parameters,
+    prepare_motion,
+    with_parameters,
+)
+from arm_dynamics.identification.effort_simulation import EffortSimulation, tracking_gains
+from arm_dynamics.identification.output_error import OutputError
+from arm_dynamics.identification.output_error_refinement import ParameterChart, refine
+from arm_dynamics.identification.pseudo_inertia import is_consistent
+
+TIMES = np.linspace(0.01, 3.0, 200)
+TRUTH = np.array([1.2, -0.3])
+
+
+def oscillator(points):
+    """Return positions (k, 200, 1) of ẍ = -exp(2 w) x - exp(c) ẋ from x = 1 at rest."""
+    frequency, decay = np.exp(points[:, :1]), np.exp(points[:, 1:]) / 2
+    omega = np.sqrt(frequency**2 - decay**2)
+    wave = np.cos(omega * TIMES) + decay / omega * np.sin(omega * TIMES)
+    return (np.exp(-decay * TIMES) * wave)[..., None]
+
+
+def problem(seed=None, noise=1e-3, precision=0.0):
+    measured = oscillator(TRUTH[None])[0]
+    if seed is not None:
+        measured = measured + noise * np.random.default_rng(seed).normal(size=measured.shape)
+    weights = np.full(measured.shape, noise**-2)
+    prior = precision * np.eye(2)
+    return OutputError(lambda x: oscillator(x) - measured, weights, prior, np.zeros(2), 1e-5)
+
+
+def test_parameters_of_least_output_error_are_the_true_ones():
+    fit = problem().minimum(np.array([1.0, 0.0]), 20, 1e-12)
+    np.testing.assert_allclose(fit.parameters, TRUTH, atol=1e-6)
+    assert (np.diff(fit.costs) < 0).all()
+    assert np.abs(fit.residual).max() < 1e-6
+
+
+def test_the_inverse_hessian_is_the_covariance_of_repeated_measurements():
+    found = [problem(k).minimum(TRUTH, 10, 1e-6).parameters for k in range(100)]
+    stated = np.linalg.inv(problem(0).hessian(TRUTH))
+    np.testing.assert_allclose(np.cov(np.array(found).T), stated, rtol=0.4, atol=0.2 * stated.max())
+
+
+def test_a_strong_prior_keeps_its_center():
+    fit = problem(precision=1e12).minimum(np.zeros(2), 10, 1e-6)
+    np.testing.assert_allclose(fit.parameters, 0, atol=1e-4)
+
+
+def test_a_simulation_that_diverges_at_the_start_is_rejected_and_elsewhere_avoided():
+    measured, weights = oscillator(TRUTH[None])[0], np.ones((200, 1))
+
+    def fragile(points):
+        outputs = oscillator(points) - measured
+        outputs[points[:, 0] < 1.0] = np.nan
+        return outputs
+
+    error = OutputError(fragile, weights, np.zeros((2, 2)), np.zeros(2), 1e-5)
+    with pytest.raises(InvalidValue, match="output error at the start = NaN"):
+        error.minimum(np.array([0.9, 0.0]), 10, 1e-6)
+    fit = error.minimum(np.array([1.4, 0.5]), 30, 1e-12)
+    np.testing.assert_allclose(fit.parameters, TRUTH, atol=1e-5)
+
+
+# Simulation under measured efforts --------------------------------------------------------------
+
+
+def moved(truth, seconds, seed=0, period=0.002):
+    """Return times, positions and mean efforts of a simulated arm that follows sines."""
+    random = np.random.default_rng(seed)
+    size, phase = random.uniform(0.3, 0.6, (2, truth.nv, 3))
+    omega, center = 2 * np.pi * np.array([0.2, 0.5, 0.9]), truth.configurations["zero"]
+    plant, q0 = Plant(truth), np.sum(size * np.sin(2 * np.pi * phase), axis=1)
+    state, rows = State.of(center + q0, np.zeros(truth.nv)), []
+    inertia = tracking_gains(truth, state.q[None], 20.0)
+    for t in period * np.arange(round(seconds / period)):
+        angle = omega * t + 2 * np.pi * phase
+        q = center + np.sum(size * np.sin(angle), axis=1)
+        v = np.sum(size * omega * np.cos(angle), axis=1)
+        effort = inertia.p * (q - state.q) + inertia.d * (v - state.v)
+        state = plant.step(state, Command.checked("effort", effort, truth.nv), period / 4, 4)
+        rows.append((t + period, state.q, state.tau))
+    time, q, effort = (np.array(x) for x in zip(*rows, strict=True))
+    return time, q, effort
+
+
+@pytest.fixture(scope="module")
+def motion():
+    """The arm, the one that moved, its motion, and the same at 125 Hz with coarse encoders."""
+    arm = load_arm("two_link")
+    values = np.array(nominal_parameters(arm))
+    values[[0, 1, 2, 3, 10, 11, 12, 13]] *= 1.2
+    values[20:22], values[22:24], values[24:26] = 0.02, 0.3, 0.4
+    truth = with_parameters(arm, values)
+    time, q, effort = moved(truth, 24.0)
+    # An effort is that of the time before its sample.
+    exact = MotionData(arm.joint_names, time, q, np.roll(effort, -1, axis=0), "exact")
+    bit, random = 2 * np.pi / 2**11, np.random.default_rng(1)
+    noisy = effort + 0.01 * effort.std(axis=0) * random.normal(size=effort.shape)
+    late = make_interp_spline(time, noisy, 1)(np.maximum(time - 0.004, time[0]))
+    coarse = bit * np.round(q / bit)
+    return arm, truth, exact, MotionData(arm.joint_names, time[::4], coarse[::4], late[::4], "run")
+
+
+def test_a_simulation_with_the_true_parameters_follows_the_motion_by_itself(motion):
+    _, truth, exact, _ = motion
+    values = np.array(nominal_parameters(truth))
+    simulation = EffortSimulation(truth, values, exact, 5.0, -0.001, np.zeros(2))
+    wrong = values.copy()
+    wrong[[22, 24]] *= 1.1  # viscous and Coulomb friction of the first joint
+    # The motion begins with a step of the velocity: the first second does not count.
+    own, other = simulation.outputs(np.array([values, wrong]), np.zeros(2))[:, 25:]
+    size = np.sqrt(np.mean(exact.effort**2, axis=0))
+    assert (np.sqrt(np.mean(own**2, axis=0)) < 0.002 * size).all()
+    friction = 0.1 * 0.4  # at least the change of the Coulomb friction
+    assert friction < np.sqrt(np.mean(other[:, 0] ** 2)) < 3 * friction
+    print("own", np.sqrt(np.mean(own**2, axis=0)) / size)
+
+
+def test_the_controller_is_slow_enough_for_its_period():
+    for name in ("two_link", "five_dof", "seven_dof_can"):
+        arm = load_arm(name)
+        gains = tracking_gains(arm, np.random.default_rng(0).uniform(-1, 1, (20, arm.nv)), 5.0)
+        assert gains.period in (4e-3, 2e-3, 1e-3)
+        np.testing.assert_allclose(gains.d**2 / gains.p, gains.d / gains.p * gains.d)
+        bandwidth = 2 * gains.p / gains.d
+        assert np.ptp(bandwidth) < 1e-9
+        assert bandwidth[0] <= 0.5 * 2 * np.pi * 5.0 + 1e-9
+
+
+def test_unknowns_are_the_determined_directions_and_bodies_stay_consistent(motion):
+    arm, _, _, recorded = motion
+    fit = fit_torque(arm, prepare_motion(arm, recorded).equations)
+    chart = ParameterChart(fit)
+    assert chart.size <= fit.base.size
+    np.testing.assert_allclose(chart.parameters(np.zeros((1, chart.size)))[0], fit.parameters)
+    far = chart.parameters(30 * np.random.default_rng(0).normal(size=(20, chart.size)))
+    assert all(is_consistent(body) for row in far for body in row[:20].reshape(2, 10))
+    assert (far[:, 20:26] > 0).all()
+
+
+def test_a_refined_fit_of_coarse_positions_is_nearer_to_the_truth(motion):
+    arm, truth, exact, recorded = motion
+    prepared = prepare_motion(arm, recorded)
+    fit = fit_torque(arm, prepared.equations)
+    refined, sentence = refine(arm, [recorded], [prepared], fit)
+    assert "not used" not in sentence
+    rows = prepare_motion(arm, exact, 20.0, -0.001).equations.rows(np.zeros(2, dtype=int))
+    true = rows @ np.array(nominal_parameters(truth))
+    before, after = (
+        np.sqrt(np.mean((rows @ each.parameters - true) ** 2, axis=0)) for each in (fit, refined)
+    )
+    assert np.mean((after / before) ** 2) < 0.8
+    assert refined.presliding is fit.presliding
+
+
+def test_a_motion_that_the_simulation_cannot_follow_leaves_the_fit(motion):
+    arm, _, _, recorded = motion
+    prepared = prepare_motion(arm, recorded)
+    fit = fit_torque(arm, prepared.equations)
+    # Efforts of the last part come from another arm.
+    effort = np.array(recorded.effort)
+    effort[int(0.7 * len(effort)) :] *= 1.5
+    other = replace(recorded, effort=effort)
+    after, sentence = refine(arm, [other], [prepare_motion(arm, other, prepared.cutoff)], fit)
+    assert "not used" in sentence or not np.array_equal(after.parameters, fit.parameters)
+    short = recorded.part(slice(0, 150))
+    same, sentence = refine(arm, [short], [prepared], fit)
+    assert same is fit
+    assert "record a longer motion" in sentence

@@ -152,6 +152,32 @@ def test_units_in_names(quantity, name, scale):
     assert unit_scale(quantity, name) == scale
 
 
+@pytest.mark.parametrize(
+    ("current", "voltage", "scale"),
+    [
+        (("current.J1", "current.J2"), ("voltage.J1", "voltage.J2"), 1.0),
+        (("J1.current [mA]", "J2.current [mA]"), ("J1_voltage", "J2_voltage"), 1e-3),
+        (("i1", "i2"), ("command.voltage.J1", "command.voltage.J2"), 1.0),
+        (("actuator.J1.current", "actuator.J2.current"), ("volt_1", "volt_2"), 1.0),
+        (("motor_current_0", "motor_current_1"), ("J1 voltage [V]", "J2 voltage [V]"), 1.0),
+    ],
+)
+def test_columns_of_currents_and_voltages(tmp_path, current, voltage, scale):
+    own = np.random.default_rng(0).normal(size=(N, 4))
+    names = (*STANDARD, *current, *voltage)
+    data = load_motion(ARM, csv(tmp_path / "a.csv", names, np.column_stack([table(), own])))
+    check(data)
+    np.testing.assert_allclose(data.current, scale * own[:, :2])
+    np.testing.assert_allclose(data.voltage, own[:, 2:])
+
+
+def test_currents_of_some_joints_only_are_ignored_unless_named(tmp_path):
+    file = csv(tmp_path / "a.csv", (*STANDARD, "current.J1"), np.column_stack([table(), Q[:, 0]]))
+    assert load_motion(ARM, file).current is None
+    with pytest.raises(RecordingError, match=r"expected also joints J2.*--column current.J2"):
+        load_motion(ARM, file, columns={"current.J1": "current.J1"})
+
+
 # CSV -------------------------------------------------------------------------------------------
 
 

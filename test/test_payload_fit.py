@@ -118,7 +118,7 @@ def test_motions_are_required():
     [
         (["--payload", "--gravity"], "--payload: --gravity"),
         (["--payload", "--servo", "sts3215"], "--payload: --gravity, --servo"),
-        (["--without", "run"], "--without = given; expected with --payload only"),
+        (["--without", "run"], "--without = given; expected with --payload or"),
     ],
 )
 def test_options_that_exclude_each_other_are_rejected(options, message, capsys):

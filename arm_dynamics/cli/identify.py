@@ -24,6 +24,7 @@ from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
+from arm_dynamics.core.number_option import Number
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification import (
     MotionData,
@@ -66,6 +67,11 @@ def command_parser() -> argparse.ArgumentParser:
         "--without", type=path_argument, action="append", default=[], metavar="RECORDING",
         help=text + " for each",
     )  # fmt: skip
+    text = (
+        "known mass of the payload in the recordings [kg], for drive gains from currents; the arm"
+    )
+    text += " is fitted to the recordings --without it"
+    add("--payload-mass", type=Number("--payload-mass", 1e-3, 1e4, "kg"), metavar="KG", help=text)
     add_motion_options(parser)
     add_servo_option(parser)
     text = "regression of the efforts only, without simulation of the motions"
@@ -90,8 +96,14 @@ def run(arguments: Sequence[str]) -> int:
     if args.payload and (args.gravity or args.servo or args.report or args.tolerances):
         raise ConfigError("--payload: --gravity, --servo, --report or --tolerances = given;"
                           " expected none")  # fmt: skip
-    if args.without and not args.payload:
-        raise ConfigError("--without = given; expected with --payload only")
+    known = args.payload_mass is not None
+    if known and (args.payload or args.gravity or args.servo or not args.without):
+        raise ConfigError(
+            f"--payload-mass = {args.payload_mass:g} kg; expected with recordings --without the"
+            " payload, and without --payload, --gravity and --servo"
+        )
+    if args.without and not (args.payload or known):
+        raise ConfigError("--without = given; expected with --payload or --payload-mass only")
     if args.report is not None:
         require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)
@@ -103,7 +115,9 @@ def run(arguments: Sequence[str]) -> int:
         with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
             motions = read_motions(arm, args, args.recordings)
             held_out = read_motions(arm, args, args.held_out)
-        written = _fit(arm, motions, held_out, args)
+            without = read_motions(arm, args, args.without)
+        loaded, motions = (motions, without) if known else ([], motions)
+        written = _fit(arm, motions, held_out, args, loaded)
     if written:
         print(f"written: {', '.join(map(str, written))}")
     return 0
@@ -114,6 +128,7 @@ def _fit(
     motions: Sequence[MotionData],
     held_out: Sequence[MotionData],
     args: argparse.Namespace,
+    loaded: Sequence[MotionData],
 ) -> list[Path]:
     """Identify the arm, print the report and write the files of the options; return them."""
     gains: Vector | None = None
@@ -126,10 +141,11 @@ def _fit(
     else:
         with waiting("fitting the efforts"):
             result = identify(
-                arm, motions, held_out, cutoff=args.cutoff, simulate=not args.no_simulation
-            )
+                arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
+                payload_mass=args.payload_mass, simulate=not args.no_simulation,
+            )  # fmt: skip
         summary = result.summary(_today())
-        changed, values, deviations = arm, result.fit.parameters, result.fit.deviation
+        changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
     print_summary(summary)
     written = _write(changed, values, deviations, summary.sources, args, gains)
     if args.report is not None:
@@ -164,7 +180,7 @@ def _payload(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
         fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
     print_payload_fit(fit)
     sources = [motion.source for motion in (*motions, *without)]
-    return _write(arm, fit.parameters, fit.parameter_deviation, sources, args)
+    return _write(fit.loaded, fit.parameters, fit.parameter_deviation, sources, args)
 
 
 def _write(

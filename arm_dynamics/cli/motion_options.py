@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from arm_dynamics.core.errors import ConfigError
@@ -19,12 +20,12 @@ RECORDING = (
 
 
 def add_motion_options(parser: argparse.ArgumentParser) -> None:
-    """Add --lock, --column, --degrees, --topic, --episode and --cutoff."""
+    """Add --lock, --column, --degrees, --topic, --episode, --currents and --cutoff."""
     add = parser.add_argument
     text = "movable joint to lock; repeat the option for each joint"
     add("--lock", action="append", default=[], metavar="JOINT", help=text)
-    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1, target.J1=goal_1;"
-    text += " repeat for each"
+    text = "column of a file: time=t, position.J1=angle_1, effort.J1=torque_1, target.J1=goal_1,"
+    text += " current.J1=amps_1, voltage.J1=volts_1; repeat for each"
     add("--column", action="append", default=[], metavar="NAME=COLUMN", help=text)
     text = "positions of revolute joints are in degrees (default: rad)"
     add("--degrees", action="store_true", help=text)
@@ -32,6 +33,8 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add("--topic", metavar="TOPIC", help=text)
     text = "episode of a LeRobot dataset"
     add("--episode", type=Number("--episode", 0, 1e6, whole=True), metavar="N", help=text)
+    text = "efforts of the recordings are motor currents [A]"
+    add("--currents", action="store_true", help=text)
     text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
     add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
 
@@ -39,14 +42,15 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
 def add_servo_option(parser: argparse.ArgumentParser) -> None:
     """Add --servo."""
     text = "position servos, for example sts3215 or J1=xl430; repeat for each joint: use positions"
-    text += " and target positions instead of efforts (default for recordings without efforts, with"
-    text += " the motors that the URDF names)"
+    text += " and target positions instead of efforts (default for recordings without efforts and"
+    text += " currents, with the motors that the URDF names)"
     parser.add_argument("--servo", action="append", default=[], metavar="[JOINT=]NAME", help=text)
 
 
 def fits_positions(args: argparse.Namespace, motions: Sequence[MotionData]) -> bool:
     """Return whether positions are compared instead of efforts."""
-    return bool(args.servo) or all(motion.effort is None for motion in motions)
+    measured = (motion.effort is not None or motion.current is not None for motion in motions)
+    return bool(args.servo) or not any(measured)
 
 
 def read_motions(
@@ -60,6 +64,8 @@ def read_motions(
             arm, path, columns=columns, degrees=args.degrees, topic=args.topic,
             episode=args.episode,
         )  # fmt: skip
+        if args.currents and motion.effort is not None:
+            motion = replace(motion, effort=None, current=motion.effort)
         for warning in check_units(arm, motion):
             print(f"warning: {warning}", file=sys.stderr)
         motions.append(motion)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         identify,
     )
     from arm_dynamics.identification.base_parameter_set import BaseParameters, base_parameters
+    from arm_dynamics.identification.drive_gain_fit import DriveGains, drive_gains
     from arm_dynamics.identification.dynamic_parameters import (
         nominal_parameters,
         parameter_names,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.friction_terms import JointFriction
     from arm_dynamics.identification.gravity_calibration import (
         GravityFit,
         StaticPose,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.motion_data import MotionData
     from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
     from arm_dynamics.identification.motion_readers import load_motion
+    from arm_dynamics.identification.motor_constants import MotorConstants, identify_motors
     from arm_dynamics.identification.payload_fit import PayloadFit, identify_payload
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BaseParameters": ".base_parameter_set",
+    "DriveGains": ".drive_gain_fit",
     "EffortEquations": ".torque_fit",
     "Excitation": ".excitation",
     "ExcitationQuality": ".excitation_information",
@@ -76,7 +80,9 @@ _MODULES = {
     "GravityFit": ".gravity_calibration",
     "Identification": ".arm_identification",
     "JointFit": ".fit_report",
+    "JointFriction": ".friction_terms",
     "MotionData": ".motion_data",
+    "MotorConstants": ".motor_constants",
     "ParameterFit": ".fit_report",
     "PayloadFit": ".payload_fit",
     "PendulumMotion": ".servo_pendulum",
@@ -98,6 +104,7 @@ _MODULES = {
     "choose_poses": ".pose_selection",
     "compare": ".arm_identification",
     "compare_servos": ".servo_identification",
+    "drive_gains": ".drive_gain_fit",
     "excitation_quality": ".excitation_information",
     "excite": ".excitation_search",
     "extreme_values": ".excitation_limits",
@@ -106,6 +113,7 @@ _MODULES = {
     "fit_text": ".fit_report",
     "fit_torque": ".torque_fit",
     "identify": ".arm_identification",
+    "identify_motors": ".motor_constants",
     "identify_payload": ".payload_fit",
     "identify_servos": ".servo_identification",
     "load_motion": ".motion_readers",
@@ -131,6 +139,7 @@ _MODULES = {
 
 __all__ = [
     "BaseParameters",
+    "DriveGains",
     "EffortEquations",
     "Excitation",
     "ExcitationQuality",
@@ -138,7 +147,9 @@ __all__ = [
     "GravityFit",
     "Identification",
     "JointFit",
+    "JointFriction",
     "MotionData",
+    "MotorConstants",
     "ParameterFit",
     "PayloadFit",
     "PendulumMotion",
@@ -160,6 +171,7 @@ __all__ = [
     "choose_poses",
     "compare",
     "compare_servos",
+    "drive_gains",
     "excitation_quality",
     "excite",
     "extreme_values",
@@ -168,6 +180,7 @@ __all__ = [
     "fit_text",
     "fit_torque",
     "identify",
+    "identify_motors",
     "identify_payload",
     "identify_servos",
     "load_motion",

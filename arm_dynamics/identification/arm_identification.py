@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.drive_gain_fit import (
+    DriveGains,
+    drive_gains,
+    has_currents_only,
+    require_currents_only,
+    with_described_efforts,
+)
 from arm_dynamics.identification.dynamic_parameters import (
     INERTIAL,
     JOINT_TERMS,
@@ -18,14 +25,20 @@ from arm_dynamics.identification.dynamic_parameters import (
     with_parameters,
 )
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.friction_terms import (
+    JointFriction,
+    friction_notes,
+    friction_parameters,
+    with_friction_terms,
+)
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
+from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
 from arm_dynamics.identification.output_error_refinement import refine
 from arm_dynamics.identification.torque_fit import (
     TorqueFit,
     fit_torque,
-    friction_models,
     joined_equations,
 )
 from arm_dynamics.model.arm_argument import check_arm
@@ -70,7 +83,9 @@ class Identification:
     """Identified arm, its parameters, and the errors on motion that was not fitted.
 
     ``before`` and ``after`` predict the held-out motion with the parameters of the description and
-    with the identified ones. ``notes`` are sentences for the user.
+    with the identified ones. ``notes`` are sentences for the user. ``motors``: constants of the
+    motors, if voltages and currents were recorded. ``gains``: those of the drives, if currents were
+    recorded without efforts.
     """
 
     arm: ArmModel
@@ -81,6 +96,8 @@ class Identification:
     sources: tuple[str, ...]
     held_out: tuple[str, ...]
     notes: tuple[str, ...]
+    motors: MotorConstants | None = None
+    gains: DriveGains | None = None
 
     def summary(self, date: datetime.date) -> FitSummary:
         """Return the values of the report."""
@@ -113,6 +130,9 @@ class Identification:
             ParameterFit(name, _unit(name), prior, value, deviation)
             for name, prior, value, deviation in values
         )
+        parameters += friction_parameters(arm, fit.friction)
+        parameters += self.motors.parameters() if self.motors else ()
+        parameters += self.gains.parameters() if self.gains else ()
         left = {
             joint: [n.rpartition(".")[2] for n in fit.undetermined if n.startswith(f"{joint}.")]
             for joint in arm.joint_names
@@ -141,12 +161,15 @@ def identify(
     held_out: Sequence[MotionData] = (),
     *,
     cutoff: float | None = None,
+    loaded: Sequence[MotionData] = (),
+    payload_mass: float | None = None,
     simulate: bool = True,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
 
     The efforts are linear in the parameters, tau = W π; ``fit_torque`` states the criterion. Then
-    ``refine`` simulates the motions.
+    ``refine`` simulates the motions. Motions with motor currents instead of efforts determine drive
+    gains too (``drive_gains``).
 
     Parameters
     ----------
@@ -159,6 +182,10 @@ def identify(
         are not fitted.
     cutoff : float, optional
         Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
+    loaded : Sequence[MotionData]
+        Motions with currents and a payload, which determine the scale of the drive gains.
+    payload_mass : float, optional
+        Mass of this payload [kg].
     simulate : bool
         Refine the parameters by simulation of the motions; the first one of an arm compiles.
 
@@ -177,23 +204,38 @@ def identify(
     check_arm(arm)
     motions, checks = fitted_and_held_out(motions, held_out)
     require_speeds(motions)
+    recorded, gains = motions, None
+    if has_currents_only(motions) or loaded:
+        require_currents_only([*motions, *loaded])
+        gains = drive_gains(arm, motions, loaded, payload_mass=payload_mass, cutoff=cutoff)
+        motions, checks = ([gains.efforts(x) for x in part] for part in (motions, checks))
     prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
     fit, refinement = fit_torque(arm, equations), []
-    if simulate:
+    if simulate and not fit.friction.has_terms:
         fit, sentence = refine(arm, motions, prepared, fit)
+        fit = replace(fit, simulated=fit.parameters)
         refinement.append(sentence)
-    identified = with_parameters(arm, fit.parameters)
+    elif simulate:
+        refinement.append(
+            "output error of simulated motions: not used with Stribeck friction or gear losses"
+        )
+    identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
+    if gains:
+        fit, identified = gains.with_deviations(fit), gains.applied(identified)
+    motors, motor_notes = recorded_motors(arm, recorded, checks, gains)
+    identified = motors.applied(identified) if motors else identified
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
-    models = friction_models(equations, fit)
+    models = fit.friction.presliding
     notes = [note for motion in prepared for note in motion.notes]
     if fit.presliding.any():
         distances = ", ".join(
             f"{name} {x:g}" for name, x in zip(arm.joint_names, fit.presliding, strict=True) if x
         )
         notes.append(f"dry friction with presliding [rad or m]: {distances}")
+    notes += [*friction_notes(arm, fit.friction), *motor_notes, *(gains.notes() if gains else ())]
     notes.append(
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
     )
@@ -202,11 +244,13 @@ def identify(
         arm,
         identified,
         fit,
-        predicted_efforts(tests, nominal_parameters(arm), np.zeros(arm.nv, dtype=int), models),
-        predicted_efforts(tests, fit.parameters, models, models),
+        predicted_efforts(tests, nominal_parameters(arm), JointFriction.of(arm), models),
+        predicted_efforts(tests, fit.parameters, fit.friction, models),
         tuple(motion.source for motion in motions),
         tuple(motion.source for motion in checks),
         tuple(notes),
+        motors,
+        gains,
     )
 
 
@@ -218,7 +262,7 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
     arm : ArmModel
         The arm.
     motion : MotionData
-        Recorded motion.
+        Recorded motion; without efforts they follow from currents and the arm's torque constants.
     cutoff : float, optional
         Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
 
@@ -233,9 +277,9 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
         For a motion without efforts, without motion, or too short.
 
     """
-    prepared = prepare_motion(check_arm(arm), motion, cutoff)
-    ideal = np.zeros(arm.nv, dtype=int)
-    return predicted_efforts([prepared], nominal_parameters(arm), ideal, ideal)
+    prepared = prepare_motion(check_arm(arm), with_described_efforts(arm, motion), cutoff)
+    friction = JointFriction.of(arm)
+    return predicted_efforts([prepared], nominal_parameters(arm), friction, friction.presliding)
 
 
 def fitted_and_held_out(
@@ -252,16 +296,22 @@ def fitted_and_held_out(
 
 def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]:
     """Return the begin and the end of a motion."""
-    if motion.effort is None:
+    if motion.effort is None and motion.current is None:
         return motion, motion
     k = int(check_float("fraction", fraction) * len(motion.time))
     return motion.part(slice(None, k), "begin"), motion.part(slice(k, None), "end")
 
 
 def predicted_efforts(
-    motions: Sequence[PreparedMotion], parameters: Vector, models: IntArray, counted: IntArray
+    motions: Sequence[PreparedMotion],
+    parameters: Vector,
+    friction: JointFriction,
+    counted: IntArray,
 ) -> Prediction:
-    """Return the efforts of ``parameters`` (14 nv,) with friction ``models`` (nv,)."""
+    """Return the efforts of ``parameters`` (14 nv,) and ``friction``.
+
+    ``counted`` (nv,) are the presliding models that decide which samples count.
+    """
     times, first = [], 0.0
     for motion in motions:  # one after the other
         times.append(motion.time - motion.time[0] + first)
@@ -270,7 +320,7 @@ def predicted_efforts(
     return Prediction(
         as_readonly(np.concatenate(times)),
         as_readonly(equations.effort),
-        as_readonly(equations.rows(models) @ parameters),
+        as_readonly(equations.predicted(parameters, friction)),
         equations.counted(counted),
     )
 

@@ -37,6 +37,7 @@ HUBER = 3.0
 UNDETERMINED = 0.3
 """Deviation over that of the prior above which a parameter counts as left to the prior."""
 NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
+NO_TERMS: Vector = np.zeros(0)
 
 
 class DescriptionPrior:
@@ -52,14 +53,28 @@ class DescriptionPrior:
         x₀ (3 nv,), above 0: rotor inertia, viscous and Coulomb friction of the joints.
     offset : Vector
         Standard deviations s (nv,) of the effort offsets [N·m].
+    further : Vector
+        x₀ (e,), above 0, of further terms at the end of the parameters.
 
     """
 
-    def __init__(self, links: Matrix, terms: Vector, offset: Vector) -> None:
-        self._terms, self._offset = terms, offset
+    def __init__(
+        self, links: Matrix, terms: Vector, offset: Vector, further: Vector = NO_TERMS
+    ) -> None:
+        self._links, self._terms, self._offset, self._further = links, terms, offset, further
         self._first, self._divergence = links.size, LogDetDivergence(links)
-        self.start: Vector = np.concatenate((links.reshape(-1), terms, np.zeros(offset.size)))
+        self.start: Vector = np.concatenate(
+            (links.reshape(-1), terms, np.zeros(offset.size), further)
+        )
         """Parameters (p,) of divergence 0."""
+
+    def with_bodies(self, links: Matrix) -> DescriptionPrior:
+        """Return the divergence of other bodies (nb, 10) with the same further terms."""
+        return DescriptionPrior(links, self._terms, self._offset, self._further)
+
+    def with_further(self, further: Vector) -> DescriptionPrior:
+        """Return the divergence with other further terms x₀ (e,)."""
+        return DescriptionPrior(self._links, self._terms, self._offset, further)
 
     @classmethod
     def of(cls, arm: ArmModel, effort: Vector, speed: Vector) -> DescriptionPrior:
@@ -87,28 +102,38 @@ class DescriptionPrior:
         bodies, x, o = self._parts(parameters)
         if not (x > 0).all():
             return np.inf
-        relative = x / self._terms
+        relative = x / self._sizes
         value = self._divergence.value(bodies) + 0.5 * float(o @ o)
         return value + float(np.sum(relative - np.log(relative) - 1))
 
     def slopes(self, parameters: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p,) and Hessian (p, p) of the divergence within the domain."""
         bodies, x, o = self._parts(parameters)
-        p = parameters.size
+        p, terms = parameters.size, self._terms.size
         slopes, curvatures = self._divergence.slopes(bodies)
-        gradient = np.concatenate((slopes.reshape(-1), 1 / self._terms - 1 / x, o / self._offset))
+        slope, curved = 1 / self._sizes - 1 / x, x**-2
+        gradient = np.concatenate(
+            (slopes.reshape(-1), slope[:terms], o / self._offset, slope[terms:])
+        )
         hessian = np.zeros((p, p))
         for i, own in enumerate(curvatures):
             hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
         diagonal = np.arange(self._first, p)
-        hessian[diagonal, diagonal] = np.concatenate((x**-2, self._offset**-2))
+        hessian[diagonal, diagonal] = np.concatenate(
+            (curved[:terms], self._offset**-2, curved[terms:])
+        )
         return gradient, hessian
 
+    @property
+    def _sizes(self) -> Vector:
+        return np.concatenate((self._terms, self._further))
+
     def _parts(self, parameters: Vector) -> tuple[Matrix, Vector, Vector]:
-        """Return bodies (nv, 10), friction and rotor inertia, and offsets over their deviation."""
-        split = self._first + self._terms.size
-        bodies = parameters[: self._first].reshape(-1, 10)
-        return bodies, parameters[self._first : split], parameters[split:] / self._offset
+        """Return bodies (nb, 10), positive terms, and offsets over their deviation."""
+        first, last = self._first, parameters.size - self._further.size
+        split = first + self._terms.size
+        x = np.concatenate((parameters[first:split], parameters[last:]))
+        return parameters[:first].reshape(-1, 10), x, parameters[split:last] / self._offset
 
 
 def consistent_minimum(
@@ -169,6 +194,7 @@ def rms(values: Matrix, valid: BoolArray) -> Vector:
 
 def robust_scale(residual: Matrix, valid: BoolArray) -> Vector:
     """Return the standard deviation (nv,) of residuals (n, nv) without outliers."""
-    median = 1.4826 * np.nanmedian(np.where(valid, np.abs(residual), np.nan), axis=0)
+    size = np.where(valid | ~valid.any(axis=0), np.abs(residual), np.nan)
+    median = 1.4826 * np.nanmedian(size, axis=0)
     inside = valid & (np.abs(residual) < 3 * HUBER * np.maximum(median, 1e-9))
     return np.maximum(rms(residual, inside), 1e-9)

@@ -12,10 +12,11 @@ joint; the third counts only where the others find none, or where numbers from 0
    ``effort_1``, ``tau1``; rejected if the joints have other numbers, such as J2 and J3.
 
 Words of positions: position, pos, q, angle, theta. Of efforts: effort, torque, tau, eff, trq. Of
-target positions: target, action, command, goal, with or without a word of positions:
-``command.position.J1``, ``target_q_0``. Of the time: time, timestamp, stamp, t. A unit in brackets
-at the end, ``q1 [deg]``, scales the values; a column of time may also end with it, ``time_ms``.
-Other words exclude a column: ``command.effort.J1``.
+motor currents: current, curr, i. Of motor voltages: voltage, volt; columns with the word command
+count where no others have voltages. Of target positions: target, action, command, goal, with or
+without a word of positions: ``command.position.J1``, ``target_q_0``. Of the time: time, timestamp,
+stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values; a column of time may also
+end with it, ``time_ms``. Other words exclude a column: ``command.effort.J1``.
 """
 
 from __future__ import annotations
@@ -31,17 +32,22 @@ WORDS = {
     "position": {"position", "positions", "pos", "q", "angle", "theta"},
     "effort": {"effort", "efforts", "torque", "torques", "tau", "eff", "trq"},
     "target": {"target", "targets", "action", "command", "goal"},
+    "current": {"current", "currents", "curr", "i"},
+    "voltage": {"voltage", "voltages", "volt", "volts"},
     "time": {"time", "timestamp", "stamp", "t"},
 }
 """Quantity → words that name it."""
 IGNORED = {
-    "joint", "joints", "j", "axis", "motor", "arm", "main", "follower", "robot", "state", "states",
-    "observation", "actual", "measured", "present", "feedback", "header", "field", "ros",
+    "joint", "joints", "j", "axis", "motor", "actuator", "arm", "main", "follower", "robot",
+    "state", "states", "observation", "actual", "measured", "present", "feedback", "header",
+    "field", "ros",
 }  # fmt: skip
 UNITS = {
     "position": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
     "target": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
     "effort": {"nm": 1.0, "n": 1.0, "nmm": 1e-3, "mnm": 1e-3},
+    "current": {"a": 1.0, "ma": 1e-3},
+    "voltage": {"v": 1.0, "mv": 1e-3},
     "time": {
         "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
         "ns": 1e-9, "nsec": 1e-9,
@@ -59,6 +65,8 @@ class MotionColumns:
     position: tuple[str, ...]
     effort: tuple[str, ...] | None
     target: tuple[str, ...] | None
+    current: tuple[str, ...] | None = None
+    voltage: tuple[str, ...] | None = None
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -94,14 +102,15 @@ def find_columns(
     source : str
         File in messages.
     columns : Mapping[str, str], optional
-        Columns by ``"time"``, ``"position.JOINT"``, ``"effort.JOINT"`` or ``"target.JOINT"``,
-        before the rules.
+        Columns by ``"time"``, ``"position.JOINT"``, ``"effort.JOINT"``, ``"target.JOINT"``,
+        ``"current.JOINT"`` or ``"voltage.JOINT"``, before the rules.
 
     Returns
     -------
     MotionColumns
-        Members ``effort`` and ``target``: None without such columns. Targets are optional: also
-        None if only some joints have one, or if several columns fit.
+        Members other than ``time`` and ``position``: None without such columns. Targets, currents
+        and voltages are optional: also None if only some joints have one, or if several columns
+        fit.
 
     Raises
     ------
@@ -113,7 +122,7 @@ def find_columns(
     """
     known = tuple(names)
     chosen = dict(columns or {})
-    parts = "position", "effort", "target"
+    parts = "position", "effort", "target", "current", "voltage"
     keys = ("time", *(f"{part}.{joint}" for part in parts for joint in joints))
     for key, name in chosen.items():
         if key not in keys:
@@ -124,14 +133,18 @@ def find_columns(
     time = chosen.get("time") or _time_column(free, source)
     position = _columns_of("position", joints, free, source, chosen)
     effort = _columns_of("effort", joints, free, source, chosen)
-    target = _target_columns(joints, free, source, chosen)
+    target = _optional_columns("target", joints, free, source, chosen)
+    current = _optional_columns("current", joints, free, source, chosen)
+    measured = [name for name in free if "command" not in words_of(name)]
+    voltage = _optional_columns("voltage", joints, measured, source, chosen)
+    voltage = voltage or _optional_columns("voltage", joints, free, source, chosen)
     if position is None:
         raise RecordingError(
             f"{source}: columns of positions = none for joints {_listed(joints)}; columns ="
             f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
-    return MotionColumns(time, position, effort, target)
+    return MotionColumns(time, position, effort, target, current, voltage)
 
 
 def _time_column(names: Sequence[str], source: str) -> str:
@@ -151,14 +164,18 @@ def _time_column(names: Sequence[str], source: str) -> str:
     return found[0]
 
 
-def _target_columns(
-    joints: Sequence[str], names: Sequence[str], source: str, chosen: Mapping[str, str]
+def _optional_columns(
+    quantity: str,
+    joints: Sequence[str],
+    names: Sequence[str],
+    source: str,
+    chosen: Mapping[str, str],
 ) -> tuple[str, ...] | None:
-    """Return the column of each joint's target, or None; raises only if some were chosen."""
+    """Return the column of each joint, or None; raises only if some were chosen."""
     try:
-        return _columns_of("target", joints, names, source, chosen)
+        return _columns_of(quantity, joints, names, source, chosen)
     except RecordingError:
-        if any(key.startswith("target.") for key in chosen):
+        if any(key.startswith(f"{quantity}.") for key in chosen):
             raise
         return None
 
@@ -258,9 +275,12 @@ def _by_number(
 
 
 def _counted(quantity: str, words: Iterable[str]) -> list[str]:
-    """Return the words that count; a target may also have a word of positions."""
-    ignored = IGNORED | WORDS["position"] if quantity == "target" else IGNORED
-    return [word for word in words if word not in ignored]
+    """Return the words that count.
+
+    A target may also have a word of positions, a voltage the word command.
+    """
+    more = {"target": WORDS["position"], "voltage": {"command"}}.get(quantity, set())
+    return [word for word in words if word not in IGNORED | more]
 
 
 def _words(quantity: str, name: str) -> tuple[str, ...]:

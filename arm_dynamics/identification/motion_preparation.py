@@ -35,6 +35,7 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.dynamic_parameters import regressor
 from arm_dynamics.identification.effort_delay import DELAY_RANGE, DELAY_STEP, effort_delay
+from arm_dynamics.identification.friction_terms import stribeck_shapes, stribeck_velocities
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.torque_fit import EffortEquations, joined_equations
@@ -233,6 +234,8 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     rate /= keep
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
     rows = low_pass(_without_coulomb(regressor(arm, smooth, v, a)), frequency, rate)
+    velocity = stribeck_velocities(arm)
+    shapes = low_pass(stribeck_shapes(sliding, v, velocity), frequency, rate)
     effort, sliding, v = (low_pass(x, frequency, rate) for x in (effort, sliding, v))
     edge, step = int(1.5 * rate / frequency), max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
     used = slice(edge, -edge, step)
@@ -244,6 +247,8 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
         (unusable <= LONGEST_STOP)[used],
         (stopped <= LONGEST_STOP)[used],
         np.floor((time[used] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
+        np.moveaxis(shapes[used], 0, 2),
+        velocity,
     )
     moved = scipy.interpolate.make_interp_spline(time, effort, 3)
     return _Piece(time[used], v[used], equations, moved, (time[0], time[-1]))

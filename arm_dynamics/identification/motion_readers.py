@@ -72,8 +72,8 @@ def load_motion(
         Recording of this package, any rosbag2 folder or MCAP file with sensor_msgs/JointState,
         .csv (.tsv, .txt) with a line of names, .parquet, or folder of a LeRobot dataset (v2, v3).
     columns : Mapping[str, str], optional
-        Columns by ``"time"``, ``"position.JOINT"``, ``"effort.JOINT"`` or ``"target.JOINT"`` where
-        the rules fail.
+        Columns by ``"time"``, ``"position.JOINT"``, ``"effort.JOINT"``, ``"target.JOINT"``,
+        ``"current.JOINT"`` or ``"voltage.JOINT"`` where the rules fail.
     degrees : bool, optional
         Whether positions of revolute joints are in degrees; else in rad. A unit in a column's name
         has priority.
@@ -86,7 +86,8 @@ def load_motion(
     -------
     MotionData
         ``time`` (n,) [s] from the first sample, ``q`` (n, nv) [rad or m], ``effort`` (n, nv)
-        [N·m or N] and ``command_position`` (n, nv), or None if the file has none.
+        [N·m or N], ``command_position``, ``current`` [A] and ``voltage`` [V] (n, nv), or None if
+        the file has none.
         ``source`` names the unit of the time if it was not s, and the topic or episode.
 
     Raises
@@ -238,7 +239,8 @@ def _of_table(
         for name, joint in zip(names, arm.joints, strict=True):
             scale = unit_scale(quantity, name)
             if scale is None:
-                angular = quantity != "effort" and joint.unit == "rad" and degrees
+                is_angle = quantity in ("position", "target")
+                angular = is_angle and joint.unit == "rad" and degrees
                 scale = np.pi / 180 if angular else 1.0
             values.append(np.asarray(table.column(name), dtype=float) * scale)
         return np.stack(values, axis=1)
@@ -253,7 +255,15 @@ def _of_table(
             unit = {1e-3: "ms", 1e-6: "µs", 1e-9: "ns"}[scale]
             source = f"{source} (column '{found.time}' read as {unit})"
     effort = None if found.effort is None else scaled("effort", found.effort)
-    more = {} if found.target is None else {"command_position": scaled("target", found.target)}
+    more = {
+        name: scaled(quantity, names)
+        for name, quantity, names in (
+            ("command_position", "target", found.target),
+            ("current", "current", found.current),
+            ("voltage", "voltage", found.voltage),
+        )
+        if names is not None
+    }
     return _checked(arm, source, raw * scale, scaled("position", found.position), effort, more=more)
 
 

@@ -265,7 +265,8 @@ def _feature_names(feature: Mapping[str, Any], size: int) -> list[str]:
 
 def _with_word(name: str, quantity: str) -> str:
     """Return a name with the word of its quantity, added in front if it has no such word."""
-    known = {*WORDS["position"], *WORDS["effort"], "vel", "velocity", "speed"} - {"q"}
+    known = {*WORDS["position"], *WORDS["effort"], *WORDS["current"], *WORDS["voltage"]}
+    known = (known | {"vel", "velocity", "speed"}) - {"q", "i"}
     if quantity == "target":
         known = WORDS["target"]
     return name if known & set(words_of(name)) else f"{quantity}.{name}"

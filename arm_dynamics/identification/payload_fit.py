@@ -24,9 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import IntArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
-from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.arm_identification import (
     Prediction,
     fitted_and_held_out,
@@ -37,10 +36,15 @@ from arm_dynamics.identification.consistent_least_squares import (
     DescriptionPrior,
     positive_inverse,
 )
-from arm_dynamics.identification.dynamic_parameters import nominal_parameters
+from arm_dynamics.identification.dynamic_parameters import nominal_parameters, with_parameters
+from arm_dynamics.identification.friction_terms import (
+    JointFriction,
+    with_friction_terms,
+    without_gear_loss,
+)
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
-from arm_dynamics.identification.pseudo_inertia import inertial_parameters
+from arm_dynamics.identification.payload_body import payload_ball, tool_link
 from arm_dynamics.identification.torque_fit import (
     EffortEquations,
     TorqueProblem,
@@ -50,8 +54,6 @@ from arm_dynamics.identification.torque_fit import (
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
-PRIOR_RADIUS = 0.05
-"""Standard deviation of the mass of the prior body along each axis [m]."""
 LEAST_MASS = 0.05
 """Smallest mass of the prior body, relative to the mean mass of the links."""
 QUANTITIES = (
@@ -70,10 +72,12 @@ class PayloadFit:
     contain those of the arm without it. ``undetermined`` names the quantities that the motion does
     not reveal. ``parameters`` and ``parameter_deviation`` (14 nv,) are those of the arm with its
     payload; the deviations of parameters that are those of the description are NaN. ``before`` and
-    ``after`` predict held-out motion without and with the payload.
+    ``after`` predict held-out motion without and with the payload. ``loaded`` is the arm of
+    ``parameters``, with the friction of its motors.
     """
 
     arm: ArmModel
+    loaded: ArmModel
     values: Vector
     deviation: Vector
     undetermined: tuple[str, ...]
@@ -130,24 +134,24 @@ def identify_payload(
         For motions without efforts or too short, and for a tool frame that no joint moves.
 
     """
-    link = _tool_link(check_arm(arm))
+    link = tool_link(check_arm(arm))
     fitted, checks = fitted_and_held_out(motions, held_out)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in fitted]
     frequency = max(motion.cutoff for motion in prepared)
     notes = [note for motion in prepared for note in motion.notes]
-    models, known = np.zeros(arm.nv, dtype=int), nominal_parameters(arm)
-    spread = np.full(known.size, np.nan)
+    friction, known = JointFriction.of(arm), nominal_parameters(arm)
+    simulated, spread = known, np.full(known.size, np.nan)
     if without:
         parts = [prepare_motion(arm, motion, cutoff) for motion in without]
         equations = joined_equations([part.equations for part in parts])
         alone = fit_torque(arm, equations)
         known, spread = alone.parameters, np.array(alone.deviation)
-        models = np.array([int(np.flatnonzero(equations.presliding == x)[0])
-                           for x in alone.presliding])  # fmt: skip
+        simulated = alone.simulated
+        friction = alone.friction
         notes += [note for part in parts for note in part.notes]
     equations = joined_equations([motion.equations for motion in prepared])
-    loaded = _loaded(equations, known, models, link)
-    prior = DescriptionPrior(_prior_body(arm, link, loaded)[None], np.zeros(0), np.zeros(0))
+    loaded = _loaded(equations, known, friction, link)
+    prior = DescriptionPrior(_prior_body(arm, loaded)[None], np.zeros(0), np.zeros(0))
     problem = TorqueProblem(loaded, prior)
     found = problem.estimate(1.0)
     covariance = problem.covariance(1.0, found)
@@ -156,66 +160,49 @@ def identify_payload(
     free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
     vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
     own = slice(10 * link, 10 * link + 10)
-    total, total_spread = np.array(known), spread.copy()
+    total, total_spread, written = np.array(known), spread.copy(), np.array(simulated)
     total[own] += found
+    written[own] += found
     total_spread[own] = np.sqrt(np.nan_to_num(spread[own]) ** 2 + np.diag(covariance))
     late = float(np.median([motion.delay for motion in prepared]))
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
     return PayloadFit(
         arm,
+        with_friction_terms(with_parameters(arm, written), friction),
         as_readonly(values),
         as_readonly(deviation),
         tuple(name for name, unknown in zip(QUANTITIES, vague, strict=True) if unknown),
-        as_readonly(total),
+        as_readonly(written),
         as_readonly(total_spread),
-        predicted_efforts(tests, known, models, models),
-        predicted_efforts(tests, total, models, models),
+        predicted_efforts(tests, known, friction, friction.presliding),
+        predicted_efforts(tests, total, friction, friction.presliding),
         tuple(notes),
     )
 
 
-def _tool_link(arm: ArmModel) -> int:
-    """Return the index of the joint that moves the tool frame."""
-    joint = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].parentJoint
-    if joint == 0:
-        raise InvalidValue(
-            f"arm '{arm.name}': tool frame = '{arm.tool_frame}', which no joint moves; expected a"
-            " link that carries the payload"
-        )
-    return int(joint) - 1
-
-
 def _loaded(
-    equations: EffortEquations, known: Vector, models: IntArray, link: int
+    equations: EffortEquations, known: Vector, friction: JointFriction, link: int
 ) -> EffortEquations:
     """Return the equations of the payload alone: W_t φ = τ - W π."""
-    rows = equations.rows(models)
+    rows = equations.rows(friction.presliding)
+    effort = without_gear_loss(equations.effort, equations.states(friction), friction.loss)
     own = slice(10 * link, 10 * link + 10)
     return replace(
         equations,
         regressor=equations.regressor[:, :, own],
-        effort=equations.effort - rows @ known,
-        valid=equations.counted(models),
+        effort=effort - equations.stribeck(friction) - rows @ known,
+        valid=equations.counted(friction.presliding),
     )
 
 
-def _prior_body(arm: ArmModel, link: int, equations: EffortEquations) -> Vector:
+def _prior_body(arm: ArmModel, equations: EffortEquations) -> Vector:
     """Return φ₀ (10,) of a ball at the tool frame, with the mass of least squares."""
-    tool = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].placement
-    first = tool.translation[:, None]
-
-    def ball(mass: float) -> Vector:
-        second = mass * (PRIOR_RADIUS**2 * np.eye(3) + first @ first.T)
-        return inertial_parameters(
-            np.block([[second, mass * first], [mass * first.T, np.array([[mass]])]])
-        )
-
-    per_kilogram = equations.regressor @ ball(1.0)
+    per_kilogram = equations.regressor @ payload_ball(arm, 1.0)
     counted = equations.valid
     mass = float(np.sum(counted * per_kilogram * equations.effort))
     mass /= max(float(np.sum(counted * per_kilogram**2)), 1e-12)
     links = [inertia.mass for inertia in list(arm.links.inertias)[1:]]
-    return ball(max(mass, LEAST_MASS * float(np.mean(links)), 1e-3))
+    return payload_ball(arm, max(mass, LEAST_MASS * float(np.mean(links)), 1e-3))
 
 
 def _in_tool_frame(arm: ArmModel, link: int, found: Vector) -> tuple[Vector, Matrix]:

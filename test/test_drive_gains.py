@@ -1,0 +1,159 @@
+"""Drive gains from motor currents: ratios, scale from a known payload, commands."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_identification import fourier, hidden_truth
+from test_payload_fit import loaded
+
+from arm_dynamics import load_arm
+from arm_dynamics.cli.main import main
+from arm_dynamics.core import InvalidValue
+from arm_dynamics.identification import (
+    MotionData,
+    compare,
+    drive_gains,
+    identify,
+    nominal_parameters,
+    regressor,
+)
+from arm_dynamics.identification.drive_gain_fit import described_gains, with_described_efforts
+
+PAYLOAD = 0.8
+FACTORS = np.array([0.85, 0.77, 0.95, 1.09, 1.25])
+
+
+def currents(arm, parameters, gain, seed, seconds=20.0):
+    """Return a motion with noisy positions and currents."""
+    time, random = np.arange(0, seconds, 0.004), np.random.default_rng(seed)
+    q, v, a = fourier(arm, seed, seconds)(time)
+    current = (regressor(arm, q, v, a) @ parameters) / gain
+    scale = 0.01 * np.sqrt(np.mean(current**2, axis=0))
+    current = current + scale * random.normal(size=current.shape)
+    noisy = q + 1e-4 * random.normal(size=q.shape)
+    return MotionData(arm.joint_names, time, noisy, None, f"run{seed}", current=current)
+
+
+@pytest.fixture(scope="module")
+def case():
+    arm = load_arm("five_dof")
+    parameters = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    gain = FACTORS * described_gains(arm)
+    return arm, parameters, gain, currents(arm, parameters, gain, 0)
+
+
+def test_currents_determine_the_ratios_of_coupled_gains(case):
+    arm, _, gain, motion = case
+    found = drive_gains(arm, [motion])
+    error = np.log(found.gain / gain)
+    centered = np.eye(arm.nv) - 1 / arm.nv
+    spread = np.sqrt(np.diag(centered @ found.covariance @ centered))
+    assert (np.abs(error - error.mean()) < 4 * spread).all()
+    assert np.ptp(error) < 0.2 * np.ptp(np.log(FACTORS))
+    assert abs(error.mean()) < 2 * found.scale_deviation
+    assert found.scale_deviation > 0.05
+    assert not found.undetermined
+    assert "masses and torque constants of the description" in found.notes()[0]
+
+
+def test_a_known_payload_determines_the_scale(case):
+    arm, parameters, gain, motion = case
+    with_payload = currents(arm, loaded(arm, parameters), gain, 1)
+    found = drive_gains(arm, [motion], [with_payload], payload_mass=PAYLOAD)
+    np.testing.assert_allclose(found.gain, gain, rtol=0.01)
+    assert (np.abs(np.log(found.gain / gain)) < 4 * found.deviation).all()
+    assert found.scale_deviation < 0.01
+    assert "payload of 0.8 kg" in found.notes()[0]
+    wrong = drive_gains(arm, [motion], [with_payload], payload_mass=2 * PAYLOAD)
+    np.testing.assert_allclose(wrong.gain, 2 * gain, rtol=0.05)
+
+
+def test_gains_of_an_arm_without_torque_constants():
+    arm = load_arm("two_link")
+    parameters = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    gain = np.array([3.0, 0.7])
+    motion = currents(arm, parameters, gain, 0)
+    found = drive_gains(arm, [motion])
+    assert np.log(found.gain[0] / found.gain[1]) == pytest.approx(np.log(3.0 / 0.7), abs=0.02)
+    more = currents(arm, loaded(arm, parameters), gain, 1)
+    found = drive_gains(arm, [motion], [more], payload_mass=PAYLOAD)
+    np.testing.assert_allclose(found.gain, gain, rtol=0.01)
+    assert np.isnan(described_gains(arm)).all()
+    assert with_described_efforts(arm, motion) is motion
+    with pytest.raises(InvalidValue, match="joints J2: sign = opposite"):
+        drive_gains(arm, [replace(motion, current=motion.current * [1, -1])])
+
+
+def test_a_gain_that_the_motion_does_not_reveal_is_named():
+    arm = load_arm("two_link").with_actuator("dc_motor", kt=5.0, ke=5.0, resistance=1.0)
+    nv, time = arm.nv, np.arange(0, 30, 0.004)
+    q, v, a = fourier(arm, 0, 30.0)(time)
+    still = np.array([1.0, 0.0])
+    parameters = np.array(nominal_parameters(arm))
+    effort = regressor(arm, q * still, v * still, a * still) @ parameters
+    effort[:, 1] = 0.2 * np.sin(7 * time)  # of no model
+    motion = MotionData(arm.joint_names, time, q * still, None, current=effort / 5.0)
+    found = drive_gains(arm, [motion])
+    assert found.undetermined == ("J2",)
+    assert any("not revealed by this motion, close to the prior: J2" in x for x in found.notes())
+    assert np.isnan(found.parameters()[1].deviation)
+    assert found.gain.shape == (nv,)
+
+
+def test_an_arm_identified_from_currents_predicts_currents(case):
+    arm, parameters, gain, motion = case
+    with_payload = currents(arm, loaded(arm, parameters), gain, 1)
+    held_out = currents(arm, parameters, gain, 2)
+    result = identify(arm, [motion], [held_out], loaded=[with_payload], payload_mass=PAYLOAD)
+    assert result.after.relative_error.max() < 0.03 < result.before.relative_error.max()
+    kt = [motor.constants["kt"] for motor in result.identified.actuators]
+    np.testing.assert_allclose(kt, gain, rtol=0.01)
+    assert compare(result.identified, held_out).relative_error.max() < 0.03
+    efforts = regressor(arm, *fourier(arm, 3, 10.0)(np.arange(0, 10, 0.1)))
+    true, found = efforts @ parameters, efforts @ result.fit.parameters
+    np.testing.assert_allclose(found, true, atol=0.05 * np.abs(true).max(axis=0).min() + 0.3)
+    free = identify(arm, [motion], [held_out])
+    mass = [10, 20]
+    assert (free.fit.deviation[mass] >= result.fit.deviation[mass]).all()
+
+
+def test_inconsistent_motions_are_rejected(case):
+    arm, _, _, motion = case
+    with pytest.raises(InvalidValue, match=r"payload mass = 0.5 with 0 motions"):
+        drive_gains(arm, [motion], payload_mass=0.5)
+    with pytest.raises(InvalidValue, match="currents = none"):
+        drive_gains(arm, [replace(motion, current=None)])
+    with pytest.raises(InvalidValue, match="R1 = 0 in all samples"):
+        drive_gains(arm, [replace(motion, current=motion.current * [0, 1, 1, 1, 1])])
+    measured = replace(motion, effort=motion.current)
+    with pytest.raises(InvalidValue, match="efforts = recorded; expected currents without"):
+        identify(arm, [measured], loaded=[motion], payload_mass=0.5)
+
+
+def ends(arguments):
+    """Return the exit code of a command."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return end.value.code
+
+
+def test_the_command_identifies_from_currents(case, tmp_path, capsys):
+    arm, parameters, gain, motion = case
+    files = []
+    for name, data in (("with", currents(arm, loaded(arm, parameters), gain, 1)),
+                       ("without", motion)):  # fmt: skip
+        joints = arm.joint_names
+        head = ",".join(["time", *(f"q_{j}" for j in joints), *(f"current_{j}" for j in joints)])
+        files.append(tmp_path / f"{name}.csv")
+        table = np.column_stack([data.time, data.q, data.current])
+        np.savetxt(files[-1], table, delimiter=",", header=head, comments="")
+    output = tmp_path / "mine.urdf"
+    arguments = ["identify", "five_dof", str(files[0]), "--without", str(files[1])]
+    assert ends([*arguments, "--payload-mass", "0.8", "--output", str(output)]) == 0
+    assert "R2.drive_gain" in capsys.readouterr().out
+    kt = [motor.constants["kt"] for motor in load_arm(output).actuators]
+    np.testing.assert_allclose(kt, gain, rtol=0.02)
+    assert ends(["compare", str(output), str(files[1])]) == 0
+    assert ends(["identify", "five_dof", str(files[0]), "--payload-mass", "0.8"]) != 0
+    assert "expected with recordings --without" in capsys.readouterr().err

@@ -9,12 +9,6 @@ ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_l
 	parameters safety states task_space,test/ros/test_$(name).py) test/test_driver_processes.py \
 	test/test_viewer.py
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
-# These tests only compute, start no node and wait for no time. They use what the tests in real time
-# leave of the processor: the scheduler interrupts an idle-class process immediately.
-BESIDE := $(foreach name,controllers demos excitation gravity_calibration identification payload_fit \
-	servo_identification stability tuning,test/test_$(name).py)
-IGNORE_BESIDE := $(addprefix --ignore=,$(BESIDE))
-IDLE := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
@@ -57,11 +51,8 @@ endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@log=$$(mktemp); trap 'kill $$! 2> /dev/null; rm -f $$log' EXIT; code=0; \
-		$(PYTEST) --durations=25 $(IGNORE_ALONE) $(IGNORE_BESIDE) || code=$$?; \
-		$(IDLE) $(BIN)/python -m pytest --durations=10 $(BESIDE) > $$log 2>&1 & \
-		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; \
-		wait $$! || code=$$?; cat $$log; exit $$code
+	@code=0; $(PYTEST) --durations=25 $(IGNORE_ALONE) || code=$$?; \
+		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -214,14 +214,9 @@ def identify(
     late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
     fit, refinement = fit_torque(arm, equations), []
-    if simulate and not fit.friction.has_terms:
+    if simulate:
         fit, sentence = refine(arm, motions, prepared, fit)
-        fit = replace(fit, simulated=fit.parameters)
         refinement.append(sentence)
-    elif simulate:
-        refinement.append(
-            "output error of simulated motions: not used with Stribeck friction or gear losses"
-        )
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
     if gains:
         fit, identified = gains.with_deviations(fit), gains.applied(identified)

@@ -28,6 +28,7 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import HUBER, rms, robust_scale
 from arm_dynamics.identification.effort_simulation import EffortSimulation
+from arm_dynamics.identification.friction_terms import without_gear_loss
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import LEAST_PERIODS, PreparedMotion
 from arm_dynamics.identification.output_error import OutputError
@@ -132,6 +133,8 @@ def refine(
         A sentence for the user.
 
     """
+    reduced = [_without_terms(m, p, fit) for m, p in zip(motions, prepared, strict=True)]
+    motions, prepared = [m for m, _ in reduced], [p for _, p in reduced]
     ends = [m.time[0] + FITTED * (m.time[-1] - m.time[0]) for m in motions]
     begin = [m.part(m.time <= end) for m, end in zip(motions, ends, strict=True)]
     is_begin = [p.time <= end for p, end in zip(prepared, ends, strict=True)]
@@ -157,9 +160,29 @@ def refine(
         parameters, late = _least_output_error(fit, _simulations(arm, fit, motions, cutoff, delay))
     except InvalidValue as error:
         return fit, f"output error of simulated motions: not used: {error}"
+    # Actuators without these terms have Coulomb friction instead.
+    simulated = parameters + (fit.simulated - fit.parameters)
     return (
-        replace(fit, parameters=as_readonly(parameters)),
+        replace(fit, parameters=as_readonly(parameters), simulated=as_readonly(simulated)),
         f"output error of simulated motions: {change}; delay {1e3 * (delay + late):.3g} ms",
+    )
+
+
+def _without_terms(
+    motion: MotionData, prepared: PreparedMotion, fit: TorqueFit
+) -> tuple[MotionData, PreparedMotion]:
+    """Return the motion without the efforts of Stribeck friction and gear losses of the fit."""
+    friction, equations = fit.friction, prepared.equations
+    if not friction.has_terms or motion.effort is None:
+        return motion, prepared
+    effort = equations.predicted(fit.parameters, friction)
+    terms = equations.stribeck(friction) + effort
+    terms -= without_gear_loss(effort, equations.states(friction), friction.loss)
+    at = motion.time - prepared.delay
+    recorded = [np.interp(at, prepared.time, column) for column in terms.T]
+    return (
+        replace(motion, effort=motion.effort - np.stack(recorded, axis=1)),
+        replace(prepared, equations=replace(equations, effort=equations.effort - terms)),
     )
 
 

@@ -68,7 +68,7 @@ def cpu_time(pid):
 
 @pytest.mark.slow
 def test_every_executable_ends_during_its_imports(ros):
-    assert len(EXECUTABLES) == 9
+    assert len(EXECUTABLES) == 10
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         ends = list(pool.map(lambda case: interrupted(*case, ros.domain), CASES))
     for (command, module), (code, output, used) in zip(CASES, ends, strict=True):

@@ -345,7 +345,7 @@ def test_the_delay_of_the_efforts_is_found(five_dof_motions):
 
 def test_an_identified_arm_predicts_held_out_efforts(five_dof_motions):
     arm, _, recorded, held_out, exact = five_dof_motions
-    result = identify(arm, [recorded], [held_out])
+    result = identify(arm, [recorded], [held_out], simulate=False)
     assert result.before.relative_error.max() > 0.5
     assert result.after.relative_error.max() < 0.02
     assert compare(result.identified, exact).relative_error.max() < 0.02
@@ -354,7 +354,7 @@ def test_an_identified_arm_predicts_held_out_efforts(five_dof_motions):
 
 def test_without_held_out_motion_the_end_of_each_recording_checks_the_result(five_dof_motions):
     arm, _, recorded, _, _ = five_dof_motions
-    result = identify(arm, [recorded])
+    result = identify(arm, [recorded], simulate=False)
     assert result.sources == ("simulated (begin)",)
     assert result.held_out == ("simulated (end)",)
     assert result.after.relative_error.max() < 0.02
@@ -380,7 +380,7 @@ def test_identified_arms_predict_held_out_efforts(name):
     truth = hidden_truth(arm, 3)
     recorded, _ = simulated(arm, truth, 0, 40.0)
     _, exact = simulated(arm, truth, 1, 20.0)
-    result = identify(arm, [recorded], [exact])
+    result = identify(arm, [recorded], [exact], simulate=name == "two_link")
     assert result.after.relative_error.max() < 0.02
 
 

@@ -118,12 +118,12 @@ class EffortSimulation:
     ) -> None:
         assert motion.effort is not None
         self._cutoff, self._presliding = cutoff, presliding > 0
-        self._gains = tracking_gains(with_parameters(arm, parameters), motion.q, cutoff)
+        self.gains = tracking_gains(with_parameters(arm, parameters), motion.q, cutoff)
         self._arm = _geometry(arm)
         gains = {
             name: {"p": p, "i": 0.0, "d": d, "d_filter": 0.0, "ff_velocity_scale": 1.0}
             for name, p, d in zip(
-                arm.joint_names, self._gains.p.tolist(), self._gains.d.tolist(), strict=True
+                arm.joint_names, self.gains.p.tolist(), self.gains.d.tolist(), strict=True
             )
         }
         self._controller = Pid(self._arm, gains)
@@ -132,7 +132,7 @@ class EffortSimulation:
 
     def _set_motion(self, motion: MotionData, delay: float, presliding: Vector) -> None:
         """Set q_m, v_m at the ticks of the controller, and the mean efforts between them."""
-        period, first, last = self._gains.period, motion.time[0], motion.time[-1]
+        period, first, last = self.gains.period, motion.time[0], motion.time[-1]
         time, rate = np.arange(first, last, motion.period), 1 / motion.period
         interpolate = scipy.interpolate.make_interp_spline
         q = interpolate(motion.time, motion.q, min(3, len(motion.time) - 1))(time)
@@ -154,12 +154,17 @@ class EffortSimulation:
 
     def _set_samples(self, limit: Vector) -> None:
         """Set the efforts of the controller that count: without ends and saturation nearby."""
-        ticks = 1 / (self._gains.period * self._cutoff)
+        ticks = 1 / (self.gains.period * self._cutoff)
         edge, every = int(1.5 * ticks), max(1, int(ticks / SAMPLES_PER_PERIOD))
         self._used = slice(edge, -edge, every)
         saturated = np.abs(self._effort) > limit
         near = scipy.ndimage.maximum_filter1d(saturated, 2 * int(ticks) + 1, axis=0)
         self.counted: BoolArray = ~near[1:][self._used]  # the first tick has no output
+
+    @property
+    def motion(self) -> tuple[Matrix, Matrix, Matrix]:
+        """Measured q_m and v_m at the ticks, and mean efforts between them, (n, nv) each."""
+        return self._q, self._v, self._effort
 
     def outputs(self, parameters: Matrix, delay: Vector) -> FloatArray:
         """Return filtered efforts e (k, n, nv) [N·m] of the tracking controller.
@@ -174,7 +179,7 @@ class EffortSimulation:
             Additional delays (k,) [s] of the efforts.
 
         """
-        k, (size, nv), gains = len(parameters), self._q.shape, self._gains
+        k, (size, nv), gains = len(parameters), self._q.shape, self.gains
         coulomb, offset = np.split(parameters[:, None, 12 * nv :], 2, axis=2)
         effort = self._effort + delay[:, None, None] * self._slope - offset
         effort -= coulomb * self._sliding
@@ -195,8 +200,15 @@ class EffortSimulation:
             integrator="rk4",
             threads=1,
         )
-        efforts = gains.p * (self._q[1:] - result.q[:, :-1])
-        efforts += gains.d * (self._v[1:] - result.v[:, :-1])
+        return self.tracking_efforts(result.q, result.v)
+
+    def tracking_efforts(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Return filtered efforts e (k, n, nv) of simulated q and v (k, ticks, nv) after each tick.
+
+        NaN where a simulation diverged.
+        """
+        gains = self.gains
+        efforts = gains.p * (self._q[1:] - q[:, :-1]) + gains.d * (self._v[1:] - v[:, :-1])
         diverged = ~np.isfinite(efforts).all(axis=(1, 2))
         efforts[diverged] = 0.0
         found = low_pass(efforts.swapaxes(0, 1), self._cutoff, 1 / gains.period)[self._used]

@@ -71,14 +71,14 @@ class OutputError:
         center: Vector,
         difference: float,
     ) -> None:
-        self._residuals, self._weights = residuals, weights
+        self._residuals, self.weights = residuals, weights
         self._precision, self._center = precision, center
         self._difference = difference
 
     def costs(self, points: Matrix, residuals: FloatArray) -> Vector:
         """Return f (k,) of points x (k, p) with these residuals; inf where one is NaN."""
         change = points - self._center
-        squares = np.einsum("kny,kny,ny->k", residuals, residuals, self._weights)
+        squares = np.einsum("kny,kny,ny->k", residuals, residuals, self.weights)
         costs = 0.5 * (squares + np.einsum("kp,pq,kq->k", change, self._precision, change))
         found: Vector = np.where(np.isfinite(costs), costs, np.inf)
         return found
@@ -92,7 +92,7 @@ class OutputError:
     def hessian(self, x: Vector) -> Matrix:
         """Return the Gauss-Newton Hessian Σ w ∇r ∇rᵀ + P (p, p) at x (p,)."""
         rows = self.slopes(x, self._residuals(x[None])[0])
-        found: Matrix = (rows * self._weights.reshape(-1)) @ rows.T + self._precision
+        found: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
         return found
 
     @with_one_blas_thread
@@ -129,7 +129,7 @@ class OutputError:
         damping = FIRST_DAMPING
         for _ in range(iterations):
             rows = self.slopes(x, residual)
-            weighted = rows * self._weights.reshape(-1)
+            weighted = rows * self.weights.reshape(-1)
             gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
             hessian = weighted @ rows.T + self._precision
             while damping <= LARGEST_DAMPING:

@@ -209,6 +209,16 @@ def _least_output_error(
 ) -> tuple[Vector, float]:
     """Return the parameters (14 nv,) of least output error, and the change of the delay [s]."""
     chart = ParameterChart(fit)
+    z = np.zeros(chart.size + 1)
+    found = output_error(chart, simulations).minimum(z, STEPS, TOLERANCE).parameters
+    return chart.parameters(found[None, :-1])[0], float(DELAY_DEVIATION * found[-1])
+
+
+def output_error(chart: ParameterChart, simulations: Sequence[EffortSimulation]) -> OutputError:
+    """Return the output error by the unknowns of the chart and the delay (r + 1,).
+
+    Outputs are weighted by their deviations and correlation at z = 0; outliers count less.
+    """
     counted = np.concatenate([simulation.counted for simulation in simulations])
 
     def outputs(z: Matrix) -> FloatArray:
@@ -221,10 +231,7 @@ def _least_output_error(
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights = robust / (correlation_time(relative * robust) * scale**2)
-    problem = OutputError(outputs, weights, np.eye(z.size), z, DIFFERENCE)
-    found = problem.minimum(z, STEPS, TOLERANCE)
-    late = float(DELAY_DEVIATION * found.parameters[-1])
-    return chart.parameters(found.parameters[None, :-1])[0], late
+    return OutputError(outputs, weights, np.eye(z.size), z, DIFFERENCE)
 
 
 def _tracking_errors(

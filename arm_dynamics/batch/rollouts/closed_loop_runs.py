@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -130,7 +131,10 @@ def _gain_table(controller: Controller, values: Mapping[str, ArrayLike], batch: 
 
 def _by_steps(task: RolloutTask, steps: IntArray, execution: Execution) -> RolloutResult:
     """Run ``task``, rollouts with the same number of steps per period together."""
-    groups = [(int(count), np.flatnonzero(steps == count)) for count in np.unique(steps)]
+    every = np.unique(steps).tolist()
+    groups: list[tuple[int, Any]] = [(count, np.flatnonzero(steps == count)) for count in every]
+    if len(every) == 1:
+        groups = [(every[0], slice(None))]  # a view instead of a copy
     parts = [
         replace(task.part(at), steps_per_command=count, record_every=task.record_every * count)
         for count, at in groups

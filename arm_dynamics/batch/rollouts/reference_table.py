@@ -77,6 +77,8 @@ def reference_table(
     table = broadcast_commands("reference", reference, batch, width)
     if width == size:
         table = np.concatenate([table, np.zeros_like(table)], axis=2)
+    if table.shape[1] >= periods:
+        return table[:, :periods]
     return table[:, np.minimum(np.arange(periods), table.shape[1] - 1)]
 
 

@@ -112,6 +112,8 @@ class KernelStepper(BatchStepper):
 
     def _padded(self, values: FloatArray) -> FloatArray:
         missing = self.kernel.options.lanes - self.size
+        if not missing:
+            return values
         return np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
 
 

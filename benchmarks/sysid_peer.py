@@ -1,0 +1,149 @@
+"""The output error of ``arm_dynamics`` minimized by ``mujoco.sysid``: same motion, same unknowns.
+
+MuJoCo simulates the same tracking controller with the same time step, and the residual is the same:
+filtered efforts of the controller. The modifier of the parameter, and the residual, are the Python
+functions that ``mujoco.sysid`` expects from its users.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import mujoco
+import numpy as np
+from mjcf import mjcf
+from mujoco import sysid
+
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
+from arm_dynamics.identification.dynamic_parameters import with_parameters
+from arm_dynamics.identification.effort_simulation import EffortSimulation
+from arm_dynamics.identification.output_error_refinement import ParameterChart
+from arm_dynamics.model.arm_model import ArmModel
+
+LARGEST = 50.0
+"""Bound of the unknowns, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class PeerResult:
+    """Unknowns z (r,), wall time [s], and number of simulated motions."""
+
+    unknowns: Vector
+    seconds: float
+    simulations: int
+
+
+def minimize(
+    arm: ArmModel,
+    simulation: EffortSimulation,
+    chart: ParameterChart,
+    weights: Matrix,
+    iterations: int,
+) -> PeerResult:
+    """Return the result of ``mujoco.sysid.optimize`` after at most ``iterations`` Jacobians."""
+    nv, first = arm.nv, chart.parameters(np.zeros((1, chart.size)))[0]
+    spec = _spec(arm, simulation, first)
+    q, v, effort = simulation.motion
+    initial, counter = np.concatenate((q[0], v[0])), [0]
+
+    def apply(changed: mujoco.MjSpec, parameter: sysid.Parameter) -> None:
+        _set_parameters(changed, arm, chart.parameters(parameter.value[None])[0])
+
+    def residual(parameters, predicted, measured, model, return_all, state=None):  # noqa: ANN001, ANN202
+        counter[0] += 1
+        simulated = predicted.data
+        outputs = simulation.tracking_efforts(
+            simulated[None, :, :nv].repeat(1, axis=0), simulated[None, :, nv:]
+        )[0]
+        rows = np.sqrt(weights) * outputs
+        prior = np.broadcast_to(parameters.as_vector()[:, None], (chart.size, nv)) / np.sqrt(nv)
+        return np.vstack((rows, prior)), predicted, predicted
+
+    parameters = sysid.ParameterDict()
+    zero = np.zeros(chart.size)
+    parameters.add(sysid.Parameter("z", zero, zero - LARGEST, zero + LARGEST, modifier=apply))
+    model = spec.compile()
+    ticks = simulation.gains.period * np.arange(len(q))
+    control = np.hstack((effort - first[13 * nv :], q, v))
+    state = sysid.create_initial_state(model, initial[:nv], initial[nv:], np.zeros(0))
+    measured = sysid.TimeSeries.from_names(ticks[1:], np.hstack((q, v))[1:], model)
+    sequences = sysid.ModelSequences(
+        arm.name, spec, "motion", state, sysid.TimeSeries(ticks, control), measured
+    )
+    function = sysid.build_residual_fn(
+        models_sequences=[sequences], modify_residual=residual, n_threads=1, resample_true=False
+    )
+    begin = time.perf_counter()
+    found, _ = sysid.optimize(
+        parameters, function, "mujoco", verbose=False, max_iters=iterations, eps=0.1
+    )
+    return PeerResult(found.as_vector(), time.perf_counter() - begin, counter[0])
+
+
+def _spec(arm: ArmModel, simulation: EffortSimulation, parameters: Vector) -> mujoco.MjSpec:
+    """Return the model with motors, position and velocity actuators, and sensors."""
+    nv = arm.nv
+    identified = with_parameters(arm, parameters)
+    joints = tuple(
+        replace(
+            joint,
+            actuator="ideal",
+            constants=MappingProxyType({"armature": float(parameters[10 * nv + i])}),
+            lower=-np.inf,
+            upper=np.inf,
+            effort=np.inf,
+            damping=float(parameters[11 * nv + i]),
+        )
+        for i, joint in enumerate(identified.joints)
+    )
+    text = mjcf(replace(identified, joints=joints), simulation.gains.period, True)
+    spec = mujoco.MjSpec.from_string(text)
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    gains = simulation.gains
+    for kind, values in ((1, gains.p), (2, gains.d)):
+        for joint, gain in zip(arm.joint_names, values.tolist(), strict=True):
+            bias = [0.0] * 10
+            bias[kind] = -gain
+            spec.add_actuator(
+                name=f"{joint}.{kind}",
+                target=joint,
+                trntype=mujoco.mjtTrn.mjTRN_JOINT,
+                gainprm=[gain] + [0.0] * 9,
+                biastype=mujoco.mjtBias.mjBIAS_AFFINE,
+                biasprm=bias,
+            )
+    for kind in (mujoco.mjtSensor.mjSENS_JOINTPOS, mujoco.mjtSensor.mjSENS_JOINTVEL):
+        for joint in arm.joint_names:
+            spec.add_sensor(
+                name=f"{joint}.{int(kind)}",
+                type=kind,
+                objtype=mujoco.mjtObj.mjOBJ_JOINT,
+                objname=joint,
+            )
+    _set_parameters(spec, arm, parameters)
+    return spec
+
+
+def _set_parameters(spec: mujoco.MjSpec, arm: ArmModel, parameters: Vector) -> None:
+    """Set inertia, armature, damping and dry friction of (14 nv,) parameters."""
+    nv = arm.nv
+    changed = with_parameters(arm, parameters)
+    armature, damping, friction = parameters[10 * nv : 13 * nv].reshape(3, nv).tolist()
+    for i, name in enumerate(arm.joint_names):
+        joint, inertia = spec.joint(name), changed.links.inertias[i + 1]
+        joint.armature, joint.frictionloss = armature[i], friction[i]
+        joint.damping = np.ravel([damping[i], 0.0, 0.0])[: np.size(joint.damping)]
+        values, axes = np.linalg.eigh(inertia.inertia)
+        axes *= np.sign(np.linalg.det(axes))
+        turn = np.zeros(4)
+        mujoco.mju_mat2Quat(turn, axes.ravel())
+        body = joint.parent
+        body.fullinertia = np.full(6, np.nan)
+        body.mass, body.ipos, body.inertia, body.iquat = inertia.mass, inertia.lever, values, turn
+
+
+def cost(outputs: FloatArray, weights: Matrix, unknowns: Vector) -> float:
+    """Return ½ Σ w e² + ½ zᵀz of outputs (n, nv) and unknowns z (r,)."""
+    return 0.5 * float(np.sum(weights * outputs**2) + unknowns @ unknowns)

@@ -98,7 +98,7 @@ setup(
         "hardware": ["pyserial>=3.5", "python-can>=4.4", "msgpack>=1.0"],
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": [
-            "mujoco>=3.2",
+            "mujoco[sysid]>=3.2",
             "casadi>=3.6",
             "example-robot-data==6.0.0",
             "dynamixel-sdk>=4.0",

@@ -5,8 +5,10 @@
 One core: linear algebra has one thread. The recording is 50 s of an excitation trajectory of the
 Puma 560 at 125 Hz: exact positions and efforts of the arm with an unmodeled payload, with noise of
 0.1 mrad and 1 % of the efforts. The peer is ``numpy.linalg.lstsq`` of the stacked regressor that
-``fit_torque`` receives, once. Repetitions of all steps but ``excite`` are interleaved; the table
-has medians.
+``fit_torque`` receives, once. Repetitions of all steps but ``refine`` and ``excite`` are
+interleaved; the table has medians. The peer of the output error is ``mujoco.sysid`` (the extra
+``mujoco[sysid]``) with the same unknowns and the same number of Jacobians; the motion is that of a
+simulated Puma 560 under a controller.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ import numpy as np
 from machine import machine
 from threadpoolctl import threadpool_limits
 
-from arm_dynamics import load_arm
+from arm_dynamics import Plant, load_arm
 from arm_dynamics.core.arrays import as_readonly
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics import rnea
 from arm_dynamics.identification import (
     MotionData,
     excite,
@@ -30,6 +34,15 @@ from arm_dynamics.identification import (
     nominal_parameters,
     prepare_motion,
     regressor,
+)
+from arm_dynamics.identification.output_error_refinement import (
+    STEPS,
+    TOLERANCE,
+    ParameterChart,
+    output_error,
+    refine,
+    simulations_of,
+    without_terms,
 )
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -41,7 +54,9 @@ POSITION_NOISE, EFFORT_NOISE = 1e-4, 0.01
 """Standard deviations: position [rad]; effort relative to its rms."""
 REPETITIONS = 5
 TARGET = 10.0
-"""Largest time [s] of prepare_motion and fit_torque together."""
+"""Largest time [s] of prepare_motion, fit_torque and refine together."""
+SIMULATED, CONTROL_RATE = 20.0, 500.0
+"""Duration [s] of the simulated motion for the output error, and rate [Hz] of its controller."""
 T = TypeVar("T")
 
 
@@ -69,6 +84,59 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - begin, result
 
 
+def simulated(arm: ArmModel) -> MotionData:
+    """Return a motion of the arm with its payload under computed torque, with noise."""
+    motion, truth = excite(arm, SIMULATED, seed=1, evaluations=200), arm.with_payload(PAYLOAD)
+    times = np.arange(1, int(SIMULATED * CONTROL_RATE)) / CONTROL_RATE
+    q, v, a = motion.sample(times)
+    plant, state, rows = Plant(truth), State.of(q[0], v[0]), []
+    for k in range(times.size):
+        desired = a[k] + 400.0 * (q[k] - state.q) + 40.0 * (v[k] - state.v)
+        effort = rnea(truth, state.q, state.v, desired)
+        command = Command.checked("effort", effort, arm.nv)
+        state = plant.step(state, command, 1 / CONTROL_RATE / 4, 4)
+        rows.append((state.q, state.tau))
+    position, effort = (np.array(x)[::4] for x in zip(*rows, strict=True))
+    random = np.random.default_rng(0)
+    noise = EFFORT_NOISE * np.sqrt(np.mean(effort**2, axis=0))
+    return MotionData(
+        arm.joint_names,
+        as_readonly(times[::4]),
+        as_readonly(position + POSITION_NOISE * random.normal(size=position.shape)),
+        as_readonly(effort + noise * random.normal(size=effort.shape)),
+        "simulated",
+    )
+
+
+def compare_output_errors(arm: ArmModel) -> None:
+    """Print times and costs of the output error here and by ``mujoco.sysid``."""
+    data = simulated(arm)
+    prepared = prepare_motion(arm, data)
+    fit = fit_torque(arm, prepared.equations)
+    data, prepared = without_terms(data, prepared, fit)
+    simulations = simulations_of(arm, fit, [data], prepared.cutoff, prepared.delay)
+    chart = ParameterChart(fit)
+    problem, zero = output_error(chart, simulations), np.zeros(chart.size + 1)
+    problem.minimum(zero, 1, TOLERANCE)  # compiles
+    seconds, found = timed(partial(problem.minimum, zero, STEPS, TOLERANCE))
+    count = len(found.costs) - 1
+    print(f"\noutput error, {SIMULATED:g} s of motion, {chart.size} unknowns, {count} Jacobians\n")
+    print("| minimizer | time [s] | cost before | cost after |")
+    print("|---|---|---|---|")
+    print(f"| `OutputError` | {seconds:.3g} | {found.costs[0]:.4g} | {found.costs[-1]:.4g} |")
+    try:
+        import sysid_peer  # noqa: PLC0415
+    except (ImportError, AttributeError) as error:
+        print(f"\nmujoco.sysid: not measured ({error}); pip install 'mujoco[sysid]'")
+        return
+    peer = sysid_peer.minimize(arm, simulations[0], chart, problem.weights, count)
+    outputs = simulations[0].outputs(chart.parameters(peer.unknowns[None]), np.zeros(1))[0]
+    cost = sysid_peer.cost(outputs, problem.weights, peer.unknowns)
+    print(f"| `mujoco.sysid` | {peer.seconds:.3g} | {found.costs[0]:.4g} | {cost:.4g} |")
+    result = "met" if peer.seconds >= 50 * seconds else "not met"
+    print(f"\nratio of the times: {peer.seconds / seconds:.3g}; target of at least 50 {result}")
+
+
 @threadpool_limits.wrap(limits=1)
 def main() -> None:
     """Print the times of each step and their ratios to the peer."""
@@ -84,8 +152,11 @@ def main() -> None:
         targets = equations.effort.ravel()
         seconds, _ = timed(partial(np.linalg.lstsq, rows, targets, rcond=None))
         found["lstsq"].append(seconds)
-        found["fit_torque"].append(timed(partial(fit_torque, arm, equations))[0])
+        seconds, fit = timed(partial(fit_torque, arm, equations))
+        found["fit_torque"].append(seconds)
     times = {name: statistics.median(each) for name, each in found.items()}
+    whole, _ = timed(partial(refine, arm, [data], [prepared], fit))
+    whole, _ = timed(partial(refine, arm, [data], [prepared], fit))  # compiled
     both = times["prepare_motion"] + times["fit_torque"]
     planned, _ = timed(partial(excite, arm, PLANNED))
     print(machine())
@@ -97,11 +168,14 @@ def main() -> None:
         ("`prepare_motion`", times["prepare_motion"]),
         ("`fit_torque`", times["fit_torque"]),
         ("`prepare_motion` and `fit_torque`", both),
+        ("`refine`", whole),
+        ("`prepare_motion`, `fit_torque` and `refine`", both + whole),
         (f"`excite`, {PLANNED:g} s", planned),
     ):
         print(f"| {name} | {seconds:.3g} | {seconds / times['lstsq']:.3g} |")
-    result = "met" if both < TARGET else "not met"
-    print(f"\nprepare_motion and fit_torque: target of at most {TARGET:g} s {result}")
+    result = "met" if both + whole < TARGET else "not met"
+    print(f"\nprepare_motion, fit_torque and refine: target of at most {TARGET:g} s {result}")
+    compare_output_errors(arm)
 
 
 if __name__ == "__main__":

@@ -53,10 +53,10 @@ def minimize(
 
     def residual(parameters, predicted, measured, model, return_all, state=None):  # noqa: ANN001, ANN202
         counter[0] += 1
-        simulated = predicted.data
-        outputs = simulation.tracking_efforts(
-            simulated[None, :, :nv].repeat(1, axis=0), simulated[None, :, nv:]
-        )[0]
+        # Sensors are those before a time step; the last tick has no output.
+        ends = np.vstack((state, state[-1:]))[None]
+        q, v = ends[:, :, 1 : nv + 1], ends[:, :, nv + 1 : 2 * nv + 1]
+        outputs = simulation.tracking_efforts(q, v)[0]
         rows = np.sqrt(weights) * outputs
         prior = np.broadcast_to(parameters.as_vector()[:, None], (chart.size, nv)) / np.sqrt(nv)
         return np.vstack((rows, prior)), predicted, predicted
@@ -100,6 +100,7 @@ def _spec(arm: ArmModel, simulation: EffortSimulation, parameters: Vector) -> mu
     )
     text = mjcf(replace(identified, joints=joints), simulation.gains.period, True)
     spec = mujoco.MjSpec.from_string(text)
+    spec.compiler.balanceinertia = True
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     gains = simulation.gains
     for kind, values in ((1, gains.p), (2, gains.d)):

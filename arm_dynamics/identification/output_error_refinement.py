@@ -133,7 +133,7 @@ def refine(
         A sentence for the user.
 
     """
-    reduced = [_without_terms(m, p, fit) for m, p in zip(motions, prepared, strict=True)]
+    reduced = [without_terms(m, p, fit) for m, p in zip(motions, prepared, strict=True)]
     motions, prepared = [m for m, _ in reduced], [p for _, p in reduced]
     ends = [m.time[0] + FITTED * (m.time[-1] - m.time[0]) for m in motions]
     begin = [m.part(m.time <= end) for m, end in zip(motions, ends, strict=True)]
@@ -145,11 +145,11 @@ def refine(
     delay = float(np.median([p.delay for p in prepared]))
     try:
         first = refit_torque(arm, fitted, fit)
-        trial, late = _least_output_error(first, _simulations(arm, first, begin, cutoff, delay))
+        trial, late = _least_output_error(first, simulations_of(arm, first, begin, cutoff, delay))
         both, delays = np.array([first.parameters, trial]), np.array([0.0, late])
         rest = [m.part(m.time > end) for m, end in zip(motions, ends, strict=True)]
         after = _ratio(
-            *_tracking_errors(_simulations(arm, first, rest, cutoff, delay), both, delays)
+            *_tracking_errors(simulations_of(arm, first, rest, cutoff, delay), both, delays)
         )
         regression = _ratio(*(_regression_error(held_out, fit, x) for x in both))
         change = (
@@ -157,7 +157,9 @@ def refine(
         )
         if after >= 1 or regression > TOLERATED:
             return fit, f"output error of simulated motions: {change}; not used"
-        parameters, late = _least_output_error(fit, _simulations(arm, fit, motions, cutoff, delay))
+        parameters, late = _least_output_error(
+            fit, simulations_of(arm, fit, motions, cutoff, delay)
+        )
     except InvalidValue as error:
         return fit, f"output error of simulated motions: not used: {error}"
     # Actuators without these terms have Coulomb friction instead.
@@ -168,7 +170,7 @@ def refine(
     )
 
 
-def _without_terms(
+def without_terms(
     motion: MotionData, prepared: PreparedMotion, fit: TorqueFit
 ) -> tuple[MotionData, PreparedMotion]:
     """Return the motion without the efforts of Stribeck friction and gear losses of the fit."""
@@ -186,7 +188,7 @@ def _without_terms(
     )
 
 
-def _simulations(
+def simulations_of(
     arm: ArmModel, fit: TorqueFit, motions: Sequence[MotionData], cutoff: float, delay: float
 ) -> list[EffortSimulation]:
     """Return the simulations of all segments that are long enough for the filter."""

@@ -93,7 +93,7 @@ def test_nodes_in_the_range_localhost_communicate_without_shared_memory(ros, env
     states = ros.states()
     nodes = [ros.start("simulator"), ros.start("joint_controller", ROOT / "config/five_dof.yaml")]
     ros.diagnosis("joint_controller", lambda v: v["message"] == "running")
-    assert states.raw, ros.report("no states")
+    ros.wait_for(lambda: len(states), "no states")
     assert "ready: 'five_dof' accepts commands" in nodes[0].output
     for node in nodes:
         mapped = Path(f"/proc/{node.pid}/maps").read_text()

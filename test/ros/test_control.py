@@ -78,8 +78,11 @@ def test_trajectory_tracking_error_is_bounded(shared, loop, shape):
     """The error is at most 0.02 rad (0.05 rad at corners of a linear one) and vanishes at rest."""
     points, limit = SHAPES[shape]
     shared.meet(JointTrajectory, "joint_controller/joint_trajectory")
+    assert shared.pause().success, "the trajectory arrives before its start on a busy machine too"
     first, start = len(loop), round(stamp(loop.newest) + 1.0, 3)
     shared.publish(trajectory(*points, start=start), "joint_controller/joint_trajectory")
+    shared.get("joint_controller", "arm")
+    assert shared.pause(False).success
     end = start + points[-1][0]
     shared.wait_until(loop, end + 1.0)
     motion = Motion(loop.messages(first))

@@ -58,6 +58,9 @@ FAST_RATIO = 5.0
 LONGEST_STOP = 0.003
 """Time [s] of saturation or rest within two periods of the filter up to which a sample counts."""
 
+LONGEST_TURN = 0.2
+"""Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedMotion:
@@ -223,10 +226,11 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     a = np.gradient(v, 1 / rate, axis=0, edge_order=2)
     sign, certain = direction(q - smooth, v, fast, rate)
     sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
-    window = 2 * int(rate / frequency) + 1
+    window, rest = 2 * int(rate / frequency) + 1, np.ones((max(2, int(LONGEST_TURN * rate)), 1))
+    resting = scipy.ndimage.binary_opening(~certain, rest)
     unusable, stopped = (
         scipy.ndimage.uniform_filter1d(x.astype(float), window, axis=0) * window / rate
-        for x in (saturated, ~certain)
+        for x in (saturated | resting, ~certain)
     )
     time, smooth, v, a, effort, sliding, unusable, stopped = (
         x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, stopped)

@@ -53,6 +53,8 @@ STEPS, TOLERANCE = 12, 2e-3
 """Levenberg-Marquardt steps, and the relative decrease that ends them."""
 TOLERATED = 1.005
 """Ratio of held-out errors of the regression up to which a better simulation decides."""
+ROUNDING = 1e-9
+"""Information added to that of the prior, relative to its diagonal."""
 CHART_DIFFERENCE = 1e-5
 """Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
@@ -75,10 +77,15 @@ class ParameterChart:
         slopes = self._slopes()
         information = slopes.T @ fit.information @ slopes
         before = slopes.T @ fit.prior_information @ slopes
-        values, vectors = scipy.linalg.eigh(information, before)
+        # Rows differ in size by many orders; rounding must not make the prior indefinite.
+        root = 1 / np.sqrt(np.diag(before))
+        scaled, unit = before * root * root[:, None], np.eye(root.size)
+        values, vectors = scipy.linalg.eigh(
+            information * root * root[:, None], (scaled + scaled.T) / 2 + ROUNDING * unit
+        )
         used = values > DETERMINED
         length = 1 / np.sqrt(values[used] + 1)
-        self.directions: Matrix = vectors[:, used] * length
+        self.directions: Matrix = root[:, None] * vectors[:, used] * length
 
     @property
     def size(self) -> int:

@@ -131,8 +131,9 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> Wi
     slope = low_pass(np.diff(current, axis=0) * rate, cutoff, rate)
     rows = np.stack((low_pass(mean(current), cutoff, rate), v, np.ones_like(v), slope), axis=2)
     voltages = low_pass(np.stack((voltage[1:], mean(voltage)), axis=2), cutoff, rate)
-    recorded = data.effort is not None
-    effort = low_pass(mean(resampled(data.effort)), cutoff, rate) if recorded else v * np.nan
+    effort = np.full_like(v, np.nan)
+    if data.effort is not None:
+        effort = low_pass(mean(resampled(data.effort)), cutoff, rate)
     edge, step = int(1.5 * rate / cutoff), max(1, int(rate / (SAMPLES * cutoff)))
     used = slice(edge, -edge, step)
     return WindingEquations(

@@ -65,7 +65,7 @@ def minimize(
     zero = np.zeros(chart.size)
     parameters.add(sysid.Parameter("z", zero, zero - LARGEST, zero + LARGEST, modifier=apply))
     model = spec.compile()
-    ticks = simulation.gains.period * np.arange(len(q))
+    ticks = simulation.controller.period * np.arange(len(q))
     control = np.hstack((effort - first[13 * nv :], q, v))
     state = sysid.create_initial_state(model, initial[:nv], initial[nv:], np.zeros(0))
     measured = sysid.TimeSeries.from_names(ticks[1:], np.hstack((q, v))[1:], model)
@@ -98,12 +98,12 @@ def _spec(arm: ArmModel, simulation: EffortSimulation, parameters: Vector) -> mu
         )
         for i, joint in enumerate(identified.joints)
     )
-    text = mjcf(replace(identified, joints=joints), simulation.gains.period, True)
+    text = mjcf(replace(identified, joints=joints), simulation.controller.period, True)
     spec = mujoco.MjSpec.from_string(text)
     spec.compiler.balanceinertia = True
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    gains = simulation.gains
-    for kind, values in ((1, gains.p), (2, gains.d)):
+    controller = simulation.controller
+    for kind, values in ((1, controller.p), (2, controller.d)):
         for joint, gain in zip(arm.joint_names, values.tolist(), strict=True):
             bias = [0.0] * 10
             bias[kind] = -gain

@@ -49,12 +49,12 @@ DELAY_DEVIATION = 1e-3
 """Standard deviation [s] of the delay before the refinement."""
 FITTED = 0.8
 """Part of each motion, at its begin, that is fitted while the rest decides."""
-STEPS, TOLERANCE = 5, 2e-3
+STEPS, TOLERANCE = 12, 2e-3
 """Levenberg-Marquardt steps, and the relative decrease that ends them."""
 TOLERATED = 1.005
 """Ratio of held-out errors of the regression up to which a better simulation decides."""
-DIFFERENCE = 0.1
-"""Change of the unknowns for derivatives, in standard deviations."""
+CHART_DIFFERENCE = 1e-5
+"""Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
 
 class ParameterChart:
@@ -88,6 +88,12 @@ class ParameterChart:
     def parameters(self, z: Matrix) -> Matrix:
         """Return π (k, 14 nv) of z (k, r)."""
         return self._at(z @ self.directions.T)
+
+    def slopes(self, z: Vector) -> Matrix:
+        """Return ∂π/∂z (14 nv, r) at z (r,)."""
+        moved = self.parameters(np.vstack((z, z + CHART_DIFFERENCE * np.eye(z.size))))
+        found: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
+        return found
 
     def _at(self, change: Matrix) -> Matrix:
         nv = self._nv
@@ -222,18 +228,41 @@ def output_error(chart: ParameterChart, simulations: Sequence[EffortSimulation])
     Outputs are weighted by their deviations and correlation at z = 0; outliers count less.
     """
     counted = np.concatenate([simulation.counted for simulation in simulations])
-
-    def outputs(z: Matrix) -> FloatArray:
-        parameters, late = chart.parameters(z[:, :-1]), DELAY_DEVIATION * z[:, -1]
-        return np.concatenate([x.outputs(parameters, late) for x in simulations], axis=1)
-
-    z = np.zeros(chart.size + 1)
-    residual = outputs(z[None])[0]
+    error, z = TrackingError(chart, simulations), np.zeros(chart.size + 1)
+    residual = error.residuals(z[None])[0]
     scale = robust_scale(residual, counted)
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights = robust / (correlation_time(relative * robust) * scale**2)
-    return OutputError(outputs, weights, np.eye(z.size), z, DIFFERENCE)
+    return OutputError(error.residuals, error.slopes, weights, np.eye(z.size), z)
+
+
+class TrackingError:
+    """Efforts of the tracking controllers of all simulations by unknowns z and delay (r + 1,)."""
+
+    def __init__(self, chart: ParameterChart, simulations: Sequence[EffortSimulation]) -> None:
+        self._chart, self._simulations = chart, simulations
+        self._simulated = np.empty((0, chart.size + 1))
+        self._states: list[tuple[FloatArray, FloatArray]] = []
+
+    def residuals(self, points: Matrix) -> FloatArray:
+        """Return filtered efforts (k, n, nv) at k points; NaN where a simulation diverged."""
+        parameters = self._chart.parameters(points[:, :-1])
+        late = DELAY_DEVIATION * points[:, -1]
+        self._states = [x.states(parameters, late) for x in self._simulations]
+        self._simulated = points.copy()
+        pairs = zip(self._simulations, self._states, strict=True)
+        return np.concatenate([x.tracking_efforts(*states) for x, states in pairs], axis=1)
+
+    def slopes(self, point: Vector, _: Matrix) -> Matrix:
+        """Return their derivatives (r + 1, n nv) at a point of the last ``residuals``."""
+        latest = int(np.flatnonzero((self._simulated == point).all(axis=1))[0])
+        directions = self._chart.slopes(point[:-1])
+        pairs = zip(self._simulations, self._states, strict=True)
+        slopes = [x.slopes(q[latest], v[latest], directions) for x, (q, v) in pairs]
+        found: Matrix = np.concatenate(slopes).transpose(2, 0, 1).reshape(point.size, -1).copy()
+        found[-1] *= DELAY_DEVIATION
+        return found
 
 
 def _tracking_errors(

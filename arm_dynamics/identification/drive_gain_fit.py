@@ -117,20 +117,32 @@ class DriveGains:
         return [known, f"drive gains not revealed by this motion, close to the prior: {left}"]
 
 
-def has_currents_only(motions: Sequence[MotionData]) -> bool:
-    """Return whether all motions have currents and none has efforts."""
-    return all(motion.effort is None and motion.current is not None for motion in motions)
+def recorded_gains(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    loaded: Sequence[MotionData],
+    payload_mass: float | None,
+    cutoff: float | None,
+) -> DriveGains | None:
+    """Return ``drive_gains``; None for motions that have efforts, and none with a payload.
 
+    Raises
+    ------
+    InvalidValue
+        For a motion with efforts, or without currents, among others.
 
-def require_currents_only(motions: Sequence[MotionData]) -> None:
-    """Raise InvalidValue for a motion with efforts, or without currents."""
-    for motion in motions:
-        if not has_currents_only([motion]):
+    """
+    has_currents_only = [x.effort is None and x.current is not None for x in (*motions, *loaded)]
+    if not loaded and not all(has_currents_only):
+        return None
+    for motion, is_usable in zip((*motions, *loaded), has_currents_only, strict=True):
+        if not is_usable:
             what = "currents = none" if motion.current is None else "efforts = recorded"
             raise InvalidValue(
                 f"{motion.source}: {what}; expected currents without efforts in all motions that"
                 " determine drive gains"
             )
+    return drive_gains(arm, motions, loaded, payload_mass=payload_mass, cutoff=cutoff)
 
 
 def with_efforts(motion: MotionData, gains: Vector) -> MotionData:

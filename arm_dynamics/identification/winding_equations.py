@@ -42,7 +42,7 @@ class WindingEquations:
 
     ``rows`` W (n, nv, 4): current [A], velocity [rad/s or m/s], 1 and di/dt [A/s].
     ``acceleration`` (n, nv) [rad/s² or m/s²]. ``voltage`` (n, nv, 2) [V]: V' held over the period
-    before its sample, and linear between samples. ``effort`` (n, nv) [N·m or N], NaN where none is
+    before its sample, and linear between samples. ``effort`` (n, nv) [N·m or N], NaN if not
     recorded. ``valid`` (n, nv): equations that count. ``block`` (n,): index of the block of
     consecutive samples.
     """

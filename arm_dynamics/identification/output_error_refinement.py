@@ -98,11 +98,8 @@ class ParameterChart:
     def _at(self, change: Matrix) -> Matrix:
         nv = self._nv
         links, terms, offset = np.split(change, [10 * nv, 13 * nv], axis=1)
-        bodies = [
-            np.concatenate([from_log_cholesky(own) for own in self._links + row.reshape(nv, 10)])
-            for row in links
-        ]
-        return np.hstack((np.array(bodies), np.exp(self._terms + terms), self._offset + offset))
+        bodies = from_log_cholesky(self._links + links.reshape(-1, nv, 10)).reshape(links.shape)
+        return np.hstack((bodies, np.exp(self._terms + terms), self._offset + offset))
 
     def _slopes(self) -> Matrix:
         """Return ∂π/∂c (14 nv, 14 nv) at c₀."""

@@ -237,7 +237,9 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     )
     rate /= keep
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
-    rows = low_pass(_without_coulomb(regressor(arm, smooth, v, a)), frequency, rate)
+    rows = regressor(arm, smooth, v, a)
+    rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
+    rows = low_pass(rows, frequency, rate)
     velocity = stribeck_velocities(arm)
     shapes = low_pass(stribeck_shapes(sliding, v, velocity), frequency, rate)
     effort, sliding, v = (low_pass(x, frequency, rate) for x in (effort, sliding, v))
@@ -256,13 +258,6 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     )
     moved = scipy.interpolate.make_interp_spline(time, effort, 3)
     return _Piece(time[used], v[used], equations, moved, (time[0], time[-1]))
-
-
-def _without_coulomb(rows: FloatArray) -> FloatArray:
-    """Return regressor rows (n, nv, 14 nv) without the columns of Coulomb friction."""
-    nv = rows.shape[1]
-    rows[:, :, 12 * nv : 13 * nv] = 0.0
-    return rows
 
 
 def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:

@@ -32,7 +32,11 @@ from arm_dynamics.identification.friction_terms import without_gear_loss
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import LEAST_PERIODS, PreparedMotion
 from arm_dynamics.identification.output_error import OutputError
-from arm_dynamics.identification.pseudo_inertia import from_log_cholesky, log_cholesky_parameters
+from arm_dynamics.identification.pseudo_inertia import (
+    from_log_cholesky,
+    log_cholesky_metric,
+    log_cholesky_parameters,
+)
 from arm_dynamics.identification.torque_fit import (
     EffortEquations,
     TorqueFit,
@@ -53,8 +57,6 @@ STEPS, TOLERANCE = 12, 2e-3
 """Levenberg-Marquardt steps, and the relative decrease that ends them."""
 TOLERATED = 1.005
 """Ratio of held-out errors of the regression up to which a better simulation decides."""
-ROUNDING = 1e-9
-"""Information added to that of the prior, relative to its diagonal."""
 CHART_DIFFERENCE = 1e-5
 """Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
@@ -76,16 +78,15 @@ class ParameterChart:
         self._offset = fit.parameters[13 * nv :]
         slopes = self._slopes()
         information = slopes.T @ fit.information @ slopes
-        before = slopes.T @ fit.prior_information @ slopes
-        # Rows differ in size by many orders; rounding must not make the prior indefinite.
-        root = 1 / np.sqrt(np.diag(before))
-        scaled, unit = before * root * root[:, None], np.eye(root.size)
-        values, vectors = scipy.linalg.eigh(
-            information * root * root[:, None], (scaled + scaled.T) / 2 + ROUNDING * unit
+        metrics = [log_cholesky_metric(own) for own in self._links]
+        terms = np.square(np.diag(slopes)) * np.diag(fit.prior_information)
+        before = scipy.linalg.block_diag(
+            *(fit.prior_weight * metric for metric in metrics), np.diag(terms[10 * nv :])
         )
+        values, vectors = scipy.linalg.eigh(information, before)
         used = values > DETERMINED
         length = 1 / np.sqrt(values[used] + 1)
-        self.directions: Matrix = root[:, None] * vectors[:, used] * length
+        self.directions: Matrix = vectors[:, used] * length
 
     @property
     def size(self) -> int:

@@ -104,6 +104,24 @@ def from_log_cholesky(theta: FloatArray) -> FloatArray:
     return inertial_parameters(upper @ upper.swapaxes(-1, -2))
 
 
+def log_cholesky_metric(theta: Vector) -> Matrix:
+    """Return tr(P⁻¹ ∂P P⁻¹ ∂P) (10, 10), the curvature of the divergence by θ (10,) at its minimum.
+
+    With P = U Uᵀ it is tr(Wᵢ Wⱼ), W = U⁻¹ ∂U + (U⁻¹ ∂U)ᵀ: exact also for nearly singular P.
+    """
+    scale, diagonal = np.exp(theta[0]), np.exp(theta[1:4])
+    slopes = np.zeros((10, 4, 4))
+    slopes[[1, 2, 3], _AXES[:3], _AXES[:3]] = scale * diagonal
+    slopes[[4, 5, 6, 7, 8, 9], [0, 1, 0, 0, 1, 2], [1, 2, 2, 3, 3, 3]] = scale
+    upper = np.tensordot([*np.ones(3), *theta[4:]], slopes[1:], 1)
+    upper[3, 3] = scale
+    slopes[0] = upper
+    relative = np.linalg.solve(upper, slopes)
+    whole = (relative + relative.swapaxes(1, 2)).reshape(10, 16)
+    found: Matrix = whole @ whole.T
+    return found
+
+
 class LogDetDivergence:
     """Divergence Σ d(P ‖ P₀) of bodies from those of a prior.
 

@@ -22,6 +22,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     parameter_names,
     with_parameters,
 )
+from arm_dynamics.identification.effort_equations import joined_equations
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
@@ -34,11 +35,7 @@ from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
 from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
 from arm_dynamics.identification.output_error_refinement import refine
-from arm_dynamics.identification.torque_fit import (
-    TorqueFit,
-    fit_torque,
-    joined_equations,
-)
+from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 

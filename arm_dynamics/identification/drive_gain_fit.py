@@ -26,10 +26,11 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.drive_gain_problem import DriveGainProblem
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters, regressor
+from arm_dynamics.identification.effort_equations import joined_equations
 from arm_dynamics.identification.fit_report import ParameterFit
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
-from arm_dynamics.identification.torque_fit import TorqueFit, joined_equations
+from arm_dynamics.identification.torque_fit import TorqueFit
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 

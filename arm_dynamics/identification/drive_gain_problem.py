@@ -13,13 +13,13 @@ import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
 from arm_dynamics.identification.consistent_least_squares import (
-    DescriptionPrior,
     damped_newton,
     positive_inverse,
     rms,
 )
+from arm_dynamics.identification.effort_equations import EffortEquations, description_prior
 from arm_dynamics.identification.payload_body import payload_ball, tool_link
-from arm_dynamics.identification.torque_fit import EffortEquations, robust_weights
+from arm_dynamics.identification.torque_problem import robust_weights
 from arm_dynamics.model.arm_model import ArmModel
 
 MASS_TOLERANCE = 2e-3
@@ -58,9 +58,8 @@ class DriveGainProblem:
         carrying: BoolArray,
         payload_mass: float | None,
     ) -> None:
-        nv, own, ideal = arm.nv, np.arange(arm.nv), np.zeros(arm.nv, dtype=int)
-        speed = rms(equations.regressor[:, own, 11 * nv + own], equations.valid)
-        prior = DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed)
+        nv, ideal = arm.nv, np.zeros(arm.nv, dtype=int)
+        prior = description_prior(arm, equations)
         rows, self._arm_columns = equations.rows(ideal), np.arange(14 * nv)
         if payload_mass is not None:
             links, terms = np.split(rows, [10 * nv], axis=2)

@@ -35,10 +35,10 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.dynamic_parameters import regressor
 from arm_dynamics.identification.effort_delay import DELAY_RANGE, DELAY_STEP, effort_delay
+from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.friction_terms import stribeck_shapes, stribeck_velocities
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.torque_fit import EffortEquations, joined_equations
 from arm_dynamics.model.arm_model import ArmModel
 
 SAMPLES_PER_PERIOD = 5.0

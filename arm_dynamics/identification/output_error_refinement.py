@@ -27,6 +27,7 @@ from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import HUBER, rms, robust_scale
+from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.effort_simulation import EffortSimulation
 from arm_dynamics.identification.friction_terms import without_gear_loss
 from arm_dynamics.identification.motion_data import MotionData
@@ -37,14 +38,8 @@ from arm_dynamics.identification.pseudo_inertia import (
     log_cholesky_metric,
     log_cholesky_parameters,
 )
-from arm_dynamics.identification.torque_fit import (
-    EffortEquations,
-    TorqueFit,
-    correlation_time,
-    friction_models,
-    joined_equations,
-    refit_torque,
-)
+from arm_dynamics.identification.torque_fit import TorqueFit, friction_models, refit_torque
+from arm_dynamics.identification.torque_problem import correlation_time
 from arm_dynamics.model.arm_model import ArmModel
 
 DETERMINED = 1.0

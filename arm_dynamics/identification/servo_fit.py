@@ -19,7 +19,7 @@ from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.output_error import OutputError, differences
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
-from arm_dynamics.identification.torque_fit import correlation_time
+from arm_dynamics.identification.torque_problem import correlation_time
 
 WINDOW_TIME, LEAST_TIME = 20.0, 2.0
 """Longest and shortest time [s] of one simulation."""

@@ -50,8 +50,9 @@ FITTED = 0.8
 """Part of each motion, at its begin, that is fitted while the rest decides."""
 STEPS, TOLERANCE = 12, 2e-3
 """Levenberg-Marquardt steps, and the relative decrease that ends them."""
-TOLERATED = 1.005
-"""Ratio of held-out errors of the regression up to which a better simulation decides."""
+TOLERATED, TRADED = 0.005, 0.1
+"""Relative increase of the held-out error of the regression up to which a better simulation
+decides, and the increase for each decrease of the error of the simulation."""
 CHART_DIFFERENCE = 1e-5
 """Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
@@ -119,8 +120,8 @@ def refine(
 
     The last part of each motion decides, with parameters of the rest by torque fit and by output
     error: the latter are used if the simulation follows the motion better with them, and if the
-    error of the regression, which noise of the positions biases, is at most TOLERATED times as
-    large. Then all of the motion is fitted.
+    error of the regression, which noise of the positions biases, increases by TOLERATED and a part
+    TRADED of that improvement at most. Then all of the motion is fitted.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def refine(
         change = (
             f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
         )
-        if after >= 1 or regression > TOLERATED:
+        if after >= 1 or regression - 1 > TOLERATED + TRADED * (1 - after):
             return fit, f"output error of simulated motions: {change}; not used"
         parameters, late = _least_output_error(
             fit, simulations_of(arm, fit, motions, cutoff, delay)

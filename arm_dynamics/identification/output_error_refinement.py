@@ -53,6 +53,8 @@ STEPS, TOLERANCE = 12, 2e-3
 TOLERATED, TRADED = 0.005, 0.1
 """Relative increase of the held-out error of the regression up to which a better simulation
 decides, and the increase for each decrease of the error of the simulation."""
+TRUST = 0.3
+"""Weight of the torque fit, which noise of the positions biases, beside the simulations."""
 CHART_DIFFERENCE = 1e-5
 """Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
@@ -235,7 +237,7 @@ def output_error(chart: ParameterChart, simulations: Sequence[EffortSimulation])
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights = robust / (correlation_time(relative * robust) * scale**2)
-    return OutputError(error.residuals, error.slopes, weights, np.eye(z.size), z)
+    return OutputError(error.residuals, error.slopes, weights, TRUST * np.eye(z.size), z)
 
 
 class TrackingError:

@@ -50,7 +50,7 @@ FITTED = 0.8
 """Part of each motion, at its begin, that is fitted while the rest decides."""
 STEPS, TOLERANCE = 12, 2e-3
 """Levenberg-Marquardt steps, and the relative decrease that ends them."""
-TOLERATED, TRADED = 0.005, 0.1
+TOLERATED, TRADED = 0.005, 0.2
 """Relative increase of the held-out error of the regression up to which a better simulation
 decides, and the increase for each decrease of the error of the simulation."""
 TRUST = 0.3

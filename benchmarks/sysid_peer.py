@@ -15,8 +15,9 @@ import mujoco
 import numpy as np
 from mjcf import mjcf
 from mujoco import sysid
+from mujoco.minimize import IterLog
 
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.identification.dynamic_parameters import with_parameters
 from arm_dynamics.identification.effort_simulation import EffortSimulation
 from arm_dynamics.identification.output_error_refinement import ParameterChart
@@ -28,11 +29,11 @@ LARGEST = 50.0
 
 @dataclass(frozen=True)
 class PeerResult:
-    """Unknowns z (r,), wall time [s], and number of simulated motions."""
+    """Costs at the start and after each Jacobian, wall time [s], and how the iteration ended."""
 
-    unknowns: Vector
+    costs: list[float]
     seconds: float
-    simulations: int
+    end: str
 
 
 def minimize(
@@ -46,13 +47,12 @@ def minimize(
     nv, first = arm.nv, chart.parameters(np.zeros((1, chart.size)))[0]
     spec = _spec(arm, simulation, first)
     q, v, effort = simulation.motion
-    initial, counter = np.concatenate((q[0], v[0])), [0]
+    initial = np.concatenate((q[0], v[0]))
 
     def apply(changed: mujoco.MjSpec, parameter: sysid.Parameter) -> None:
         _set_parameters(changed, arm, chart.parameters(parameter.value[None])[0])
 
     def residual(parameters, predicted, measured, model, return_all, state=None):  # noqa: ANN001, ANN202
-        counter[0] += 1
         # Sensors are those before a time step; the last tick has no output.
         ends = np.vstack((state, state[-1:]))[None]
         q, v = ends[:, :, 1 : nv + 1], ends[:, :, nv + 1 : 2 * nv + 1]
@@ -65,7 +65,7 @@ def minimize(
     zero = np.zeros(chart.size)
     parameters.add(sysid.Parameter("z", zero, zero - LARGEST, zero + LARGEST, modifier=apply))
     model = spec.compile()
-    ticks = simulation.gains.period * np.arange(len(q))
+    ticks = simulation.controller.period * np.arange(len(q))
     control = np.hstack((effort - first[13 * nv :], q, v))
     state = sysid.create_initial_state(model, initial[:nv], initial[nv:], np.zeros(0))
     measured = sysid.TimeSeries.from_names(ticks[1:], np.hstack((q, v))[1:], model)
@@ -75,11 +75,24 @@ def minimize(
     function = sysid.build_residual_fn(
         models_sequences=[sequences], modify_residual=residual, n_threads=1, resample_true=False
     )
+    costs: list[float] = []
+
+    def record(log: list[IterLog]) -> None:
+        costs[:] = [float(one.objective) for one in log]
+
     begin = time.perf_counter()
-    found, _ = sysid.optimize(
-        parameters, function, "mujoco", verbose=False, max_iters=iterations, eps=0.1
+    sysid.optimize(
+        parameters,
+        function,
+        "mujoco",
+        verbose=False,
+        max_iters=iterations,
+        eps=0.1,
+        iter_callback=record,
     )
-    return PeerResult(found.as_vector(), time.perf_counter() - begin, counter[0])
+    seconds = time.perf_counter() - begin
+    ends = len(costs) < iterations
+    return PeerResult(costs, seconds, "" if ends else f"; it was stopped after {iterations}")
 
 
 def _spec(arm: ArmModel, simulation: EffortSimulation, parameters: Vector) -> mujoco.MjSpec:
@@ -98,12 +111,12 @@ def _spec(arm: ArmModel, simulation: EffortSimulation, parameters: Vector) -> mu
         )
         for i, joint in enumerate(identified.joints)
     )
-    text = mjcf(replace(identified, joints=joints), simulation.gains.period, True)
+    text = mjcf(replace(identified, joints=joints), simulation.controller.period, True)
     spec = mujoco.MjSpec.from_string(text)
     spec.compiler.balanceinertia = True
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    gains = simulation.gains
-    for kind, values in ((1, gains.p), (2, gains.d)):
+    controller = simulation.controller
+    for kind, values in ((1, controller.p), (2, controller.d)):
         for joint, gain in zip(arm.joint_names, values.tolist(), strict=True):
             bias = [0.0] * 10
             bias[kind] = -gain
@@ -143,8 +156,3 @@ def _set_parameters(spec: mujoco.MjSpec, arm: ArmModel, parameters: Vector) -> N
         body = joint.parent
         body.fullinertia = np.full(6, np.nan)
         body.mass, body.ipos, body.inertia, body.iquat = inertia.mass, inertia.lever, values, turn
-
-
-def cost(outputs: FloatArray, weights: Matrix, unknowns: Vector) -> float:
-    """Return ½ Σ w e² + ½ zᵀz of outputs (n, nv) and unknowns z (r,)."""
-    return 0.5 * float(np.sum(weights * outputs**2) + unknowns @ unknowns)

@@ -35,6 +35,7 @@ from arm_dynamics.identification.pseudo_inertia import (
     from_log_cholesky,
     inertial_parameters,
     is_consistent,
+    log_cholesky_metric,
     log_cholesky_parameters,
     pseudo_inertia,
 )
@@ -158,6 +159,18 @@ def test_the_divergence_is_zero_only_for_equal_bodies_and_has_its_derivatives(on
         np.testing.assert_allclose(
             (slopes[0] - slopes[1])[0] / (2 * step), hessian[0, k], atol=1e-5 * scale
         )
+
+
+@given(THETA)
+def test_the_metric_is_the_curvature_of_the_divergence(theta):
+    theta = 0.3 * theta
+    body = from_log_cholesky(theta)
+    step = 1e-6 * np.eye(10)
+    slopes = (from_log_cholesky(theta + step) - from_log_cholesky(theta - step)).T / 2e-6
+    curvature = LogDetDivergence(body[None]).slopes(body[None])[1][0]
+    expected = slopes.T @ curvature @ slopes
+    found = log_cholesky_metric(theta)
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
 def test_priors_of_points_rods_and_massless_bodies_are_consistent():

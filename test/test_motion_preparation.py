@@ -111,6 +111,25 @@ def test_saturated_efforts_do_not_count_and_exceeded_limits_are_none():
     assert not prepare_motion(arm, cut, 8.0, 0.0).equations.valid[:, 0].all()
 
 
+def test_the_dry_friction_of_a_joint_at_rest_is_unknown_and_that_of_a_reversal_is_not():
+    """Whatever the model of the friction: at rest it is anywhere between its bounds."""
+    moving = motion(TIME, delay=0.0)
+    q = moving.q.copy()
+    start, end = 8.0, 11.0  # the first joint rests
+    at_rest = (start < TIME) & (end > TIME)
+    smooth = np.clip((TIME - start) / 0.5, 0, 1), np.clip((end - TIME) / 0.5, 0, 1)
+    share = np.where(at_rest, np.minimum(*smooth), 0.0) ** 2
+    q[:, 0] = (1 - share) * q[:, 0] + share * q[np.argmax(at_rest), 0]
+    prepared = prepare_motion(ARM, replace(moving, q=q), 8.0, 0.0)
+    for model in range(len(prepared.equations.presliding)):
+        counted = prepared.equations.counted(np.array([model, model]))
+        resting = (start + 0.8 < prepared.time) & (prepared.time < end - 0.8)
+        assert not counted[resting, 0].any()
+        assert counted[resting, 1].mean() > 0.7
+        away = (prepared.time < start - 0.5) | (prepared.time > end + 0.5)
+        assert counted[away].all() or model == 0
+
+
 def test_the_begin_and_the_end_of_all_arrays_are_held_out():
     data = replace(motion(TIME), v=waves(TIME)[1], notes=("a note",))
     part = data.part(slice(10, 20), "end")

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
+import scipy.signal
 from scipy.interpolate import make_interp_spline
 
 from arm_dynamics import Plant, load_arm
@@ -16,10 +18,11 @@ from arm_dynamics.identification import (
     prepare_motion,
     with_parameters,
 )
-from arm_dynamics.identification.effort_simulation import EffortSimulation, tracking_gains
-from arm_dynamics.identification.output_error import OutputError
+from arm_dynamics.identification.effort_simulation import EffortSimulation
+from arm_dynamics.identification.output_error import OutputError, differences
 from arm_dynamics.identification.output_error_refinement import ParameterChart, refine
 from arm_dynamics.identification.pseudo_inertia import is_consistent
+from arm_dynamics.identification.tracking_controller import tracking_controller
 
 TIMES = np.linspace(0.01, 3.0, 200)
 TRUTH = np.array([1.2, -0.3])
@@ -39,7 +42,8 @@ def problem(seed=None, noise=1e-3, precision=0.0):
         measured = measured + noise * np.random.default_rng(seed).normal(size=measured.shape)
     weights = np.full(measured.shape, noise**-2)
     prior = precision * np.eye(2)
-    return OutputError(lambda x: oscillator(x) - measured, weights, prior, np.zeros(2), 1e-5)
+    residuals = lambda x: oscillator(x) - measured  # noqa: E731
+    return OutputError(residuals, differences(residuals, 1e-5), weights, prior, np.zeros(2))
 
 
 def test_parameters_of_least_output_error_are_the_true_ones():
@@ -68,7 +72,8 @@ def test_a_simulation_that_diverges_at_the_start_is_rejected_and_elsewhere_avoid
         outputs[points[:, 0] < 1.0] = np.nan
         return outputs
 
-    error = OutputError(fragile, weights, np.zeros((2, 2)), np.zeros(2), 1e-5)
+    slopes = differences(fragile, 1e-5)
+    error = OutputError(fragile, slopes, weights, np.zeros((2, 2)), np.zeros(2))
     with pytest.raises(InvalidValue, match="output error at the start = NaN"):
         error.minimum(np.array([0.9, 0.0]), 10, 1e-6)
     fit = error.minimum(np.array([1.4, 0.5]), 30, 1e-12)
@@ -85,7 +90,7 @@ def moved(truth, seconds, seed=0, period=0.002):
     omega, center = 2 * np.pi * np.array([0.2, 0.5, 0.9]), truth.configurations["zero"]
     plant, q0 = Plant(truth), np.sum(size * np.sin(2 * np.pi * phase), axis=1)
     state, rows = State.of(center + q0, np.zeros(truth.nv)), []
-    inertia = tracking_gains(truth, state.q[None], 20.0)
+    inertia = tracking_controller(truth, state.q[None], 20.0)
     for t in period * np.arange(round(seconds / period)):
         angle = omega * t + 2 * np.pi * phase
         q = center + np.sum(size * np.sin(angle), axis=1)
@@ -130,10 +135,48 @@ def test_a_simulation_with_the_true_parameters_follows_the_motion_by_itself(moti
     print("own", np.sqrt(np.mean(own**2, axis=0)) / size)
 
 
+def test_the_response_of_the_controller_is_that_of_the_linear_arm():
+    arm, random = load_arm("five_dof"), np.random.default_rng(0)
+    q = random.uniform(-0.5, 0.5, (1, arm.nv))
+    controller = tracking_controller(arm, q, 2.0)
+    upper = np.triu(pin.crba(arm.model, arm.model.createData(), q[0]))
+    inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
+    # The damping of the modes is an approximation: here it is 0.
+    controller = replace(controller, damping=np.zeros(arm.nv))
+    p, d, eye = np.diag(controller.p), np.diag(controller.d), np.eye(arm.nv)
+    a = np.block([[0 * eye, eye], [-inverse @ p, -inverse @ d]])
+    b, c = np.vstack((0 * eye, -inverse)), -np.hstack((p, d))
+    times = np.arange(0, 6, 0.001)
+    w = np.sin(np.outer(times, random.uniform(1, 9, arm.nv)))
+    _, expected, _ = scipy.signal.lsim((a, b, c, 0 * eye), w, times)
+    found = controller.response(w[..., None], 0.001)[..., 0]
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+
+
+def test_slopes_are_those_of_simulations_with_changed_parameters(motion):
+    _, truth, exact, _ = motion
+    values = np.array(nominal_parameters(truth))
+    simulation = EffortSimulation(truth, values, exact, 5.0, -0.001, np.zeros(2))
+    changed = [11, 9, 19, 20, 22, 24, 26]  # of the bodies, and terms of the first joint
+    directions = np.zeros((28, len(changed)))
+    for k, i in enumerate(changed):
+        directions[i, k] = 0.02 * values[i] or 0.01
+    late = np.append(np.zeros(len(changed) + 1), 2e-4)
+    points = np.vstack((values, values + directions.T, values))
+    q, v = simulation.states(points, late)
+    efforts = simulation.tracking_efforts(q, v)
+    found = simulation.slopes(q[0], v[0], directions)
+    found[..., -1] *= 2e-4
+    expected = np.moveaxis(efforts[1:] - efforts[0], 0, -1)
+    error, size = (np.sqrt(np.sum(x**2, axis=(0, 1))) for x in (found - expected, expected))
+    print("slopes", error / size)
+    assert (error < 0.35 * size).all()
+
+
 def test_the_controller_is_slow_enough_for_its_period():
     for name in ("two_link", "five_dof", "seven_dof_can"):
         arm = load_arm(name)
-        gains = tracking_gains(arm, np.random.default_rng(0).uniform(-1, 1, (20, arm.nv)), 5.0)
+        gains = tracking_controller(arm, np.random.default_rng(0).uniform(-1, 1, (20, arm.nv)), 5.0)
         assert gains.period in (4e-3, 2e-3, 1e-3)
         np.testing.assert_allclose(gains.d**2 / gains.p, gains.d / gains.p * gains.d)
         bandwidth = 2 * gains.p / gains.d

@@ -102,8 +102,7 @@ def run(arguments: Sequence[str]) -> int:
     require_terminal("calibrate")
     arm = hardware_options.arm_with_hardware(args)
     joints = [arm.joints[arm.index(name)] for name in args.joint] or list(arm.joints)
-    if args.output.is_dir() or not args.output.absolute().parent.is_dir():
-        raise ConfigError(f"--output = {args.output}; expected a file in a folder that exists")
+    hardware_options.require_output_folder(args.output)
     bus = hardware_options.motors(args, arm)
     if not confirm(TORQUE_OFF):
         print("nothing was changed")

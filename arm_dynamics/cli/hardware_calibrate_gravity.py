@@ -4,60 +4,49 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import time
 from collections.abc import Sequence
 from math import pi
-from types import SimpleNamespace
 
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.gravity_report import print_gravity_fit
-from arm_dynamics.cli.hardware_check import check_health
 from arm_dynamics.cli.hardware_jog import MOVED_THRESHOLD
-from arm_dynamics.cli.jog_session import (
-    QUIT,
-    REST_VELOCITY,
-    catch_stop_signals,
-    disable_torque,
-    latched_trips,
+from arm_dynamics.cli.keyboard import confirm, require_terminal
+from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.cli.torque_session import (
+    confirm_torque,
+    motors_are_healthy,
+    printed_events,
+    torque_session,
 )
-from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm, require_terminal
-from arm_dynamics.cli.terminal import StatusLine, waiting
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.core.arrays import Vector, check_float, check_int
-from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
-from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.gravity_calibration import StaticPose, calibrate_gravity
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.pose_measurement import (
     SETTLING_TIME,
-    Leg,
     measure_poses,
     plan_legs,
 )
 from arm_dynamics.identification.pose_selection import choose_poses
 from arm_dynamics.identification.pose_table import write_poses
-from arm_dynamics.safety.events import Events, Throttle
 
 MAX_SPEED, SPEED = 90.0, 20.0
 """Limit and default of --speed [deg/s]."""
 COUNT = 12
 """Default number of poses."""
-CHECK_DURATION = 0.5
-"""Time [s] for which the motors are checked before torque is enabled."""
 RATE = 100.0
 """Control rate [Hz] if the parameter file sets none."""
 ENABLE_TIME = 0.5
 """Time [s] from torque on to the measurement: the loop restarts where torque came on."""
-MAX_STOP_TIME = 1.0
-"""Longest time [s] to wait for the stop before torque is disabled."""
 WARNING = """
 Torque will be enabled: '{arm}' moves slowly (at most {speed:g} deg/s) through {count} poses, for
 about {minutes:.0f} min. All joints move through their whole ranges. The floor and objects around
@@ -73,20 +62,17 @@ def run(arguments: Sequence[str]) -> int:
     arm = hardware_options.arm_with_hardware(args)
     speed = pi / 180 * check_float("--speed", args.speed, above=0, upper=MAX_SPEED)
     count = check_int("--poses", int(args.poses), lower=3)
-    if args.output.is_dir() or not args.output.absolute().parent.is_dir():
-        raise ConfigError(f"--output = {args.output}; expected a file in a folder that exists")
+    hardware_options.require_output_folder(args.output)
     file = parameter_file(args.arm)
     node = node_parameters(file, "hardware") if file else {}
     position = node.get("command_interface") == "position" or args.stiffness is not None
     controller = build_controller(arm, "position" if position else None, file, period=None)
     period = 1 / float(node.get("update_rate", RATE))
-    printed = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
-    events = Events(Throttle(printed).warn)
+    events = printed_events()
     driver = hardware_options.build_motor_driver(
         args, arm, interface=controller.interface, period=period, events=events
     )
-    if not check_health(arm, driver.bus, CHECK_DURATION, driver.safety.limit_recovery_margin):
-        print("torque was not enabled: the check found problems")
+    if not motors_are_healthy(driver):
         return 1
     start = _measured_positions(driver)
     with waiting("choosing poses without self-collision"):
@@ -101,16 +87,24 @@ def run(arguments: Sequence[str]) -> int:
             return 1
     minutes = sum(leg.duration + SETTLING_TIME for leg in legs) / 60
     text = WARNING.format(arm=arm.name, speed=args.speed, count=count, minutes=max(minutes, 1))
-    if not confirm(text):
-        print("torque was not enabled: nothing was changed")
+    if not confirm_torque(text):
         return 1
     if np.abs(_measured_positions(driver) - start).max() > MOVED_THRESHOLD:
         print("torque was not enabled: the arm moved during the question; start again")
         return 1
     loop = ControlLoop(driver, controller, events)
-    measured, trips = _measure(driver, loop, period, legs, args.stiffness)
-    if trips or len(measured) < 2 * count:
-        print("stopped: nothing is written", *trips, sep="\n  ")
+    measured: list[StaticPose] = []
+    with torque_session(loop, driver, period) as session:
+
+        def step(text: str) -> bool:
+            return session.step(lambda: f"{driver.status.value}  {text}")
+
+        if all(step("torque enabled") for _ in range(round(ENABLE_TIME / period))):
+            measured = measure_poses(loop, legs, step, stiffness=args.stiffness)
+        session.line.end(f"{len(measured)} efforts measured")
+        loop.request_stop()
+    if session.trips or len(measured) < 2 * count:
+        print("stopped: nothing is written", *session.trips, sep="\n  ")
         return 1
     write_poses(arm, measured, table)
     print(f"{table} is written: arm-dynamics identify {args.arm} {table} --gravity reads it")
@@ -160,49 +154,6 @@ def command_parser() -> argparse.ArgumentParser:
         help="seed of the poses (default: 0)",
     )
     return parser
-
-
-def _measure(
-    driver: MotorBusDriver,
-    loop: ControlLoop,
-    period: float,
-    legs: Sequence[Leg],
-    stiffness: float | None,
-) -> tuple[list[StaticPose], list[str]]:
-    """Enable torque, measure, disable torque; return the poses and the trips."""
-    poses: list[StaticPose] = []
-    trips: list[str] = []
-    with catch_stop_signals() as stopped:
-        driver.configure()
-        try:
-            pacer = Pacer(period)
-            for _ in range(3):
-                loop.step()
-            driver.activate()
-            print("q or Ctrl-C: disable torque")
-            with Keyboard() as keys, StatusLine() as line:
-
-                def step(text: str) -> bool:
-                    pacer.wait()
-                    loop.step()
-                    line.show(f"{driver.status.value}  {text}")
-                    trips[:] = latched_trips(driver)
-                    return not (trips or stopped() or keys.latest_key() in (QUIT, GONE))
-
-                if all(step("torque enabled") for _ in range(round(ENABLE_TIME / period))):
-                    poses = measure_poses(loop, legs, step, stiffness=stiffness)
-                line.end(f"{len(poses)} efforts measured")
-            loop.request_stop()
-            until = time.monotonic() + MAX_STOP_TIME
-            while driver.status.torque_enabled and time.monotonic() < until:
-                loop.step()
-                if np.nanmax(np.abs(driver.feedback.v)) < REST_VELOCITY:
-                    break
-                pacer.wait()
-            trips = latched_trips(driver)
-        finally:
-            disable_torque(driver)
-    return poses, trips
 
 
 def _measured_positions(driver: MotorBusDriver) -> Vector:

@@ -9,9 +9,9 @@ from math import pi
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.hardware_check import check_health
 from arm_dynamics.cli.jog_session import JogBounds, JogMotion, run_jog
 from arm_dynamics.cli.keyboard import HoldToRunKey, confirm, require_terminal
+from arm_dynamics.cli.torque_session import confirm_torque, motors_are_healthy
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import check_float
@@ -29,8 +29,6 @@ SPEED, TRAVEL = 10.0, 30.0
 """Default values of --speed [deg/s or mm/s] and --max-travel [deg or mm]."""
 MIN_TRIP_VELOCITY = 1.5
 """Smallest velocity [rad/s] of a joint at which the arm trips, for any --speed."""
-CHECK_DURATION = 0.5
-"""Time [s] for which the motors are checked before torque is enabled."""
 GOAL_TOLERANCE = 1e-6
 """Largest difference [rad or m] of the reference from the target of --distance."""
 MOVED_THRESHOLD = 0.05
@@ -69,8 +67,7 @@ def run(arguments: Sequence[str]) -> int:
             driver.reset()
         finally:
             driver.close()
-    if not check_health(arm, driver.bus, CHECK_DURATION, driver.safety.limit_recovery_margin):
-        print("torque was not enabled: the check found problems")
+    if not motors_are_healthy(driver):
         return 1
     driver.configure()
     try:
@@ -79,8 +76,7 @@ def run(arguments: Sequence[str]) -> int:
         unit = "°" if joint.unit == "rad" else "mm"
         lower, upper, speed = bounds.lower / scale, bounds.upper / scale, bounds.speed / scale
         text = WARNING.format(joint=joint.name, speed=speed, unit=unit, lower=lower, upper=upper)
-        if not confirm(text):
-            print("torque was not enabled: nothing was changed")
+        if not confirm_torque(text):
             return 1
         if abs(_position(driver, i) - start) > MOVED_THRESHOLD:
             print(f"torque was not enabled: '{joint.name}' moved during the question; start again")

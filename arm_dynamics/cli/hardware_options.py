@@ -183,6 +183,12 @@ def build_motor_driver(args: argparse.Namespace, arm: ArmModel, **options: Any) 
     return driver
 
 
+def require_output_folder(output: Path) -> None:
+    """Raise ConfigError if a file cannot be written at the path of --output."""
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise ConfigError(f"--output = {output}; expected a file in a folder that exists")
+
+
 def comma_list(names: Sequence[str], none: str = "none") -> str:
     """Return the names separated by commas, or ``none`` for an empty list."""
     return ", ".join(names) or none

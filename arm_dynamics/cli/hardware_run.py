@@ -9,22 +9,21 @@ from contextlib import ExitStack, closing
 from functools import partial
 from importlib.util import find_spec
 from math import degrees, isfinite
-from types import SimpleNamespace
 
 import numpy as np
 
 from arm_dynamics.cli import arm_options, hardware_options
 from arm_dynamics.cli.excitation_option import add_excitation
-from arm_dynamics.cli.hardware_check import check_health
-from arm_dynamics.cli.jog_session import (
-    QUIT,
-    REST_VELOCITY,
-    catch_stop_signals,
-    disable_torque,
-    latched_trips,
+from arm_dynamics.cli.keyboard import require_terminal
+from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.cli.torque_session import (
+    TorqueSession,
+    confirm_torque,
+    exit_code,
+    motors_are_healthy,
+    printed_events,
+    torque_session,
 )
-from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm, require_terminal
-from arm_dynamics.cli.terminal import StatusLine, waiting
 from arm_dynamics.control.config import (
     build_controller,
     controller_name,
@@ -33,25 +32,18 @@ from arm_dynamics.control.config import (
 )
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
-from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.number_option import Number, port, seconds
-from arm_dynamics.core.state import Command, State
-from arm_dynamics.core.timing import Pacer
+from arm_dynamics.core.state import State
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.identification.excitation_start import excitation_motion
 from arm_dynamics.recording import StateLog
-from arm_dynamics.safety.events import Events, Throttle
 from arm_dynamics.viewer import ArmPage, open_page
 
-CHECK_DURATION = 0.5
-"""Time [s] for which the motors are checked before torque is enabled."""
 RATE = 200.0
 """Control rate [Hz] if neither --rate nor the parameter file sets one."""
 SETTLING_TIME = 0.5
 """Time [s] from torque on to the excitation: the loop restarts where torque came on."""
-MAX_STOP_TIME = 1.0
-"""Longest time [s] to wait for rest before torque is disabled."""
 WARNING = """
 Torque will be enabled: '{arm}' {motion} under the controller {controller}.
 Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an unsupported arm
@@ -81,21 +73,17 @@ def run(arguments: Sequence[str]) -> int:
     if args.excitation is not None:
         excitation = Excitation.load(args.excitation).require_joints(arm)
         motion = EXCITATION.format(file=args.excitation, duration=excitation.duration)
-    above_status = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
-    events = Events(Throttle(above_status).warn)
+    events = printed_events()
     driver = hardware_options.build_motor_driver(
         args, arm, interface=controller.interface, period=period, events=events
     )
-    if not check_health(arm, driver.bus, CHECK_DURATION, driver.safety.limit_recovery_margin):
-        print("torque was not enabled: the check found problems")
+    if not motors_are_healthy(driver):
         return 1
     name = controller_name(arm, args.controller, file)
     with waiting(f"compiling the controller {name}"):
         warm_up_controller(controller)
-    if not confirm(WARNING.format(arm=arm.name, motion=motion, controller=name)):
-        print("torque was not enabled: nothing was changed")
+    if not confirm_torque(WARNING.format(arm=arm.name, motion=motion, controller=name)):
         return 1
-    duration = args.duration or float("inf")
     with ExitStack() as stack:
         log, page = None, None
         if args.record is not None:
@@ -104,7 +92,10 @@ def run(arguments: Sequence[str]) -> int:
             stop = partial(driver.emergency_stop, "the viewer")
             page = stack.enter_context(open_page(arm, args.page_port, on_emergency=stop))
             print(page.url)
-        return _run_controller(driver, controller, events, period, duration, excitation, page, log)
+        loop, duration = ControlLoop(driver, controller, events), args.duration or float("inf")
+        with torque_session(loop, driver, period) as session:
+            run_cycles(session, loop, driver, duration, excitation=excitation, page=page, log=log)
+        return exit_code(session.trips)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -131,76 +122,54 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_controller(
+def run_cycles(
+    session: TorqueSession,
+    loop: ControlLoop,
     driver: MotorBusDriver,
-    controller: Controller,
-    events: Events,
-    period: float,
     duration: float,
+    *,
     excitation: Excitation | None = None,
     page: ArmPage | None = None,
     log: StateLog | None = None,
-) -> int:
-    """Enable torque, run control cycles until the end, and disable torque in every case."""
-    trips: list[str] = []
+) -> None:
+    """Run control cycles for ``duration`` [s] or until the session ends.
+
+    Parameters
+    ----------
+    session : TorqueSession
+        Session of ``loop`` and ``driver``.
+    loop : ControlLoop
+        Control loop of ``driver``.
+    driver : MotorBusDriver
+        The driver, with enabled torque.
+    duration : float
+        Longest duration [s].
+    excitation : Excitation, optional
+        Trajectory that starts after SETTLING_TIME; default: the arm holds its configuration.
+    page : ArmPage, optional
+        Page that shows the measured state unless a joint has no feedback.
+    log : StateLog, optional
+        Recording of states and commands.
+
+    """
+    start = time.monotonic()
     recorded: State | None = None
-    with catch_stop_signals() as stopped:
-        driver.configure()
-        try:
-            loop, pacer = ControlLoop(driver, controller, events), Pacer(period)
-            for _ in range(3):
-                loop.step()
-            driver.activate()
-            begin = time.monotonic() + SETTLING_TIME
-            end = time.monotonic() + duration
-            print("q or Ctrl-C: disable torque")
-            with Keyboard() as keys, StatusLine() as line:
-                while not (stopped() or trips or time.monotonic() > end):
-                    if keys.latest_key() in (QUIT, GONE):
-                        break
-                    command = loop.step()
-                    if log is not None and command is not None and loop.state is not recorded:
-                        recorded = loop.state
-                        _record(log, recorded, command)
-                    if excitation is not None and time.monotonic() > begin:
-                        state, reference = loop.present()
-                        loop.follow(
-                            excitation_motion(loop.arm, excitation, reference.q, state.time)
-                        )
-                        excitation = None
-                    if page is not None:
-                        _show(loop, page)
-                    line.show(_status(loop, driver))
-                    trips = latched_trips(driver)
-                    pacer.wait()
-                line.end(_status(loop, driver))
-            until = time.monotonic() + MAX_STOP_TIME
-            while driver.status.torque_enabled and time.monotonic() < until:
-                loop.step()
-                if np.nanmax(np.abs(driver.feedback.v)) < REST_VELOCITY:
-                    break
-                pacer.wait()
-            trips = latched_trips(driver)  # also those after q
-        finally:
-            disable_torque(driver)
-    if trips:
-        print("stopped:", *trips, sep="\n  ")
-    return 1 if trips else 0
-
-
-def _record(log: StateLog, state: State | None, command: Command) -> None:
-    """Record a state and the command that answers it."""
-    if state is not None:
-        log.state(state.time, state)
-        log.command(state.time, command)
-
-
-def _show(loop: ControlLoop, page: ArmPage) -> None:
-    """Show the measured state on the page unless a joint has no feedback."""
-    state = loop.state
-    if state is not None and np.isfinite([state.q, state.v]).all():
-        effort = state.tau if np.isfinite(state.tau).all() else None
-        page.show(state.q, state.v, effort, time=state.time)
+    while session.step(lambda: _status(loop, driver)) and time.monotonic() <= start + duration:
+        state = loop.state
+        if state is None:
+            continue
+        if log is not None and session.command is not None and state is not recorded:
+            recorded = state
+            log.state(state.time, state)
+            log.command(state.time, session.command)
+        if excitation is not None and time.monotonic() > start + SETTLING_TIME:
+            _, reference = loop.present()
+            loop.follow(excitation_motion(loop.arm, excitation, reference.q, state.time))
+            excitation = None
+        if page is not None and np.isfinite([state.q, state.v]).all():
+            effort = state.tau if np.isfinite(state.tau).all() else None
+            page.show(state.q, state.v, effort, time=state.time)
+    session.line.end(_status(loop, driver))
 
 
 def _status(loop: ControlLoop, driver: MotorBusDriver) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import degrees
 
@@ -13,6 +11,14 @@ import numpy as np
 
 from arm_dynamics.cli.keyboard import GONE, HoldToRunKey, Keyboard
 from arm_dynamics.cli.terminal import StatusLine, number_text
+from arm_dynamics.cli.torque_session import (
+    QUIT,
+    catch_stop_signals,
+    disable_torque,
+    exit_code,
+    latched_trips,
+    wait_for_rest,
+)
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import DriverFault
@@ -25,13 +31,8 @@ LEAD = 0.15
 """Largest distance [rad or m] of the reference from the joint: it waits for a blocked joint."""
 PERIOD = 0.01
 """Control period [s]."""
-REST_VELOCITY = 0.02
-"""Speed [rad/s] below which a joint is at rest."""
 MAX_STOP_TIME = 0.5
 """Longest time [s] to wait for rest before torque is disabled."""
-QUIT = "q"
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STILL_ENABLED = "SWITCH THE MOTORS' POWER OFF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,68 +134,35 @@ def run_jog(motion: JogMotion, key: HoldToRunKey, is_done: Callable[[], bool]) -
         1 after a trip, else 0.
 
     """
-    driver = motion.driver
+    driver, pacer = motion.driver, Pacer(PERIOD)
+    trips: list[str] = []
     with catch_stop_signals() as stopped:
         motion.warm_up()
         try:
             driver.activate()
-            trips = _jog(motion, key, lambda: stopped() or is_done())
-            pacer, start = Pacer(PERIOD), time.monotonic()
-            while time.monotonic() < start + MAX_STOP_TIME and driver.status.torque_enabled:
-                motion.tick(0.0)
-                speed = abs(float(driver.feedback.v[motion.joint]))
-                if speed < REST_VELOCITY and time.monotonic() > start + 5 * PERIOD:
-                    break
-                pacer.wait()
+            with Keyboard() as keys, StatusLine() as line:
+                while not (stopped() or is_done() or trips):
+                    pressed, now = keys.latest_key(), time.monotonic()
+                    if pressed in (QUIT, GONE):
+                        break
+                    if pressed:
+                        key.press(pressed, now)
+                    motion.tick(key.direction(now))
+                    line.show(status_text(motion))
+                    trips = latched_trips(driver)
+                    pacer.wait()
+                line.end(status_text(motion))
+            wait_for_rest(
+                driver,
+                lambda: motion.tick(0.0),
+                pacer,
+                joints=slice(motion.joint, motion.joint + 1),
+                min_time=5 * PERIOD,
+                max_time=MAX_STOP_TIME,
+            )
         finally:
             disable_torque(driver)
-    if trips:
-        print("stopped:", *trips, sep="\n  ")
-    return 1 if trips else 0
-
-
-def _jog(motion: JogMotion, hold: HoldToRunKey, stopped: Callable[[], bool]) -> list[str]:
-    """Run control cycles while keys are read; return the trips that ended the motion."""
-    trips: list[str] = []
-    pacer = Pacer(PERIOD)
-    with Keyboard() as keys, StatusLine() as line:
-        while not (stopped() or trips):
-            key, now = keys.latest_key(), time.monotonic()
-            if key in (QUIT, GONE):
-                break
-            if key:
-                hold.press(key, now)
-            motion.tick(hold.direction(now))
-            line.show(status_text(motion))
-            trips = latched_trips(motion.driver)
-            pacer.wait()
-        line.end(status_text(motion))
-    return trips
-
-
-def latched_trips(driver: MotorBusDriver) -> list[str]:
-    """Return texts of the latched trips, or of all trips if torque is disabled.
-
-    The list is empty while the motion may continue.
-    """
-    latched = [str(trip) for trip in driver.trips if not trip.self_clearing]
-    if not latched and driver.status in (DriverState.ERROR, DriverState.INACTIVE):
-        return [*map(str, driver.trips)] or [f"the arm is {driver.status.value}"]
-    return latched
-
-
-def disable_torque(driver: MotorBusDriver) -> None:
-    """Disable torque, print whether the motors confirm it, and close the port."""
-    try:
-        if driver.status in (DriverState.UNCONFIGURED, DriverState.ERROR):
-            print(f"connection lost: torque may still be enabled: {STILL_ENABLED}")
-        else:
-            driver.deactivate()
-            print("torque is disabled")
-    except DriverFault as error:
-        print(f"{error}: {STILL_ENABLED}")
-    finally:
-        driver.close()
+    return exit_code(trips)
 
 
 def status_text(motion: JogMotion) -> str:
@@ -210,15 +178,3 @@ def status_text(motion: JogMotion) -> str:
         driver.status.value if not driver.trips else str(driver.trips[-1]),
     ]
     return "  ".join(parts)
-
-
-@contextmanager
-def catch_stop_signals() -> Iterator[Callable[[], bool]]:
-    """Catch SIGINT, SIGTERM and SIGHUP; yield a function that returns whether one came."""
-    received: list[int] = []
-    before = {n: signal.signal(n, lambda n, _: received.append(n)) for n in SIGNALS}
-    try:
-        yield lambda: bool(received)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -57,11 +57,16 @@ def read_motions(
     arm: ArmModel, args: argparse.Namespace, paths: Sequence[Path]
 ) -> list[MotionData]:
     """Return the motions of ``paths``; print warnings of ``check_units``."""
-    columns = dict(_pair(text) for text in args.column) or None
+    columns: dict[str, str] = {}
+    for text in args.column:
+        name, sign, column = text.partition("=")
+        if not (name and sign and column):
+            raise ConfigError(f"--column = {text}; expected NAME=COLUMN, for example time=t")
+        columns[name] = column
     motions = []
     for path in paths:
         motion = load_motion(
-            arm, path, columns=columns, degrees=args.degrees, topic=args.topic,
+            arm, path, columns=columns or None, degrees=args.degrees, topic=args.topic,
             episode=args.episode,
         )  # fmt: skip
         if args.currents and motion.effort is not None:
@@ -70,11 +75,3 @@ def read_motions(
             print(f"warning: {warning}", file=sys.stderr)
         motions.append(motion)
     return motions
-
-
-def _pair(text: str) -> tuple[str, str]:
-    """Return NAME and COLUMN of an option --column."""
-    name, sign, column = text.partition("=")
-    if not (name and sign and column):
-        raise ConfigError(f"--column = {text}; expected NAME=COLUMN, for example time=t")
-    return name, column

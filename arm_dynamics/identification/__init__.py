@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         regressor,
         with_parameters,
     )
+    from arm_dynamics.identification.effort_equations import EffortEquations
     from arm_dynamics.identification.excitation import Excitation
     from arm_dynamics.identification.excitation_information import (
         ExcitationQuality,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.servo_motor import bam_differences, with_bam
     from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
     from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
-    from arm_dynamics.identification.torque_fit import EffortEquations, TorqueFit, fit_torque
+    from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
     from arm_dynamics.identification.uncertainty import uncertainty_yaml
 
 _MODULES = {

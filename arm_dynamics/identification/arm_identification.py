@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly, check_float
+from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.drive_gain_fit import (
     DriveGains,
-    drive_gains,
-    has_currents_only,
-    require_currents_only,
+    recorded_gains,
     with_described_efforts,
 )
 from arm_dynamics.identification.dynamic_parameters import (
@@ -24,6 +22,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     parameter_names,
     with_parameters,
 )
+from arm_dynamics.identification.effort_equations import joined_equations
 from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
@@ -36,17 +35,15 @@ from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
 from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
 from arm_dynamics.identification.output_error_refinement import refine
-from arm_dynamics.identification.torque_fit import (
-    TorqueFit,
-    fit_torque,
-    joined_equations,
-)
+from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 HELD_OUT = 0.3
 """Part at the end of a single recording that checks the result."""
-UNITS = {"m": "kg", "armature": "kg·m²", "viscous": "N·m·s/rad", "coulomb": "N·m", "offset": "N·m"}
+INERTIAL_UNITS = ("kg", *["kg·m"] * 3, *["kg·m²"] * 6)
+TERM_UNITS = ("kg·m²", "N·m·s/rad", "N·m", "N·m")
+UNITS = dict(zip((*INERTIAL, *JOINT_TERMS), (*INERTIAL_UNITS, *TERM_UNITS), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +124,7 @@ class Identification:
             strict=True,
         )
         parameters = tuple(
-            ParameterFit(name, _unit(name), prior, value, deviation)
+            ParameterFit(name, UNITS[name.rpartition(".")[2]], prior, value, deviation)
             for name, prior, value, deviation in values
         )
         parameters += friction_parameters(arm, fit.friction)
@@ -202,39 +199,41 @@ def identify(
 
     """
     check_arm(arm)
-    motions, checks = fitted_and_held_out(motions, held_out)
-    require_speeds(motions)
-    recorded, gains = motions, None
-    if has_currents_only(motions) or loaded:
-        require_currents_only([*motions, *loaded])
-        gains = drive_gains(arm, motions, loaded, payload_mass=payload_mass, cutoff=cutoff)
-        motions, checks = ([gains.efforts(x) for x in part] for part in (motions, checks))
+    # 1. Motions to fit, and motions that check the result.
+    recorded, checks = fitted_and_held_out(motions, held_out)
+    require_speeds(recorded)
+    # 2. Efforts of motions with currents only.
+    motions, gains = recorded, recorded_gains(arm, recorded, loaded, payload_mass, cutoff)
+    if gains:
+        motions, checks = ([gains.efforts(x) for x in part] for part in (recorded, checks))
+    # 3. Equations of the efforts.
     prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
-    frequency = max(motion.cutoff for motion in prepared)
-    late = float(np.median([motion.delay for motion in prepared]))
     equations = joined_equations([motion.equations for motion in prepared])
-    fit, refinement = fit_torque(arm, equations), []
+    # 4. Parameters from efforts, refined by simulation.
+    fit, refinement = fit_torque(arm, equations), ""
     if simulate:
-        fit, sentence = refine(arm, motions, prepared, fit)
-        refinement.append(sentence)
+        fit, refinement = refine(arm, motions, prepared, fit)
+    # 5. Constants of drives and motors, and the identified arm.
+    motors, motor_notes = recorded_motors(arm, recorded, checks, gains)
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
     if gains:
         fit, identified = gains.with_deviations(fit), gains.applied(identified)
-    motors, motor_notes = recorded_motors(arm, recorded, checks, gains)
-    identified = motors.applied(identified) if motors else identified
+    if motors:
+        identified = motors.applied(identified)
+    # 6. Efforts of the held-out motion, filtered and delayed as the fitted ones.
+    frequency = max(motion.cutoff for motion in prepared)
+    late = float(np.median([motion.delay for motion in prepared]))
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
     models = fit.friction.presliding
-    notes = [note for motion in prepared for note in motion.notes]
-    if fit.presliding.any():
-        distances = ", ".join(
-            f"{name} {x:g}" for name, x in zip(arm.joint_names, fit.presliding, strict=True) if x
-        )
-        notes.append(f"dry friction with presliding [rad or m]: {distances}")
-    notes += [*friction_notes(arm, fit.friction), *motor_notes, *(gains.notes() if gains else ())]
-    notes.append(
-        f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}"
-    )
-    notes += refinement
+    # 7. Report.
+    notes = [
+        *(note for motion in prepared for note in motion.notes),
+        *friction_notes(arm, fit.presliding, fit.friction),
+        *motor_notes,
+        *(gains.notes() if gains else ()),
+        f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}",
+        *filter(None, [refinement]),
+    ]
     return Identification(
         arm,
         identified,
@@ -285,16 +284,13 @@ def fitted_and_held_out(
         raise InvalidValue("motions = 0; expected at least one recording")
     if held_out:
         return list(motions), list(held_out)
-    parts = [_split(motion, 1 - HELD_OUT) for motion in motions]
-    return [part[0] for part in parts], [part[1] for part in parts]
-
-
-def _split(motion: MotionData, fraction: float) -> tuple[MotionData, MotionData]:
-    """Return the begin and the end of a motion."""
-    if motion.effort is None and motion.current is None:
-        return motion, motion
-    k = int(check_float("fraction", fraction) * len(motion.time))
-    return motion.part(slice(None, k), "begin"), motion.part(slice(k, None), "end")
+    fitted, checks = [], []
+    for motion in motions:
+        k = int((1 - HELD_OUT) * len(motion.time))
+        is_whole = motion.effort is None and motion.current is None  # rejected later
+        fitted.append(motion if is_whole else motion.part(slice(None, k), "begin"))
+        checks.append(motion if is_whole else motion.part(slice(k, None), "end"))
+    return fitted, checks
 
 
 def predicted_efforts(
@@ -318,11 +314,3 @@ def predicted_efforts(
         as_readonly(equations.predicted(parameters, friction)),
         equations.counted(counted),
     )
-
-
-def _unit(name: str) -> str:
-    """Return the unit of a parameter."""
-    kind = name.rpartition(".")[2]
-    if kind in UNITS:
-        return UNITS[kind]
-    return "kg·m" if kind in INERTIAL[1:4] else "kg·m²" if kind not in JOINT_TERMS else ""

@@ -50,12 +50,17 @@ class CollisionFilter:
         self._radii = np.array([cover.radii[0] for cover in covers])
         self._part_centers = np.full((len(covers), PARTS, 3), np.nan)
         self._part_radii = np.zeros((len(covers), PARTS))
-        self._hulls, hulls = pin.GeometryModel(), []
+        self._hulls = pin.GeometryModel()
+        hulls: list[list[int]] = []
         for k, (shape, cover) in enumerate(zip(shapes.geometryObjects, covers, strict=True)):
             count = len(cover.radii) - 1
             self._part_centers[k, :count] = cover.centers[1:]
             self._part_radii[k, :count] = cover.radii[1:]
-            hulls.append([self._add_hull(shape, f"{k}.{i}", h) for i, h in enumerate(cover.hulls)])
+            hulls.append([])
+            for i, hull in enumerate(cover.hulls):
+                own = shape.copy()
+                own.name, own.geometry = f"{k}.{i}", hull
+                hulls[k].append(int(self._hulls.addGeometryObject(own)))
         self._covers, self._indices = covers, hulls
         self.use_pairs({})
 
@@ -92,11 +97,6 @@ class CollisionFilter:
                 if not any(map(self._overlap, checks[parts[n]].tolist())):
                     continue
             yield sample, k
-
-    def _add_hull(self, shape: pin.GeometryObject, name: str, hull: Any) -> int:
-        own = shape.copy()
-        own.name, own.geometry = name, hull
-        return int(self._hulls.addGeometryObject(own))
 
     def _hull_pairs(self, i: int, j: int) -> tuple[int | None, IntArray]:
         """Return the index of a pair's whole hulls, and those (PARTS, PARTS) of their parts.
@@ -158,9 +158,12 @@ class _Cover:
         geometry, placement = shape.geometry, shape.placement
         if not hasattr(geometry, "tri_indices"):
             geometry.computeLocalAABB()
-            center = placement.act(np.array(geometry.aabb_center))
-            return cls([geometry] * 2, np.array([center] * 2), np.full(2, _radius(geometry)), True)
-        vertices, corners = np.array(geometry.vertices()), _corners(geometry)
+            center, radius = placement.act(np.array(geometry.aabb_center)), geometry.aabb_radius
+            radius = float(radius) if radius < 1e6 else np.inf  # that of a plane
+            return cls([geometry] * 2, np.array([center] * 2), np.full(2, radius), True)
+        triangles = map(geometry.tri_indices, range(geometry.num_tris))
+        corners = np.array([(t[0], t[1], t[2]) for t in triangles], int)
+        vertices = np.array(geometry.vertices())
         hulls, centers, radii = [], [], []
         for part in (corners, *_parts(vertices, corners)):
             points = vertices[np.unique(part)]
@@ -169,18 +172,6 @@ class _Cover:
             centers.append(placement.act(center))
             radii.append(float(np.linalg.norm(points - center, axis=1).max()))
         return cls(hulls, np.array(centers), np.array(radii), False)
-
-
-def _radius(geometry: Any) -> float:
-    """Return the radius [m] of a primitive shape's sphere; infinite for a plane."""
-    radius = float(geometry.aabb_radius)
-    return radius if radius < 1e6 else np.inf
-
-
-def _corners(mesh: Any) -> IntArray:
-    """Return the indices (n, 3) of the vertices of a mesh's triangles."""
-    triangles = [mesh.tri_indices(i) for i in range(mesh.num_tris)]
-    return np.array([(t[0], t[1], t[2]) for t in triangles], int)
 
 
 def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:

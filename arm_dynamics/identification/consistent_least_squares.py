@@ -9,11 +9,13 @@ pseudo-inertias, positive friction and positive rotor inertia only.
 References
 ----------
 T. Lee, P. Wensing, F. Park, Geometric robot dynamic identification, IEEE T-RO 36 (2020), section
-IV. S. Boyd, L. Vandenberghe, Convex Optimization (2004), section 9.5.
+IV.
 
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
@@ -139,7 +141,7 @@ class DescriptionPrior:
 def consistent_minimum(
     squares: Matrix, products: Vector, prior: DescriptionPrior, gamma: float, start: Vector
 ) -> Vector:
-    """Return the minimizer of ½ πᵀ A π - bᵀ π + γ d(π); damped Newton method.
+    """Return the minimizer of ½ πᵀ A π - bᵀ π + γ d(π).
 
     Parameters
     ----------
@@ -153,11 +155,48 @@ def consistent_minimum(
         Parameters (p,) of finite divergence.
 
     """
-    x = start
-    cost = 0.5 * x @ squares @ x - products @ x + gamma * prior.divergence(x)
-    for _ in range(NEWTON_STEPS):
+
+    def cost(x: Vector) -> float:
+        return float(0.5 * x @ squares @ x - products @ x + gamma * prior.divergence(x))
+
+    def slopes(x: Vector) -> tuple[Vector, Matrix]:
         slope, curvature = prior.slopes(x)
-        gradient, hessian = squares @ x - products + gamma * slope, squares + gamma * curvature
+        return squares @ x - products + gamma * slope, squares + gamma * curvature
+
+    return damped_newton(cost, slopes, start)
+
+
+def damped_newton(
+    cost: Callable[[Vector], float],
+    slopes: Callable[[Vector], tuple[Vector, Matrix]],
+    start: Vector,
+) -> Vector:
+    """Return the minimizer of a function by damped Newton steps -H⁻¹ g.
+
+    Steps are halved until the function falls by a tenth of the decrement gᵀ H⁻¹ g.
+
+    Parameters
+    ----------
+    cost : callable
+        Value of the function at x (p,); infinite outside its domain.
+    slopes : callable
+        Gradient g (p,) and positive definite Hessian H (p, p) within the domain.
+    start : Vector
+        First x (p,), within the domain.
+
+    Returns
+    -------
+    Vector
+        x (p,) of the least value.
+
+    References
+    ----------
+    S. Boyd, L. Vandenberghe, Convex Optimization (2004), section 9.5.
+
+    """
+    x, value = start, cost(start)
+    for _ in range(NEWTON_STEPS):
+        gradient, hessian = slopes(x)
         root = 1 / np.sqrt(np.diag(hessian))
         scaled = hessian * root * root[:, None]
         scaled[np.diag_indices_from(scaled)] += JITTER
@@ -168,13 +207,13 @@ def consistent_minimum(
             break
         while length > SHORTEST:
             new = x + length * step
-            after = 0.5 * new @ squares @ new - products @ new + gamma * prior.divergence(new)
-            if after < cost - 0.1 * length * decrement:
+            after = cost(new)
+            if after < value - 0.1 * length * decrement:
                 break
             length /= 2
         else:
             break
-        x, cost = new, after
+        x, value = new, after
     return x
 
 

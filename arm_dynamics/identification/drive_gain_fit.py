@@ -20,44 +20,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly, check_float
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.consistent_least_squares import (
-    JITTER,
-    NEWTON_STEPS,
-    NEWTON_TOLERANCE,
-    SHORTEST,
-    DescriptionPrior,
-    positive_inverse,
-    rms,
-)
+from arm_dynamics.identification.drive_gain_problem import DriveGainProblem
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters, regressor
+from arm_dynamics.identification.effort_equations import joined_equations
 from arm_dynamics.identification.fit_report import ParameterFit
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
-from arm_dynamics.identification.payload_body import payload_ball, tool_link
-from arm_dynamics.identification.pseudo_inertia import consistent_prior
-from arm_dynamics.identification.torque_fit import (
-    EffortEquations,
-    TorqueFit,
-    joined_equations,
-    robust_weights,
-)
+from arm_dynamics.identification.torque_fit import TorqueFit
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 DESCRIBED, GUESSED = 0.3, 1.0
 """Standard deviation σ of the logarithm of a gain with and without a torque constant."""
-MASS_TOLERANCE = 2e-3
-"""Standard deviation of a known payload mass, relative."""
 NOT_REVEALED = 0.7
 """Deviation of a gain over σ from which on it is named."""
 PASSES = 3
-TURNS = 5
-"""Preparations of the motions with renewed gains, and estimates with renewed weights in each."""
+"""Preparations of the motions with renewed gains."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +73,7 @@ class DriveGains:
 
     def efforts(self, motion: MotionData) -> MotionData:
         """Return a motion with the efforts of its currents; itself without currents."""
-        if motion.current is None:
-            return motion
-        return replace(motion, effort=as_readonly(motion.current * self.gain))
+        return with_efforts(motion, self.gain)
 
     def with_deviations(self, fit: TorqueFit) -> TorqueFit:
         """Return a fit to these efforts whose deviations contain those of the gains."""
@@ -138,20 +118,39 @@ class DriveGains:
         return [known, f"drive gains not revealed by this motion, close to the prior: {left}"]
 
 
-def has_currents_only(motions: Sequence[MotionData]) -> bool:
-    """Return whether all motions have currents and none has efforts."""
-    return all(motion.effort is None and motion.current is not None for motion in motions)
+def recorded_gains(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    loaded: Sequence[MotionData],
+    payload_mass: float | None,
+    cutoff: float | None,
+) -> DriveGains | None:
+    """Return ``drive_gains``; None for motions that have efforts, and none with a payload.
 
+    Raises
+    ------
+    InvalidValue
+        For a motion with efforts, or without currents, among others.
 
-def require_currents_only(motions: Sequence[MotionData]) -> None:
-    """Raise InvalidValue for a motion with efforts, or without currents."""
-    for motion in motions:
-        if not has_currents_only([motion]):
+    """
+    has_currents_only = [x.effort is None and x.current is not None for x in (*motions, *loaded)]
+    if not loaded and not all(has_currents_only):
+        return None
+    for motion, is_usable in zip((*motions, *loaded), has_currents_only, strict=True):
+        if not is_usable:
             what = "currents = none" if motion.current is None else "efforts = recorded"
             raise InvalidValue(
                 f"{motion.source}: {what}; expected currents without efforts in all motions that"
                 " determine drive gains"
             )
+    return drive_gains(arm, motions, loaded, payload_mass=payload_mass, cutoff=cutoff)
+
+
+def with_efforts(motion: MotionData, gains: Vector) -> MotionData:
+    """Return a motion with the efforts K i of gains K (nv,); itself without currents i."""
+    if motion.current is None:
+        return motion
+    return replace(motion, effort=as_readonly(motion.current * gains))
 
 
 def with_described_efforts(arm: ArmModel, motion: MotionData) -> MotionData:
@@ -160,16 +159,15 @@ def with_described_efforts(arm: ArmModel, motion: MotionData) -> MotionData:
     A motion with efforts remains as it is.
     """
     gains = described_gains(arm)
-    if not has_currents_only([motion]) or motion.current is None or not np.isfinite(gains).all():
+    if motion.effort is not None or not np.isfinite(gains).all():
         return motion
-    return replace(motion, effort=as_readonly(motion.current * gains))
+    return with_efforts(motion, gains)
 
 
 def described_gains(arm: ArmModel) -> Vector:
     """Return N K_t [N·m/A] of the motors (nv,); NaN where the description has none."""
-    found = [m.constants.get("kt", np.nan) * m.constants.get("gear_ratio", 1.0)
-             for m in arm.actuators]  # fmt: skip
-    return as_readonly(np.array(found))
+    constants = [motor.constants for motor in arm.actuators]
+    return as_readonly([c.get("kt", np.nan) * c.get("gear_ratio", 1.0) for c in constants])
 
 
 @with_one_blas_thread
@@ -217,36 +215,31 @@ def drive_gains(
         check_float("payload mass [kg]", payload_mass, above=0)
     every = [*motions, *loaded]
     prior, sigma = _prior_gains(arm, every)
-    logarithm = np.zeros(arm.nv)
+    logs = np.zeros(arm.nv)
     for _ in range(PASSES):  # the delay of the efforts is exact only with consistent gains
-        gains = prior * np.exp(logarithm)
-        parts = [
-            prepare_motion(arm, replace(motion, effort=as_readonly(gains * motion.current)), cutoff)
-            for motion in every
-            if motion.current is not None
-        ]
+        gains = prior * np.exp(logs)
+        parts = [prepare_motion(arm, with_efforts(motion, gains), cutoff) for motion in every]
         equations = joined_equations([part.equations for part in parts])
-        first = sum(len(part.time) for part in parts[: len(motions)])
-        problem = _GainProblem(arm, equations, logarithm, sigma, first, payload_mass)
-        parameters, change = problem.estimate()
-        covariance, slopes = problem.covariance(parameters, change)
-        logarithm = logarithm + change
+        unloaded = sum(len(part.time) for part in parts[: len(motions)])
+        carrying = np.arange(len(equations.effort)) >= unloaded
+        problem = DriveGainProblem(arm, equations, logs, sigma, carrying, payload_mass)
+        change = problem.minimize()
+        covariance, slopes = problem.covariance()
+        logs = logs + change
     vague = np.sqrt(np.diag(covariance)) > NOT_REVEALED * sigma
     return DriveGains(
         arm,
-        as_readonly(prior * np.exp(logarithm)),
+        as_readonly(prior * np.exp(logs)),
         as_readonly(prior),
         as_readonly(covariance),
         as_readonly(slopes),
-        tuple(name for name, x in zip(arm.joint_names, vague, strict=True) if x),
+        tuple(np.array(arm.joint_names)[vague].tolist()),
         payload_mass,
     )
 
 
 def _prior_gains(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector, Vector]:
     """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its gravity."""
-    gains = np.array(described_gains(arm))
-    sigma = np.where(np.isfinite(gains), DESCRIBED, GUESSED)
     products, squares = np.zeros(arm.nv), np.zeros(arm.nv)
     for motion in motions:
         if motion.current is None:
@@ -255,141 +248,24 @@ def _prior_gains(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector, 
                 " current.JOINT [A]"
             )
         rows = slice(None, None, max(1, len(motion.time) // 500))
-        q = motion.q[rows]
+        q, current = motion.q[rows], motion.current[rows]
         effort = regressor(arm, q, 0 * q, 0 * q) @ nominal_parameters(arm)
         v = np.gradient(q, motion.time[rows], axis=0)
         dry = 0.2 * np.sqrt(np.mean(effort**2, axis=0) + 1e-12) * np.sign(v)
-        products += np.sum((effort + dry) * motion.current[rows], axis=0)
-        squares += np.sum(motion.current[rows] ** 2, axis=0)
+        products += np.sum((effort + dry) * current, axis=0)
+        squares += np.sum(current**2, axis=0)
+    names = np.array(arm.joint_names)
     if (squares == 0).any():
-        names = [n for n, x in zip(arm.joint_names, squares, strict=True) if x == 0]
         raise InvalidValue(
-            f"currents of joints {', '.join(names)} = 0 in all samples; expected measured currents;"
-            " lock these joints"
+            f"currents of joints {', '.join(names[squares == 0])} = 0 in all samples; expected"
+            " measured currents; lock these joints"
         )
-    slope = products / squares
-    wrong = (sigma == GUESSED) & (slope <= 0)
-    if wrong.any():
-        names = [n for n, x in zip(arm.joint_names, wrong, strict=True) if x]
+    described, slope = described_gains(arm), products / squares
+    guessed = np.isnan(described)
+    if (guessed & (slope <= 0)).any():
         raise InvalidValue(
-            f"currents of joints {', '.join(names)}: sign = opposite to the efforts of the"
-            " description; expected a positive current for a positive effort; change the sign"
+            f"currents of joints {', '.join(names[guessed & (slope <= 0)])}: sign = opposite to the"
+            " efforts of the description; expected a positive current for a positive effort; change"
+            " the sign"
         )
-    return np.where(sigma == GUESSED, slope, gains), sigma
-
-
-class _GainProblem:
-    """Equations of currents; the ten parameters of a payload follow those of the links.
-
-    ``start`` (nv,) are the logarithms of the gains that the efforts of ``equations`` contain.
-    """
-
-    def __init__(
-        self,
-        arm: ArmModel,
-        equations: EffortEquations,
-        start: Vector,
-        sigma: Vector,
-        first: int,
-        payload_mass: float | None,
-    ) -> None:
-        nv, ideal = arm.nv, np.zeros(arm.nv, dtype=int)
-        rows = equations.rows(ideal)
-        own = np.arange(nv)
-        speed = rms(equations.regressor[:, own, 11 * nv + own], equations.valid)
-        bodies = consistent_prior(nominal_parameters(arm)[: 10 * nv].reshape(nv, 10))
-        self._prior = DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed)
-        self._arm_columns = np.arange(14 * nv)
-        self._mass: tuple[int, float] | None = None
-        if payload_mass is not None:
-            link = tool_link(arm)
-            more: FloatArray = np.where(
-                (np.arange(len(rows)) < first)[:, None, None],
-                0.0,
-                rows[:, :, 10 * link : 10 * link + 10],
-            )
-            rows = np.concatenate((rows[:, :, : 10 * nv], more, rows[:, :, 10 * nv :]), axis=2)
-            self._arm_columns[10 * nv :] += 10
-            self._mass = (10 * nv, payload_mass)
-            body = payload_ball(arm, payload_mass)
-            self._prior = self._prior.with_bodies(np.vstack((bodies, body)))
-        self._rows, self._effort = rows, equations.effort
-        self._counted = equations.counted(ideal)
-        self._start, self._sigma = start, sigma
-        self._set_moments(self._counted / np.maximum(rms(self._effort, self._counted), 1e-9) ** 2)
-
-    def estimate(self) -> tuple[Vector, Vector]:
-        """Return parameters and logarithms of the gains; renew the weights."""
-        x, logs = self._prior.start, np.zeros(self._sigma.size)
-        for _ in range(TURNS):
-            x, logs = self._minimum(x, logs)
-            residual = self._effort - np.exp(-logs) * (self._rows @ x)
-            self._set_moments(robust_weights(residual, self._counted)[1])
-        return self._minimum(x, logs)
-
-    def covariance(self, x: Vector, logs: Vector) -> tuple[Matrix, Matrix]:
-        """Return the covariance (nv, nv) of the logarithms, and ∂π/∂l (14 nv, nv)."""
-        _, _, hessian = self._terms(x, logs)
-        p = x.size
-        inverse = positive_inverse(hessian[:p, :p])
-        slopes = -inverse @ hessian[:p, p:]
-        reduced = hessian[p:, p:] + hessian[p:, :p] @ slopes
-        return positive_inverse(reduced), slopes[self._arm_columns]
-
-    def _set_moments(self, weights: Matrix) -> None:
-        weighted = self._rows * weights[..., None]
-        self._squares = np.einsum("nip,niq->ipq", weighted, self._rows, optimize=True)
-        self._products = np.einsum("nip,ni->ip", weighted, self._effort)
-
-    def _minimum(self, x: Vector, logs: Vector) -> tuple[Vector, Vector]:
-        """Return the minimizer by damped Gauss-Newton steps."""
-        p = x.size
-        cost, gradient, hessian = self._terms(x, logs)
-        for _ in range(NEWTON_STEPS):
-            root = 1 / np.sqrt(np.diag(hessian))
-            scaled = hessian * root * root[:, None]
-            scaled[np.diag_indices_from(scaled)] += JITTER
-            step = -root * scipy.linalg.solve(scaled, root * gradient, assume_a="pos")
-            decrement, length = float(-gradient @ step), 1.0
-            if decrement < NEWTON_TOLERANCE:
-                break
-            while length > SHORTEST:
-                new = x + length * step[:p], logs + length * step[p:]
-                after, *slopes = self._terms(*new)
-                if after < cost - 0.1 * length * decrement:
-                    break
-                length /= 2
-            else:
-                break
-            (x, logs), cost, (gradient, hessian) = new, after, slopes
-        return x, logs
-
-    def _terms(self, x: Vector, logs: Vector) -> tuple[float, Vector, Matrix]:
-        """Return value, gradient and Gauss-Newton Hessian of the function by (π, l)."""
-        p, c = x.size, np.exp(-logs)
-        value = self._prior.divergence(x)
-        hessian = np.zeros((p + logs.size, p + logs.size))
-        if not np.isfinite(value):
-            return np.inf, np.zeros(p + logs.size), hessian
-        slope, curvature = self._prior.slopes(x)
-        if self._mass is not None:
-            k, mass = self._mass
-            stiffness = 1 / (MASS_TOLERANCE * mass) ** 2
-            value += 0.5 * stiffness * (x[k] - mass) ** 2
-            slope[k] += stiffness * (x[k] - mass)
-            curvature[k, k] += stiffness
-        pulled = self._squares @ x
-        quadratic, linear = pulled @ x, self._products @ x
-        away = (self._start + logs) / self._sigma
-        value += float(np.sum(0.5 * c**2 * quadratic - c * linear + 0.5 * away**2))
-        gradient = np.concatenate(
-            (
-                slope + c**2 @ pulled - c @ self._products,
-                c * linear - c**2 * quadratic + away / self._sigma,
-            )
-        )
-        hessian[:p, :p] = curvature + np.einsum("i,ipq->pq", c**2, self._squares)
-        hessian[:p, p:] = -(c[:, None] ** 2 * pulled).T
-        hessian[p:, :p] = hessian[:p, p:].T
-        hessian[p:, p:] = np.diag(c**2 * quadratic + self._sigma**-2)
-        return value, gradient, hessian
+    return np.where(guessed, slope, described), np.where(guessed, GUESSED, DESCRIBED)

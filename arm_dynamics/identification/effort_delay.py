@@ -8,7 +8,7 @@ import scipy.linalg
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Vector
 from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
 from arm_dynamics.identification.dynamic_parameters import parameter_names
-from arm_dynamics.identification.torque_fit import EffortEquations
+from arm_dynamics.identification.effort_equations import EffortEquations
 from arm_dynamics.model.arm_model import ArmModel
 
 DELAY_RANGE, DELAY_STEP = 0.05, 0.0025

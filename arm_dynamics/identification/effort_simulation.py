@@ -16,7 +16,7 @@ identification of robot dynamics, IEEE T-CST 21 (2013), section III.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -28,7 +28,7 @@ from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
 from arm_dynamics.batch.variation import CENTER, MOMENTS
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
-from arm_dynamics.identification.dynamic_parameters import with_parameters
+from arm_dynamics.identification.dynamic_parameters import regressor, with_parameters
 from arm_dynamics.identification.low_pass import low_pass
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import (
@@ -38,52 +38,15 @@ from arm_dynamics.identification.motion_preparation import (
     direction,
     saturation_limit,
 )
+from arm_dynamics.identification.tracking_controller import tracking_controller
 from arm_dynamics.model.arm_model import NO_PAYLOAD, ArmModel, Joint
 
-STEPS = (4e-3, 2e-3, 1e-3)
-"""Time steps of the simulation [s], which are the periods of the tracking controller."""
-BANDWIDTH = 0.5
-"""Bandwidth of the tracking controller over the cut-off frequency."""
-FASTEST = 1.0
-"""Largest rate of the closed loop times the time step."""
-CONFIGURATIONS = 50
-"""Configurations of a motion whose inertia determines the gains."""
+SLOPES_PER_SAMPLE = 2
+"""Rate of derivatives over that of the outputs."""
 IDEAL = MappingProxyType({"armature": 0.0})
 """Constants of an ideal actuator."""
 UNLIMITED = 1e12
 """Effort limit [N·m] of a simulated joint: measured efforts are not limited again."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrackingGains:
-    """K_p and K_d (nv,) of the tracking controller, and its period [s]."""
-
-    p: Vector
-    d: Vector
-    period: float
-
-
-def tracking_gains(arm: ArmModel, q: Matrix, cutoff: float) -> TrackingGains:
-    """Return K_p = ω² m and K_d = 2 ω m for an arm at some configurations q (n, nv).
-
-    m_i² = M_ii / (M⁻¹)_ii lies between the inertia with the other joints at rest and with them free
-    to move. ω is BANDWIDTH times the cut-off frequency [Hz], or less where the fastest closed
-    loop, 2 ω λ with the largest eigenvalue λ of M⁻¹ diag(m), is too fast for the shortest period.
-    """
-    data = arm.model.createData()
-    inertias = []
-    for row in q[:: max(1, len(q) // CONFIGURATIONS)]:
-        upper = np.triu(pin.crba(arm.model, data, row))
-        inertias.append(upper + np.triu(upper, 1).T)
-    inertia = np.array(inertias)
-    inverse = np.linalg.inv(inertia)
-    held, free = (np.diagonal(x, axis1=1, axis2=2) for x in (inertia, inverse))
-    m = np.sqrt(held.mean(axis=0) / free.max(axis=0))
-    rate = 2 * np.linalg.eigvals(inverse * m).real.max()
-    bandwidth = BANDWIDTH * 2 * np.pi * cutoff
-    period = next((x for x in STEPS if bandwidth * rate * x <= FASTEST), STEPS[-1])
-    bandwidth = min(bandwidth, FASTEST / (rate * period))
-    return TrackingGains(bandwidth**2 * m, 2 * bandwidth * m, period)
 
 
 class EffortSimulation:
@@ -118,21 +81,21 @@ class EffortSimulation:
     ) -> None:
         assert motion.effort is not None
         self._cutoff, self._presliding = cutoff, presliding > 0
-        self.gains = tracking_gains(with_parameters(arm, parameters), motion.q, cutoff)
+        self.controller = tracking_controller(with_parameters(arm, parameters), motion.q, cutoff)
         self._arm = _geometry(arm)
         gains = {
             name: {"p": p, "i": 0.0, "d": d, "d_filter": 0.0, "ff_velocity_scale": 1.0}
             for name, p, d in zip(
-                arm.joint_names, self.gains.p.tolist(), self.gains.d.tolist(), strict=True
+                arm.joint_names, self.controller.p.tolist(), self.controller.d.tolist(), strict=True
             )
         }
-        self._controller = Pid(self._arm, gains)
+        self._pid = Pid(self._arm, gains)
         self._set_motion(motion, delay, presliding)
         self._set_samples(saturation_limit(arm, motion.effort))
 
     def _set_motion(self, motion: MotionData, delay: float, presliding: Vector) -> None:
         """Set q_m, v_m at the ticks of the controller, and the mean efforts between them."""
-        period, first, last = self.gains.period, motion.time[0], motion.time[-1]
+        period, first, last = self.controller.period, motion.time[0], motion.time[-1]
         time, rate = np.arange(first, last, motion.period), 1 / motion.period
         interpolate = scipy.interpolate.make_interp_spline
         q = interpolate(motion.time, motion.q, min(3, len(motion.time) - 1))(time)
@@ -154,7 +117,7 @@ class EffortSimulation:
 
     def _set_samples(self, limit: Vector) -> None:
         """Set the efforts of the controller that count: without ends and saturation nearby."""
-        ticks = 1 / (self.gains.period * self._cutoff)
+        ticks = 1 / (self.controller.period * self._cutoff)
         edge, every = int(1.5 * ticks), max(1, int(ticks / SAMPLES_PER_PERIOD))
         self._used = slice(edge, -edge, every)
         saturated = np.abs(self._effort) > limit
@@ -167,9 +130,11 @@ class EffortSimulation:
         return self._q, self._v, self._effort
 
     def outputs(self, parameters: Matrix, delay: Vector) -> FloatArray:
-        """Return filtered efforts e (k, n, nv) [N·m] of the tracking controller.
+        """Return ``tracking_efforts`` of ``states``."""
+        return self.tracking_efforts(*self.states(parameters, delay))
 
-        NaN where a simulation diverged.
+    def states(self, parameters: Matrix, delay: Vector) -> tuple[FloatArray, FloatArray]:
+        """Return simulated q and v (k, ticks, nv) after each tick; NaN where they diverge.
 
         Parameters
         ----------
@@ -179,7 +144,7 @@ class EffortSimulation:
             Additional delays (k,) [s] of the efforts.
 
         """
-        k, (size, nv), gains = len(parameters), self._q.shape, self.gains
+        k, (size, nv), controller = len(parameters), self._q.shape, self.controller
         coulomb, offset = np.split(parameters[:, None, 12 * nv :], 2, axis=2)
         effort = self._effort + delay[:, None, None] * self._slope - offset
         effort -= coulomb * self._sliding
@@ -188,33 +153,67 @@ class EffortSimulation:
         result = rollout_closed_loop(
             self._arm,
             np.tile(np.concatenate((self._q[0], self._v[0])), (k, 1)),
-            self._controller,
-            np.concatenate((self._q + effort / gains.p, velocity), axis=2),
-            gains.period,
-            gains.period,
-            gains.period * size,
+            self._pid,
+            np.concatenate((self._q + effort / controller.p, velocity), axis=2),
+            controller.period,
+            controller.period,
+            controller.period * size,
             interface="effort",
             vary=_varied(parameters, self._presliding),
             backend="generated",
             outputs=("q", "v"),
-            integrator="rk4",
+            integrator="velocity_verlet",
             threads=1,
         )
-        return self.tracking_efforts(result.q, result.v)
+        return result.q, result.v
 
     def tracking_efforts(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """Return filtered efforts e (k, n, nv) of simulated q and v (k, ticks, nv) after each tick.
+        """Return filtered efforts e (k, n, nv) [N·m or N] of ``states`` (k, ticks, nv).
 
         NaN where a simulation diverged.
         """
-        gains = self.gains
-        efforts = gains.p * (self._q[1:] - q[:, :-1]) + gains.d * (self._v[1:] - v[:, :-1])
+        controller = self.controller
+        efforts = controller.p * (self._q[1:] - q[:, :-1]) + controller.d * (
+            self._v[1:] - v[:, :-1]
+        )
         diverged = ~np.isfinite(efforts).all(axis=(1, 2))
         efforts[diverged] = 0.0
-        found = low_pass(efforts.swapaxes(0, 1), self._cutoff, 1 / gains.period)[self._used]
+        found = low_pass(efforts.swapaxes(0, 1), self._cutoff, 1 / controller.period)[self._used]
         found = np.array(found.swapaxes(0, 1))
         found[diverged] = np.nan
         return found
+
+    def slopes(self, q: Matrix, v: Matrix, directions: Matrix) -> FloatArray:
+        """Return derivatives (n, nv, r + 1) of the outputs along directions, and by the delay.
+
+        The response of the controller to the regressor of the simulated motion: the regressor
+        itself does not change, because the controller keeps the motion.
+
+        Parameters
+        ----------
+        q, v : Matrix
+            Simulated motion (ticks, nv).
+        directions : Matrix
+            Changes (14 nv, r) of the dynamic parameters.
+
+        """
+        controller, nv, step = self.controller, q.shape[1], self._used.step
+        every = step // SLOPES_PER_SAMPLE if step % SLOPES_PER_SAMPLE == 0 else step
+        first = self._used.start // every
+        ticks = np.arange(self._used.start - first * every, len(q), every)
+        a = np.gradient(v, controller.period, axis=0)
+        friction = np.where(self._presliding, self._sliding, np.sign(v))
+        a, friction, slope = (
+            scipy.ndimage.uniform_filter1d(x, every, axis=0)[ticks]
+            for x in (a, friction, self._slope)
+        )
+        rows, own = regressor(self._arm, q[ticks], v[ticks], a), np.arange(nv)
+        rows[:, own, 12 * nv + own] = friction
+        rows = np.concatenate((rows @ directions, -slope[..., None]), axis=2)
+        period = every * controller.period
+        found = low_pass(controller.response(rows, period), self._cutoff, 1 / period)
+        slopes: FloatArray = found[first :: step // every][: len(self.counted)]
+        return slopes
 
 
 def _geometry(arm: ArmModel) -> ArmModel:

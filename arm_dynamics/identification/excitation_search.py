@@ -141,7 +141,12 @@ def excite(
         start = arm.check_position("start configuration", configuration)
     count = EVALUATIONS if evaluations is None else check_int("evaluations", evaluations, lower=1)
     random = np.random.default_rng(check_int("seed", seed))
-    rest = _at_rest(arm, duration, harmonics, start)
+    end_time = min(END_FRACTION * duration, MAX_END_TIME)
+    periods = max(round((duration - 2 * end_time) / BASE_PERIOD), 1)
+    zero = np.zeros((arm.nv, harmonics))
+    rest = Excitation(
+        arm.name, arm.joint_names, duration, end_time, periods, start, start, zero, zero
+    )
     limits = motion_limits(arm, start, acceleration_limit)
     problem = _Problem(arm, rest, limits, SelfCollision(arm, clearance, start), clearance)
     problem.require_start()
@@ -194,16 +199,6 @@ def motion_limits(
         as_readonly(np.maximum(upper - margin, start)),
         as_readonly(VELOCITY_FRACTION * velocity),
         as_readonly(acceleration),
-    )
-
-
-def _at_rest(arm: ArmModel, duration: float, harmonics: int, start: Vector) -> Excitation:
-    """Return the motion of this duration that stays at the start."""
-    end_time = min(END_FRACTION * duration, MAX_END_TIME)
-    periods = max(round((duration - 2 * end_time) / BASE_PERIOD), 1)
-    zero = np.zeros((arm.nv, harmonics))
-    return Excitation(
-        arm.name, arm.joint_names, duration, end_time, periods, start, start, zero, zero
     )
 
 
@@ -285,14 +280,10 @@ class _Problem:
         self._prior = prior
         self._ranges = _effort_ranges(arm, limits)
         self.middle = self._middle()
-        k = np.arange(1, rest.harmonics + 1)
+        frequencies = np.arange(1, rest.harmonics + 1) * rest.basis.angular_frequency
         half = (limits.upper - limits.lower) / 2
-        fastest = np.minimum(half[:, None], limits.velocity[:, None] / (k * self._frequency))
+        fastest = np.minimum(half[:, None], limits.velocity[:, None] / frequencies)
         self.sizes = np.hstack([half[:, None], fastest, fastest]) * (limits.velocity > 0)[:, None]
-
-    @property
-    def _frequency(self) -> float:
-        return self._rest.basis.angular_frequency
 
     def _middle(self) -> Matrix:
         """Return coefficients of a motion to the middle of the range, as far as the limits permit.

@@ -186,9 +186,16 @@ def with_friction_terms(arm: ArmModel, friction: JointFriction) -> ArmModel:
     return arm
 
 
-def friction_notes(arm: ArmModel, friction: JointFriction) -> list[str]:
-    """Return sentences about joints with Stribeck friction or gear loss."""
-    has = friction.has_stribeck, friction.has_loss
+def friction_notes(arm: ArmModel, presliding: Vector, friction: JointFriction) -> list[str]:
+    """Return sentences about joints with presliding, Stribeck friction or gear loss.
+
+    ``presliding`` (nv,) [rad or m] are the distances over which dry friction develops.
+    """
+    has, notes = (friction.has_stribeck, friction.has_loss), []
+    if presliding.any():
+        pairs = zip(arm.joint_names, presliding, strict=True)
+        distances = ", ".join(f"{name} {x:g}" for name, x in pairs if x)
+        notes.append(f"dry friction with presliding [rad or m]: {distances}")
     found = []
     for i, joint in enumerate(arm.joints):
         unit = "m/s" if joint.unit == "m" else "rad/s"
@@ -196,9 +203,8 @@ def friction_notes(arm: ArmModel, friction: JointFriction) -> list[str]:
             found.append(f"{joint.name} Stribeck ({friction.velocity[i]:.2g} {unit})")
         if has[1][i]:
             found.append(f"{joint.name} load-dependent")
-    if not found:
-        return []
-    notes = [f"further friction, chosen by held-out error: {', '.join(found)}"]
+    if found:
+        notes.append(f"further friction, chosen by held-out error: {', '.join(found)}")
     left = [arm.joint_names[i] for i in unrepresented_joints(arm) if has[0][i] or has[1][i]]
     if left:
         notes.append(

@@ -344,6 +344,7 @@ def _unknowns(arm: ArmModel, direction: Matrix) -> BaseParameters:
     q = random_configurations(arm, CONFIGURATIONS, 0)
     signs = np.random.default_rng(1).choice((-1.0, 1.0), q.shape) * both
     rows = static_rows(arm, q, signs)
+    # Raises for an arm without gravity torques, whose friction alone would be determined.
     base_parameters(rows[:, :, : 10 * arm.nv].reshape(-1, 10 * arm.nv), parameter_names(arm))
     return base_parameters(rows.reshape(-1, 14 * arm.nv), parameter_names(arm))
 

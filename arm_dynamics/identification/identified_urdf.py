@@ -23,7 +23,6 @@ import pinocchio as pin
 
 from arm_dynamics.core.arrays import Matrix, Vector, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.identification.dynamic_parameters import (
     INERTIAL,
     JOINT_TERMS,
@@ -58,6 +57,7 @@ TOPICS = {
 }
 """Params of a new <ros2_control> block: topics of the simulator."""
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+ASCII = str.maketrans({"·": " ", "²": "^2", "Ω": "ohm"})
 INERTIAL_UNITS = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
 TERM_UNITS = {
     "armature": ("kg m^2", "kg"),
@@ -78,8 +78,14 @@ class _Change(NamedTuple):
     deviation: float | None
 
     def __str__(self) -> str:
-        spread = "" if self.deviation is None else f" ({_percent(self.new, self.deviation)})"
-        return f"{self.name} [{self.unit}] {self.old:.6g} -> {self.new:.6g}{spread}"
+        text = f"{self.name} [{self.unit}] {self.old:.6g} -> {self.new:.6g}"
+        if self.deviation is None:
+            return text
+        if not np.isfinite(self.deviation):
+            return f"{text} (not determined)"
+        if not self.new:
+            return f"{text} (sd {self.deviation:.3g})"
+        return f"{text} ({100 * self.deviation / abs(self.new):.3g} %)"
 
 
 @requires_arm
@@ -140,7 +146,12 @@ def identified_urdf(
         spread = np.asarray(deviations, dtype=float)
         if spread.shape != values.shape:
             raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({14 * nv},)")
-    file = _file_arm(arm)
+    every = Robot(parse_xml(arm.urdf)).joints.items()
+    moving = (*ONE_COORDINATE, *MANY_COORDINATES)
+    locked = [n for n, j in every if j.get("type") in moving and n not in arm.joint_names]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        file = parse_arm(arm.urdf, arm.source, locked)  # without the changes of ``arm``
     target, old = with_parameters(arm, values), nominal_parameters(file)
     writer = _Writer(file, str(date))
     for i in range(nv):
@@ -166,16 +177,6 @@ def _rows(old: Vector, new: Vector, spread: Vector | None, part: slice) -> list[
     """Return (old, new, deviation) of the parameters in ``part``."""
     deviations = [None] * len(new[part]) if spread is None else spread[part].tolist()
     return list(zip(old[part].tolist(), new[part].tolist(), deviations, strict=True))
-
-
-def _file_arm(arm: ArmModel) -> ArmModel:
-    """Return the arm of the text itself, without the changes of ``arm``."""
-    every = Robot(parse_xml(arm.urdf)).joints.items()
-    moving = (*ONE_COORDINATE, *MANY_COORDINATES)
-    locked = [n for n, j in every if j.get("type") in moving and n not in arm.joint_names]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return parse_arm(arm.urdf, arm.source, locked)
 
 
 class _Writer:
@@ -225,14 +226,13 @@ class _Writer:
         ]
         rest = sum((part.toDynamicParameters() for _, _, part in attached), np.zeros(10))
         least = min(MIN_FRACTION, (old - rest)[0] / old[0]) * (1 - ROUNDING)
-        scale = next(
-            (s for s in SCALES if _is_body(new - s * rest) and _mass(new - s * rest, new) >= least),
-            None,
-        )
+        bodies = ((s, new - s * rest) for s in SCALES)
+        scale = next((s for s, own in bodies if _is_body(own) and own[0] >= least * new[0]), None)
         if scale is None:
             raise InvalidValue(
-                f"joint '{joint}': inertial parameters of its body = {_short(new)}; expected a"
-                " positive mass and a physically consistent tensor; fit with physical consistency"
+                f"joint '{joint}': inertial parameters of its body ="
+                f" {' '.join(f'{x:.4g}' for x in new.tolist())}; expected a positive mass and a"
+                " physically consistent tensor; fit with physical consistency"
             )
         names = [name for name, _, _ in attached]
         lines = [f"{MARK} {self.date}: body of joint '{joint}'", *map(str, changes)]
@@ -250,13 +250,16 @@ class _Writer:
         lines = [str(c) for c in terms[:3] if not _equal(np.array(c.old), np.array(c.new))]
         accepted = {p.name: p for p in self.file.actuators[i].parameters}
         constants = dict(target.constants)
+        defaults = {n: np.nan if p.default is None else p.default for n, p in accepted.items()}
+        known = {**defaults, **before.constants}
         changed = {
             name: value
             for name, value in constants.items()
-            if not _equal(np.array(before.constants.get(name, _default(accepted, name))), value)
+            if not _equal(np.array(known.get(name, np.nan)), value)
         }
+        units = {n: p.unit.translate(ASCII) for n, p in accepted.items()}
         lines += [
-            f"{name} [{_ascii(accepted[name].unit)}] {before.constants[name]:.6g} -> {value:.6g}"
+            f"{name} [{units[name]}] {before.constants[name]:.6g} -> {value:.6g}"
             for name, value in changed.items()
             if name in accepted and name in before.constants and name != "armature"
         ]
@@ -278,7 +281,10 @@ class _Writer:
         mass, centre, tensor = _about_center(own)
         entries = {key: format_number(tensor[at]) for key, at in TENSOR.items()}
         parts = {
-            "origin": {"xyz": format_numbers(_rounded_all(centre)), "rpy": "0 0 0"},
+            "origin": {
+                "xyz": format_numbers([_rounded(x) for x in centre.tolist()]),
+                "rpy": "0 0 0",
+            },
             "mass": {"value": format_number(_rounded(mass))},
             "inertia": entries,
         }
@@ -405,37 +411,10 @@ def _is_body(own: Vector) -> bool:
     return bool(low >= -slack and low + middle >= high - slack)
 
 
-def _mass(own: Vector, body: Vector) -> float:
-    return float(own[0] / body[0]) if body[0] > 0 else 0.0
-
-
 def _equal(old: Vector, new: Vector | float) -> bool:
     """Return whether values differ by rounding only; parameters of a body have one scale each."""
     return bool(np.allclose(new, old, rtol=ROUNDING, atol=1e-15))
 
 
-def _default(accepted: dict[str, Parameter], name: str) -> float:
-    found = accepted.get(name)
-    return np.nan if found is None or found.default is None else found.default
-
-
-def _ascii(unit: str) -> str:
-    return unit.replace("·", " ").replace("²", "^2").replace("Ω", "ohm")
-
-
 def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
-
-
-def _rounded_all(values: Vector) -> list[float]:
-    return [_rounded(value) for value in values.tolist()]
-
-
-def _short(values: Vector) -> str:
-    return " ".join(f"{value:.4g}" for value in values.tolist())
-
-
-def _percent(value: float, deviation: float) -> str:
-    if not np.isfinite(deviation):
-        return "not determined"
-    return f"{100 * deviation / abs(value):.3g} %" if value else f"sd {deviation:.3g}"

@@ -152,7 +152,13 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
             f" {', '.join(arm.joint_names)}"
         )
     check_angles(arm, data.q, data.source)
-    return (*_effort_warnings(arm, data), *_speed_warnings(data))
+    efforts = _effort_warnings(arm, data)
+    speeds = [
+        f"{data.source}: joint '{data.joint_names[i]}': speed = {speed:.3g} only; viscous"
+        " and Coulomb friction are not distinguished; record several speeds"
+        for i, speed in _only_speeds([data]).items()
+    ]
+    return (*efforts, *speeds)
 
 
 def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
@@ -195,15 +201,6 @@ def _effort_unit(joint: Joint) -> str:
     return "N" if joint.unit == "m" else "N·m"
 
 
-def _speed_warnings(data: MotionData) -> list[str]:
-    """Return a sentence for each joint that moves with one speed only."""
-    return [
-        f"{data.source}: joint '{data.joint_names[i]}': speed = {speed:.3g} only; viscous"
-        " and Coulomb friction are not distinguished; record several speeds"
-        for i, speed in _only_speeds([data]).items()
-    ]
-
-
 def require_speeds(motions: Sequence[MotionData]) -> None:
     """Raise InvalidValue if every joint that moves does so with one speed in all motions.
 
@@ -225,8 +222,16 @@ def require_speeds(motions: Sequence[MotionData]) -> None:
 
 
 def _only_speeds(motions: Sequence[MotionData]) -> dict[int, float]:
-    """Return the speed of each joint that moves with one speed only [rad/s or m/s]."""
-    speeds = np.concatenate([_speeds(motion) for motion in motions])
+    """Return the speed of each joint that moves with one speed only [rad/s or m/s].
+
+    Speeds are means over STRIDE_TIME.
+    """
+    parts = []
+    for motion in motions:
+        time, q = motion.time, motion.q
+        stride = int(np.clip(round(STRIDE_TIME / motion.period), 1, max(1, len(time) // 4)))
+        parts.append(np.abs((q[stride:] - q[:-stride]) / (time[stride:] - time[:-stride])[:, None]))
+    speeds = np.concatenate(parts)
     moves = np.any([np.ptp(motion.q, axis=0) >= LEAST_MOTION for motion in motions], axis=0)
     found = {}
     for i in np.flatnonzero(moves).tolist():
@@ -234,12 +239,4 @@ def _only_speeds(motions: Sequence[MotionData]) -> dict[int, float]:
         low, middle, high = np.percentile(moving, (10, 50, 90))
         if high - low < SAME_SPEED * middle:
             found[i] = float(middle)
-    return found
-
-
-def _speeds(data: MotionData) -> Matrix:
-    """Return mean speeds (m, nv) [rad/s or m/s] over STRIDE_TIME."""
-    stride = int(np.clip(round(STRIDE_TIME / data.period), 1, max(1, len(data.time) // 4)))
-    steps = data.time[stride:] - data.time[:-stride]
-    found: Matrix = np.abs((data.q[stride:] - data.q[:-stride]) / steps[:, None])
     return found

@@ -35,10 +35,10 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.dynamic_parameters import regressor
 from arm_dynamics.identification.effort_delay import DELAY_RANGE, DELAY_STEP, effort_delay
+from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.friction_terms import stribeck_shapes, stribeck_velocities
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.torque_fit import EffortEquations, joined_equations
 from arm_dynamics.model.arm_model import ArmModel
 
 SAMPLES_PER_PERIOD = 5.0
@@ -57,6 +57,9 @@ FAST_RATIO = 5.0
 """Bandwidth of the direction of motion over the cut-off frequency."""
 LONGEST_STOP = 0.003
 """Time [s] of saturation or rest within two periods of the filter up to which a sample counts."""
+
+LONGEST_TURN = 0.2
+"""Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,17 +226,20 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     a = np.gradient(v, 1 / rate, axis=0, edge_order=2)
     sign, certain = direction(q - smooth, v, fast, rate)
     sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
-    window = 2 * int(rate / frequency) + 1
+    window, rest = 2 * int(rate / frequency) + 1, np.ones((max(2, int(LONGEST_TURN * rate)), 1))
+    resting = scipy.ndimage.binary_opening(~certain, rest)
     unusable, stopped = (
         scipy.ndimage.uniform_filter1d(x.astype(float), window, axis=0) * window / rate
-        for x in (saturated, ~certain)
+        for x in (saturated | resting, ~certain)
     )
     time, smooth, v, a, effort, sliding, unusable, stopped = (
         x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, stopped)
     )
     rate /= keep
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
-    rows = low_pass(_without_coulomb(regressor(arm, smooth, v, a)), frequency, rate)
+    rows = regressor(arm, smooth, v, a)
+    rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
+    rows = low_pass(rows, frequency, rate)
     velocity = stribeck_velocities(arm)
     shapes = low_pass(stribeck_shapes(sliding, v, velocity), frequency, rate)
     effort, sliding, v = (low_pass(x, frequency, rate) for x in (effort, sliding, v))
@@ -252,13 +258,6 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     )
     moved = scipy.interpolate.make_interp_spline(time, effort, 3)
     return _Piece(time[used], v[used], equations, moved, (time[0], time[-1]))
-
-
-def _without_coulomb(rows: FloatArray) -> FloatArray:
-    """Return regressor rows (n, nv, 14 nv) without the columns of Coulomb friction."""
-    nv = rows.shape[1]
-    rows[:, :, 12 * nv : 13 * nv] = 0.0
-    return rows
 
 
 def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:

@@ -90,7 +90,8 @@ def read_csv(path: Path) -> Table:
     def column(name: str) -> NDArray[Any]:
         at = names.index(name)
         values = [_number(path, i, name, fields[at], delimiter) for i, fields in rows]
-        return np.array(values, dtype=np.int64 if _all_integers(values) else np.float64)
+        are_integers = all(isinstance(x, int) and abs(x) < 2**63 for x in values)
+        return np.array(values, dtype=np.int64 if are_integers else np.float64)
 
     return Table(str(path), names, column)
 
@@ -123,10 +124,6 @@ def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int 
         raise RecordingError(
             f"{path}: line {line}: {name} = '{text[:40]}'; expected a number"
         ) from error
-
-
-def _all_integers(values: list[int | float]) -> bool:
-    return all(isinstance(value, int) and abs(value) < 2**63 for value in values)
 
 
 # Parquet and LeRobot ---------------------------------------------------------------------------

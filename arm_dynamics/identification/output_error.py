@@ -2,8 +2,8 @@
 
 minimize  f(x) = ½ Σ w r(x)² + ½ (x - c)ᵀ P (x - c),  r = ŷ(x) - y
 
-The outputs ŷ are those of a simulation. Its derivatives are differences: one batch of simulations
-has all columns of a Jacobian, and one has the trial steps of all dampings.
+The outputs ŷ are those of a simulation. One batch of simulations has the trial steps of all
+dampings. Derivatives may be approximate: a step counts only if it decreases f.
 
 References
 ----------
@@ -25,6 +25,8 @@ from arm_dynamics.core.errors import InvalidValue
 
 Residuals = Callable[[Matrix], FloatArray]
 """Parameters x (k, p) -> residuals r (k, n, ny); NaN where a simulation diverged."""
+Slopes = Callable[[Vector, Matrix], Matrix]
+"""x (p,) and its residual r (n, ny) -> ∂r/∂x (p, n ny), 0 where a simulation diverges."""
 DAMPINGS = tuple(10.0**k for k in range(-2, 4))
 """Factors of the damping that are tried together."""
 FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-6, 1e6
@@ -52,28 +54,27 @@ class OutputError:
     residuals : Residuals
         Simulated minus measured outputs of k parameter vectors. Parameters are scaled such that
         changes of 1 are large.
+    slopes : Slopes
+        Derivatives of the residuals, see ``differences``.
     weights : Matrix
         w (n, ny): 1 over the variance of an output, 0 for one that does not count.
     precision : Matrix
         P (p, p) of the prior.
     center : Vector
         c (p,) of the prior.
-    difference : float
-        Change of a parameter for derivatives.
 
     """
 
     def __init__(
         self,
         residuals: Residuals,
+        slopes: Slopes,
         weights: Matrix,
         precision: Matrix,
         center: Vector,
-        difference: float,
     ) -> None:
-        self._residuals, self.weights = residuals, weights
+        self._residuals, self._slopes, self.weights = residuals, slopes, weights
         self._precision, self._center = precision, center
-        self._difference = difference
 
     def costs(self, points: Matrix, residuals: FloatArray) -> Vector:
         """Return f (k,) of points x (k, p) with these residuals; inf where one is NaN."""
@@ -83,15 +84,9 @@ class OutputError:
         found: Vector = np.where(np.isfinite(costs), costs, np.inf)
         return found
 
-    def slopes(self, x: Vector, residual: Matrix) -> Matrix:
-        """Return ∂r/∂x (p, n ny) at x (p,) with its residual (n, ny); 0 where it diverges."""
-        moved = self._residuals(x + self._difference * np.eye(x.size))
-        found = ((moved - residual) / self._difference).reshape(x.size, -1)
-        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
-
     def hessian(self, x: Vector) -> Matrix:
         """Return the Gauss-Newton Hessian Σ w ∇r ∇rᵀ + P (p, p) at x (p,)."""
-        rows = self.slopes(x, self._residuals(x[None])[0])
+        rows = self._slopes(x, self._residuals(x[None])[0])
         found: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
         return found
 
@@ -128,7 +123,7 @@ class OutputError:
             )
         damping = FIRST_DAMPING
         for _ in range(iterations):
-            rows = self.slopes(x, residual)
+            rows = self._slopes(x, residual)
             weighted = rows * self.weights.reshape(-1)
             gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
             hessian = weighted @ rows.T + self._precision
@@ -151,6 +146,17 @@ class OutputError:
             if costs[-2] - costs[-1] < tolerance * costs[-2]:
                 break
         return OutputErrorFit(*(as_readonly(values) for values in (x, residual, np.array(costs))))
+
+
+def differences(residuals: Residuals, change: float) -> Slopes:
+    """Return slopes by differences with a change of each parameter; one batch has all of them."""
+
+    def slopes(x: Vector, residual: Matrix) -> Matrix:
+        moved = residuals(x + change * np.eye(x.size))
+        found = ((moved - residual) / change).reshape(x.size, -1)
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+    return slopes
 
 
 def _damped_step(hessian: Matrix, gradient: Vector, damping: float) -> Vector:

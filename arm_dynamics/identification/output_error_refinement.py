@@ -27,20 +27,19 @@ from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import HUBER, rms, robust_scale
+from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.effort_simulation import EffortSimulation
 from arm_dynamics.identification.friction_terms import without_gear_loss
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import LEAST_PERIODS, PreparedMotion
 from arm_dynamics.identification.output_error import OutputError
-from arm_dynamics.identification.pseudo_inertia import from_log_cholesky, log_cholesky_parameters
-from arm_dynamics.identification.torque_fit import (
-    EffortEquations,
-    TorqueFit,
-    correlation_time,
-    friction_models,
-    joined_equations,
-    refit_torque,
+from arm_dynamics.identification.pseudo_inertia import (
+    from_log_cholesky,
+    log_cholesky_metric,
+    log_cholesky_parameters,
 )
+from arm_dynamics.identification.torque_fit import TorqueFit, friction_models, refit_torque
+from arm_dynamics.identification.torque_problem import correlation_time
 from arm_dynamics.model.arm_model import ArmModel
 
 DETERMINED = 1.0
@@ -49,12 +48,13 @@ DELAY_DEVIATION = 1e-3
 """Standard deviation [s] of the delay before the refinement."""
 FITTED = 0.8
 """Part of each motion, at its begin, that is fitted while the rest decides."""
-STEPS, TOLERANCE = 5, 2e-3
+STEPS, TOLERANCE = 12, 2e-3
 """Levenberg-Marquardt steps, and the relative decrease that ends them."""
-TOLERATED = 1.005
-"""Ratio of held-out errors of the regression up to which a better simulation decides."""
-DIFFERENCE = 0.1
-"""Change of the unknowns for derivatives, in standard deviations."""
+TOLERATED, TRADED = 0.005, 0.1
+"""Relative increase of the held-out error of the regression up to which a better simulation
+decides, and the increase for each decrease of the error of the simulation."""
+CHART_DIFFERENCE = 1e-5
+"""Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
 
 class ParameterChart:
@@ -74,7 +74,11 @@ class ParameterChart:
         self._offset = fit.parameters[13 * nv :]
         slopes = self._slopes()
         information = slopes.T @ fit.information @ slopes
-        before = slopes.T @ fit.prior_information @ slopes
+        metrics = [log_cholesky_metric(own) for own in self._links]
+        terms = np.square(np.diag(slopes)) * np.diag(fit.prior_information)
+        before = scipy.linalg.block_diag(
+            *(fit.prior_weight * metric for metric in metrics), np.diag(terms[10 * nv :])
+        )
         values, vectors = scipy.linalg.eigh(information, before)
         used = values > DETERMINED
         length = 1 / np.sqrt(values[used] + 1)
@@ -89,14 +93,17 @@ class ParameterChart:
         """Return π (k, 14 nv) of z (k, r)."""
         return self._at(z @ self.directions.T)
 
+    def slopes(self, z: Vector) -> Matrix:
+        """Return ∂π/∂z (14 nv, r) at z (r,)."""
+        moved = self.parameters(np.vstack((z, z + CHART_DIFFERENCE * np.eye(z.size))))
+        found: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
+        return found
+
     def _at(self, change: Matrix) -> Matrix:
         nv = self._nv
         links, terms, offset = np.split(change, [10 * nv, 13 * nv], axis=1)
-        bodies = [
-            np.concatenate([from_log_cholesky(own) for own in self._links + row.reshape(nv, 10)])
-            for row in links
-        ]
-        return np.hstack((np.array(bodies), np.exp(self._terms + terms), self._offset + offset))
+        bodies = from_log_cholesky(self._links + links.reshape(-1, nv, 10)).reshape(links.shape)
+        return np.hstack((bodies, np.exp(self._terms + terms), self._offset + offset))
 
     def _slopes(self) -> Matrix:
         """Return ∂π/∂c (14 nv, 14 nv) at c₀."""
@@ -113,8 +120,8 @@ def refine(
 
     The last part of each motion decides, with parameters of the rest by torque fit and by output
     error: the latter are used if the simulation follows the motion better with them, and if the
-    error of the regression, which noise of the positions biases, is at most TOLERATED times as
-    large. Then all of the motion is fitted.
+    error of the regression, which noise of the positions biases, increases by TOLERATED and a part
+    TRADED of that improvement at most. Then all of the motion is fitted.
 
     Parameters
     ----------
@@ -155,7 +162,7 @@ def refine(
         change = (
             f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
         )
-        if after >= 1 or regression > TOLERATED:
+        if after >= 1 or regression - 1 > TOLERATED + TRADED * (1 - after):
             return fit, f"output error of simulated motions: {change}; not used"
         parameters, late = _least_output_error(
             fit, simulations_of(arm, fit, motions, cutoff, delay)
@@ -222,18 +229,41 @@ def output_error(chart: ParameterChart, simulations: Sequence[EffortSimulation])
     Outputs are weighted by their deviations and correlation at z = 0; outliers count less.
     """
     counted = np.concatenate([simulation.counted for simulation in simulations])
-
-    def outputs(z: Matrix) -> FloatArray:
-        parameters, late = chart.parameters(z[:, :-1]), DELAY_DEVIATION * z[:, -1]
-        return np.concatenate([x.outputs(parameters, late) for x in simulations], axis=1)
-
-    z = np.zeros(chart.size + 1)
-    residual = outputs(z[None])[0]
+    error, z = TrackingError(chart, simulations), np.zeros(chart.size + 1)
+    residual = error.residuals(z[None])[0]
     scale = robust_scale(residual, counted)
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights = robust / (correlation_time(relative * robust) * scale**2)
-    return OutputError(outputs, weights, np.eye(z.size), z, DIFFERENCE)
+    return OutputError(error.residuals, error.slopes, weights, np.eye(z.size), z)
+
+
+class TrackingError:
+    """Efforts of the tracking controllers of all simulations by unknowns z and delay (r + 1,)."""
+
+    def __init__(self, chart: ParameterChart, simulations: Sequence[EffortSimulation]) -> None:
+        self._chart, self._simulations = chart, simulations
+        self._simulated = np.empty((0, chart.size + 1))
+        self._states: list[tuple[FloatArray, FloatArray]] = []
+
+    def residuals(self, points: Matrix) -> FloatArray:
+        """Return filtered efforts (k, n, nv) at k points; NaN where a simulation diverged."""
+        parameters = self._chart.parameters(points[:, :-1])
+        late = DELAY_DEVIATION * points[:, -1]
+        self._states = [x.states(parameters, late) for x in self._simulations]
+        self._simulated = points.copy()
+        pairs = zip(self._simulations, self._states, strict=True)
+        return np.concatenate([x.tracking_efforts(*states) for x, states in pairs], axis=1)
+
+    def slopes(self, point: Vector, _: Matrix) -> Matrix:
+        """Return their derivatives (r + 1, n nv) at a point of the last ``residuals``."""
+        latest = int(np.flatnonzero((self._simulated == point).all(axis=1))[0])
+        directions = self._chart.slopes(point[:-1])
+        pairs = zip(self._simulations, self._states, strict=True)
+        slopes = [x.slopes(q[latest], v[latest], directions) for x, (q, v) in pairs]
+        found: Matrix = np.concatenate(slopes).transpose(2, 0, 1).reshape(point.size, -1).copy()
+        found[-1] *= DELAY_DEVIATION
+        return found
 
 
 def _tracking_errors(

@@ -37,6 +37,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     positive_inverse,
 )
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters, with_parameters
+from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
     with_friction_terms,
@@ -45,12 +46,8 @@ from arm_dynamics.identification.friction_terms import (
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
 from arm_dynamics.identification.payload_body import payload_ball, tool_link
-from arm_dynamics.identification.torque_fit import (
-    EffortEquations,
-    TorqueProblem,
-    fit_torque,
-    joined_equations,
-)
+from arm_dynamics.identification.torque_fit import fit_torque
+from arm_dynamics.identification.torque_problem import TorqueProblem
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 

@@ -95,7 +95,10 @@ def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
                 " voltage the servo's position loop commands; add the motor constants to the URDF"
             )
         motor = names[joint.name]
-        loop = _known_loop(motor.motor)
+        model = motor.motor.lower()
+        loop = next((loop for name, loop in LOOPS.items() if model.startswith(name)), None)
+        if loop is None:
+            raise UnknownName("servo with a position loop by voltage", motor.motor, tuple(LOOPS))
         supply = float(actuator.constants["supply_voltage"])
         supply = supply if np.isfinite(supply) else loop.supply_voltage
         factory = supply * loop.gain * loop.error_gain * motor.mechanical_reduction
@@ -150,10 +153,3 @@ def _servo_names(arm: ArmModel, servos: Sequence[str]) -> dict[str, JointMotor]:
             f" {', '.join(LOOPS)}; pass --servo {missing[0]}=NAME"
         )
     return names
-
-
-def _known_loop(name: str) -> PositionLoop:
-    key = next((known for known in LOOPS if name.lower().startswith(known)), None)
-    if key is None:
-        raise UnknownName("servo with a position loop by voltage", name, tuple(LOOPS))
-    return LOOPS[key]

@@ -56,12 +56,13 @@ def pseudo_inertia(parameters: Vector) -> Matrix:
     return found
 
 
-def inertial_parameters(pseudo: Matrix) -> Vector:
-    """Return π (10,) of P (4, 4)."""
-    second, first, mass = pseudo[:3, :3], pseudo[:3, 3], pseudo[3, 3]
-    inertia = np.trace(second) * np.eye(3) - second
-    xx, xy, yy, xz, yz, zz = (inertia[i, j] for j in range(3) for i in range(j + 1))
-    return np.array([mass, *first, xx, xy, yy, xz, yz, zz])
+def inertial_parameters(pseudo: FloatArray) -> FloatArray:
+    """Return π (..., 10) of P (..., 4, 4)."""
+    second, first, mass = pseudo[..., :3, :3], pseudo[..., :3, 3], pseudo[..., 3, 3]
+    trace = np.trace(second, axis1=-2, axis2=-1)
+    inertia = trace[..., None, None] * np.eye(3) - second
+    moments = [inertia[..., i, j] for j in range(3) for i in range(j + 1)]
+    return np.stack([mass, *np.moveaxis(first, -1, 0), *moments], axis=-1)
 
 
 def is_consistent(parameters: Vector) -> bool:
@@ -93,14 +94,32 @@ def log_cholesky_parameters(parameters: Vector) -> Vector:
     return np.array([np.log(scale), *diagonal, unit[0, 1], unit[1, 2], unit[0, 2], *unit[:3, 3]])
 
 
-def from_log_cholesky(theta: Vector) -> Vector:
-    """Return π (10,) of log-Cholesky parameters θ (10,): consistent for every θ."""
-    upper = np.eye(4)
-    upper[[0, 1, 2], [0, 1, 2]] = np.exp(theta[1:4])
-    upper[0, 1], upper[1, 2], upper[0, 2] = theta[4:7]
-    upper[:3, 3] = theta[7:]
-    upper *= np.exp(theta[0])
-    return inertial_parameters(upper @ upper.T)
+def from_log_cholesky(theta: FloatArray) -> FloatArray:
+    """Return π (..., 10) of log-Cholesky parameters θ (..., 10): consistent for every θ."""
+    upper = np.zeros((*theta.shape[:-1], 4, 4))
+    upper[..., _AXES[:3], _AXES[:3]] = np.exp(theta[..., 1:4])
+    upper[..., [0, 1, 0], [1, 2, 2]] = theta[..., 4:7]
+    upper[..., :3, 3], upper[..., 3, 3] = theta[..., 7:], 1.0
+    upper *= np.exp(theta[..., :1, None])
+    return inertial_parameters(upper @ upper.swapaxes(-1, -2))
+
+
+def log_cholesky_metric(theta: Vector) -> Matrix:
+    """Return tr(P⁻¹ ∂P P⁻¹ ∂P) (10, 10), the curvature of the divergence by θ (10,) at its minimum.
+
+    With P = U Uᵀ it is tr(Wᵢ Wⱼ), W = U⁻¹ ∂U + (U⁻¹ ∂U)ᵀ: exact also for nearly singular P.
+    """
+    scale, diagonal = np.exp(theta[0]), np.exp(theta[1:4])
+    slopes = np.zeros((10, 4, 4))
+    slopes[[1, 2, 3], _AXES[:3], _AXES[:3]] = scale * diagonal
+    slopes[[4, 5, 6, 7, 8, 9], [0, 1, 0, 0, 1, 2], [1, 2, 2, 3, 3, 3]] = scale
+    upper = np.tensordot([*np.ones(3), *theta[4:]], slopes[1:], 1)
+    upper[3, 3] = scale
+    slopes[0] = upper
+    relative = np.linalg.solve(upper, slopes)
+    whole = (relative + relative.swapaxes(1, 2)).reshape(10, 16)
+    found: Matrix = whole @ whole.T
+    return found
 
 
 class LogDetDivergence:

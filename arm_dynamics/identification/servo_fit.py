@@ -16,10 +16,10 @@ from arm_dynamics.identification.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.output_error import OutputError
+from arm_dynamics.identification.output_error import OutputError, differences
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
-from arm_dynamics.identification.torque_fit import correlation_time
+from arm_dynamics.identification.torque_problem import correlation_time
 
 WINDOW_TIME, LEAST_TIME = 20.0, 2.0
 """Longest and shortest time [s] of one simulation."""
@@ -173,7 +173,8 @@ class ServoFit:
             return self._residuals(full)
 
         size = int(free.sum())
-        return OutputError(residuals, self._weights, np.eye(size), np.zeros(size), DIFFERENCE)
+        slopes = differences(residuals, DIFFERENCE)
+        return OutputError(residuals, slopes, self._weights, np.eye(size), np.zeros(size))
 
     def _set_weights(self, residual: Matrix, *, correlated: bool) -> None:
         """Set w / (σ² c); w is less for outliers."""

@@ -118,10 +118,13 @@ def simulate_pendulum(
     check_float("inertia of pendulum and servo [kg·m²]", inertia, above=0)
     q = check_float("initial_q [rad]", initial_q)
     start = q if initial_target is None else initial_target
+    flags = np.full(targets.size, True) if enabled is None else np.array(enabled, dtype=bool)
+    if flags.shape != targets.shape:
+        raise InvalidValue(f"enabled: shape = {flags.shape}; expected {targets.shape}, as target")
     samples: Matrix = np.zeros((5, targets.size))
     _simulate(
         targets,
-        _enabled(enabled, targets.size),
+        flags,
         servo.constants,
         servo.friction.constants,
         np.array([inertia, (mass + rod / 2) * GRAVITY * length, servo.offset]),
@@ -134,16 +137,6 @@ def simulate_pendulum(
     if not np.isfinite(samples).all():
         raise InvalidValue(f"simulation diverged: pendulum is not finite at dt = {dt:g} s")
     return PendulumMotion(as_readonly(dt * np.arange(targets.size)), *samples)
-
-
-def _enabled(enabled: ArrayLike | None, size: int) -> BoolArray:
-    """Return whether the motor is enabled (size,)."""
-    if enabled is None:
-        return np.ones(size, dtype=bool)
-    flags = np.array(enabled, dtype=bool)
-    if flags.shape != (size,):
-        raise InvalidValue(f"enabled: shape = {flags.shape}; expected ({size},), as target")
-    return flags
 
 
 @compiled

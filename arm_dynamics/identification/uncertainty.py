@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -77,7 +78,7 @@ def uncertainty_yaml(
     for name, fractions in _fractions(values, spread, prior):
         nominal = variable_values(found, name) if name in known else np.zeros(nv)
         entries = [
-            f"{_quoted(joint)}: {fraction:.3g}"
+            f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
             for joint, fraction, value in zip(arm.joint_names, fractions, nominal, strict=True)
             if value
         ]
@@ -109,9 +110,3 @@ def _relative(error: Vector, value: Vector, prior: float) -> Vector:
     fraction = np.where(np.isfinite(error) & (value != 0), fraction, prior)
     limited: Vector = np.minimum(fraction, MAX_FRACTION)
     return limited
-
-
-def _quoted(name: str) -> str:
-    """Return a joint's name as a YAML key, which is quoted: it may read as a number."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

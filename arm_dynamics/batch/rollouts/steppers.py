@@ -75,11 +75,11 @@ class KernelStepper(BatchStepper):
     ) -> None:
         """As ``BatchStepper.advance``."""
         kernel, lanes = self.kernel, self.kernel.options.lanes
-        commands = np.broadcast_to(commands, (self.size, *commands.shape[1:]))
-        periods = commands.shape[1]
-        inputs = np.ascontiguousarray(
-            self._padded(commands).transpose(1, 2, 0), dtype=kernel.dtype
-        ).reshape(periods, -1)
+        periods, width = commands.shape[1:]
+        inputs = np.empty((periods, width, lanes), kernel.dtype)
+        inputs[..., : self.size] = commands.transpose(1, 2, 0)
+        inputs[..., self.size :] = inputs[..., self.size - 1 : self.size]
+        inputs = inputs.reshape(periods, -1)
         before, rows = self.count // record_every, kernel.rows(list(records))
         after = self.count + periods * steps_per_command
         found = np.empty((after // record_every - before, rows.size, lanes), kernel.dtype)

@@ -11,7 +11,6 @@ import numpy as np
 from arm_dynamics.batch.tuning.gain_search import TuningResult
 from arm_dynamics.batch.tuning.margins import Margins
 from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR, ValidationResult
-from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import (
     FAINT,
     INK,
@@ -164,7 +163,8 @@ def _phase(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
 @styled
 def _factors(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
     for k, (rows, name) in enumerate(zip(margins, MARGIN_TITLES, strict=True)):
-        low, high = _range(rows)
+        low = np.array([max(m.gain_reduction, 1 / MAX_FACTOR) for m in rows])
+        high = np.array([min(m.gain_margin, MAX_FACTOR) for m in rows])
         place = np.arange(len(joints)) + 0.3 * k - 0.15
         axis.vlines(place, low, high, color=PALETTE[k], linewidth=8, label=name)
     axis.set_yscale("log")
@@ -173,8 +173,3 @@ def _factors(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
     legend(axis)
     axis.set_title("stable gain factors", fontweight="bold", pad=24)
     label(axis, "", "factor of one joint's loop")
-
-
-def _range(rows: tuple[Margins, ...]) -> tuple[Vector, Vector]:
-    low = np.array([max(m.gain_reduction, 1 / MAX_FACTOR) for m in rows])
-    return low, np.array([min(m.gain_margin, MAX_FACTOR) for m in rows])

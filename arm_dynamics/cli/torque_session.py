@@ -1,0 +1,202 @@
+"""Enabled torque on a physical arm: check, confirmation, control cycles, stop, torque disabled."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+
+from arm_dynamics.cli.hardware_check import check_health
+from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm
+from arm_dynamics.cli.terminal import StatusLine
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.state import Command
+from arm_dynamics.core.timing import Pacer
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.safety.events import Events, Throttle
+
+CHECK_DURATION = 0.5
+"""Time [s] for which the motors are checked before torque is enabled."""
+REST_VELOCITY = 0.02
+"""Speed [rad/s or m/s] below which a joint is at rest."""
+MAX_STOP_TIME = 1.0
+"""Longest time [s] to wait for rest before torque is disabled."""
+QUIT = "q"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STILL_ENABLED = "SWITCH THE MOTORS' POWER OFF"
+
+
+def printed_events() -> Events:
+    """Return events that are printed above the status line."""
+    above_status = SimpleNamespace(warning=lambda text: print(f"\r\x1b[K{text}", flush=True))
+    return Events(Throttle(above_status).warn)
+
+
+def motors_are_healthy(driver: MotorBusDriver) -> bool:
+    """Check the motors of a closed driver; print their table and problems."""
+    margin = driver.safety.limit_recovery_margin
+    if check_health(driver.arm, driver.bus, CHECK_DURATION, margin):
+        return True
+    print("torque was not enabled: the check found problems")
+    return False
+
+
+def confirm_torque(warning: str) -> bool:
+    """Return whether the user types yes after the warning."""
+    if confirm(warning):
+        return True
+    print("torque was not enabled: nothing was changed")
+    return False
+
+
+class TorqueSession:
+    """Control cycles with enabled torque; ``torque_session`` begins and ends them.
+
+    ``command`` is that of the last cycle, None without one. ``trips`` are the texts of
+    ``latched_trips``. ``line`` is the status line.
+    """
+
+    def __init__(
+        self, loop: ControlLoop, driver: MotorBusDriver, pacer: Pacer, stopped: Callable[[], bool]
+    ) -> None:
+        self.command: Command | None = None
+        self.trips: list[str] = []
+        self.line = StatusLine()
+        self._loop, self._driver, self._pacer, self._stopped = loop, driver, pacer, stopped
+
+    def step(self, status: Callable[[], str]) -> bool:
+        """Wait for the next period, run a control cycle and show the status after it.
+
+        Returns
+        -------
+        bool
+            False after QUIT, a closed terminal, a signal or a trip.
+
+        """
+        self._pacer.wait()
+        self.command = self._loop.step()
+        self.line.show(status())
+        self.trips = latched_trips(self._driver)
+        return not (self.trips or self._stopped())
+
+
+@contextmanager
+def torque_session(
+    loop: ControlLoop, driver: MotorBusDriver, period: float
+) -> Iterator[TorqueSession]:
+    """Enable torque; at the end wait for rest, then disable torque.
+
+    Torque is disabled in every case; after an exception without waiting. SIGINT, SIGTERM and SIGHUP
+    are caught until then.
+
+    Parameters
+    ----------
+    loop : ControlLoop
+        Control loop of ``driver``.
+    driver : MotorBusDriver
+        A closed driver; it is closed again at the end.
+    period : float
+        Control period [s].
+
+    """
+    with catch_stop_signals() as stopped:
+        driver.configure()
+        try:
+            pacer, keys = Pacer(period), Keyboard()
+            for _ in range(3):
+                loop.step()
+            driver.activate()
+            print("q or Ctrl-C: disable torque")
+            session = TorqueSession(
+                loop, driver, pacer, lambda: stopped() or keys.latest_key() in (QUIT, GONE)
+            )
+            with keys, session.line:
+                yield session
+            wait_for_rest(driver, loop.step, pacer)
+            session.trips = latched_trips(driver)  # also those after q
+        finally:
+            disable_torque(driver)
+
+
+def wait_for_rest(
+    driver: MotorBusDriver,
+    cycle: Callable[[], object],
+    pacer: Pacer,
+    *,
+    joints: slice = slice(None),
+    min_time: float = 0.0,
+    max_time: float = MAX_STOP_TIME,
+) -> None:
+    """Run control cycles until ``joints`` are at rest or torque is disabled.
+
+    Parameters
+    ----------
+    driver : MotorBusDriver
+        The driver, with enabled torque.
+    cycle : callable
+        Runs one control cycle.
+    pacer : Pacer
+        Clock of the cycles.
+    joints : slice
+        Joints whose velocities count; those without feedback do not.
+    min_time, max_time : float
+        Shortest and longest duration [s].
+
+    """
+    start = time.monotonic()
+    while driver.status.torque_enabled and time.monotonic() < start + max_time:
+        cycle()
+        speed = np.fmax.reduce(np.abs(driver.feedback.v[joints]))
+        if speed < REST_VELOCITY and time.monotonic() >= start + min_time:
+            break
+        pacer.wait()
+
+
+def exit_code(trips: list[str]) -> int:
+    """Print the trips that ended a session; return 1 after trips, else 0."""
+    if trips:
+        print("stopped:", *trips, sep="\n  ")
+    return 1 if trips else 0
+
+
+def latched_trips(driver: MotorBusDriver) -> list[str]:
+    """Return texts of the latched trips, or of all trips if torque is disabled.
+
+    The list is empty while the motion may continue.
+    """
+    latched = [str(trip) for trip in driver.trips if not trip.self_clearing]
+    if not latched and driver.status in (DriverState.ERROR, DriverState.INACTIVE):
+        return [*map(str, driver.trips)] or [f"the arm is {driver.status.value}"]
+    return latched
+
+
+def disable_torque(driver: MotorBusDriver) -> None:
+    """Disable torque, print whether the motors confirm it, and close the port."""
+    try:
+        if driver.status in (DriverState.UNCONFIGURED, DriverState.ERROR):
+            print(f"connection lost: torque may still be enabled: {STILL_ENABLED}")
+        else:
+            driver.deactivate()
+            print("torque is disabled")
+    except DriverFault as error:
+        print(f"{error}: {STILL_ENABLED}")
+    finally:
+        driver.close()
+
+
+@contextmanager
+def catch_stop_signals() -> Iterator[Callable[[], bool]]:
+    """Catch SIGINT, SIGTERM and SIGHUP; yield a function that returns whether one came."""
+    received: list[int] = []
+    before = {n: signal.signal(n, lambda n, _: received.append(n)) for n in SIGNALS}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

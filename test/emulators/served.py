@@ -12,7 +12,7 @@ from typing import Any
 TESTS = Path(__file__).resolve().parents[1]
 
 
-def environment() -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """Return the environment in which a process can import the tests' modules and the package."""
     paths = [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
@@ -21,10 +21,10 @@ def environment() -> dict[str, str]:
 class Spoken:
     """Process that replies to each line with a line of JSON."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, environment: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, *words],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+            [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=_environment() if environment is None else environment,
         )  # fmt: skip
         self.first = self._reply()
 

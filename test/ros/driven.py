@@ -10,8 +10,8 @@ from .link import Ros
 class Driven:
     """Client of a hardware node."""
 
-    def __init__(self):
-        self.ros = Ros()
+    def __init__(self, fresh=False):
+        self.ros = Ros(fresh)
         self.states = self.ros.states()
         self.process = None
 

@@ -35,6 +35,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .domain import claim_domain
+from .fork_server import ForkServer
 
 ROOT = Path(__file__).resolve().parents[2]
 GAINS = ROOT / "config" / "five_dof.yaml"
@@ -58,6 +59,7 @@ REPEATABLE = (SetParameters, GetParameters, ListParameters, DescribeParameters, 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
 for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
     os.environ[variable] = str(ROOT / "config" / "loopback.xml")
+FORKS = ForkServer(dict(os.environ))
 DIAGNOSTICS = {"diagnostic_updater.period": 0.2}
 """Most tests read diagnostics."""
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
@@ -65,20 +67,30 @@ LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
 
 
 class Process:
-    """Node in a process that ends with this process in every case."""
+    """Node in a process that ends with this process in every case.
 
-    def __init__(self, module, arguments, environment, output):
+    ``fresh``: a process of ``python -m``. Otherwise, nodes are forks, unless their environment can
+    change an import.
+    """
+
+    def __init__(self, module, arguments, environment, output, fresh):
         self.name, self._output, self._kept = module, output, ""
-        with output.open("wb") as file:
-            # A separate process group: on Ctrl-C the tests end their nodes.
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", f"arm_dynamics.{module}", *arguments],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                cwd=ROOT,
-                env={**os.environ, **environment, "ARM_DYNAMICS_PARENT": str(os.getpid())},
-                start_new_session=True,
+        environment = {**os.environ, **environment}
+        if module.startswith("ros.") and not fresh and FORKS.accepts(environment):
+            self._process = FORKS.start(
+                f"arm_dynamics.{module}", arguments, environment, output, ROOT
             )
+        else:
+            with output.open("wb") as file:
+                # A separate process group: on Ctrl-C the tests end their nodes.
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", f"arm_dynamics.{module}", *arguments],
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    cwd=ROOT,
+                    env={**environment, "ARM_DYNAMICS_PARENT": str(os.getpid())},
+                    start_new_session=True,
+                )
         self.pid = self._process.pid
 
     @property
@@ -164,9 +176,13 @@ class Motion:
 
 
 class Ros:
-    """ROS domain with node processes and the two nodes of the test."""
+    """ROS domain with node processes and the two nodes of the test.
 
-    def __init__(self):
+    ``fresh``: start nodes with ``python -m``, not as forks.
+    """
+
+    def __init__(self, fresh=False):
+        self.fresh = fresh
         self._claim, self.domain = claim_domain()
         self._folder = Path(tempfile.mkdtemp(prefix="arm_dynamics_test_"))
         self._context = rclpy.Context()
@@ -186,11 +202,13 @@ class Ros:
         """Run ``arm_dynamics.ros.<module>`` with parameter files and parameters."""
         return self.launch(f"ros.{module}", *arguments(*files, **parameters))
 
-    def launch(self, module, *arguments, domain=None):
+    def launch(self, module, *arguments, domain=None, fresh=False):
         """Run a module of the package in this domain or in ``domain``; "" sets no domain."""
         domain_id = str(self.domain if domain is None else domain)
         output = self._folder / f"{len(self.processes)}.txt"
-        process = Process(module, arguments, {"ROS_DOMAIN_ID": domain_id}, output)
+        process = Process(
+            module, arguments, {"ROS_DOMAIN_ID": domain_id}, output, fresh or self.fresh
+        )
         self.processes.append(process)
         return process
 
@@ -299,13 +317,17 @@ class Ros:
     # --- waiting
 
     def wait_for(self, predicate, otherwise, timeout=PATIENCE):
-        """Wait until ``predicate`` returns a true value and return it; fail after ``timeout``."""
+        """Wait until ``predicate`` returns a true value and return it; fail after ``timeout``.
+
+        An expensive predicate, of all messages of a record, uses at most a quarter of a core.
+        """
         until = time.monotonic() + timeout
         while time.monotonic() < until:
+            began = time.thread_time()
             result = predicate()
             if result:
                 return result
-            time.sleep(POLL)
+            time.sleep(max(POLL, 3 * (time.thread_time() - began)))
         raise AssertionError(self.report(f"{otherwise} (waited {timeout:g} s)"))
 
     def wait_until(self, states, seconds):

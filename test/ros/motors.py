@@ -19,8 +19,8 @@ JOINTS = ("J1", "J2")
 class Motors(Driven):
     """ROS domain with a hardware node on toy motors, and fault injection."""
 
-    def __init__(self, folder, **parameters):
-        super().__init__()
+    def __init__(self, folder, fresh=False, **parameters):
+        super().__init__(fresh)
         self.port = folder / "port"
         self.port.mkdir()
         self.arm = _wired_arm(folder)

@@ -1,10 +1,8 @@
 """A node that cannot start reports the cause in one message and ends with exit code 2."""
 
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +15,7 @@ from arm_dynamics.ros.ros_parameters import (
     require_declared,
 )
 
-from .link import PATIENCE, ROOT, arguments
+from .link import arguments
 
 BROKEN = '<robot name="b"><link name="a"/><link name="c"/></robot>'
 CASES = {
@@ -75,7 +73,8 @@ CASES = {
 
 
 SEPARATE = ("unknown arm", "composed, unknown arm", "viewer, unknown arm", "broken URDF")
-"""Cases in processes of their own; forks of one process run the others."""
+"""Cases that start with ``python -m``; the others are forks."""
+AT_A_TIME = 3
 
 
 @pytest.fixture(scope="module")
@@ -89,24 +88,15 @@ def started(shared, tmp_path_factory, request):
     }
     cases = {name: case for name, case in CASES.items() if name in tested}
     cases["broken URDF"] = ("simulator", {"arm": broken}, None)
-    alone = {n: shared.start(cases[n][0], **cases[n][1]) for n in SEPARATE if n in cases}
-    found = {name: (process.wait(), process.output) for name, process in alone.items()}
-    names = [name for name in cases if name not in found]
-    files = [folder / f"{k}.txt" for k in range(len(names))]
-    given = [(cases[n][0], arguments(**cases[n][1]), str(f)) for n, f in zip(names, files)]  # noqa: B905
-    ended = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("start_cases.py")), *{g[0] for g in given}],
-        env={**os.environ, "ROS_DOMAIN_ID": str(shared.domain)},
-        cwd=ROOT,
-        input=json.dumps(given),
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=2 * PATIENCE,
-    )
-    codes = json.loads(ended.stdout)
-    outputs = [file.read_text(errors="replace") for file in files]
-    return found | dict(zip(names, zip(codes, outputs, strict=True), strict=True))
+    found, names = {}, list(cases)
+    for k in range(0, len(names), AT_A_TIME):
+        processes = {}
+        for name in names[k : k + AT_A_TIME]:
+            module, parameters, _ = cases[name]
+            words, fresh = arguments(**parameters), name in SEPARATE
+            processes[name] = shared.launch(f"ros.{module}", *words, fresh=fresh)
+        found |= {name: (process.wait(), process.output) for name, process in processes.items()}
+    return found
 
 
 @pytest.mark.quick(8)

@@ -19,7 +19,7 @@ pytest.importorskip("rosbags", reason="rosbags is not installed")
 @pytest.fixture(scope="module")
 def motors(tmp_path_factory):
     """Start an inactive arm."""
-    arm = Motors(tmp_path_factory.mktemp("motors"))
+    arm = Motors(tmp_path_factory.mktemp("motors"), fresh=True)
     try:
         assert arm.ask("configure")
         yield arm

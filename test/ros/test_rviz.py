@@ -7,6 +7,8 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
+FRESH = True
+
 TARGET = "task_space_controller/current_target"
 NAMESPACE = ("--ros-args", "-r", "__ns:=/left", "-p", "frame_prefix:=left/")
 

@@ -9,6 +9,8 @@ from arm_dynamics import load_arm
 
 from .link import GAINS, INITIAL, JOINTS, LOCKSTEP, Motion
 
+FRESH = True
+
 
 @pytest.fixture(scope="module")
 def run(shared):

@@ -14,6 +14,8 @@ from rclpy.executors import SingleThreadedExecutor
 from arm_dynamics.ros.process import spin_in_background
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
+FRESH = True
+
 
 @pytest.fixture
 def node(ros):

@@ -11,6 +11,8 @@ import yaml
 
 from .link import LOCKSTEP
 
+FRESH = True
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "task_space.md").read_text("utf-8")
 PUBLISHED, SET = (
     [

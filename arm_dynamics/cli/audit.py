@@ -5,19 +5,38 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arm_dynamics.cli.arm_options import add_arm, add_options
+from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument
+from arm_dynamics.core.files import output_file
 from arm_dynamics.model.audit import audit_urdf, format_report
+from arm_dynamics.model.inertia_correction import with_possible_inertia
 from arm_dynamics.model.load import find_urdf
 from arm_dynamics.model.xml_source import read_text
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the report; return 2 if a fault is an error, else 0."""
+    """Print the report; return 2 if a fault is an error, else 0.
+
+    With --correct-inertia the report is that of the written file.
+    """
     parser = argparse.ArgumentParser(prog="arm-dynamics audit", description=__doc__)
     add_arm(parser)
     add_options(parser, only=("lock",))
+    parser.add_argument(
+        "--correct-inertia",
+        type=path_argument,
+        metavar="FILE",
+        help="write a copy whose impossible inertia tensors are the nearest possible ones (masses"
+        " and centers of mass do not change), and report its faults",
+    )
     args = parser.parse_args(arguments)
     path = find_urdf(args.arm)
-    faults = audit_urdf(read_text(path), path.parent, args.lock)
+    text = read_text(path)
+    if args.correct_inertia is not None:
+        text, changed = with_possible_inertia(text)
+        with output_file(args.correct_inertia) as file:
+            file.write_text(text, encoding="utf-8")
+        path = args.correct_inertia
+        print(f"written: {path}; corrected tensors of links: {', '.join(changed) or 'none'}")
+    faults = audit_urdf(text, path.parent, args.lock)
     print(format_report(str(path), faults))
     return 2 if any(fault.severity == "error" for fault in faults) else 0

@@ -31,7 +31,7 @@ from arm_dynamics.identification.dynamic_parameters import (
 )
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel, Joint
-from arm_dynamics.model.audit.inertia import MIN_MASS, POINT
+from arm_dynamics.model.audit.inertia import MIN_MASS, POINT, TENSOR
 from arm_dynamics.model.audit.robot import MANY_COORDINATES, ONE_COORDINATE, Robot, end
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.urdf_params import control_joints, set_params
@@ -56,7 +56,6 @@ TOPICS = {
     "trigger_joint_command_threshold": "-1",
 }
 """Params of a new <ros2_control> block: topics of the simulator."""
-TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 ASCII = str.maketrans({"·": " ", "²": "^2", "Ω": "ohm"})
 INERTIAL_UNITS = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
 TERM_UNITS = {

@@ -1,6 +1,6 @@
 """Starts nodes as forks of a process that has imported them: imports cost most of a node's start.
 
-The process of ``ForkServer`` has not started ROS and has no threads. A fork is a node's separate
+The process of ``ForkServer`` has not started ROS. A fork is a node's separate
 process, as of ``python -m``: it has its own session, environment, signal handlers and output, runs
 the module as ``__main__`` and ends with the shutdown of the interpreter.
 """

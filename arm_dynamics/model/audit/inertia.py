@@ -24,7 +24,12 @@ _TOLERANCE = 1e-9  # relative to the largest principal moment
 POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
 MIN_MASS = 1e-12
 """Mass [kg] below which a body's center is lost in rounding."""
-_REMEDY = "compute the tensor about the center of mass; look for swapped entries and wrong units"
+_REMEDY = (
+    "compute the tensor about the center of mass; look for swapped entries and wrong units;"
+    " `arm-dynamics audit FILE --correct-inertia NEW` writes the nearest possible one"
+)
+TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+"""Attributes of ``<inertia>`` and their places in the tensor."""
 
 _THICKEN = "give the body a thickness: a rod of mass m and radius r has m r²/2 about its axis"
 
@@ -135,8 +140,7 @@ def mass_of(link: Node) -> float | None:
 
 def tensor_of(inertia: Node | None) -> Matrix | None:
     """Return the tensor (3, 3) [kg m^2] of an ``<inertia>``, None if it cannot be read."""
-    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    entries = [number_attribute(inertia, name) for name in names]
+    entries = [number_attribute(inertia, name) for name in TENSOR]
     xx, xy, xz, yy, yz, zz = entries
     if None in entries:
         return None

@@ -1,0 +1,266 @@
+"""Weighted least squares of effort equations: robust weights, prior weight, choice of friction.
+
+Blocks of the motion that are held out decide on γ, the weight of the prior, and for each joint on
+the presliding distance of its Coulomb friction, on Stribeck friction and on the load-dependent loss
+of its gear.
+
+References
+----------
+P. Huber, Robust Statistics (1981), section 7.3. P. Dahl, Solid friction damping of mechanical
+vibrations, AIAA Journal 14 (1976), equation 4.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arm_dynamics.core.arrays import (
+    BoolArray,
+    IntArray,
+    Matrix,
+    Vector,
+)
+from arm_dynamics.identification.base_parameter_set import (
+    BaseParameters,
+)
+from arm_dynamics.identification.consistent_least_squares import (
+    HUBER,
+    DescriptionPrior,
+    consistent_minimum,
+    positive_inverse,
+    rms,
+    robust_scale,
+)
+from arm_dynamics.identification.effort_equations import EffortEquations
+from arm_dynamics.identification.friction_terms import (
+    LOSS,
+    TYPICAL_LOSS,
+    TYPICAL_STRIBECK,
+    FrictionTerm,
+    JointFriction,
+)
+
+PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
+"""Candidates of γ."""
+FOLDS = 5
+"""Number of sets of blocks, each of which is held out once."""
+WORTHWHILE, WORTHWHILE_TERM = 0.98, 0.95
+"""Ratio of held-out errors below which presliding, and a further term, are part of the friction."""
+TURNS = 3
+"""Estimates with renewed deviations and robust weights, before and after the choice of a model."""
+
+
+class TorqueProblem:
+    """The weighted equations of one friction model, as moments of their blocks."""
+
+    def __init__(
+        self,
+        equations: EffortEquations,
+        prior: DescriptionPrior,
+        models: IntArray | None = None,
+    ) -> None:
+        self._equations, self._description = equations, prior
+        self._typical = np.maximum(rms(equations.effort, equations.valid), 1e-9)
+        self._prior, self._parameters = prior, prior.start
+        self._effort = equations.effort
+        self._set_rows(models)
+        self.counted = equations.counted(models)
+        self._scale = np.maximum(rms(equations.effort, self.counted), 1e-9)
+        self._weights = self.counted / self._scale**2
+        first = np.flatnonzero(np.diff(equations.block, prepend=equations.block[0] - 1))
+        ends = (*first[1:].tolist(), len(equations.block))
+        self._blocks = [slice(*ends) for ends in zip(first.tolist(), ends, strict=True)]
+        self._fold = np.arange(first.size) * FOLDS // first.size
+        self._set_moments()
+
+    def use_terms(self, terms: Sequence[FrictionTerm]) -> None:
+        """Use further friction terms from now on; gear losses follow the estimated efforts."""
+        self._set_rows(self._models, terms)
+        self._set_moments()
+
+    def estimate(self, gamma: float) -> Vector:
+        """Return the parameters (p,); renew the deviations and robust weights."""
+        for _ in range(TURNS):
+            self._parameters = consistent_minimum(
+                *self._total(), self._prior, gamma, self._parameters
+            )
+            self._effort = self.rows @ self._parameters
+            residual = self._equations.effort - self._effort
+            self._scale, self._weights = robust_weights(residual, self.counted)
+            if self._terms:
+                self._set_rows(self._models, self._terms)
+            self._set_moments()
+        self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
+        return self._parameters
+
+    def held_out_error(self, gamma: float, starts: list[Vector]) -> Vector:
+        """Return Σ w (τ - W π)² (nv,) of each fold with the parameters of the others.
+
+        ``starts`` are the parameters (p,) of each fold at which the minimization starts; they are
+        replaced by the minimizers.
+        """
+        error = np.zeros(self._scale.size)
+        for k in range(FOLDS):
+            x = consistent_minimum(*self._total(self._fold != k), self._prior, gamma, starts[k])
+            starts[k] = x
+            for block in (self._blocks[b] for b in np.flatnonzero(self._fold == k)):
+                residual = self._equations.effort[block] - self.rows[block] @ x
+                error += np.sum(self._weights[block] * residual**2, axis=0)
+        return error
+
+    def best_prior_weight(self) -> float:
+        """Return γ of the least held-out error."""
+        starts = [self._parameters] * FOLDS
+        errors = [float(self.held_out_error(gamma, starts).sum()) for gamma in PRIOR_WEIGHTS]
+        return PRIOR_WEIGHTS[int(np.argmin(errors))]
+
+    def best_friction_models(self) -> IntArray:
+        """Return, for each joint, the index of the presliding distance of least held-out error."""
+        errors, nv, count = [], self._scale.size, self._equations.presliding.size
+        if count == 1:
+            return np.zeros(nv, dtype=int)
+        starts = [self._parameters] * FOLDS
+        for model in range(count):
+            self._set_rows(np.full(nv, model))
+            self._set_moments()
+            errors.append(self.held_out_error(1.0, starts))
+        found: IntArray = np.argmin(errors, axis=0)
+        found[np.min(errors, axis=0) > WORTHWHILE * errors[0]] = 0
+        return found
+
+    def best_terms(self, models: IntArray, described: JointFriction) -> tuple[FrictionTerm, ...]:
+        """Return the friction terms of least held-out error with the friction models (nv,).
+
+        Those of the description are always used. A further term has to reduce the error of its
+        joint to WORTHWHILE_TERM of that without it.
+        """
+        equations, joints = self._equations, range(models.size)
+        if equations.shapes is None or equations.velocity is None:
+            return ()
+        stribeck = [FrictionTerm(i, 0) for i in joints if described.has_stribeck[i]]
+        loss = [FrictionTerm(i, LOSS) for i in joints if described.has_loss[i]]
+        slips = [i for i in joints if not described.has_stribeck[i]]
+        loads = [FrictionTerm(i, LOSS) for i in joints if not described.has_loss[i]]
+
+        def error(terms: Sequence[FrictionTerm]) -> Vector:
+            self._set_rows(models, (*stribeck, *loss, *terms))
+            self._set_moments()
+            return self.held_out_error(1.0, [self._parameters] * FOLDS)
+
+        without, count = error(()), len(equations.velocity)
+        speeds = [error([FrictionTerm(i, k) for i in slips]) for k in range(count)]
+        best = np.argmin(speeds, axis=0)
+        slow = [FrictionTerm(i, int(best[i])) for i in slips]
+        with_slow, with_load = np.min(speeds, axis=0), error(loads)
+        with_both = error([*slow, *loads])
+        one = np.minimum(with_slow, with_load)
+        both = with_both < WORTHWHILE_TERM * np.minimum(one, without)
+        use_slow = both | ((with_slow < WORTHWHILE_TERM * without) & (with_slow <= with_load))
+        use_load = both | ((with_load < WORTHWHILE_TERM * without) & (with_load < with_slow))
+        self._set_rows(models)
+        self._set_moments()
+        stribeck += [term for term in slow if use_slow[term.joint]]
+        loss += [term for term in loads if use_load[term.joint]]
+        return (*stribeck, *loss)
+
+    def deviations(self, gamma: float, parameters: Vector) -> Vector:
+        """Return the standard deviations (p,) of ``covariance``."""
+        found: Vector = np.sqrt(np.diag(self.covariance(gamma, parameters)))
+        return found
+
+    def covariance(self, gamma: float, parameters: Vector) -> Matrix:
+        """Return the covariance (p, p) of the estimate: (A + γ D)⁻¹ (B + γ D) (A + γ D)⁻¹.
+
+        A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
+        which holds for residuals that are correlated within a block. The prior counts at least as
+        a standard deviation of 100 %.
+        """
+        squares, _ = self._total()
+        curvature = gamma * self._prior.slopes(parameters)[1]
+        inverse = positive_inverse(squares + curvature)
+        middle = self._score_covariance(parameters) + curvature
+        found: Matrix = inverse @ middle @ inverse
+        return found
+
+    @property
+    def information(self) -> Matrix:
+        """Σ w WᵀW (p, p)."""
+        return self._total()[0]
+
+    def base_estimate(self, base: BaseParameters) -> tuple[Vector, Vector, float]:
+        """Return base parameters by weighted least squares, their deviations, the condition."""
+        size, p = base.size, self._parameters.size
+        own = np.concatenate((base.independent, np.arange(base.combinations.shape[1], p)))
+        squares, products = self._total()
+        squares, products = squares[np.ix_(own, own)], products[own]
+        root = 1 / np.sqrt(np.maximum(np.diag(squares), 1e-300))
+        scaled = (squares * root * root[:, None])[:size, :size]
+        condition = float(np.sqrt(np.linalg.cond(scaled)))
+        inverse = positive_inverse(squares)
+        full = np.zeros(self._parameters.size)
+        full[own] = inverse @ products
+        middle = self._score_covariance(full)[np.ix_(own, own)]
+        spread = np.sqrt(np.diag(inverse @ middle @ inverse))
+        return full[base.independent], spread[:size], condition
+
+    def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:
+        return self._squares[blocks].sum(axis=0), self._products[blocks].sum(axis=0)
+
+    def _set_rows(self, models: IntArray | None, terms: Sequence[FrictionTerm] = ()) -> None:
+        """Set the columns of a friction model, and the prior of its terms."""
+        self._models, self._terms = models, tuple(terms)
+        self.rows = self._equations.rows(models)
+        start, old = self._description.start, self._parameters
+        self._prior, self._parameters = self._description, old[: start.size]
+        if models is not None and terms:
+            more = self._equations.term_rows(models, terms, self._effort)
+            self.rows = np.concatenate((self.rows, more), axis=2)
+            typical = [
+                TYPICAL_LOSS if index == LOSS else TYPICAL_STRIBECK * float(self._typical[i])
+                for i, index in terms
+            ]
+            self._prior = self._description.with_further(np.array(typical))
+            same = old.size == self._prior.start.size
+            more_values = old[start.size :] if same else np.array(typical)
+            self._parameters = np.concatenate((self._parameters, more_values))
+
+    def _set_moments(self) -> None:
+        """Set Σ w WᵀW and Σ w Wᵀτ of each block."""
+        p = self.rows.shape[2]
+        self._squares = np.empty((len(self._blocks), p, p))
+        self._products = np.empty((len(self._blocks), p))
+        root = np.sqrt(self._weights)
+        weighted, effort = self.rows * root[..., None], self._equations.effort * root
+        for k, block in enumerate(self._blocks):
+            rows = weighted[block].reshape(-1, p)
+            self._squares[k] = rows.T @ rows
+            self._products[k] = rows.T @ effort[block].reshape(-1)
+
+    def _score_covariance(self, parameters: Vector) -> Matrix:
+        """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks."""
+        scores = self._products - self._squares @ parameters
+        scores = scores - scores.mean(axis=0)
+        found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
+        return found
+
+
+def robust_weights(residual: Matrix, counted: BoolArray) -> tuple[Vector, Matrix]:
+    """Return deviations σ (nv,) and weights w / (c σ²) (n, nv) of residuals (n, nv)."""
+    scale = robust_scale(residual, counted)
+    relative = residual / scale
+    robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
+    weights: Matrix = robust / (correlation_time(relative * robust) * scale**2)
+    return scale, weights
+
+
+def correlation_time(relative: Matrix) -> float:
+    """Return the integrated autocorrelation of residuals (n, nv) [samples], at least 1."""
+    n = len(relative)
+    spectrum = np.fft.rfft(relative - relative.mean(axis=0), 2 * n, axis=0)
+    correlation = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[:n].sum(axis=1)
+    ratio = correlation / correlation[0]
+    end = int(np.argmax(ratio < 0.05)) or n
+    return float(max(1.0, 1 + 2 * ratio[1:end].sum()))

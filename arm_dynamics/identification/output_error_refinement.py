@@ -54,7 +54,7 @@ TOLERATED, TRADED = 0.005, 0.2
 """Relative increase of the held-out error of the regression up to which a better simulation
 decides, and the increase for each decrease of the error of the simulation."""
 TRUST = 0.3
-"""Weight of the torque fit, which noise of the positions biases, beside the simulations."""
+"""Weight of the torque fit, which noise of the positions biases, relative to the simulations."""
 CHART_DIFFERENCE = 1e-5
 """Change of the unknowns for derivatives of the parameters, in standard deviations."""
 

@@ -208,6 +208,12 @@ def test_a_refined_fit_of_coarse_positions_is_nearer_to_the_truth(motion):
     )
     assert np.mean((after / before) ** 2) < 0.8
     assert refined.presliding is fit.presliding
+    base, values = fit.base, np.array(nominal_parameters(truth))
+    error = base.values(refined.parameters) - base.values(values)
+    assert (np.abs(error) < 3 * refined.base_deviation).all()
+    assert (refined.deviation >= fit.deviation).all()
+    change = base.values(refined.parameters - fit.parameters)
+    assert (refined.base_deviation >= np.abs(change)).all()
 
 
 def test_a_motion_that_the_simulation_cannot_follow_leaves_the_fit(motion):

@@ -164,7 +164,10 @@ def refine(
         change = (
             f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
         )
-        if after >= 1 or regression - 1 > TOLERATED + TRADED * (1 - after):
+        if after >= 1:
+            return fit, f"output error of simulated motions: {change}; not used"
+        if regression - 1 > TOLERATED + TRADED * (1 - after):
+            fit = _with_difference(fit, trial - first.parameters)
             return fit, f"output error of simulated motions: {change}; not used"
         parameters, late = _least_output_error(
             fit, simulations_of(arm, fit, motions, cutoff, delay)
@@ -173,9 +176,22 @@ def refine(
         return fit, f"output error of simulated motions: not used: {error}"
     # Actuators without these terms have Coulomb friction instead.
     simulated = parameters + (fit.simulated - fit.parameters)
+    fit = _with_difference(fit, parameters - fit.parameters)
     return (
         replace(fit, parameters=as_readonly(parameters), simulated=as_readonly(simulated)),
         f"output error of simulated motions: {change}; delay {1e3 * (delay + late):.3g} ms",
+    )
+
+
+def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:
+    """Return the fit with deviations that contain the difference (14 nv,) of both estimates.
+
+    Noise of the positions biases them, each differently. Residuals do not show a bias.
+    """
+    deviation = np.hypot(fit.deviation, difference)
+    base_deviation = np.hypot(fit.base_deviation, fit.base.values(difference))
+    return replace(
+        fit, deviation=as_readonly(deviation), base_deviation=as_readonly(base_deviation)
     )
 
 

@@ -29,8 +29,11 @@ Slopes = Callable[[Vector, Matrix], Matrix]
 """x (p,) and its residual r (n, ny) -> ∂r/∂x (p, n ny), 0 where a simulation diverges."""
 DAMPINGS = tuple(10.0**k for k in range(-2, 4))
 """Factors of the damping that are tried together."""
+STEP_OF_DAMPING = DAMPINGS[-1] / DAMPINGS[0]
 FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-6, 1e6
 """Dampings relative to the diagonal of the Hessian."""
+SMALL_DAMPING = 1.0
+"""Damping below which a small step shows a minimum, with approximate derivatives too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +59,8 @@ class OutputError:
         changes of 1 are large.
     slopes : Slopes
         Derivatives of the residuals, see ``differences``.
+    approximate : Slopes, optional
+        Cheaper derivatives, which are used until they do not lead further.
     weights : Matrix
         w (n, ny): 1 over the variance of an output, 0 for one that does not count.
     precision : Matrix
@@ -72,8 +77,10 @@ class OutputError:
         weights: Matrix,
         precision: Matrix,
         center: Vector,
+        approximate: Slopes | None = None,
     ) -> None:
-        self._residuals, self._slopes, self.weights = residuals, slopes, weights
+        self._residuals, self.weights = residuals, weights
+        self._slopes, self._approximate = slopes, approximate
         self._precision, self._center = precision, center
 
     def costs(self, points: Matrix, residuals: FloatArray) -> Vector:
@@ -121,13 +128,13 @@ class OutputError:
                 "output error at the start = NaN; expected a simulation that does not diverge;"
                 " start from other parameters"
             )
-        damping = FIRST_DAMPING
+        damping, slopes = FIRST_DAMPING, self._approximate or self._slopes
         for _ in range(iterations):
-            rows = self._slopes(x, residual)
+            rows = slopes(x, residual)
             weighted = rows * self.weights.reshape(-1)
             gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
-            hessian = weighted @ rows.T + self._precision
-            while damping <= LARGEST_DAMPING:
+            hessian, decrease = weighted @ rows.T + self._precision, 0.0
+            while damping <= LARGEST_DAMPING and not decrease:
                 tried = damping * np.array(DAMPINGS)
                 trials: Matrix = x - np.array(
                     [_damped_step(hessian, gradient, each) for each in tried]
@@ -135,16 +142,16 @@ class OutputError:
                 found = self._residuals(trials)
                 after = self.costs(trials, found)
                 best = int(np.argmin(after))
-                if after[best] < costs[-1]:
+                decrease = max(costs[-1] - float(after[best]), 0.0)
+                damping = float(tried[best]) if decrease else damping * STEP_OF_DAMPING
+            if decrease:
+                x, residual = trials[best], found[best]
+                costs.append(float(after[best]))
+                damping = max(damping, LEAST_DAMPING)
+            if decrease < tolerance * costs[-1]:
+                if slopes == self._slopes or damping < SMALL_DAMPING:
                     break
-                damping *= DAMPINGS[-1] / DAMPINGS[0]
-            else:
-                break  # no step decreases the cost
-            x, residual = trials[best], found[best]
-            damping = max(float(tried[best]), LEAST_DAMPING)
-            costs.append(float(after[best]))
-            if costs[-2] - costs[-1] < tolerance * costs[-2]:
-                break
+                damping, slopes = FIRST_DAMPING, self._slopes
         return OutputErrorFit(*(as_readonly(values) for values in (x, residual, np.array(costs))))
 
 

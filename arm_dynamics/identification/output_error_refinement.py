@@ -32,7 +32,7 @@ from arm_dynamics.identification.effort_simulation import EffortSimulation
 from arm_dynamics.identification.friction_terms import without_gear_loss
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import LEAST_PERIODS, PreparedMotion
-from arm_dynamics.identification.output_error import OutputError
+from arm_dynamics.identification.output_error import OutputError, differences
 from arm_dynamics.identification.pseudo_inertia import (
     from_log_cholesky,
     log_cholesky_metric,
@@ -55,6 +55,8 @@ TOLERATED, TRADED = 0.005, 0.2
 decides, and the increase for each decrease of the error of the simulation."""
 TRUST = 0.3
 """Weight of the torque fit, which noise of the positions biases, relative to the simulations."""
+DIFFERENCE = 0.1
+"""Change of the unknowns for derivatives of simulations, in standard deviations."""
 CHART_DIFFERENCE = 1e-5
 """Change of the unknowns for derivatives of the parameters, in standard deviations."""
 
@@ -253,7 +255,9 @@ def output_error(chart: ParameterChart, simulations: Sequence[EffortSimulation])
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights = robust / (correlation_time(relative * robust) * scale**2)
-    return OutputError(error.residuals, error.slopes, weights, TRUST * np.eye(z.size), z)
+    exact = differences(error.residuals, DIFFERENCE)
+    precision = TRUST * np.eye(z.size)
+    return OutputError(error.residuals, exact, weights, precision, z, error.slopes)
 
 
 class TrackingError:

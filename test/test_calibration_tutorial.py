@@ -59,16 +59,14 @@ def test_the_identified_urdf_predicts_the_motion_that_was_not_fitted(tmp_path, m
                 continue
             with monkeypatch.context() as patch:
                 user = User(patch, consent) if words[:2] == ["hardware", "run"] else None
-                code = main(shortened(words))
+                with pytest.raises(SystemExit) as ended:
+                    main(shortened(words))
                 said = user.leave() if user else capsys.readouterr().out
-            assert not code, said
+            assert not ended.value.code, said
             if words[0] == "compare":
                 found.append(errors(said))
     before, after = found
     assert before.size == after.size == 6
     assert (after < 0.4 * before).all()
-    assert {file.name for file in tmp_path.glob("*.png")} == {
-        "excite.png",
-        "before.png",
-        "after.png",
-    }
+    drawn = {file.name for file in tmp_path.glob("*.png")}
+    assert drawn == {"excite.png", "before.png", "after.png"}

@@ -48,7 +48,11 @@ def test_an_identified_urdf_predicts_another_recording(recordings, tmp_path, cap
     found = load_arm(files[0])
     assert not np.allclose(nominal_parameters(found), nominal_parameters(load_arm("two_link")))
     assert read_tolerances(files[2], found)
-    assert compare.run(["two_link", run2]) == 0
+    figure = tmp_path / "compare.png"
+    assert compare.run(["two_link", run2, "--figure", str(figure)]) == 0
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ConfigError, match=r"--figure = .*exists already; expected a new file"):
+        compare.run(["two_link", run2, "--figure", str(figure)])
     before = errors(capsys.readouterr().out)
     assert compare.run([str(files[0]), run2]) == 0
     after = errors(capsys.readouterr().out)

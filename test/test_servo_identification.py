@@ -167,6 +167,22 @@ def test_the_command_writes_a_urdf_that_predicts_another_recording(motions, tmp_
     np.testing.assert_allclose(servo_loops(parse_arm(text)).gain[1:3], 2 * found, rtol=1e-4)
 
 
+def test_target_positions_are_recommended_if_efforts_are_predicted_poorly(
+    motions, tmp_path, capsys
+):
+    motion, path = motions[1], tmp_path / "run.csv"
+    noise = np.random.default_rng(0).normal(size=motion.q.shape)
+    parts = {"position": motion.q, "action": motion.command_position, "effort": noise}
+    heads = [f"{part}.{joint}" for part in parts for joint in ARM.joint_names]
+    np.savetxt(
+        path, np.column_stack((motion.time, *parts.values())),
+        delimiter=",", header=",".join(("time", *heads)), comments="",
+    )  # fmt: skip
+    locks = [word for joint in LOCKED for word in ("--lock", joint)]
+    assert identify.run(["so101", str(path), "--no-simulation", *locks]) == 0
+    assert "fit these with --servo NAME" in capsys.readouterr().out
+
+
 # Readers ---------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -20,13 +22,20 @@ from arm_dynamics.cli.motion_options import (
     read_motions,
 )
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.files import output_file
+from arm_dynamics.core.requirements import to_install
 from arm_dynamics.identification import (
     PositionPrediction,
     Prediction,
     compare,
     compare_servos,
 )
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+
+MAX_GAP = 0.1
+"""Time [s] between samples above which a curve of the figure is interrupted."""
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -36,12 +45,16 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
     add_motion_options(parser)
     add_servo_option(parser)
+    text = "new .png, .pdf or .svg file of measured and predicted curves and their differences"
+    parser.add_argument("--figure", type=path_argument, metavar="FILE", help=text)
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
     """Print the error of the predicted effort or position of each joint; return 0."""
     args = command_parser().parse_args(arguments)
+    if args.figure is not None and args.figure.exists():
+        raise ConfigError(f"--figure = {args.figure}, which exists already; expected a new file")
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {args.recording}"):
         (motion,) = read_motions(arm, args, [args.recording])
@@ -62,4 +75,46 @@ def run(arguments: Sequence[str]) -> int:
             f"{100 * relative:.3g} %",
         )  # fmt: skip
     Console().print(table)
+    if args.figure is not None:
+        title = f"{arm.name}: {quantity} along {args.recording.name} (left), difference (right)"
+        _draw(arm, prediction, title, scale, units, args.figure)
     return 0
+
+
+def _draw(
+    arm: ArmModel,
+    prediction: Prediction | PositionPrediction,
+    title: str,
+    scale: float,
+    units: tuple[str, str],
+    file: Path,
+) -> None:
+    """Draw one row of axes per joint: measured and predicted curve, and their difference."""
+    try:
+        from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"matplotlib = missing; expected for a figure; {to_install('plot')}"
+        ) from error
+    figure, grid = style.figure(title, arm.nv, 2, 1.3 * arm.nv + 0.8, sharex=True)
+    measured, predicted = scale * prediction.measured, scale * prediction.predicted
+    gaps = np.flatnonzero(np.diff(prediction.time) > MAX_GAP) + 1  # NaN interrupts a curve there
+    time = np.insert(prediction.time, gaps, np.nan)
+    for i, (joint, (left, right)) in enumerate(zip(arm.joints, grid, strict=True)):
+        one, other = (np.insert(x[:, i], gaps, np.nan) for x in (measured, predicted))
+        left.plot(time, one, color=style.INK, label="measured", linewidth=2.2)
+        left.plot(time, other, color=style.PALETTE[1], label="predicted", linewidth=1.0)
+        right.plot(time, one - other, color=style.PALETTE[0], linewidth=1.0)
+        unit = units[joint.kind == "prismatic"]
+        style.label(left, "", unit)
+        left.set_title(joint.name, loc="left", fontsize=9)
+        rms = scale * prediction.rms[i]
+        right.set_title(f"RMS {rms:.3g} {unit}", loc="right", fontsize=9)
+    style.legend(grid[0, 0])
+    for axes in grid[-1]:
+        style.label(axes, "time [s]", axes.get_ylabel())
+    try:
+        with output_file(file) as place:
+            figure.savefig(place)
+    except ValueError as error:  # a format that matplotlib does not write
+        raise ConfigError(f"--figure = {file}: {error}") from error

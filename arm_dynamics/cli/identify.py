@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -42,6 +43,9 @@ from arm_dynamics.identification.pose_table import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm, parse_arm
+
+POOR_PREDICTION = 0.3
+"""Held-out error of efforts, relative to their RMS, above which --servo is recommended."""
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -147,10 +151,26 @@ def _fit(
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
     print_summary(summary)
+    if gains is None and _suits_servos(arm, motions):
+        error, name = max((joint.error_after, joint.name) for joint in summary.joints)
+        if error > POOR_PREDICTION:
+            print(
+                f"efforts of joint '{name}': held-out error = {100 * error:.3g} %; expected at most"
+                f" {100 * POOR_PREDICTION:g} %; the recordings contain target positions: fit these"
+                " with --servo NAME (--servo sts3215)"
+            )
     written = _write(changed, values, deviations, summary.sources, args, gains)
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written
+
+
+def _suits_servos(arm: ArmModel, motions: Sequence[MotionData]) -> bool:
+    """Return whether all motions have target positions of all joints, and motors are known."""
+    targets = [motion.command_position for motion in motions]
+    return all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
+        target is not None and np.isfinite(target).any(axis=0).all() for target in targets
+    )
 
 
 def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:

@@ -1,10 +1,11 @@
 """Emulated arm in a separate process, in real time, connected by a pseudo terminal.
 
-    python -m emulators.serve MOTORS LINK [--wire] [--arm so101]
+    python -m emulators.serve MOTORS LINK [--wire] [--arm so101] [--payload 0.1] [--friction 1.5]
 
 MOTORS is a name of emulators.vendors.VENDORS. LINK becomes a symbolic link to the terminal. --arm
-selects a bundled arm or URDF with these motors (default: a small arm of three joints). --wire
-simulates the transmission time of each byte. Each line of stdin is one command; each reply is one
+selects a bundled arm or URDF with these motors (default: a small arm of three joints). --payload
+[kg] and --friction (a factor) make the emulated arm differ from its URDF. --wire simulates the
+transmission time of each byte. Each line of stdin is one command; each reply is one
 line of JSON:
 
     loss 0.1    corrupt 0.1    truncate 0.1    duplicate 0.1    noise 0.1    delay 0.01 [s]
@@ -216,9 +217,14 @@ def main() -> None:
     parser.add_argument("link", type=Path)
     parser.add_argument("--wire", action="store_true")
     parser.add_argument("--arm")
+    parser.add_argument("--payload", type=float, default=0.0)
+    parser.add_argument("--friction", type=float, default=1.0)
     args = parser.parse_args()
     vendor = VENDORS[args.motors]
-    vendor = WiredArm(**vars(vendor), wired=args.arm) if args.arm else vendor
+    if args.arm:
+        vendor = WiredArm(
+            **vars(vendor), wired=args.arm, payload=args.payload, friction=args.friction
+        )
     server = Server(vendor, args.link, args.wire)
     print(json.dumps(server.state()), flush=True)
     try:

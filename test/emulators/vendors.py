@@ -70,13 +70,23 @@ class Vendor:
 
 @dataclass(frozen=True)
 class WiredArm(Vendor):
-    """Motors of ``wired``, a bundled arm or URDF file, that start in the middle of their ranges."""
+    """Motors of ``wired``, a bundled arm or URDF file, that start in the middle of their ranges.
+
+    The emulated arm differs from it by a ``payload`` [kg] at the tool and by ``friction``, a factor
+    of the Coulomb friction of each ``dc_motor``.
+    """
 
     wired: str = ""
+    payload: float = 0.0
+    friction: float = 1.0
 
     @property
     def arm(self) -> ArmModel:
-        return load_arm(self.wired)
+        arm = load_arm(self.wired).with_payload(self.payload)
+        for joint in arm.joints if self.friction != 1 else ():
+            known = arm.actuators[arm.index(joint.name)].constants["coulomb_friction"]
+            arm = arm.with_motor(joint.name, coulomb_friction=self.friction * known)
+        return arm
 
     def shafts(self) -> list[Shaft]:
         motors = read_hardware_info(self.arm).motors

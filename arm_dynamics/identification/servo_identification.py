@@ -256,7 +256,8 @@ def _quantities(
         variation.names, variation.units, variation.described.tolist(), values.tolist(),
         relative.tolist(), strict=True,
     )  # fmt: skip
-    return tuple(ParameterFit(*row) for row in rows)
+    shown = variation.exists | ~left
+    return tuple(ParameterFit(*row) for row, own in zip(rows, shown, strict=True) if own)
 
 
 def _spread(

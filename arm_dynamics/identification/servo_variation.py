@@ -167,6 +167,16 @@ class ServoVariation:
                 found = found.with_motor(joint, current_limit=np.inf)
         return found
 
+    @property
+    def exists(self) -> BoolArray:
+        """Quantities (p,) that the arm has: all but the current limits of motors without one."""
+        found = np.ones(len(self.names), dtype=bool)
+        first = list(TOLERANCES).index("current_limit") * self.arm.nv
+        stall = self.loops.supply / _constants(self.arm, "resistance")
+        limit = self.described[first : first + self.arm.nv]
+        found[first : first + self.arm.nv] = limit < UNLIMITED * stall
+        return found
+
     def quantity(self, name: str, theta: Vector) -> Vector:
         """Return one quantity of ``TOLERANCES`` (nv,) at θ (p,)."""
         first = list(TOLERANCES).index(name) * self.arm.nv

@@ -29,6 +29,7 @@ from arm_dynamics.core.errors import (
 )
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
 from arm_dynamics.identification import excitation_search, pose_measurement, read_poses
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
@@ -505,6 +506,35 @@ def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, tmp_path):
     expected = np.ptp(motion.sample(np.linspace(0, 3, 100))[0], axis=0)
     np.testing.assert_allclose(np.ptp(moved, axis=0)[1:], expected[1:], rtol=0.4, atol=0.05)
     np.testing.assert_allclose(seen["q"], start, atol=0.03)
+
+
+def test_q_stops_the_motion_before_torque_is_disabled(monkeypatch, arm_line, tmp_path):
+    """Without a stop the arm would fall with the speed of the excitation trajectory."""
+    monkeypatch.setattr(excitation_search, "RANDOM_STARTS", 20)
+    monkeypatch.setattr(excitation_search, "EVALUATIONS", 100)
+    motion = excitation_search.excite(load_arm("so101"), 6.0, harmonics=1, configuration=START)
+    motion.save(tmp_path / "e.yaml")
+    moved, speeds, deactivate = [], [], MotorBusDriver.deactivate
+
+    def recorded(driver):
+        speeds.append(np.abs(driver.feedback.v).max())
+        deactivate(driver)
+
+    monkeypatch.setattr(MotorBusDriver, "deactivate", recorded)
+
+    def watch(user):
+        for _ in range(1000):
+            user.look(0.02)
+            moved.append(np.abs(arm_line.arm.state.v).max())
+            if moved[-1] > 0.3:
+                break
+
+    code, said, _ = run_until_q(
+        monkeypatch, arm_line, "--excitation", tmp_path / "e.yaml", does=watch
+    )
+    assert code == 0, said
+    assert moved[-1] > 0.3
+    assert speeds[-1] < 0.1
 
 
 @pytest.mark.slow

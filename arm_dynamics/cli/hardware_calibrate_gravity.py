@@ -102,7 +102,6 @@ def run(arguments: Sequence[str]) -> int:
         if all(step("torque enabled") for _ in range(round(ENABLE_TIME / period))):
             measured = measure_poses(loop, legs, step, stiffness=args.stiffness)
         session.line.end(f"{len(measured)} efforts measured")
-        loop.request_stop()
     if session.trips or len(measured) < 2 * count:
         print("stopped: nothing is written", *session.trips, sep="\n  ")
         return 1

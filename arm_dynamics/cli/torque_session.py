@@ -90,7 +90,7 @@ class TorqueSession:
 def torque_session(
     loop: ControlLoop, driver: MotorBusDriver, period: float
 ) -> Iterator[TorqueSession]:
-    """Enable torque; at the end wait for rest, then disable torque.
+    """Enable torque; at the end stop the motion, wait for rest, then disable torque.
 
     Torque is disabled in every case; after an exception without waiting. SIGINT, SIGTERM and SIGHUP
     are caught until then.
@@ -118,6 +118,7 @@ def torque_session(
             )
             with keys, session.line:
                 yield session
+            loop.request_stop()
             wait_for_rest(driver, loop.step, pacer)
             session.trips = latched_trips(driver)  # also those after q
         finally:

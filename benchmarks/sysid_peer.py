@@ -20,7 +20,7 @@ from mujoco.minimize import IterLog
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.identification.dynamic_parameters import with_parameters
 from arm_dynamics.identification.effort_simulation import EffortSimulation
-from arm_dynamics.identification.output_error_refinement import ParameterChart
+from arm_dynamics.identification.output_error_refinement import TRUST, ParameterChart
 from arm_dynamics.model.arm_model import ArmModel
 
 LARGEST = 50.0
@@ -58,7 +58,8 @@ def minimize(
         q, v = ends[:, :, 1 : nv + 1], ends[:, :, nv + 1 : 2 * nv + 1]
         outputs = simulation.tracking_efforts(q, v)[0]
         rows = np.sqrt(weights) * outputs
-        prior = np.broadcast_to(parameters.as_vector()[:, None], (chart.size, nv)) / np.sqrt(nv)
+        z = np.sqrt(TRUST / nv) * parameters.as_vector()
+        prior = np.broadcast_to(z[:, None], (chart.size, nv))
         return np.vstack((rows, prior)), predicted, predicted
 
     parameters = sysid.ParameterDict()

@@ -29,6 +29,7 @@ from arm_dynamics.core.errors import (
 )
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.mit_can.identification import Registers
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
 from arm_dynamics.identification import excitation_search, pose_measurement, read_poses
@@ -130,6 +131,19 @@ def test_scan_of_can_motors_needs_no_rate(lines, capsys):
     assert "DM4310" in said
     assert "DM8009" in said
     assert line.most == 0
+
+
+def test_a_scan_of_can_motors_repeats_a_request_without_a_reply(monkeypatch, lines, capsys):
+    line, requested, original = lines(Line(MitMotors([Shaft(3, "DM4310")]))), [], Registers.replies
+
+    def late(registers, id, register):
+        requested.append(id)
+        return original(registers, id, register) if requested.count(id) > 1 else []
+
+    monkeypatch.setattr(Registers, "replies", late)
+    assert scanned(line, "--driver", "mit_can", "--set", "interface=slcan") == 0
+    assert "DM4310" in capsys.readouterr().out
+    assert max(requested.count(id) for id in requested) == 2
 
 
 # --- check

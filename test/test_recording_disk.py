@@ -107,7 +107,7 @@ def test_a_temporarily_full_disk_leaves_a_reported_gap(tmp_path, capsys):
             assert events.counts["recording_dropped"] == 1
             assert "dropped since t = 0.0" in queue.trouble
             assert queue.values()["recording dropped"] == str(queue.dropped)
-            shutil.copytree(folder, tmp_path / "so far")
+            early = {file.name: file.read_bytes() for file in folder.iterdir()}
         soon(lambda: queue._size == 0)
         drive(sim, 30)
         assert queue.trouble == ""
@@ -123,6 +123,9 @@ def test_a_temporarily_full_disk_leaves_a_reported_gap(tmp_path, capsys):
     code, text = run_command(capsys, "replay", folder)
     assert (code, f"GAP: {gap.dropped} periods were not recorded, t = 0." in text) == (0, True)
     assert "0 changes of arm or state" in text
+    (tmp_path / "so far").mkdir()
+    for name, content in early.items():
+        (tmp_path / "so far" / name).write_bytes(content)
     early = replay(tmp_path / "so far")
     assert (early.first, early.finished) == (None, False)
     assert 0 < early.periods < 60

@@ -141,10 +141,15 @@ def _identify(registers: Registers, id: int, model: MitMotor) -> MotorIdentity |
 
 
 def scan_bus(registers: Registers, ids: Iterable[int], bitrate: int) -> list[DiscoveredMotor]:
-    """Return every Damiao motor that replies, with the model of its torque range."""
+    """Return every Damiao motor that replies, with the model of its torque range.
+
+    Ids without a reply get a second request: a busy computer may read the first one late.
+    """
+    replies = {id: registers.replies(id, TORQUE_RANGE) for id in ids}
     motors = []
-    for id in ids:
-        ranges = [struct.unpack("<f", d)[0] for _, d in registers.replies(id, TORQUE_RANGE)]
+    for id, first in replies.items():
+        found = first or registers.replies(id, TORQUE_RANGE)
+        ranges = [struct.unpack("<f", data)[0] for _, data in found]
         version = registers.read_int(id, VERSION) if ranges else None
         firmware = "" if version is None else str(version)
         for torque in ranges:

@@ -54,7 +54,7 @@ POSITION_NOISE, EFFORT_NOISE = 1e-4, 0.01
 """Standard deviations: position [rad]; effort relative to its rms."""
 REPETITIONS = 5
 PEER_ITERATIONS = 30
-"""Iterations, each with one Jacobian, after which ``mujoco.sysid`` is stopped."""
+"""Steps after which ``mujoco.sysid`` is stopped."""
 TARGET = 10.0
 """Largest time [s] of prepare_motion, fit_torque and refine together."""
 SIMULATED, CONTROL_RATE = 20.0, 500.0
@@ -123,7 +123,7 @@ def compare_output_errors(arm: ArmModel) -> None:
     seconds, found = timed(partial(problem.minimum, zero, STEPS, TOLERANCE))
     count = len(found.costs) - 1
     print(f"\noutput error, {SIMULATED:g} s of motion, {chart.size} unknowns\n")
-    print("| minimizer | time [s] | Jacobians | cost before | cost after |")
+    print("| minimizer | time [s] | steps | cost before | cost after |")
     print("|---|---|---|---|---|")
     before, after = found.costs[[0, -1]]
     print(f"| `OutputError` | {seconds:.3g} | {count} | {before:.4g} | {after:.4g} |")
@@ -139,7 +139,7 @@ def compare_output_errors(arm: ArmModel) -> None:
     each = (peer.seconds / iterations) / (seconds / count)
     result = "met" if peer.seconds >= 50 * seconds else "not met"
     print(f"\nratio of the times: {peer.seconds / seconds:.3g}; target of at least 50 {result}")
-    print(f"ratio of the times per Jacobian: {each:.3g}")
+    print(f"ratio of the times per step: {each:.3g}")
     print(f"costs of mujoco.sysid are those of its simulation{peer.end}")
 
 

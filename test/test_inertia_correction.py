@@ -86,6 +86,9 @@ def test_the_command_writes_a_file_that_loads(tmp_path, capsys):
     assert "--correct-inertia NEW" in capsys.readouterr().out
     assert ended("audit", file, "--correct-inertia", fixed) == 0
     assert "corrected tensors of links: J2_link" in capsys.readouterr().out
+    assert ended("audit", file, "--correct-inertia", file) == 2, "the original is not overwritten"
+    assert "expected a new file" in capsys.readouterr().err
+    assert file.read_text(encoding="utf-8") != fixed.read_text(encoding="utf-8")
     arm, original = load_arm(fixed), load_arm("two_link")
     assert arm.links.inertias[2].mass == original.links.inertias[2].mass
     np.testing.assert_array_equal(arm.links.inertias[2].lever, original.links.inertias[2].lever)

@@ -42,7 +42,10 @@ def problem(seed=None, noise=1e-3, precision=0.0):
         measured = measured + noise * np.random.default_rng(seed).normal(size=measured.shape)
     weights = np.full(measured.shape, noise**-2)
     prior = precision * np.eye(2)
-    residuals = lambda x: oscillator(x) - measured  # noqa: E731
+
+    def residuals(points):
+        return oscillator(points) - measured
+
     return OutputError(residuals, differences(residuals, 1e-5), weights, prior, np.zeros(2))
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.model.audit import audit_urdf, format_report
 from arm_dynamics.model.inertia_correction import with_possible_inertia
@@ -24,7 +25,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--correct-inertia",
         type=path_argument,
-        metavar="FILE",
+        metavar="NEW",
         help="write a copy whose impossible inertia tensors are the nearest possible ones (masses"
         " and centers of mass do not change), and report its faults",
     )
@@ -32,6 +33,11 @@ def run(arguments: Sequence[str]) -> int:
     path = find_urdf(args.arm)
     text = read_text(path)
     if args.correct_inertia is not None:
+        if args.correct_inertia.exists():
+            raise ConfigError(
+                f"--correct-inertia = {args.correct_inertia}, which exists already; expected a new"
+                " file"
+            )
         text, changed = with_possible_inertia(text)
         with output_file(args.correct_inertia) as file:
             file.write_text(text, encoding="utf-8")

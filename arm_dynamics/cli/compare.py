@@ -23,7 +23,6 @@ from arm_dynamics.cli.motion_options import (
 )
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.identification import (
     PositionPrediction,
@@ -113,8 +112,4 @@ def _draw(
     style.legend(grid[0, 0])
     for axes in grid[-1]:
         style.label(axes, "time [s]", axes.get_ylabel())
-    try:
-        with output_file(file) as place:
-            figure.savefig(place)
-    except ValueError as error:  # a format that matplotlib does not write
-        raise ConfigError(f"--figure = {file}: {error}") from error
+    style.save(figure, file)

@@ -13,7 +13,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, path_argument
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import Number, seed
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
@@ -156,8 +155,4 @@ def _draw(arm: ArmModel, found: Excitation, file: Path) -> None:
         style.heading(axes, heading)
     for axes in grid[-1]:
         style.label(axes, "time [s]", axes.get_ylabel())
-    try:
-        with output_file(file) as place:
-            figure.savefig(place)
-    except ValueError as error:  # a format that matplotlib does not write
-        raise ConfigError(f"--figure = {file}: {error}") from error
+    style.save(figure, file)

@@ -6,6 +6,7 @@ Figures do not use pyplot, and the style applies only within ``@styled`` functio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib import rc_context
@@ -14,6 +15,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.files import output_file
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Colors that also differ for color-blind readers. Source: M. Okabe, K. Ito (2008)."""
@@ -88,3 +91,12 @@ def label(axes: Axes, x: str, y: str) -> None:
     """Draw the quantities of both axes, with units."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
+
+
+def save(drawn: Figure, file: Path) -> None:
+    """Write a figure; raises ConfigError for a format or path that cannot be written."""
+    try:
+        with output_file(file) as place:
+            drawn.savefig(place)
+    except ValueError as error:  # a format that matplotlib does not write
+        raise ConfigError(f"figure = {file}: {error}") from error

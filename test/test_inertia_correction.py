@@ -1,4 +1,4 @@
-"""Nearest possible inertia tensors, in numbers and in the text of a URDF."""
+"""Nearest physically consistent inertia tensors, in numbers and in the text of a URDF."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.model import load
 from arm_dynamics.model.audit import audit_urdf
-from arm_dynamics.model.inertia_correction import nearest_tensor, with_possible_inertia
+from arm_dynamics.model.inertia_correction import nearest_tensor, with_consistent_inertia
 
 SQUARE = arrays(float, (3, 3), elements=st.floats(-1, 1))
 
@@ -21,14 +21,14 @@ def second_moments(tensor):
 
 
 @given(SQUARE)
-def test_a_possible_tensor_is_its_own_nearest_one(root):
+def test_a_consistent_tensor_is_its_own_nearest_one(root):
     second = root @ root.T + 0.01 * np.eye(3)
     tensor = np.trace(second) * np.eye(3) - second
     np.testing.assert_allclose(nearest_tensor(tensor), tensor, atol=1e-12)
 
 
 @given(SQUARE, SQUARE)
-def test_no_possible_tensor_is_nearer(root, other):
+def test_no_consistent_tensor_is_nearer(root, other):
     tensor = root + root.T
     assume(second_moments(tensor)[-1] > 0.01)
     found = nearest_tensor(tensor)
@@ -60,17 +60,17 @@ def broken(tmp_path):
     return file
 
 
-def test_only_impossible_tensors_of_a_text_change(tmp_path):
+def test_only_inconsistent_tensors_of_a_text_change(tmp_path):
     file = broken(tmp_path)
-    text, changed = with_possible_inertia(file.read_text(encoding="utf-8"))
+    text, changed = with_consistent_inertia(file.read_text(encoding="utf-8"))
     assert changed == ("J2_link",)
-    assert with_possible_inertia(text) == (text, ())
+    assert with_consistent_inertia(text) == (text, ())
     assert not [x for x in audit_urdf(text) if x.severity == "error"]
     old, new = file.read_text(encoding="utf-8").splitlines(), text.splitlines()
     assert len(new) == len(old) + 1
     assert sum(a not in old for a in new) == 2
     untouched = load.find_urdf("five_dof").read_text(encoding="utf-8")
-    assert with_possible_inertia(untouched) == (untouched, ())
+    assert with_consistent_inertia(untouched) == (untouched, ())
 
 
 def ended(*arguments):

@@ -9,7 +9,7 @@ from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.model.audit import audit_urdf, format_report
-from arm_dynamics.model.inertia_correction import with_possible_inertia
+from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.load import find_urdf
 from arm_dynamics.model.xml_source import read_text
 
@@ -26,8 +26,8 @@ def run(arguments: Sequence[str]) -> int:
         "--correct-inertia",
         type=path_argument,
         metavar="NEW",
-        help="write a copy whose impossible inertia tensors are the nearest possible ones (masses"
-        " and centers of mass do not change), and report its faults",
+        help="write a copy with the nearest physically consistent inertia tensors (masses and"
+        " centers of mass do not change), and report its faults",
     )
     args = parser.parse_args(arguments)
     path = find_urdf(args.arm)
@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
                 f"--correct-inertia = {args.correct_inertia}, which exists already; expected a new"
                 " file"
             )
-        text, changed = with_possible_inertia(text)
+        text, changed = with_consistent_inertia(text)
         with output_file(args.correct_inertia) as file:
             file.write_text(text, encoding="utf-8")
         path = args.correct_inertia

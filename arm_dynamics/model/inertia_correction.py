@@ -1,7 +1,7 @@
-"""Nearest inertia tensors of possible bodies, in the text of a URDF.
+"""Nearest physically consistent inertia tensors, in the text of a URDF.
 
 A body's tensor I belongs to its second moments of mass Σ = ½ tr(I) 1 - I, which are positive
-semidefinite. The nearest possible tensor has Σ without its negative eigenvalues:
+semidefinite. The nearest physically consistent tensor has Σ without its negative eigenvalues:
 I = tr(Σ₊) 1 - Σ₊.
 """
 
@@ -22,7 +22,7 @@ THICKNESS = 1e-6
 
 
 def nearest_tensor(tensor: Matrix) -> Matrix:
-    """Return the nearest tensor (3, 3) [kg·m²] of a possible body.
+    """Return the nearest physically consistent tensor (3, 3) [kg·m²].
 
     Raises InvalidValue for a tensor without a positive second moment of mass.
     """
@@ -36,8 +36,8 @@ def nearest_tensor(tensor: Matrix) -> Matrix:
     return np.array(np.trace(second) * np.eye(3) - second)
 
 
-def with_possible_inertia(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a URDF whose links have possible inertia tensors, and the names of changed links.
+def with_consistent_inertia(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a URDF with physically consistent inertia tensors, and the names of changed links.
 
     Masses and centers of mass do not change. A comment states the old principal moments.
 
@@ -70,7 +70,9 @@ def with_possible_inertia(text: str) -> tuple[str, tuple[str, ...]]:
         new = nearest_tensor(old)
         given = {name: format_number(float(new[at])) for name, at in TENSOR.items()}
         moments = " ".join(f"{x:.6g}" for x in np.linalg.eigvalsh(old).tolist())
-        comment = comment_text(f"nearest possible tensor; principal moments were {moments}")
+        comment = comment_text(
+            f"nearest physically consistent tensor; principal moments were {moments}"
+        )
         edited.insert_before(inertia, comment)
         edited.replace(inertia, element_text("inertia", given))
         changed.append(link.name)

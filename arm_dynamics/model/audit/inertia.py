@@ -26,7 +26,7 @@ MIN_MASS = 1e-12
 """Mass [kg] below which a body's center is lost in rounding."""
 _REMEDY = (
     "compute the tensor about the center of mass; look for swapped entries and wrong units;"
-    " `arm-dynamics audit FILE --correct-inertia NEW` writes the nearest possible one"
+    " `arm-dynamics audit FILE --correct-inertia NEW` writes the nearest physically consistent one"
 )
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Attributes of ``<inertia>`` and their places in the tensor."""

@@ -6,6 +6,7 @@ only the standard library and syntax of old Pythons, so that it can report the r
 """
 
 import argparse
+import ast
 import hashlib
 import json
 import os
@@ -24,6 +25,12 @@ LOWEST, HIGHEST = (3, 10), (3, 12)
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "Max retries", "Read timed out")
 # Variables of a sourced ROS 2, whose packages pip would treat as installed.
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH")
+PIP_TO_UV = {
+    "index-url": ("UV_DEFAULT_INDEX", ""),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "cert": ("SSL_CERT_FILE", ""),
+}  # and what separates several values
 
 
 class SetupFailed(Exception):
@@ -90,7 +97,7 @@ def bring_up_to_date(venv: Path, extras: list, constraint: str) -> None:
         target["extras"] = sorted({*extras, *held["extras"]})
         _report(f"environment {venv}: adding {', '.join(set(extras) - set(held['extras']))}")
     else:
-        _report(f"environment {venv}: about 250 MB from PyPI, a minute or two")
+        _report(f"environment {venv}: about 250 MB from PyPI, some seconds to a minute")
         create(venv)
     write_record(venv, dict(target, complete=False))
     install(venv, target["extras"], constraint)
@@ -148,7 +155,7 @@ def create(venv: Path) -> None:
     write_record(venv, {"complete": False})
     # An activated environment is the one replaced here: its base interpreter creates it.
     python = getattr(sys, "_base_executable", sys.executable)
-    if run([python, "-m", "venv", str(venv)], venv, "1/2 virtual environment"):
+    if run([python, "-m", "venv", str(venv)], venv, "1/3 virtual environment"):
         raise SetupFailed(
             f"{python} -m venv failed, see above. On Debian and Ubuntu install the module "
             "with `apt install python3-venv`."
@@ -156,12 +163,19 @@ def create(venv: Path) -> None:
 
 
 def install(venv: Path, extras: list, constraint: str) -> None:
-    """Install the package, editable, with ``extras``; raise SetupFailed."""
-    command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--retries", "2"]
-    command += ["--disable-pip-version-check", "--progress-bar", "off"]
-    command += ["--constraint", constraint] if constraint else []
-    command += ["--editable", f"{ROOT}[{','.join(extras)}]"]
-    if run(command, venv, "2/2 packages") == 0:
+    """Install the package, editable, with ``extras``: by uv, else by pip; raise SetupFailed."""
+    python = str(venv / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "--retries", "2"]
+    pip += ["--disable-pip-version-check", "--progress-bar", "off"]
+    uv = [python, "-m", "uv", "pip", "install", "--python", python]
+    uv += ["--index-strategy", "unsafe-best-match"]  # pip's strategy
+    package = ["--constraint", constraint] if constraint else []
+    package += ["--editable", f"{ROOT}[{','.join(extras)}]"]
+    if run([*pip, "uv"], venv, "2/3 uv") == 0:
+        if run([*uv, *package], venv, "3/3 packages", uv_settings(python)) == 0:
+            return
+        _report("uv failed, see above; pip installs the packages")
+    if run([*pip, *package], venv, "3/3 packages") == 0:
         return
     log = (venv / "setup.log").read_text(errors="replace")
     if any(sign in log for sign in UNREACHABLE):
@@ -172,9 +186,24 @@ def install(venv: Path, extras: list, constraint: str) -> None:
     raise SetupFailed(f"pip failed, see above. Output of pip: {venv / 'setup.log'}")
 
 
-def run(command: list, venv: Path, step: str) -> int:
+def uv_settings(python: str) -> dict:
+    """Return pip's indexes and certificates as environment variables of uv."""
+    command = [python, "-m", "pip", "config", "list"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    settings = {}
+    lines = done.stdout.splitlines()
+    for line in sorted(lines, key=lambda line: line.startswith(":env:")):  # these override files
+        name, _, value = line.partition("=")
+        variable, separator = PIP_TO_UV.get(name.rpartition(".")[2], ("", ""))
+        if variable:
+            settings[variable] = separator.join(ast.literal_eval(value).split())
+    return settings
+
+
+def run(command: list, venv: Path, step: str, variables: "dict | None" = None) -> int:
     """Run ``command`` with its output in setup.log and its progress shown; return its exit code."""
     environment = {k: v for k, v in os.environ.items() if k not in FOREIGN}
+    environment.update(variables or {})
     process = subprocess.Popen(
         command,
         env=environment,

@@ -36,7 +36,7 @@ JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link=
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ros/ and the cases beyond ``quick``; run files that wait a lot first."""
+    """Mark the tests of ros/ and the cases beyond ``quick``; run files that take long first."""
     cases = Counter()
     for item in items:
         if item.path.parent == ROS:
@@ -47,7 +47,13 @@ def pytest_collection_modifyitems(items):
         if quick is not None and cases[test] > quick.args[0]:
             item.add_marker(pytest.mark.slow)
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.parent != ROS, -tests[item.path]))
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def order(item):
+        path = item.path
+        return path.parent != ROS, path not in slow, tests[path] if path in slow else -tests[path]
+
+    items.sort(key=order)
 
 
 def chain_urdf(*joints, more=""):

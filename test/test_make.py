@@ -158,7 +158,7 @@ def installer(monkeypatch):
     """Set up commands that only record their calls; return the calls."""
     done = SimpleNamespace(commands=[], code=0)
 
-    def run(command, venv, step):
+    def run(command, venv, step, variables=None):
         done.commands.append(command)
         (venv / "bin").mkdir(exist_ok=True)
         (venv / "bin" / "python").touch()
@@ -166,19 +166,56 @@ def installer(monkeypatch):
         return done.code if "pip" in command else 0
 
     monkeypatch.setattr(setup_env, "run", run)
+    monkeypatch.setattr(setup_env, "uv_settings", lambda python: {})
     return done
 
 
 def test_environment_is_made_once_and_extended(installer, tmp_path):
     venv = tmp_path / "venv"
     setup_env.bring_up_to_date(venv, ["ros"], "")
-    assert len(installer.commands) == 2
-    setup_env.bring_up_to_date(venv, ["ros"], "")
-    assert len(installer.commands) == 2
-    setup_env.bring_up_to_date(venv, ["test"], "")
-    assert installer.commands[2][-1] == f"{ROOT}[ros,test]"
+    assert len(installer.commands) == 3
     setup_env.bring_up_to_date(venv, ["ros"], "")
     assert len(installer.commands) == 3
+    setup_env.bring_up_to_date(venv, ["test"], "")
+    assert installer.commands[4][-1] == f"{ROOT}[ros,test]"
+    setup_env.bring_up_to_date(venv, ["ros"], "")
+    assert len(installer.commands) == 5
+
+
+@pytest.mark.parametrize("failing", ["uv", "packages"])
+def test_pip_installs_what_uv_does_not(monkeypatch, tmp_path, failing):
+    commands = []
+
+    def run(command, venv, step, variables=None):
+        commands.append(command)
+        uv = command[2] == "uv" if failing == "packages" else command[-1] == "uv"
+        return int(uv)
+
+    monkeypatch.setattr(setup_env, "run", run)
+    monkeypatch.setattr(setup_env, "uv_settings", lambda python: {})
+    setup_env.install(tmp_path, ["ros"], "")
+    assert commands[-1][2] == "pip"
+    assert commands[-1][-1] == f"{ROOT}[ros]"
+
+
+def test_uv_reads_the_indexes_of_pip(monkeypatch, tmp_path):
+    config = tmp_path / "pip.conf"
+    config.write_text(
+        "[global]\nindex-url = https://mirror.example/simple\n"
+        "extra-index-url =\n    https://one.example\n    https://two.example\n"
+        "[install]\nfind-links = /wheels /more\n"
+    )
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    monkeypatch.setenv("PIP_CERT", "/certificates.crt")
+    expected = {
+        "UV_DEFAULT_INDEX": "https://mirror.example/simple",
+        "UV_INDEX": "https://one.example https://two.example",
+        "UV_FIND_LINKS": "/wheels,/more",
+        "SSL_CERT_FILE": "/certificates.crt",
+    }
+    assert expected.items() <= setup_env.uv_settings(sys.executable).items()
 
 
 def test_an_incomplete_environment_is_recreated(installer, tmp_path):
@@ -215,4 +252,4 @@ def test_changed_requirements_make_the_environment_outdated(installer, tmp_path,
     setup_env.bring_up_to_date(venv, ["ros"], "")
     monkeypatch.setattr(setup_env, "SOURCES", ("package.xml",))
     setup_env.bring_up_to_date(venv, ["ros"], "")
-    assert len(installer.commands) == 4
+    assert len(installer.commands) == 6

@@ -166,9 +166,7 @@ def refine(
         change = (
             f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
         )
-        if after >= 1:
-            return fit, f"output error of simulated motions: {change}; not used"
-        if regression - 1 > TOLERATED + TRADED * (1 - after):
+        if after >= 1 or regression - 1 > TOLERATED + TRADED * (1 - after):
             fit = _with_difference(fit, trial - first.parameters)
             return fit, f"output error of simulated motions: {change}; not used"
         parameters, late = _least_output_error(

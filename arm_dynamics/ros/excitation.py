@@ -113,10 +113,10 @@ class ExcitationNode(Node):
         while not stop.wait(PERIOD):
             if not self._state.service_is_ready():
                 continue
-            asked = self._state.call_async(GetState.Request())
-            answer = self._result_of(asked, CANCEL_TIMEOUT)
+            request = self._state.call_async(GetState.Request())
+            answer = self._result_of(request, CANCEL_TIMEOUT)
             if answer is None:
-                self._state.remove_pending_request(asked)
+                self._state.remove_pending_request(request)
             elif answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
                 return not stop.wait(SETTLING_TIME)
         return False

@@ -168,7 +168,7 @@ class EquationsOfMotion:
         x = self._rows
         x[row.BRAKING] = 0.0
         for i in self._given:
-            x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._asked(i, z))
+            x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._actuator_arguments(i, z))
         row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
@@ -217,7 +217,9 @@ class EquationsOfMotion:
         decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
         for i in self._given:
             own = self._own[i]
-            decay[own], source[own] = self.arm.actuators[i].act_dot_terms(*self._asked(i, z))
+            decay[own], source[own] = self.arm.actuators[i].act_dot_terms(
+                *self._actuator_arguments(i, z)
+            )
         return decay, source
 
     def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
@@ -280,7 +282,9 @@ class EquationsOfMotion:
         applied = x[row.EFFORT].copy()
         viscous = [viscous_effort(*pair) for pair in zip(v, x[row.VISCOUS], strict=True)]
         computed = [
-            applied[i] if a.prescribes_motion else a.computed_effort(*self._asked(i, z))
+            applied[i]
+            if a.prescribes_motion
+            else a.computed_effort(*self._actuator_arguments(i, z))
             for i, a in enumerate(self.arm.actuators)
         ]
         stop = [end_stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
@@ -292,8 +296,8 @@ class EquationsOfMotion:
         self._load(q, v, z)
         voltage, temperature = [], []
         for i, actuator in enumerate(self.arm.actuators):
-            interface, told, _, speed, own = self._asked(i, z)
-            voltage.append(actuator.voltage(interface, told, speed, own))
+            interface, command, _, speed, own = self._actuator_arguments(i, z)
+            voltage.append(actuator.voltage(interface, command, speed, own))
             temperature.append(actuator.temperature(own))
         return MotorValues(as_readonly(voltage), as_readonly(temperature))
 
@@ -306,10 +310,10 @@ class EquationsOfMotion:
         for i, actuator in enumerate(self.arm.actuators):
             if actuator.kernel_id != NO_KERNEL or actuator.prescribes_motion:
                 continue
-            given = self._asked(i, z)
-            effort = actuator.effort(*given)
-            quantities = {"effort": [effort], "damping": [actuator.damping_at(*given)]}
-            decay, source = actuator.act_dot_terms(*given)
+            arguments = self._actuator_arguments(i, z)
+            effort = actuator.effort(*arguments)
+            quantities = {"effort": [effort], "damping": [actuator.damping_at(*arguments)]}
+            decay, source = actuator.act_dot_terms(*arguments)
             for k, state in enumerate(actuator.states):
                 quantities[f"λ or n of state '{state.name}'"] = [decay[k], source[k]]
             quantities["dry friction"] = list(actuator.dry_friction_bounds(float(v[i]), effort))
@@ -328,8 +332,8 @@ class EquationsOfMotion:
         """
         p, f, before, goals = self.prescribed, self._free, v.copy(), []
         for i in p:
-            told, own = float(self._rows[row.COMMAND, i]), self._own[i]
-            goal, z[own] = self.arm.actuators[i].prescribed_motion(told, float(q[i]), z[own], dt)
+            command, own = float(self._rows[row.COMMAND, i]), self._own[i]
+            goal, z[own] = self.arm.actuators[i].prescribed_motion(command, float(q[i]), z[own], dt)
             v[i] = (goal - q[i]) / dt
             goals.append(goal)
         jump = v[p] - before[p]
@@ -356,7 +360,9 @@ class EquationsOfMotion:
         """Evaluate the efforts of actuators, friction and end stops."""
         self._load(q, v, z)
         for i in self._given:
-            self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(*self._asked(i, z))
+            self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(
+                *self._actuator_arguments(i, z)
+            )
         row.joint_efforts(self._rows)
 
     def _load(self, q: Vector, v: Vector, z: Vector) -> None:
@@ -364,7 +370,7 @@ class EquationsOfMotion:
         if self._kept.size:
             self._flat[self._act] = z[self._kept]
 
-    def _asked(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
+    def _actuator_arguments(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows
         command = float(x[row.COMMAND, i])
         return self._interfaces[i], command, float(self._q[i]), float(self._v[i]), z[self._own[i]]

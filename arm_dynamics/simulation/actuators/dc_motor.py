@@ -47,7 +47,7 @@ class DcMotor(Actuator):
         Raises UnknownName for another interface, InvalidValue for a non-finite number.
         """
         return dc_motor_equations.dc_motor_effort(
-            *self._asked(interface, value, v, act), self._packed
+            *self._kernel_arguments(interface, value, v, act), self._packed
         )
 
     def computed_effort(
@@ -55,7 +55,7 @@ class DcMotor(Actuator):
     ) -> float:
         """Return the torque at the joint [N·m] of the command before any limit."""
         return dc_motor_equations.dc_motor_computed_effort(
-            *self._asked(interface, value, v, act), self._packed
+            *self._kernel_arguments(interface, value, v, act), self._packed
         )
 
     def voltage_for(self, effort: float, v: float, temperature: float = 25.0) -> float:
@@ -120,8 +120,8 @@ class DcMotor(Actuator):
     ) -> tuple[Sequence[float], Sequence[float]]:
         """Return λ and n of ż = n - λ z, see ``dc_motor_act_dot_terms``."""
         rate, source = np.zeros(4), np.zeros(4)
-        asked = self._asked(interface, value, v, act)
-        dc_motor_equations.dc_motor_act_dot_terms(*asked, self._packed, rate, source)
+        arguments = self._kernel_arguments(interface, value, v, act)
+        dc_motor_equations.dc_motor_act_dot_terms(*arguments, self._packed, rate, source)
         return rate[self._slots].tolist(), source[self._slots].tolist()
 
     def dry_friction_bounds(self, v: float, effort: float) -> tuple[float, float]:
@@ -224,7 +224,7 @@ class DcMotor(Actuator):
     def _braking(self) -> float:
         return self._squared("kt") * self.constants["ke"] / self.constants["resistance"]
 
-    def _asked(
+    def _kernel_arguments(
         self, interface: str, value: float, v: float, act: Sequence[float]
     ) -> tuple[bool, float, float, Vector]:
         """Return the compiled equations' arguments: by voltage?, command, velocity, states."""

@@ -5,10 +5,13 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time: they run alone.
-ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
-	parameters safety states task_space,test/ros/test_$(name).py) test/test_driver_processes.py \
-	test/test_viewer.py
+ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines hostile safety, \
+	test/ros/test_$(name).py) test/test_driver_processes.py
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
+# These tests of running nodes take long: `make test` leaves them to test-all.
+LONG := $(foreach name,capabilities hardware_log parameters states task_space,test/ros/test_$(name).py) \
+	test/test_viewer.py
+IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
@@ -44,7 +47,7 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE)
+	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE) $(IGNORE_LONG)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif

@@ -86,11 +86,17 @@ class DriveGainProblem:
         return self._split(self._z)[1]
 
     def covariance(self) -> tuple[Matrix, Matrix]:
-        """Return the covariance (nv, nv) of l, and ∂π/∂l (14 nv, nv), at the minimum."""
+        """Return the covariance (nv, nv) of l, and ∂π/∂l (14 nv, nv), at the minimum.
+
+        The prior alone contributes 1 to each eigenvalue of the information on l / σ. Round-off of
+        the difference below can exceed that of nearly exact efforts.
+        """
         p, (_, hessian) = self._prior.start.size, self.slopes(self._z)
         slopes = -positive_inverse(hessian[:p, :p]) @ hessian[:p, p:]
         reduced = hessian[p:, p:] + hessian[p:, :p] @ slopes
-        return positive_inverse(reduced), slopes[self._arm_columns]
+        information, vectors = np.linalg.eigh(reduced * self._sigma * self._sigma[:, None])
+        vectors = self._sigma[:, None] * vectors
+        return vectors / np.maximum(information, 1.0) @ vectors.T, slopes[self._arm_columns]
 
     def cost(self, z: Vector) -> float:
         """Return the value of the function; infinite outside the domain of π."""

@@ -85,20 +85,28 @@ def test_gains_of_an_arm_without_torque_constants():
         drive_gains(arm, [replace(motion, current=motion.current * [1, -1])])
 
 
-def test_a_gain_that_the_motion_does_not_reveal_is_named():
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_gain_that_the_motion_does_not_reveal_is_named(noise):
+    """J2 is at rest, with a current that no model explains; exact efforts keep the covariance."""
     arm = load_arm("two_link").with_actuator("dc_motor", kt=5.0, ke=5.0, resistance=1.0)
-    nv, time = arm.nv, np.arange(0, 30, 0.004)
-    q, v, a = fourier(arm, 0, 30.0)(time)
-    still = np.array([1.0, 0.0])
+    nv, time, random = arm.nv, np.arange(0, 30, 0.004), np.random.default_rng(0)
+    q, v, a = np.array(fourier(arm, 0, 30.0)(time)) * [1.0, 0.0]
     parameters = np.array(nominal_parameters(arm))
-    effort = regressor(arm, q * still, v * still, a * still) @ parameters
-    effort[:, 1] = 0.2 * np.sin(7 * time)  # of no model
-    motion = MotionData(arm.joint_names, time, q * still, None, current=effort / 5.0)
-    found = drive_gains(arm, [motion])
+    motions = []
+    for own in (parameters, loaded(arm, parameters)):
+        effort = regressor(arm, q, v, a) @ own
+        effort *= 1 + noise * random.normal(size=effort.shape)
+        effort[:, 1] = 0.2 * np.sin(7 * time)
+        motions.append(MotionData(arm.joint_names, time, q, None, current=effort / 5.0))
+    alone = drive_gains(arm, motions[:1])
+    assert alone.undetermined == ("J1", "J2")  # masses and gain of a single joint
+    found = drive_gains(arm, motions[:1], motions[1:], payload_mass=PAYLOAD)
     assert found.undetermined == ("J2",)
     assert any("not revealed by this motion, close to the prior: J2" in x for x in found.notes())
     assert np.isnan(found.parameters()[1].deviation)
     assert found.gain.shape == (nv,)
+    assert found.gain[0] == pytest.approx(5.0, rel=0.01)
+    assert found.deviation[0] < 0.05 < found.deviation[1] == pytest.approx(0.3, rel=1e-3)
 
 
 def test_an_arm_identified_from_currents_predicts_currents(case):

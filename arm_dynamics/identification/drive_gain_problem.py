@@ -10,11 +10,11 @@ J. Dynamic Systems, Measurement, and Control 136 (2014), section 3.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
 from arm_dynamics.identification.consistent_least_squares import (
     damped_newton,
-    positive_inverse,
     rms,
 )
 from arm_dynamics.identification.effort_equations import EffortEquations, description_prior
@@ -88,15 +88,25 @@ class DriveGainProblem:
     def covariance(self) -> tuple[Matrix, Matrix]:
         """Return the covariance (nv, nv) of l, and ∂π/∂l (14 nv, nv), at the minimum.
 
-        The prior alone contributes 1 to each eigenvalue of the information on l / σ. Round-off of
-        the difference below can exceed that of nearly exact efforts.
+        From the triangular factor R of a square root J of the Hessian H = JᵀJ: the round-off of H
+        itself can exceed the information on l, which is a small difference of efforts.
         """
-        p, (_, hessian) = self._prior.start.size, self.slopes(self._z)
-        slopes = -positive_inverse(hessian[:p, :p]) @ hessian[:p, p:]
-        reduced = hessian[p:, p:] + hessian[p:, :p] @ slopes
-        information, vectors = np.linalg.eigh(reduced * self._sigma * self._sigma[:, None])
-        vectors = self._sigma[:, None] * vectors
-        return vectors / np.maximum(information, 1.0) @ vectors.T, slopes[self._arm_columns]
+        x, logs = self._split(self._z)
+        p, nv = x.size, logs.size
+        root = np.zeros((p + nv, p + nv))
+        root[:p, :p] = np.linalg.cholesky(self._prior_slopes(x)[1]).T
+        root[p:, p:] = np.diag(1 / self._sigma)
+        blocks = [root]
+        for i, c in enumerate(np.exp(-logs)):
+            rows = c * np.sqrt(self._weights[:, i, None]) * self._rows[:, i]
+            factor = np.linalg.qr(np.column_stack((rows, -rows @ x)), mode="r")
+            block = np.zeros((len(factor), p + nv))
+            block[:, :p], block[:, p + i] = factor[:, :p], factor[:, p]
+            blocks.append(block)
+        factor = np.linalg.qr(np.vstack(blocks), mode="r")
+        slopes = -solve_triangular(factor[:p, :p], factor[:p, p:])
+        deviations = solve_triangular(factor[p:, p:], np.eye(nv))
+        return deviations @ deviations.T, slopes[self._arm_columns]
 
     def cost(self, z: Vector) -> float:
         """Return the value of the function; infinite outside the domain of π."""
@@ -115,11 +125,7 @@ class DriveGainProblem:
         p, c, away = x.size, np.exp(-logs), (self._start + logs) / self._sigma
         pulled, linear = self._squares @ x, self._products @ x
         quadratic = pulled @ x
-        slope, curvature = self._prior.slopes(x)
-        if self._mass is not None:
-            k, stiffness = self._mass_column, 1 / (MASS_TOLERANCE * self._mass) ** 2
-            slope[k] += stiffness * (x[k] - self._mass)
-            curvature[k, k] += stiffness
+        slope, curvature = self._prior_slopes(x)
         gradient = np.concatenate(
             (
                 slope + c**2 @ pulled - c @ self._products,
@@ -133,12 +139,22 @@ class DriveGainProblem:
         hessian[p:, p:] = np.diag(c**2 * quadratic + self._sigma**-2)
         return gradient, hessian
 
+    def _prior_slopes(self, x: Vector) -> tuple[Vector, Matrix]:
+        """Return gradient (p,) and Hessian of the divergence and of the payload's mass."""
+        slope, curvature = self._prior.slopes(x)
+        if self._mass is not None:
+            k, stiffness = self._mass_column, 1 / (MASS_TOLERANCE * self._mass) ** 2
+            slope[k] += stiffness * (x[k] - self._mass)
+            curvature[k, k] += stiffness
+        return slope, curvature
+
     def _split(self, z: Vector) -> tuple[Vector, Vector]:
         """Return π (p,) and l (nv,)."""
         return z[: self._prior.start.size], z[self._prior.start.size :]
 
     def _set_moments(self, weights: Matrix) -> None:
-        """Set Σ w WᵀW (nv, p, p) and Σ w Wᵀτ (nv, p)."""
+        """Set w (n, nv), Σ w WᵀW (nv, p, p) and Σ w Wᵀτ (nv, p)."""
+        self._weights = weights
         weighted = self._rows * weights[..., None]
         self._squares = np.einsum("nip,niq->ipq", weighted, self._rows, optimize=True)
         self._products = np.einsum("nip,ni->ip", weighted, self._effort)

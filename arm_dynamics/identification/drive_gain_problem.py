@@ -99,11 +99,11 @@ class DriveGainProblem:
         blocks = [root]
         for i, c in enumerate(np.exp(-logs)):
             rows = c * np.sqrt(self._weights[:, i, None]) * self._rows[:, i]
-            factor = np.linalg.qr(np.column_stack((rows, -rows @ x)), mode="r")
+            factor = np.linalg.qr(np.column_stack((rows, -rows @ x))).R
             block = np.zeros((len(factor), p + nv))
             block[:, :p], block[:, p + i] = factor[:, :p], factor[:, p]
             blocks.append(block)
-        factor = np.linalg.qr(np.vstack(blocks), mode="r")
+        factor = np.linalg.qr(np.vstack(blocks)).R
         slopes = -solve_triangular(factor[:p, :p], factor[:p, p:])
         deviations = solve_triangular(factor[p:, p:], np.eye(nv))
         return deviations @ deviations.T, slopes[self._arm_columns]

@@ -57,6 +57,7 @@ setup(
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering",
         "Topic :: Scientific/Engineering :: Physics",
         "Topic :: System :: Hardware :: Hardware Drivers",
@@ -65,7 +66,7 @@ setup(
     license="Apache-2.0",
     maintainer="arm_dynamics maintainers",
     maintainer_email="maintainers@arm-dynamics.example",
-    python_requires=">=3.10,<3.13",
+    python_requires=">=3.10",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data={NAME: ["py.typed"]},
     data_files=[

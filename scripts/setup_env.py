@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("setup.py", "setup.cfg")
-LOWEST, HIGHEST = (3, 10), (3, 12)
+LOWEST, HIGHEST, NEWEST_TESTED = (3, 10), (3, 14), (3, 13)
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "Max retries", "Read timed out")
 # Variables of a sourced ROS 2, whose packages pip would treat as installed.
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH")
@@ -65,15 +65,18 @@ def _arguments() -> argparse.Namespace:
 
 
 def check_python() -> None:
-    """Raise SetupFailed outside of Python 3.10 to 3.12; name a suitable Python if one exists."""
+    """Raise SetupFailed outside of Python 3.10 to 3.14; name a suitable Python if one exists."""
     if LOWEST <= sys.version_info[:2] <= HIGHEST:
+        if sys.version_info[:2] > NEWEST_TESTED:
+            _report(f"note: Python {platform.python_version()} is not tested; 3.10 to 3.13 are")
         return
-    found = next(filter(None, map(_working, ("python3.12", "python3.11", "python3.10"))), None)
+    names = ("python3.13", "python3.12", "python3.11", "python3.10")
+    found = next(filter(None, map(_working, names)), None)
     raise SetupFailed(
-        "{} is Python {}; arm_dynamics needs 3.10, 3.11 or 3.12.\nGive one by name: {}".format(
+        "{} is Python {}; arm_dynamics needs 3.10 to 3.14.\nGive one by name: {}".format(
             sys.executable,
             platform.python_version(),
-            f"PYTHON={found}" if found else "PYTHON=/path/to/python3.12 (none found on PATH)",
+            f"PYTHON={found}" if found else "PYTHON=/path/to/python3.13 (none found on PATH)",
         )
     )
 

@@ -146,10 +146,10 @@ def test_help_lists_every_target():
     }
 
 
-@pytest.mark.parametrize("version", [(3, 9), (3, 13)])
+@pytest.mark.parametrize("version", [(3, 9), (3, 15)])
 def test_another_python_is_rejected_with_the_supported_versions(monkeypatch, version):
     monkeypatch.setattr(setup_env.sys, "version_info", (*version, 1, "final", 0))
-    with pytest.raises(setup_env.SetupFailed, match=r"needs 3\.10, 3\.11 or 3\.12[\s\S]*PYTHON="):
+    with pytest.raises(setup_env.SetupFailed, match=r"needs 3\.10 to 3\.14[\s\S]*PYTHON="):
         setup_env.check_python()
 
 

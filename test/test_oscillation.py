@@ -226,7 +226,7 @@ def test_only_fast_and_frequent_reversals_are_counted():
 
     def counted(speeds, step):
         settling.restart(0.0)
-        return [k for k, v in enumerate(speeds) if settling.look(k * step, v * speed)]
+        return [k for k, v in enumerate(speeds) if settling.update(k * step, v * speed)]
 
     fast = 2 * SPEED * np.array([1, -1] * 10)
     found = counted(fast, 0.05)

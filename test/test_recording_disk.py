@@ -16,10 +16,9 @@ from test_recording import drive, run_command
 from arm_dynamics import Simulation, State
 from arm_dynamics.core.state import Command
 from arm_dynamics.recording import bag, queued_bag, staged_file
-from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.recording.recorder import Recorder, StateLog
 from arm_dynamics.recording.replay import replay
 from arm_dynamics.recording.staged_file import StagedFile
-from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.safety.events import Events
 
 pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")

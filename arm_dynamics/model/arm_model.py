@@ -41,22 +41,21 @@ class Joint:
     stop_damping: float = 0.0
     initial: float = 0.0
     actuator: str = "ideal"
-    constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    constants: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Make the constants read-only."""
+        object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constants as a dict: mapping proxies cannot be pickled."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _joint_of_values, ({**values, "constants": dict(self.constants)},)
+        *values, constants = (getattr(self, f.name) for f in fields(self))
+        return type(self), (*values, dict(constants))
 
     @property
     def unit(self) -> str:
         """Unit of the joint's position: "m" for a prismatic one, else "rad"."""
         return "m" if self.kind == "prismatic" else "rad"
-
-
-def _joint_of_values(values: dict[str, Any]) -> Joint:
-    """Return a joint whose constants are read-only again: the second part of its pickle."""
-    return Joint(**{**values, "constants": MappingProxyType(values["constants"])})
 
 
 STANDARD_GRAVITY = as_readonly([0.0, 0.0, -9.81])
@@ -294,8 +293,7 @@ class ArmModel:
                 " resistance=...) gives it one, or a <ros2_control> block of the URDF"
                 " (docs/my_motors.md)"
             )
-        merged = MappingProxyType({**joint.constants, **constants})
-        return self._replaced(name, replace(joint, constants=merged))
+        return self._replaced(name, replace(joint, constants={**joint.constants, **constants}))
 
     def with_motors(self, **constants: float) -> ArmModel:
         """Return the arm with the same constants in every joint's actuator; as ``with_motor``."""
@@ -332,9 +330,9 @@ class ArmModel:
 
         """
         names = self.joint_names if joints is None else check_names("joints", joints)
-        changed, values = list(self.joints), MappingProxyType(dict(constants))
+        changed = list(self.joints)
         for i in map(self.index, names):
-            changed[i] = replace(self.joints[i], actuator=actuator, constants=values)
+            changed[i] = replace(self.joints[i], actuator=actuator, constants=constants)
         return replace(self, joints=tuple(changed))
 
     def _replaced(self, name: str, joint: Joint) -> ArmModel:

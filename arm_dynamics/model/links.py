@@ -17,13 +17,12 @@ import pinocchio as pin
 
 from arm_dynamics.model.arm_model import Joint
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
-from arm_dynamics.model.audit.robot import Edge, Robot
+from arm_dynamics.model.audit.robot import DEFAULT_AXIS, Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
 UNBOUNDED = 1e9
 """Infinite limits of a continuous joint in Pinocchio, which cannot sample from infinite ones."""
 Rotation = Sequence[Sequence[float]]
-_X_AXIS = (1.0, 0.0, 0.0)  # the default axis of URDF
 _ALIGNED = {
     (1.0, 0.0, 0.0): (pin.JointModelRX, pin.JointModelPX),
     (0.0, 1.0, 0.0): (pin.JointModelRY, pin.JointModelPY),
@@ -142,7 +141,7 @@ def _joint_model(joint: Node) -> Any:
 def unit_axis(joint: Node) -> tuple[float, ...]:
     """Return the unit vector of a joint's axis, of any length that is finite and not 0."""
     node = joint.find("axis")
-    x, y, z = vector_attribute(node, "xyz") or _X_AXIS
+    x, y, z = vector_attribute(node, "xyz") or DEFAULT_AXIS
     exponent = 1 - max(frexp(entry)[1] for entry in (x, y, z) if entry)
     x, y, z = (ldexp(entry, exponent) for entry in (x, y, z))  # exact, and its square is finite
     length = sqrt(x * x + (y * y + z * z))

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import is_finite
@@ -17,11 +16,6 @@ from arm_dynamics.core.state import Command, require_command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
-from arm_dynamics.simulation.actuator_states import (
-    actuator_state_slices,
-    compiled_state_entries,
-    update_groups,
-)
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
 from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
@@ -84,8 +78,13 @@ class EquationsOfMotion:
     def __init__(self, arm: ArmModel, *, calls_methods: bool = False) -> None:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
-        self.groups = update_groups(arm)
-        self.prescribed, self._free, self.dry_friction_joints = _kinds(arm)
+        self.groups = row.update_groups(arm)
+        self.prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes_motion]
+        self._free = [i for i in range(arm.nv) if i not in self.prescribed]
+        self.dry_friction_joints = np.zeros(arm.nv, dtype=bool)
+        self.dry_friction_joints[self._free] = [
+            arm.joints[i].friction > 0 or arm.actuators[i].has_dry_friction for i in self._free
+        ]
         self.has_dry_friction = bool(self.dry_friction_joints.any())
         self.has_internal_friction = any(a.has_internal_friction for a in arm.actuators)
         self._decay = np.zeros(arm.na)
@@ -104,8 +103,8 @@ class EquationsOfMotion:
         if not calls_methods:
             row.link_equations(x, arm.actuators)
         self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
-        self._own = actuator_state_slices(arm)
-        self._kept, (slots, joints) = compiled_state_entries(arm)
+        self._own = row.actuator_state_slices(arm)
+        self._kept, (slots, joints) = row.compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
         self._act, self._rate, self._source, self._before = (
             (first + slots) * arm.nv + joints
@@ -384,14 +383,3 @@ def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
             kind = f"interface of joint '{actuator.joint}'"
             raise UnknownName(kind, given.interface, actuator.interfaces)
     return Command.checked(given.interface, given.value, arm.nv, given.stamp)
-
-
-def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:
-    """Return the joints with prescribed motion, the others, and a mask of dry friction."""
-    prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes_motion]
-    free = [i for i, a in enumerate(arm.actuators) if not a.prescribes_motion]
-    dry_friction_joints = np.zeros(arm.nv, dtype=bool)
-    dry_friction_joints[free] = [
-        arm.joints[i].friction > 0 or arm.actuators[i].has_dry_friction for i in free
-    ]
-    return prescribed, free, dry_friction_joints

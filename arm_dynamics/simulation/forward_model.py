@@ -60,7 +60,23 @@ def split_state_vector(arm: ArmModel, vector: ArrayLike) -> StateVectorParts:
     Raises InvalidValue for a wrong length, with the expected composition, and for a non-finite
     entry, with its name.
     """
-    x, n = _checked(arm, vector), arm.nv
+    n, size = arm.nv, state_vector_size(arm)
+    try:
+        x = as_readonly(vector)
+    except InvalidValue as error:
+        raise InvalidValue(f"state vector = {short(vector)}; expected {size} numbers") from error
+    if x.shape != (size,):
+        own = f" + {arm.na} actuator states" if arm.na else ""
+        raise InvalidValue(
+            f"state vector: shape = {x.shape}; expected ({size},) for arm '{arm.name}':"
+            f" {n} positions + {n} velocities + {n} accelerations + 3 of the tool +"
+            f" 2 · {n} (stiction flag, previous velocity){own}"
+        )
+    if not np.isfinite(x).all():
+        index = int(np.flatnonzero(~np.isfinite(x))[0])
+        raise InvalidValue(
+            f"state vector: {entry_names(arm)[index]} = {x[index]}; expected a finite number"
+        )
     memory = x[3 * n + 3 : 5 * n + 3]
     return StateVectorParts(
         x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 3 * n + 3],
@@ -111,32 +127,6 @@ def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
     unknown = as_readonly(np.full(arm.nv, np.nan))
     time = check_float("time [s]", time)
     return State(time, as_readonly(parts.q), as_readonly(parts.v), unknown, as_readonly(parts.act))
-
-
-def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
-    try:
-        x = as_readonly(vector)
-    except InvalidValue as error:
-        raise InvalidValue(
-            f"state vector = {short(vector)}; expected {state_vector_size(arm)} numbers"
-        ) from error
-    if x.shape != (state_vector_size(arm),):
-        raise InvalidValue(f"state vector: shape = {x.shape}; expected {_composition(arm)}")
-    if not np.isfinite(x).all():
-        index = int(np.flatnonzero(~np.isfinite(x))[0])
-        raise InvalidValue(
-            f"state vector: {entry_names(arm)[index]} = {x[index]}; expected a finite number"
-        )
-    return x
-
-
-def _composition(arm: ArmModel) -> str:
-    n, own = arm.nv, f" + {arm.na} actuator states" if arm.na else ""
-    return (
-        f"({state_vector_size(arm)},) for arm '{arm.name}': {n} positions +"
-        f" {n} velocities + {n} accelerations + 3 of the tool +"
-        f" 2 · {n} (stiction flag, previous velocity){own}"
-    )
 
 
 __all__ = ["COMPATIBILITY", "forward_model", "pack_state", "unpack_state"]

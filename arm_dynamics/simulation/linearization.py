@@ -204,7 +204,7 @@ def find_equilibrium(
     Raises InvalidValue if no command of the actuators holds the configuration, for example beyond
     the supply voltage, or with backlash, where the joint is loose.
     """
-    position, motion = arm.check_position("pose", q), smooth_dynamics(arm)
+    position, motion = arm.check_position("configuration", q), smooth_dynamics(arm)
     g, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
     x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
     scale = np.abs(g).max() + 1.0

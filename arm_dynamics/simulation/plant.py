@@ -54,7 +54,13 @@ class Plant:
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._after: State | None = None
-        self._compile()
+        # Compile what this arm needs, and no more, before time runs.
+        q, v, z = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
+        if not self.integrator.run(self._motion, q, v, z, 1e-9, 2):
+            rest = np.zeros(arm.nv)
+            self._require_actuator_numbers(rest, rest, arm.initial_act, 1e-9)
+        self._require_finite(State(0.0, q, v, self._motion.effort, z))
+        self._motion.efforts(q, v, z)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments: the compiled table belongs to one plant and process."""
@@ -181,15 +187,6 @@ class Plant:
         inverse_mass = np.diag(self._motion.inverse_mass(q))
         for (_, actuator), compliance in zip(parts, inverse_mass.tolist(), strict=True):
             actuator.require_stable(compliance, dt)
-
-    def _compile(self) -> None:
-        """Compile what this arm needs, and no more, before time runs."""
-        q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self.arm.initial_act.copy()
-        if not self.integrator.run(self._motion, q, v, z, 1e-9, 2):
-            rest = np.zeros(self.arm.nv)
-            self._require_actuator_numbers(rest, rest, self.arm.initial_act, 1e-9)
-        self._require_finite(State(0.0, q, v, self._motion.effort, z))
-        self._motion.efforts(q, v, z)
 
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest

@@ -1,7 +1,7 @@
 """Equations of the DC motor as compiled functions of command, velocity, states and constants.
 
 Actuator states ``a`` (4,) are in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor
-does not have are ignored. Constants ``c`` are in the order of ``dc_motor_constants.PARAMETERS``.
+does not have are ignored. Constants ``c`` are in the order of ``dc_motor.PARAMETERS``.
 ``voltage_for_effort`` is the inverse of the steady-state effort.
 """
 
@@ -35,7 +35,7 @@ from arm_dynamics.simulation.friction import stribeck_friction
 KT, KE, RESISTANCE, GEAR, SUPPLY, CURRENT_LIMIT, DROP, HALF, INDUCTANCE = range(9)
 EFFICIENCY, BACK_EFFICIENCY, ROTOR_INERTIA, VISCOUS, COULOMB, STICTION, STRIBECK = range(9, 16)
 THERMAL, THERMAL_TIME, AMBIENT, DERATING, HOTTEST, COPPER = range(16, 22)
-PLAY, STIFFNESS, DAMPING = range(22, 25)
+BACKLASH, STIFFNESS, DAMPING = range(22, 25)
 
 CURRENT, TEMPERATURE, ROTOR, GAP = range(4)
 """Slots of the actuator states: winding current [A], temperature [°C], rotor speed over the gear
@@ -52,7 +52,7 @@ def winding_resistance(a: Vector, c: Vector) -> float:
 @compiled
 def back_emf(v: float, a: Vector, c: Vector) -> float:
     """Return e = Ke N v [V], with the rotor velocity for v with backlash."""
-    emf: float = c[KE] * c[GEAR] * where(c[PLAY] > 0.0, a[ROTOR], v)
+    emf: float = c[KE] * c[GEAR] * where(c[BACKLASH] > 0.0, a[ROTOR], v)
     return emf
 
 
@@ -91,8 +91,8 @@ def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Ve
     command [V] or [N·m at the joint], v joint velocity [rad/s].
     """
     drive = c[GEAR] * c[KT] * motor_current(by_voltage, command, v, a, c)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
-    return where(c[PLAY] > 0.0, passed, drive)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
+    return where(c[BACKLASH] > 0.0, passed, drive)
 
 
 @compiled
@@ -132,7 +132,7 @@ def winding_damping(
     """
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
     fraction = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
-    own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, fraction), 0.0)
+    own = where(c[INDUCTANCE] > 0.0, where(c[BACKLASH] > 0.0, 0.0, fraction), 0.0)
     return own * back_emf_damping(by_voltage, command, v, a, c)
 
 
@@ -147,9 +147,9 @@ def dc_motor_step_damping(
     """
     settled = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
     winding = winding_damping(by_voltage, command, v, a, c, dt)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
     teeth = where(passed != 0.0, c[DAMPING], 0.0)
-    return where(c[PLAY] > 0.0, teeth, settled + winding)
+    return where(c[BACKLASH] > 0.0, teeth, settled + winding)
 
 
 @compiled
@@ -168,8 +168,8 @@ def dc_motor_act_dot_terms(
     current = motor_current(by_voltage, command, v, a, c)
     _winding_rates(by_voltage, command, v, current, a, c, rate, source)
     square = c[GEAR] * c[GEAR]
-    inertia = where(c[PLAY] > 0.0, square * c[ROTOR_INERTIA], 1.0)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    inertia = where(c[BACKLASH] > 0.0, square * c[ROTOR_INERTIA], 1.0)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
     emf = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
     linear = where(passed != 0.0, c[DAMPING], 0.0) + emf
     rate[ROTOR] = (square * c[VISCOUS] + linear) / inertia
@@ -207,7 +207,7 @@ def dc_motor_dry_friction(against: float, v: float, effort: float, c: Vector) ->
     count as behind the gear: the gear loses a fraction of N Kt i.
     """
     level = c[GEAR] * stribeck_friction(c[GEAR] * v, c[COULOMB], c[STICTION], c[STRIBECK])
-    return where(c[PLAY] > 0.0, 0.0, level) + gear_loss(
+    return where(c[BACKLASH] > 0.0, 0.0, level) + gear_loss(
         against * effort, c[EFFICIENCY], c[BACK_EFFICIENCY]
     )
 
@@ -226,8 +226,8 @@ def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: 
     level = stribeck_friction(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
     x = decay * dt
     reach = where(x > 1e-5, (1.0 - exp(-x)) / where(x > 0.0, x, 1.0), 1.0 - 0.5 * x)
-    inertia = where(c[PLAY] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
-    most = where(c[PLAY] > 0.0, dt * reach * level / inertia, 0.0)
+    inertia = where(c[BACKLASH] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
+    most = where(c[BACKLASH] > 0.0, dt * reach * level / inertia, 0.0)
     loss = clip(a[ROTOR], -most, most)
     a[ROTOR] = a[ROTOR] - loss
     a[GAP] = a[GAP] - dt * loss

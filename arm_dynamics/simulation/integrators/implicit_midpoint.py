@@ -41,7 +41,7 @@ class ImplicitMidpoint(Integrator):
 
         Raises InvalidValue naming dt and the joint when no iteration converges.
         """
-        middle = _Middle(system, q, v, z, dt)
+        middle = _Midpoint(system, q, v, z, dt)
         x = middle.solve()
         vm, zm = x[: v.size], x[v.size :]
         if z.size:
@@ -50,7 +50,7 @@ class ImplicitMidpoint(Integrator):
         v[:] = 2 * vm - v
 
 
-class _Middle:
+class _Midpoint:
     """Equation x = G(x) of the midpoint x = (v̄, z̄) of one step."""
 
     def __init__(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
@@ -76,39 +76,47 @@ class _Middle:
         for _ in range(SIMPLE):
             image = self(x)
             change = float(np.abs(image - x).max())
-            if _arrived(change, last, x):
+            if _converged(change, last, x):
                 return image
             if not change < CONTRACTS * last:
                 break
             x, last = image, change
         found = self._newton(x if np.isfinite(x).all() else self.start)
-        if found is None and self._meets_stops():
+        if found is None and self._hold_in_stops():
             found = self._newton(self(self.start))
         if found is None:
-            raise self._no_solution()
+            step = self.seen[-1] - self.seen[-2] if len(self.seen) > 1 else self.start
+            worst = int(np.argmax(np.abs(step[: self.v.size])))
+            raise InvalidValue(
+                f"implicit_midpoint: no convergence at joint '{self.system.joint_names[worst]}'"
+                f" with dt = {self.dt:g} s; reduce dt or use another integrator"
+            )
         return found
 
     def _newton(self, x: Vector) -> Vector | None:
         """Iterate by Newton's method; the matrix is recomputed when convergence is slow."""
         last, matrix = np.inf, None
         for _ in range(NEWTON):
-            miss = self(x) - x
+            residual = self(x) - x
             if matrix is None:
                 matrix = np.eye(x.size) - self._slope(x)
-            step = _solved(matrix, miss)
-            if step is None:
+            if not (np.isfinite(matrix).all() and np.isfinite(residual).all()):
+                return None
+            try:
+                step = np.linalg.solve(matrix, residual)
+            except np.linalg.LinAlgError:
                 return None
             x = x + step
             self.seen.append(x)
             change = float(np.abs(step).max())
-            if _arrived(change, last, x):
+            if _converged(change, last, x):
                 return x
             serves = change < CONTRACTS * last or change < ROUNDING_TOLERANCE
             matrix = matrix if serves else None
             last = change
         return None
 
-    def _meets_stops(self) -> bool:
+    def _hold_in_stops(self) -> bool:
         """Put joints that alternate between free motion and an end stop into the stop.
 
         The damping of an end stop is discontinuous: with it the joint may not reach the stop,
@@ -133,26 +141,8 @@ class _Middle:
             slope[:, k] = (self(near) - here) / (near[k] - x[k])
         return slope
 
-    def _no_solution(self) -> InvalidValue:
-        last = self.seen[-1] - self.seen[-2] if len(self.seen) > 1 else self.start
-        worst = int(np.argmax(np.abs(last[: self.v.size])))
-        return InvalidValue(
-            f"implicit_midpoint: no convergence at joint '{self.system.joint_names[worst]}' with"
-            f" dt = {self.dt:g} s; reduce dt or use another integrator"
-        )
 
-
-def _solved(matrix: Vector, right: Vector) -> Vector | None:
-    """Return the solution of a linear system; None if singular or not finite."""
-    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
-        return None
-    try:
-        return np.linalg.solve(matrix, right).astype(float)
-    except np.linalg.LinAlgError:
-        return None
-
-
-def _arrived(change: float, last: float, x: Vector) -> bool:
+def _converged(change: float, last: float, x: Vector) -> bool:
     """Return whether a change of x, after the change ``last``, is only round-off."""
     size = float(np.abs(x).max())
     return bool(

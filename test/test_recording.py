@@ -17,9 +17,9 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.state import Command
 from arm_dynamics.recording import Recording, bag, segment_header
+from arm_dynamics.recording.bag import truncate_to_valid
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.recording.replay import replay
-from arm_dynamics.recording.staged_file import truncate_to_valid
 
 highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
 interfaces = pytest.importorskip("rosbags.interfaces")

@@ -52,7 +52,11 @@ class Activation:
         self._require_within_limits()
         self._enable_watchdogs(interface)
         start = self.feedback.table[Q].copy()
-        value = self._holding_command(interface)
+        value = start.copy()  # the command that holds the arm
+        if interface == "velocity":
+            value = np.zeros(self.arm.nv)
+        elif interface == "effort":
+            value = self.limiter.gravity_effort(start, self.feedback.table[TEMPERATURE])
         self.limiter.start(value)
         try:
             self._send(interface, value)
@@ -125,15 +129,6 @@ class Activation:
             reason = f": {'; '.join(sorted(reasons))}" if reasons else ""
             remedy = "set allow_missing_watchdog=true to activate without"
             self._require(watched, f"has no watchdog{reason}; {remedy}")
-
-    def _holding_command(self, interface: str) -> Vector:
-        """Return the command (nv,) that keeps the arm where it is."""
-        q = self.feedback.table[Q]
-        if interface == "position":
-            return np.array(q)
-        if interface == "velocity":
-            return np.zeros(self.arm.nv)
-        return self.limiter.gravity_effort(q, self.feedback.table[TEMPERATURE])
 
     def _send(self, interface: str, value: Vector) -> None:
         q, v, _, temperature, _ = self.feedback.table

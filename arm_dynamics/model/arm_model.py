@@ -68,6 +68,14 @@ class Payload:
     mass: float
     centre: Vector
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arguments: a read-only array is not read-only when unpickled."""
+        return type(self), (self.mass, self.centre)
+
+    def __post_init__(self) -> None:
+        """Make the center read-only."""
+        object.__setattr__(self, "centre", as_readonly(self.centre))
+
 
 NO_PAYLOAD = Payload(0.0, as_readonly([0.0, 0.0, 0.0]))
 
@@ -93,6 +101,7 @@ class ArmModel:
 
     def __post_init__(self) -> None:
         """Build the actuators, then the Pinocchio model that includes them."""
+        object.__setattr__(self, "gravity", as_readonly(self.gravity))  # unpickled, it is not
         actuators = tuple(_make_actuator(joint) for joint in self.joints)
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity
@@ -115,9 +124,7 @@ class ArmModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the init fields only; derived values are computed when unpickled."""
-        load = (self.payload.mass, self.payload.centre)
-        own = (self.name, self.urdf, self.source, self.links, self.joints, self.tool_frame)
-        return _arm_of_values, (own, self.gravity, load)
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property
     def nv(self) -> int:
@@ -367,10 +374,3 @@ def _make_actuator(joint: Joint) -> Any:
         where = f"actuator of joint '{joint.name}': {name} at the joint, from its constants,"
         check_float(where, getattr(actuator, name))
     return actuator
-
-
-def _arm_of_values(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
-    """Return the arm of its pickled values."""
-    name, urdf, source, links, joints, tool = own
-    payload = Payload(load[0], as_readonly(load[1]))
-    return ArmModel(name, urdf, source, links, joints, tool, as_readonly(gravity), payload)

@@ -18,7 +18,6 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.recorder import nanoseconds
 from arm_dynamics.recording.segment_header import RecordingSegment, load_segment
-from arm_dynamics.recording.staged_file import is_finished
 from arm_dynamics.simulation.forward_model import forward_model, pack_state, split_state_vector
 
 PARTS = ("q", "v", "act")
@@ -96,7 +95,7 @@ def replay(folder: str | Path) -> ReplayReport:
         If the folder is not a recording, lacks a topic or a period, or cannot be read.
 
     """
-    report = ReplayReport(finished=is_finished(Path(folder)))
+    report = ReplayReport(finished=bag.is_finished(Path(folder)))
     run: _Run | None = None
     for item in read_items(Path(folder)):
         if isinstance(item, RecordingSegment):

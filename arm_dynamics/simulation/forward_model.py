@@ -206,7 +206,13 @@ def forward_model(
     command = Command.checked(interface, voltages, arm.nv)
     integrator = check_type(str, "integrator", integrator)
     if compatibility is None:
-        return _step(arm, before, command, dt, integrator)
+        start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
+        after = _plants.of(arm, integrator).step(start, command, dt)
+        held = _has_dry_friction(arm) & (after.v == 0.0)
+        a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
+        return join_state_vector(
+            arm, StateVectorParts(after.q, after.v, a, tool, held, before.v, after.act)
+        )
     if compatibility not in COMPATIBILITY:
         raise UnknownName("compatibility", compatibility, COMPATIBILITY)
     if (integrator, interface) != (INTEGRATOR, "voltage"):
@@ -214,18 +220,13 @@ def forward_model(
             f"compatibility '{compatibility}': integrator = '{integrator}', interface ="
             f" '{interface}'; expected neither: it takes voltages and has its own integrator"
         )
-    return _published_step(arm, before, command.value, dt)
-
-
-def _step(
-    arm: ArmModel, before: StateVectorParts, command: Command, dt: float, integrator: str
-) -> Vector:
-    start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
-    after = _plants.of(arm, integrator).step(start, command, dt)
-    held = _has_dry_friction(arm) & (after.v == 0.0)
-    a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
+    q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
+        before.q, before.v, before.a, before.stiction, before.previous, command.value, dt
+    )
+    if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
+        raise InvalidValue(f"simulation diverged (dynamechs, dt = {dt:g} s); reduce dt")
     return join_state_vector(
-        arm, StateVectorParts(after.q, after.v, a, tool, held, before.v, after.act)
+        arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
     )
 
 
@@ -234,14 +235,3 @@ def _has_dry_friction(arm: ArmModel) -> BoolArray:
     """Return which joints have dry friction (nv,)."""
     pairs = zip(arm.joints, arm.actuators, strict=True)
     return np.array([joint.friction > 0 or actuator.has_dry_friction for joint, actuator in pairs])
-
-
-def _published_step(arm: ArmModel, before: StateVectorParts, voltages: Vector, dt: float) -> Vector:
-    q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
-        before.q, before.v, before.a, before.stiction, before.previous, voltages, dt
-    )
-    if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
-        raise InvalidValue(f"simulation diverged (dynamechs, dt = {dt:g} s); reduce dt")
-    return join_state_vector(
-        arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
-    )

@@ -10,7 +10,11 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.simulation.friction import velocity_after_dry_friction
-from arm_dynamics.simulation.integrators.integrator import Integrator, System
+from arm_dynamics.simulation.integrators.integrator import (
+    Integrator,
+    System,
+    jacobian_by_differences,
+)
 
 RTOL, ATOL = 1e-11, 1e-13
 """Tolerances of the local error of an entry, relative and absolute."""
@@ -116,22 +120,15 @@ def _solver(modes: Modes, y: Vector, start: float, end: float) -> Any:
     """Return the explicit solver, or the implicit one where that is cheaper."""
     from scipy.integrate import DOP853, Radau  # noqa: PLC0415 - slow to import
 
-    slope = _slope(modes, y)
+    def jacobian(y: Vector) -> Vector:
+        return jacobian_by_differences(lambda near: modes(start, near), y, NUDGE)
+
+    slope = jacobian(y)
     if not np.isfinite(slope).all():
         _reject(modes, y, start, end, "its acceleration is not finite")
     if float(np.abs(np.linalg.eigvals(slope)).max()) * (end - start) <= STIFF:
         return DOP853(modes, start, y, end, rtol=RTOL, atol=ATOL)
-    return Radau(modes, start, y, end, rtol=RTOL, atol=ATOL, jac=lambda _, y: _slope(modes, y))
-
-
-def _slope(modes: Modes, y: Vector) -> Vector:
-    """Return ∂f/∂y by differences."""
-    slope, here = np.empty((y.size, y.size)), modes(0.0, y)
-    for k in range(y.size):
-        near = y.copy()
-        near[k] += NUDGE * max(1.0, abs(y[k]))
-        slope[:, k] = (modes(0.0, near) - here) / (near[k] - y[k])
-    return slope
+    return Radau(modes, start, y, end, rtol=RTOL, atol=ATOL, jac=lambda _, y: jacobian(y))
 
 
 def _first(

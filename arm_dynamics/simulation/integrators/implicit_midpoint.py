@@ -9,7 +9,11 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.simulation.integrators.exponential_step import exponential_step
-from arm_dynamics.simulation.integrators.integrator import Integrator, System
+from arm_dynamics.simulation.integrators.integrator import (
+    Integrator,
+    System,
+    jacobian_by_differences,
+)
 
 ROUND_OFF = 4 * np.finfo(float).eps
 """Change, relative to the largest entry or 1e-3, at which an iteration has converged."""
@@ -99,7 +103,7 @@ class _Midpoint:
         for _ in range(NEWTON):
             residual = self(x) - x
             if matrix is None:
-                matrix = np.eye(x.size) - self._slope(x)
+                matrix = np.eye(x.size) - jacobian_by_differences(self, x, NUDGE)
             if not (np.isfinite(matrix).all() and np.isfinite(residual).all()):
                 return None
             try:
@@ -131,15 +135,6 @@ class _Midpoint:
             torn = sides.any(axis=0) & ~sides.all(axis=0)
             bound[torn] = np.nextafter(limit[torn], direction)
         return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
-
-    def _slope(self, x: Vector) -> Vector:
-        """Return ∂G/∂x by differences."""
-        slope, here = np.empty((x.size, x.size)), self(x)
-        for k in range(x.size):
-            near = x.copy()
-            near[k] += NUDGE * max(1.0, abs(x[k]))
-            slope[:, k] = (self(near) - here) / (near[k] - x[k])
-        return slope
 
 
 def _converged(change: float, last: float, x: Vector) -> bool:

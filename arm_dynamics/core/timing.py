@@ -111,7 +111,7 @@ class Pacer:
         return True
 
     trouble = ""
-    """Reason why time does not pass as scheduled; none by the wall clock."""
+    """Reason why the schedule is not kept; "" for the wall clock."""
 
 
 class RateMeter:

@@ -18,7 +18,7 @@ from arm_dynamics.safety.command_watchdog import CommandWatchdog
 from arm_dynamics.safety.controlled_stop import StopMotion, make_stop, require_policy
 from arm_dynamics.safety.events import Events, Trip, Trips
 from arm_dynamics.safety.limit_monitor import LimitMonitor
-from arm_dynamics.safety.oscillation import OscillationMonitor, Settling
+from arm_dynamics.safety.oscillation import OscillationMonitor, SettlingMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 
@@ -220,7 +220,7 @@ class StopController:
         require_policy(policy, interface)
         self.policy, self.interface, self.arm = policy, interface, arm
         self._limiter, self._period = limiter, period
-        self._settling = Settling(arm)
+        self._settling = SettlingMonitor(arm)
         self.motion: StopMotion | None = None
 
     def start(self, now: float, state: Callable[[float], State]) -> None:

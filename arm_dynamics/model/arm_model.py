@@ -263,7 +263,7 @@ class ArmModel:
         known = ("damping", "friction", "stop_stiffness", "stop_damping")
         for field_name, value in changes.items():
             if field_name not in known:
-                raise UnknownName(f"number of joint '{name}'", field_name, known)
+                raise UnknownName(f"constant of joint '{name}'", field_name, known)
             changes[field_name] = check_float(f"joint '{name}' {field_name}", value, lower=0)
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 

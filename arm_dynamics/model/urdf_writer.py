@@ -112,7 +112,7 @@ def format_urdf(arm: ArmDescription) -> str:
     robot = Element("robot", name=arm.name)
     for name, rgba in arm.materials.items():
         SubElement(SubElement(robot, "material", name=name), "color", rgba=format_numbers(rgba))
-    _link(robot, BASE, arm.base, weighed=False)
+    _link(robot, BASE, arm.base, with_inertial=False)
     parent = BASE
     for segment in arm.segments:
         _joint(robot, segment, parent)
@@ -168,9 +168,9 @@ def _origin(parent: Element, position: ArrayLike, rotation: Matrix | None = None
     SubElement(parent, "origin", xyz=format_numbers(position), rpy=format_numbers(angles))
 
 
-def _link(robot: Element, name: str, solids: Sequence[Solid], weighed: bool = True) -> None:
+def _link(robot: Element, name: str, solids: Sequence[Solid], with_inertial: bool = True) -> None:
     link = SubElement(robot, "link", name=name)
-    if weighed:
+    if with_inertial:
         whole = compose(solids)
         inertial = SubElement(link, "inertial")
         _origin(inertial, whole.centre)

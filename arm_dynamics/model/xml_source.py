@@ -123,7 +123,7 @@ def parse_xml(text: str) -> Node:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenElement:
     tag: str
     line: int
     attributes: dict[str, str]
@@ -134,7 +134,7 @@ class _Open:
 def _node_parser(roots: list[Node]) -> Any:
     """Return an expat parser that appends the root element to ``roots``."""
     parser = expat.ParserCreate("utf-8")
-    open_elements: list[_Open] = []
+    open_elements: list[_OpenElement] = []
 
     def require_decoded(text: str) -> None:
         if _UNKNOWN in text:
@@ -149,7 +149,7 @@ def _node_parser(roots: list[Node]) -> Any:
             raise XmlSyntaxError(line, problem, "close the elements before it: a URDF nests some 6")
         for pair in attributes.items():
             require_decoded("".join(pair))
-        open_elements.append(_Open(tag, line, attributes))
+        open_elements.append(_OpenElement(tag, line, attributes))
 
     def end_element(_tag: str) -> None:
         it = open_elements.pop()

@@ -15,7 +15,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Trip
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-END = 0.7
+FULL_SCALE = 0.7
 """Fraction of the effort limit that counts as full scale."""
 WINDOW = 1.0
 """Time [s] in which reversals are counted."""
@@ -43,7 +43,7 @@ class OscillationMonitor:
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
         self.arm, self.limit = arm, settings.max_effort_reversals
-        self._end = as_readonly(END * settings.effort_limit_scale * arm.effort_limit)
+        self._end = as_readonly(FULL_SCALE * settings.effort_limit_scale * arm.effort_limit)
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
@@ -105,7 +105,7 @@ def count_reversals(
     return new
 
 
-class Settling:
+class SettlingMonitor:
     """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER then increases by one.
 
     Only velocities are evaluated: the effort and the first trip do not matter.

@@ -102,8 +102,8 @@ class EquationsOfMotion:
         x[row.ARMATURE] = x[row.MASSES] = arm.model.armature
         if not calls_methods:
             row.link_equations(x, arm.actuators)
-        self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
-        self._own = row.actuator_state_slices(arm)
+        self._method_joints = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
+        self._state_slices = row.actuator_state_slices(arm)
         self._kept, (slots, joints) = row.compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
         self._act, self._rate, self._source, self._before = (
@@ -116,7 +116,7 @@ class EquationsOfMotion:
             self.has_dry_friction,
             self.has_internal_friction,
         )
-        self.compiled = not (self._given or self.prescribed)
+        self.compiled = not (self._method_joints or self.prescribed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arm only: views and addresses of machine code are this object's."""
@@ -166,7 +166,7 @@ class EquationsOfMotion:
         self._load(q, v, z)
         x = self._rows
         x[row.BRAKING] = 0.0
-        for i in self._given:
+        for i in self._method_joints:
             x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._actuator_arguments(i, z))
         row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
@@ -193,11 +193,11 @@ class EquationsOfMotion:
                 return False
         for _ in range(steps - 1):
             row.next_step(x, accelerate(*bodies), dt)
-        well: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
+        finite: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
         if self._has_states:
             z[self._kept] = self._flat[self._act]
-            well = well and is_finite(z)
-        return well
+            finite = finite and is_finite(z)
+        return finite
 
     def _settled_acceleration(self, *bodies: Any) -> Vector:
         """Return a of ``semi_implicit_steps``; set what W is made of in the compiled table."""
@@ -214,8 +214,8 @@ class EquationsOfMotion:
         self._decay, source = np.zeros(z.size), np.zeros(z.size)
         decay = self._decay
         decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
-        for i in self._given:
-            own = self._own[i]
+        for i in self._method_joints:
+            own = self._state_slices[i]
             decay[own], source[own] = self.arm.actuators[i].act_dot_terms(
                 *self._actuator_arguments(i, z)
             )
@@ -231,7 +231,7 @@ class EquationsOfMotion:
         x = self._rows
         x[row.V] = speed
         x[row.FORWARD] = x[row.BACKWARD] = 0.0
-        for i in self._given:
+        for i in self._method_joints:
             bounds = self.arm.actuators[i].dry_friction_bounds(
                 float(speed[i]), float(x[row.EFFORT, i])
             )
@@ -269,8 +269,8 @@ class EquationsOfMotion:
         x[self._act], x[self._before] = z[self._kept], before[self._kept]
         row.apply_rotor_friction(self._rows, dt)
         z[self._kept] = x[self._act]
-        for i in self._given:
-            own, actuator = self._own[i], self.arm.actuators[i]
+        for i in self._method_joints:
+            own, actuator = self._state_slices[i], self.arm.actuators[i]
             if actuator.has_internal_friction:
                 z[own] = actuator.apply_internal_friction(before[own], z[own], self._decay[own], dt)
 
@@ -331,7 +331,7 @@ class EquationsOfMotion:
         """
         p, f, before, goals = self.prescribed, self._free, v.copy(), []
         for i in p:
-            command, own = float(self._rows[row.COMMAND, i]), self._own[i]
+            command, own = float(self._rows[row.COMMAND, i]), self._state_slices[i]
             goal, z[own] = self.arm.actuators[i].prescribed_motion(command, float(q[i]), z[own], dt)
             v[i] = (goal - q[i]) / dt
             goals.append(goal)
@@ -358,7 +358,7 @@ class EquationsOfMotion:
     def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
         """Evaluate the efforts of actuators, friction and end stops."""
         self._load(q, v, z)
-        for i in self._given:
+        for i in self._method_joints:
             self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(
                 *self._actuator_arguments(i, z)
             )
@@ -372,7 +372,13 @@ class EquationsOfMotion:
     def _actuator_arguments(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows
         command = float(x[row.COMMAND, i])
-        return self._interfaces[i], command, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+        return (
+            self._interfaces[i],
+            command,
+            float(self._q[i]),
+            float(self._v[i]),
+            z[self._state_slices[i]],
+        )
 
 
 def check_command_interfaces(arm: ArmModel, command: Command) -> Command:

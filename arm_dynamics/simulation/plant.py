@@ -26,7 +26,7 @@ from arm_dynamics.simulation.equations_of_motion import (
 )
 from arm_dynamics.simulation.integrators import find_integrator
 
-RUNAWAY = 1e6
+DIVERGED_SPEED = 1e6
 """Speed [rad/s] above which a simulation counts as diverged."""
 NO_COMMAND = Command(MIXED, NO_STATES)
 FLOAT = np.dtype(np.float64)
@@ -119,11 +119,11 @@ class Plant:
         if z.size:
             z = z.copy()
         try:
-            is_well = self.integrator.run(self._motion, q, v, z, dt, steps)
+            is_finite_motion = self.integrator.run(self._motion, q, v, z, dt, steps)
         except InvalidValue:  # the adaptive integrator raises independently of the cause
             self._require_actuator_numbers(state.q, state.v, self._own_states(state), dt)
             raise
-        if not is_well:
+        if not is_finite_motion:
             raise self._divergence(state, dt, steps)
         tau = self._motion.effort
         for array in (q, v, tau, z) if z.size else (q, v, tau):
@@ -244,7 +244,7 @@ class Plant:
 
     @np.errstate(all="ignore")
     def _divergence(self, state: State, dt: float, steps: int) -> InvalidValue:
-        """Return the error of a motion from ``state``, repeated up to RUNAWAY.
+        """Return the error of a motion from ``state``, repeated up to DIVERGED_SPEED.
 
         Raises what the equations of an actuator raise in this motion.
         """
@@ -254,7 +254,7 @@ class Plant:
             before = q.copy(), v.copy(), z.copy()
             self.integrator.step(self._motion, q, v, z, dt)
             step += 1
-            if not (np.abs(v).max() < RUNAWAY and is_finite(z)):
+            if not (np.abs(v).max() < DIVERGED_SPEED and is_finite(z)):
                 self._require_actuator_numbers(*before, dt)
                 break
         what = f"joint '{self.arm.joint_names[int(np.argmax(np.abs(v)))]}'"

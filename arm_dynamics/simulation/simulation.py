@@ -23,7 +23,7 @@ from arm_dynamics.simulation.plant import Plant
 MAX_STEPS = 1_000_000
 """Largest number of time steps in a control period: these take seconds to compute."""
 
-SHORT = 2e-3
+SHORT_PERIOD = 2e-3
 """Control period [s] up to which the default gains of a stop are stable on bundled arms."""
 
 MAX_VELOCITY_CHANGE = 20.0
@@ -190,7 +190,7 @@ class Simulation:
 
     def _stop(self, state: State) -> ControlledStop:
         """Return a stop whose gains are stable at the control period."""
-        timing = UNTIMED if self.period <= SHORT else LoopTiming(self.period)
+        timing = UNTIMED if self.period <= SHORT_PERIOD else LoopTiming(self.period)
         return ControlledStop(self.watch.arm, state, state.tau, timing=timing)
 
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:

@@ -60,7 +60,7 @@ JOINT_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
     joints.mimic_faults,
     joints.axis_faults,
     joints.limit_faults,
-    joints.strength_faults,
+    joints.effort_and_velocity_faults,
     joints.friction_faults,
 )
 CONTROL_BLOCK_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (

@@ -131,12 +131,14 @@ class DcMotor(Actuator):
         if interface == "voltage":
             supply = self.constants["supply_voltage"]
             return min(max(value, -supply), supply)
-        return self.voltage_for(value, v, float(self._own(act)[dc_motor_equations.TEMPERATURE]))
+        return self.voltage_for(
+            value, v, float(self._slot_values(act)[dc_motor_equations.TEMPERATURE])
+        )
 
     def temperature(self, act: Sequence[float] = ()) -> float:
         """Return the winding temperature [°C]; NaN without a thermal model."""
         thermal = dc_motor_equations.TEMPERATURE in self._slots
-        return float(self._own(act)[dc_motor_equations.TEMPERATURE]) if thermal else nan
+        return float(self._slot_values(act)[dc_motor_equations.TEMPERATURE]) if thermal else nan
 
     def effort_range(self, v: float, temperature: float = 25.0) -> tuple[float, float]:
         """Return the smallest and largest steady-state effort [N·m].
@@ -189,7 +191,7 @@ class DcMotor(Actuator):
         self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
     ) -> Sequence[float]:
         """Return the states after dt [s] of rotor friction, see ``rotor_after_friction``."""
-        own, rotor = self._own(act), self._slots.index(dc_motor_equations.ROTOR)
+        own, rotor = self._slot_values(act), self._slots.index(dc_motor_equations.ROTOR)
         dc_motor_equations.rotor_after_friction(before[rotor], decay[rotor], own, self._packed, dt)
         after: list[float] = own[self._slots].tolist()
         return after
@@ -204,19 +206,21 @@ class DcMotor(Actuator):
         The hyperbolic tangent is the remaining factor of the back-EMF damping when the current is
         integrated exactly before the joint moves: a step is stable while dt step_damping < 2 M.
         """
-        return 0.0 if self._has_backlash else self.viscous_friction + self._step_braking(dt)
+        return (
+            0.0 if self._has_backlash else self.viscous_friction + self._step_back_emf_damping(dt)
+        )
 
     def winding_damping(self, dt: float) -> float:
         """Return the part of ``step_damping`` that acts through the current state."""
         own = self.constants["inductance"] > 0 and not self._has_backlash
-        return self._step_braking(dt) if own else 0.0
+        return self._step_back_emf_damping(dt) if own else 0.0
 
     def require_stable(self, compliance: float, dt: float) -> None:
         """Raise InvalidValue if the tooth contact is unstable with a step of dt [s]."""
         c = self.constants
         if self._has_backlash:
-            braking = self._step_braking(dt) if c["inductance"] > 0 else 0.0
-            rotor = self._squared("rotor_inertia")
+            braking = self._step_back_emf_damping(dt) if c["inductance"] > 0 else 0.0
+            rotor = self._reflected("rotor_inertia")
             stiffness, damping = c["gear_stiffness"], c["gear_damping"]
             require_stable_tooth_contact(
                 self.joint, stiffness, damping, rotor, compliance, braking, dt
@@ -225,22 +229,22 @@ class DcMotor(Actuator):
     @property
     def back_emf_damping(self) -> float:
         """N² Kt Ke / R [N·m·s/rad]; 0 with backlash, where the back-EMF acts on the rotor."""
-        return 0.0 if self._has_backlash else self._braking
+        return 0.0 if self._has_backlash else self._full_back_emf_damping
 
     @property
     def armature(self) -> float:
         """N² Jm [kg·m²]; 0 with backlash, where the rotor is a state."""
-        return 0.0 if self._has_backlash else self._squared("rotor_inertia")
+        return 0.0 if self._has_backlash else self._reflected("rotor_inertia")
 
     @property
     def viscous_friction(self) -> float:
         """N² fv [N·m·s/rad]; 0 with backlash, where the rotor is a state."""
-        return 0.0 if self._has_backlash else self._squared("viscous_friction")
+        return 0.0 if self._has_backlash else self._reflected("viscous_friction")
 
     @property
     def breakaway_effort(self) -> float:
         """N max(fs, fc) [N·m]; 0 with backlash, where the rotor is a state."""
-        return 0.0 if self._has_backlash else self.constants["gear_ratio"] * self._break_away
+        return 0.0 if self._has_backlash else self.constants["gear_ratio"] * self._shaft_breakaway
 
     @property
     def has_dry_friction(self) -> bool:
@@ -251,7 +255,7 @@ class DcMotor(Actuator):
     @property
     def has_internal_friction(self) -> bool:
         """Whether dry friction acts on a rotor behind backlash."""
-        return self._has_backlash and self._break_away > 0
+        return self._has_backlash and self._shaft_breakaway > 0
 
     def kernel_constants(self) -> tuple[float, ...]:
         """Return all constants, in the order of ``parameters``."""
@@ -262,21 +266,21 @@ class DcMotor(Actuator):
         return self.constants["backlash"] > 0
 
     @property
-    def _break_away(self) -> float:
+    def _shaft_breakaway(self) -> float:
         return max(self.constants["coulomb_friction"], self.constants["stiction"])
 
-    def _squared(self, name: str) -> float:
+    def _reflected(self, name: str) -> float:
         ratio = self.constants["gear_ratio"]
         return ratio * ratio * self.constants[name]  # infinite where a power would overflow
 
-    def _step_braking(self, dt: float) -> float:
+    def _step_back_emf_damping(self, dt: float) -> float:
         c = self.constants
         lag = 2 * c["inductance"] / c["resistance"]
-        return self._braking * (tanh(dt / lag) if lag > 0 else 1.0)
+        return self._full_back_emf_damping * (tanh(dt / lag) if lag > 0 else 1.0)
 
     @property
-    def _braking(self) -> float:
-        return self._squared("kt") * self.constants["ke"] / self.constants["resistance"]
+    def _full_back_emf_damping(self) -> float:
+        return self._reflected("kt") * self.constants["ke"] / self.constants["resistance"]
 
     def _kernel_arguments(
         self, interface: str, value: float, v: float, act: Sequence[float]
@@ -284,10 +288,10 @@ class DcMotor(Actuator):
         """Return the compiled equations' arguments: by voltage?, command, velocity, states."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
-        u, own = check_float(f"{interface} command", value), self._own(act)
+        u, own = check_float(f"{interface} command", value), self._slot_values(act)
         return interface == "voltage", u, check_float("v [rad/s]", v), own
 
-    def _own(self, act: Sequence[float]) -> Vector:
+    def _slot_values(self, act: Sequence[float]) -> Vector:
         """Return the four slots, filled with ``act`` or with the initial states."""
         own = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
         if np.size(act):

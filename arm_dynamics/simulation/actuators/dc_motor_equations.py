@@ -34,7 +34,7 @@ from arm_dynamics.simulation.friction import stribeck_friction
 
 KT, KE, RESISTANCE, GEAR, SUPPLY, CURRENT_LIMIT, DROP, HALF, INDUCTANCE = range(9)
 EFFICIENCY, BACK_EFFICIENCY, ROTOR_INERTIA, VISCOUS, COULOMB, STICTION, STRIBECK = range(9, 16)
-THERMAL, THERMAL_TIME, AMBIENT, DERATING, HOTTEST, COPPER = range(16, 22)
+THERMAL, THERMAL_TIME, AMBIENT, DERATING, MAX_TEMPERATURE, TEMPERATURE_COEFFICIENT = range(16, 22)
 BACKLASH, STIFFNESS, DAMPING = range(22, 25)
 
 CURRENT, TEMPERATURE, ROTOR, GAP = range(4)
@@ -45,7 +45,7 @@ ratio [rad/s], rotor angle over the gear ratio minus the joint's [rad]."""
 @compiled
 def winding_resistance(a: Vector, c: Vector) -> float:
     """Return R [Ω] at the winding temperature; constant without a thermal model."""
-    warm = warm_resistance(c[RESISTANCE], c[COPPER], a[TEMPERATURE])
+    warm = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], a[TEMPERATURE])
     return where(c[THERMAL] > 0.0, warm, c[RESISTANCE])
 
 
@@ -59,7 +59,7 @@ def back_emf(v: float, a: Vector, c: Vector) -> float:
 @compiled
 def current_limit(a: Vector, c: Vector) -> float:
     """Return the largest current [A] at the winding temperature."""
-    return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[HOTTEST])
+    return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[MAX_TEMPERATURE])
 
 
 @compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
@@ -166,7 +166,7 @@ def dc_motor_act_dot_terms(
     Source: B. Siciliano et al., Robotics (2009), chapter 5, for winding and rotor.
     """
     current = motor_current(by_voltage, command, v, a, c)
-    _winding_rates(by_voltage, command, v, current, a, c, rate, source)
+    _winding_act_dot_terms(by_voltage, command, v, current, a, c, rate, source)
     square = c[GEAR] * c[GEAR]
     inertia = where(c[BACKLASH] > 0.0, square * c[ROTOR_INERTIA], 1.0)
     passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
@@ -179,7 +179,7 @@ def dc_motor_act_dot_terms(
 
 
 @compiled
-def _winding_rates(
+def _winding_act_dot_terms(
     by_voltage: bool,
     command: float,
     v: float,
@@ -244,8 +244,8 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
     The steady-state effort at V is τ, or the nearest within supply and current limit; if the
     brush drop exceeds the supply, V is 0.
     """
-    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
-    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
     wanted = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
     inner = effective_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
     return clip(terminal_voltage(inner, c[DROP], c[HALF]), -c[SUPPLY], c[SUPPLY])
@@ -258,8 +258,8 @@ def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -
     τ = N Kt clip((V'(clip(V, ±supply)) - Ke N v) / R(T), ±i_max(T)), at the winding temperature
     [°C] that is given, regardless of thermal model and backlash.
     """
-    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
-    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
     inner = effective_voltage(True, voltage, 0.0, c[SUPPLY], c[DROP], c[HALF])
     effort: float = c[GEAR] * c[KT] * settled_current(inner, c[KE] * c[GEAR] * v, r, limit)
     return effort
@@ -271,8 +271,8 @@ def extreme_effort(direction: float, v: float, temperature: float, c: Vector) ->
 
     τ = N Kt clip((±V'(supply) - Ke N v) / R, ±i_max(T)).
     """
-    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
-    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
     reach = effective_voltage(False, 0.0, direction * INF, c[SUPPLY], c[DROP], c[HALF])
     effort: float = c[GEAR] * c[KT] * settled_current(reach, c[KE] * c[GEAR] * v, r, limit)
     return effort

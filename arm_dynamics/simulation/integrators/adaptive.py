@@ -178,7 +178,7 @@ class Modes:
         upper, lower = (q > system.upper) | outward[0], (q < system.lower) | outward[1]
         self.side = upper.astype(float) - lower
         self.slide, self.stuck = np.zeros(self.nv), np.zeros(0, dtype=int)
-        self._place(y)
+        self._apply_sides(y)
         self.decide(y, {})
 
     def split(self, y: Vector) -> tuple[Vector, Vector, Vector]:
@@ -268,10 +268,10 @@ class Modes:
             _, left = self._add_dry_friction(q, v, z, self.system.acceleration(q, v, z))
             k = int(np.flatnonzero(self.stuck == joint)[0])
             released = {joint: -1.0 if left[0, k] < left[1, k] else 1.0}
-        self._place(y)
+        self._apply_sides(y)
         self.decide(y, released)
 
-    def _place(self, y: Vector) -> None:
+    def _apply_sides(self, y: Vector) -> None:
         """Set the end stops by ``side``: inactive, or active also where the joint just left."""
         q, (lower, upper) = y[: self.nv], (self.system.lower, self.system.upper)
         down, up = self.side < 0, self.side > 0

@@ -146,8 +146,8 @@ class Integrator(ABC):
         self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
     ) -> bool:
         """Take ``steps`` time steps in place while all is finite; return whether it is."""
-        well = all_finite(q, v, z)
-        while well and steps:
+        finite = all_finite(q, v, z)
+        while finite and steps:
             self.step(system, q, v, z, dt)
-            well, steps = all_finite(q, v, z), steps - 1
-        return well
+            finite, steps = all_finite(q, v, z), steps - 1
+        return finite

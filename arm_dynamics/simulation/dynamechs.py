@@ -203,7 +203,7 @@ def published_control_step(x: Vector) -> float:
 
 
 def published_arm() -> ArmModel:
-    """Return the published arm: five_dof without supply limit, R5 without end stops."""
+    """Return the published arm: five_dof with an unlimited supply and no end stops of R5."""
     arm = load_arm("five_dof").with_motors(supply_voltage=inf)
     return arm.with_joint("R5", stop_stiffness=0.0, stop_damping=0.0)
 

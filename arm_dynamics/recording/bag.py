@@ -118,13 +118,16 @@ class BagWriter:
             layout = self._type("std_msgs/msg/MultiArrayLayout")
             dim = [dimension(label, 1, 1) for label in message.names]
             content = self._type(kind)(layout(dim, 0), np.asarray(message.values, dtype=float))
-        topic = message.topic
+        self.write(message.topic, message.time, content)
+
+    def write(self, topic: str, time: int, content: Any) -> None:
+        """Add a ROS message to the current chunk; connect its topic if it is the first one."""
+        kind = TYPES[topic]
         if topic not in self._topics:
             self._topics[topic] = self._bag.add_connection(
                 topic, kind, typestore=self._types, offered_qos_profiles=[_qos(topic)]
             )
-        data = self._types.serialize_cdr(content, kind)
-        self._bag.write(self._topics[topic], message.time, data)
+        self._bag.write(self._topics[topic], time, self._types.serialize_cdr(content, kind))
         self._pending += 1
 
     def flush(self) -> None:

@@ -14,7 +14,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.simulation.integrators import adaptive, switching
+from arm_dynamics.simulation.integrators import adaptive
 from arm_dynamics.simulation.plant import Plant
 
 DATA = Path(__file__).parent / "data"
@@ -290,7 +290,7 @@ def test_velocities_that_overflow_are_rejected_by_joint(name, speed):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("speed", "dt"), [(1e8, 1e-4), (0.0, 1e300)])
 def test_the_number_of_evaluations_is_bounded(speed, dt, monkeypatch):
-    monkeypatch.setattr(switching, "MAX_EVALUATIONS", 2000)
+    monkeypatch.setattr(adaptive, "MAX_EVALUATIONS", 2000)
     arm = load_arm("two_link")
     with pytest.raises(
         InvalidValue, match=r"'J\d' at .* rad/s .* dt = .*more than 2000 evaluations"

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model import mdh
-from arm_dynamics.model.arm_description import JointSpec
 from arm_dynamics.model.dh import DhLink, DhRow, chain_segments, urdf_text
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import box, compose, cylinder, sphere
+from arm_dynamics.model.urdf_writer import JointSpec
 
 lengths = st.floats(-2, 2)
 turns = st.floats(-pi, pi)

@@ -16,7 +16,7 @@ from arm_dynamics.dynamics import rigid_body as dynamics
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.safety.safety_settings import PARAMETERS as SAFETY
-from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
+from arm_dynamics.simulation.actuators.dc_motor import PARAMETERS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]

@@ -34,7 +34,7 @@ from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
 from arm_dynamics.identification import excitation_search, pose_measurement, read_poses
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
-from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.urdf_text import with_params
 from arm_dynamics.recording import Recording
 
 pytestmark = pytest.mark.hardware

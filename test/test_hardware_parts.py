@@ -19,7 +19,7 @@ from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.model.arm_model import Joint
 from arm_dynamics.model.calibration import CalibrationPoints, calibrate, calibration_warnings
 from arm_dynamics.model.hardware_info import JointMotor
-from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.urdf_text import with_params
 
 pytestmark = pytest.mark.hardware
 

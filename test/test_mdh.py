@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.model.arm_description import ArmDescription, JointSpec, MotorSpec
 from arm_dynamics.model.mdh import MdhLink, MdhRow, urdf_text
 from arm_dynamics.model.solids import box, compose, cylinder, point_mass, rod, sphere
-from arm_dynamics.model.urdf_writer import format_number, rpy
+from arm_dynamics.model.urdf_writer import ArmDescription, JointSpec, MotorSpec, format_number, rpy
 from tools.urdf import five_dof
 
 ROOT = Path(__file__).parents[1]

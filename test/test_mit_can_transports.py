@@ -1,5 +1,6 @@
 """The MIT driver on real transports of python-can: virtual, UDP multicast, slcan on a pty."""
 
+import fcntl
 import os
 import pty
 import socket
@@ -239,6 +240,24 @@ def test_settings_are_passed_to_python_can(monkeypatch, settings, given):
     monkeypatch.setattr(can, "Bus", opened.update)
     PythonCanTransport(settings).open()
     assert opened == opened | given | {"interface": settings["interface"]}
+
+
+def test_a_missing_library_leaves_the_port_free(monkeypatch):
+    """A driver of python-can may lack its own library, such as pyserial for slcan."""
+
+    def without_library(**_options):
+        raise ModuleNotFoundError("No module named 'serial'")
+
+    monkeypatch.setattr(can, "Bus", without_library)
+    near, far = pty.openpty()
+    path = os.ttyname(far)
+    with open(path, "rb", buffering=0) as other:
+        transport = PythonCanTransport({"interface": "slcan", "port": path})
+        with pytest.raises(DriverFault, match="pip install"):
+            transport.open()
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while the port is locked
+    os.close(near)
+    os.close(far)
 
 
 def test_a_bit_rate_without_slcan_command_is_rejected():

@@ -29,7 +29,7 @@ from arm_dynamics.safety.oscillation import (
     REVERSALS,
     SOFTER,
     SPEED,
-    Settling,
+    SettlingMonitor,
 )
 from arm_dynamics.simulation.linearization import zero_order_hold
 
@@ -221,12 +221,12 @@ def test_a_stop_with_persistent_oscillation_disables_torque():
 
 def test_only_fast_and_frequent_reversals_are_counted():
     arm = KINDS["mit_can"].arm
-    settling = Settling(arm)
+    settling = SettlingMonitor(arm)
     speed = np.array([1.0, 0.0, 0.0])
 
     def counted(speeds, step):
         settling.restart(0.0)
-        return [k for k, v in enumerate(speeds) if settling.look(k * step, v * speed)]
+        return [k for k, v in enumerate(speeds) if settling.update(k * step, v * speed)]
 
     fast = 2 * SPEED * np.array([1, -1] * 10)
     found = counted(fast, 0.05)

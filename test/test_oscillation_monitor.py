@@ -9,7 +9,7 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.hardware.driver import DriverState
-from arm_dynamics.safety.oscillation import END, WINDOW, OscillationMonitor
+from arm_dynamics.safety.oscillation import FULL_SCALE, WINDOW, OscillationMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 LIMIT = arm().effort_limit
@@ -36,7 +36,7 @@ def test_full_scale_effort_reversals_trip_within_two_windows(hertz):
 def test_motions_with_full_effort_do_not_trip():
     t = np.arange(0, 10 * WINDOW, PERIOD)
     assert not trips_of(LIMIT[1] * np.sin(2 * np.pi * 3.0 * t))  # six reversals per second
-    assert not trips_of(0.99 * END * LIMIT[1] * np.sin(2 * np.pi * 20.0 * t))
+    assert not trips_of(0.99 * FULL_SCALE * LIMIT[1] * np.sin(2 * np.pi * 20.0 * t))
     assert not trips_of(LIMIT[1] * np.abs(np.sin(2 * np.pi * 20.0 * t)))
 
 

@@ -92,7 +92,7 @@ def test_a_plugin_cannot_end_the_program_by_its_import(
     assert len(text.splitlines()) == 1
     assert plugins.load_class("actuators", "ideal") is Ideal
     with pytest.warns(RuntimeWarning, match=f"'{name}'"):
-        assert set(plugins.sound("actuators")) == {"ideal", "dc_motor", "rate_limited"}
+        assert set(plugins.loadable_classes("actuators")) == {"ideal", "dc_motor", "rate_limited"}
 
 
 WRONG = """

@@ -17,9 +17,9 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.state import Command
 from arm_dynamics.recording import Recording, bag, segment_header
+from arm_dynamics.recording.bag import truncate_to_valid
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.recording.replay import replay
-from arm_dynamics.recording.staged_file import truncate_to_valid
 
 highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
 interfaces = pytest.importorskip("rosbags.interfaces")
@@ -69,7 +69,7 @@ def changed(source, target, change):
         count = counts[topic] = counts.get(topic, -1) + 1
         new = change(topic, count, message)
         if new is not None:
-            writer._write(topic, at, new)
+            writer.write(topic, at, new)
     writer.close()
     return target
 
@@ -395,7 +395,7 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, monkeypatch):
     with Recorder(sim, tmp_path / "bag") as recorder:
         drive(sim, 5)
         full = OSError(28, "No space left on device")
-        monkeypatch.setattr(recorder._bag, "_write", lambda *_: (_ for _ in ()).throw(full))
+        monkeypatch.setattr(recorder._bag, "write", lambda *_: (_ for _ in ()).throw(full))
         drive(sim, 5)
     assert "No space left" in recorder.fault
     assert sim.state.time == pytest.approx(0.01)

@@ -15,11 +15,10 @@ from test_recording import drive, run_command
 
 from arm_dynamics import Simulation, State
 from arm_dynamics.core.state import Command
-from arm_dynamics.recording import bag, queued_bag, staged_file
-from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.recording import bag, queued_bag
+from arm_dynamics.recording.bag import StagedFile
+from arm_dynamics.recording.recorder import Recorder, StateLog
 from arm_dynamics.recording.replay import replay
-from arm_dynamics.recording.staged_file import StagedFile
-from arm_dynamics.recording.state_log import StateLog
 from arm_dynamics.safety.events import Events
 
 pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
@@ -58,7 +57,7 @@ def blocked(monkeypatch):
         answers.wait(30)
         return write(number, data)
 
-    monkeypatch.setattr(staged_file.os, "write", waiting)
+    monkeypatch.setattr(bag.os, "write", waiting)
     yield answers
     answers.set()
 
@@ -166,9 +165,7 @@ def test_a_blocked_disk_costs_neither_time_nor_memory(tmp_path, blocked, monkeyp
 
 def test_a_simulation_without_real_time_waits_for_a_slow_disk(tmp_path, monkeypatch):
     write = os.write
-    monkeypatch.setattr(
-        staged_file.os, "write", lambda *given: (time.sleep(0.01), write(*given))[1]
-    )
+    monkeypatch.setattr(bag.os, "write", lambda *given: (time.sleep(0.01), write(*given))[1])
     sim, recorder = recorded(tmp_path / "bag", patience=10.0)
     with recorder:
         drive(sim, 400)

@@ -16,7 +16,13 @@ from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.whole_turns import EVEN, MAX_POSITION, TURN, position_error, whole_turns
+from arm_dynamics.model.whole_turns import (
+    HALF_TURN_TOLERANCE,
+    MAX_POSITION,
+    TURN,
+    position_error,
+    whole_turns,
+)
 from arm_dynamics.simulation.simulation import Simulation
 
 ARM = load_arm("five_dof")
@@ -36,7 +42,7 @@ def test_the_nearest_of_all_turns_is_taken(q, near):
     count = turns[0] / TURN
     assert count == pytest.approx(round(count), abs=1e-9)
     assert turns[1] == 0
-    assert abs(q + turns[0] - near) <= pi + 2 * EVEN
+    assert abs(q + turns[0] - near) <= pi + 2 * HALF_TURN_TOLERANCE
     again = whole_turns(LINKS, in_first(LINKS, q + turns[0]), in_first(LINKS, near))
     assert again[0] == 0, "it is nearest already"
 

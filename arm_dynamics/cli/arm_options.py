@@ -190,7 +190,7 @@ def read_configuration(arm: ArmModel, option: str, text: str) -> Vector:
 
 def tuned_controllers() -> tuple[str, ...]:
     """Return the names of the controllers of tune: joint-space, with effort commands."""
-    every = plugins.sound("controllers").items()
+    every = plugins.loadable_classes("controllers").items()
     return tuple(
         name
         for name, kind in every
@@ -202,13 +202,13 @@ def tuned_controllers() -> tuple[str, ...]:
 
 def linear_controllers() -> tuple[str, ...]:
     """Return the names of the controllers that stability linearizes."""
-    every = plugins.sound("controllers").items()
+    every = plugins.loadable_classes("controllers").items()
     return tuple(name for name, kind in every if issubclass(kind, LINEAR_CONTROLLERS))
 
 
 def joint_controllers() -> tuple[str, ...]:
     """Return the names of the joint-space controllers."""
-    every = plugins.sound("controllers").items()
+    every = plugins.loadable_classes("controllers").items()
     return tuple(name for name, kind in every if not issubclass(kind, TaskSpaceController))
 
 
@@ -236,7 +236,7 @@ def require_accepted(arm: ArmModel, name: str, among: Collection[str] | None = N
     """
     if among is not None and name not in among:
         raise UnknownName("controller", name, tuple(among))
-    every = plugins.sound("controllers")
+    every = plugins.loadable_classes("controllers")
     accepted = [
         other
         for other in every

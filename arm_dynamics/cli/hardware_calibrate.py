@@ -23,7 +23,7 @@ from arm_dynamics.model.calibration import (
 )
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.urdf_text import with_params
 from arm_dynamics.model.urdf_writer import format_number
 
 MEASURE, QUIT, ENTER = "m", "q", ("\n", "\r")

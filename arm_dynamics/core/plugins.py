@@ -91,7 +91,7 @@ def load_class(kind: str, name: str) -> Any:
     return plugin
 
 
-def sound(kind: str) -> dict[str, Any]:
+def loadable_classes(kind: str) -> dict[str, Any]:
     """Return every class of ``kind`` that can be loaded, by name; warn of the others."""
     classes = {}
     for name in registered_names(kind):

@@ -1,4 +1,4 @@
-"""Clocks and timing of loops: counted steps, periods and delays, wall-clock pacing, latencies."""
+"""Clocks and timing of loops: counted steps, periods, delays, wall-clock pacing, latencies."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Pacer:
         return True
 
     trouble = ""
-    """Reason why time does not pass as scheduled; none by the wall clock."""
+    """Reason why the schedule is not kept; "" for the wall clock."""
 
 
 class RateMeter:
@@ -125,6 +125,60 @@ class RateMeter:
         (before, then), now = self._read, time.monotonic()
         self._read = (value, now)
         return (value - before) / max(now - then, 1e-9)
+
+
+PERIOD_SAMPLES = 10
+"""Control cycles whose median duration is the measured period."""
+MIN_PERIOD_SAMPLES = 5
+"""Durations required before their median is used."""
+DEFAULT_PERIOD = 0.01
+"""Control period [s] assumed if neither a configured nor a measured one exists."""
+
+
+class PeriodMeter:
+    """Measure the control period of the host and the delay of the feedback.
+
+    Parameters
+    ----------
+    configured : float
+        Configured control period [s]; 0 uses the measured one only.
+    feedback_delay : float
+        Age of a bus's readings [control periods]; 0 derives it from the duration of a read.
+
+    """
+
+    def __init__(self, configured: float, feedback_delay: float) -> None:
+        self._configured = check_float("period [s]", configured, lower=0)
+        self._feedback_delay = feedback_delay
+        self._starts: deque[float] = deque(maxlen=PERIOD_SAMPLES)
+        self.read_time = 0.0
+        """Duration [s] of the last read."""
+
+    def start_cycle(self, now: float) -> None:
+        """Record the start [s] of a control cycle."""
+        self._starts.append(now)
+
+    def reset(self) -> None:
+        """Discard the measured cycles; those without replies last longer."""
+        self._starts.clear()
+
+    @property
+    def timing(self) -> LoopTiming | None:
+        """Longer of the configured and the measured period, with the delay; None without either."""
+        durations = np.diff(self._starts)
+        measured = float(np.median(durations)) if durations.size >= MIN_PERIOD_SAMPLES else 0.0
+        period = max(self._configured, measured)
+        return self._with_delay(period) if period else None
+
+    @property
+    def assumed_timing(self) -> LoopTiming:
+        """``timing``, else that of DEFAULT_PERIOD."""
+        return self.timing or self._with_delay(DEFAULT_PERIOD)
+
+    def _with_delay(self, period: float) -> LoopTiming:
+        """Add the delay: fresh readings are about twice the duration of a read old."""
+        delay = self._feedback_delay or min(1.0, 2 * self.read_time / period)
+        return LoopTiming(period, delay)
 
 
 BUFFER_CAPACITY = 100_000

@@ -25,7 +25,7 @@ _TEXT = "tag:yaml.org,2002:str"
 
 
 def read_yaml(file: str | Path) -> Any:
-    """Return the file's one document, None of an empty file.
+    """Return the document of the file; None for an empty file.
 
     Raises ConfigError naming the file, and the line and key where they are known.
     """

@@ -15,7 +15,7 @@ from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.safety.command_limiter import CommandLimiter
-from arm_dynamics.safety.controlled_stop import SAG, StopMotion, make_stop
+from arm_dynamics.safety.controlled_stop import SAG, make_stop
 from arm_dynamics.safety.emergency_stop import EmergencyStopLatch, TorqueOffRequest
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 
@@ -52,7 +52,11 @@ class Activation:
         self._require_within_limits()
         self._enable_watchdogs(interface)
         start = self.feedback.table[Q].copy()
-        value = self._holding_command(interface)
+        value = start.copy()  # the command that holds the arm
+        if interface == "velocity":
+            value = np.zeros(self.arm.nv)
+        elif interface == "effort":
+            value = self.limiter.gravity_effort(start, self.feedback.table[TEMPERATURE])
         self.limiter.start(value)
         try:
             self._send(interface, value)
@@ -126,15 +130,6 @@ class Activation:
             remedy = "set allow_missing_watchdog=true to activate without"
             self._require(watched, f"has no watchdog{reason}; {remedy}")
 
-    def _holding_command(self, interface: str) -> Vector:
-        """Return the command (nv,) that keeps the arm where it is."""
-        q = self.feedback.table[Q]
-        if interface == "position":
-            return np.array(q)
-        if interface == "velocity":
-            return np.zeros(self.arm.nv)
-        return self.limiter.gravity_effort(q, self.feedback.table[TEMPERATURE])
-
     def _send(self, interface: str, value: Vector) -> None:
         q, v, _, temperature, _ = self.feedback.table
         feeds = self.transmission.accepts_feedforward
@@ -153,21 +148,18 @@ class Activation:
             self._require_no_emergency_stop()
             if cycle >= MAX_ATTEMPTS and self.bus.now() - begin >= HOLD_TIME:
                 break
-            sent = self._send_hold(interface, hold, sent)
+            now, (q, v, _, temperature, _) = self.bus.now(), self.feedback.table
+            value = hold.command(self._state()).value
+            self._send(
+                interface, self.limiter.apply(interface, value, q, v, temperature, now - sent)
+            )
+            sent = now
         seen &= ~self.feedback.freshness.missing
         self._require(
             [id for id, ok in zip(self._ids, seen, strict=True) if ok], "stopped replying"
         )
         lost = [id for id, on in zip(self._ids, self.feedback.enabled, strict=True) if on is False]
         self._require(set(self._ids) - set(lost), "has no torque")
-
-    def _send_hold(self, interface: str, hold: StopMotion, sent: float) -> float:
-        """Send commands that hold the arm, the last ones at ``sent`` [s]; return the time [s]."""
-        now, (q, v, _, temperature, _) = self.bus.now(), self.feedback.table
-        value = hold.command(self._state()).value
-        value = self.limiter.apply(interface, value, q, v, temperature, now - sent)
-        self._send(interface, value)
-        return now
 
     def _state(self) -> State:
         q, v = self.feedback.table[Q], self.feedback.table[V]

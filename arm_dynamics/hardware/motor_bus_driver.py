@@ -8,14 +8,12 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.core.timing import LoopTiming
-from arm_dynamics.hardware.bus_connection import as_driver_fault
+from arm_dynamics.core.timing import LoopTiming, PeriodMeter
 from arm_dynamics.hardware.driver import ArmFeedback, Driver, DriverState
-from arm_dynamics.hardware.driver_lifecycle import CLOSED, DriverLifecycle
+from arm_dynamics.hardware.driver_lifecycle import CLOSED, DriverLifecycle, as_driver_fault
 from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.safety_supervisor import SafetySupervisor
-from arm_dynamics.hardware.stop_controller import PeriodMeter
 from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
@@ -92,7 +90,12 @@ class MotorBusDriver(Driver):
             feedback=self._feedback, limiter=self._limiter, period=self._period,
             lifecycle=self._lifecycle, trips=self._trips, events=self.events,
         )  # fmt: skip
-        _require_effort(arm, self._joint_interface)
+        for actuator in arm.actuators:
+            if self._joint_interface == "effort" and actuator.prescribes_motion:
+                raise ConfigError(
+                    f"joint '{actuator.joint}': interface = 'effort'; expected"
+                    f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
+                )
         self._sent_time = 0.0
         self._reads_without_command = 0
 
@@ -213,37 +216,34 @@ class MotorBusDriver(Driver):
         self._lifecycle.emergency_stop.engage(source)
 
     def reset(self) -> None:
-        """Clear latched trips and the emergency stop, torque disabled.
+        """Disable torque, then clear motor faults, latched trips and the emergency stop.
 
         An active arm is left as it is. Raises DriverFault naming the causes that persist.
         """
         with self._lifecycle.lock:
-            if self.status is not DriverState.ACTIVE or self.emergency_stopped:
-                self._reset()
-
-    def _reset(self) -> None:
-        """Disable torque, then clear motor faults until no trip persists."""
-        lifecycle = self._lifecycle
-        lifecycle.require_not_closed()
-        press = lifecycle.emergency_stop.press
-        self._supervisor.trip_on_emergency_stop(self.bus.now())
-        lifecycle.confirm_torque_off()
-        cleared = set[int]()
-        for _ in range(MAX_RESET_READINGS):
-            self._read()
-            persisting = self._supervisor.check_reset(self.bus.now(), self.feedback)
-            faults = zip(self._transmission.ids, self.feedback.fault, strict=True)
-            tripped = {id for id, fault in faults if fault} - cleared
-            if tripped:
-                lifecycle.call(self.bus.clear_faults, sorted(tripped))
-                cleared |= tripped
-            elif not persisting:
-                break
-        if persisting:
-            raise DriverFault("not reset: " + "; ".join(str(trip) for trip in persisting))
-        if not lifecycle.emergency_stop.release(press):
-            raise DriverFault("not reset: the emergency stop was pressed again")
-        self._trips.clear()
+            if self.status is DriverState.ACTIVE and not self.emergency_stopped:
+                return
+            lifecycle = self._lifecycle
+            lifecycle.require_not_closed()
+            press = lifecycle.emergency_stop.press
+            self._supervisor.trip_on_emergency_stop(self.bus.now())
+            lifecycle.confirm_torque_off()
+            cleared = set[int]()
+            for _ in range(MAX_RESET_READINGS):
+                self._read()
+                persisting = self._supervisor.check_reset(self.bus.now(), self.feedback)
+                faults = zip(self._transmission.ids, self.feedback.fault, strict=True)
+                tripped = {id for id, fault in faults if fault} - cleared
+                if tripped:
+                    lifecycle.call(self.bus.clear_faults, sorted(tripped))
+                    cleared |= tripped
+                elif not persisting:
+                    break
+            if persisting:
+                raise DriverFault("not reset: " + "; ".join(str(trip) for trip in persisting))
+            if not lifecycle.emergency_stop.release(press):
+                raise DriverFault("not reset: the emergency stop was pressed again")
+            self._trips.clear()
 
     def close(self) -> None:
         """Disable torque as far as the port allows and release it; from any thread."""
@@ -293,13 +293,3 @@ class MotorBusDriver(Driver):
     def timing(self) -> LoopTiming | None:
         """Longer of the configured and the measured control period, and the feedback's delay."""
         return self._period.timing
-
-
-def _require_effort(arm: ArmModel, interface: str) -> None:
-    """Raise ConfigError for efforts on joints with prescribed motion."""
-    for actuator in arm.actuators:
-        if interface == "effort" and actuator.prescribes_motion:
-            raise ConfigError(
-                f"joint '{actuator.joint}': interface = 'effort'; expected"
-                f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
-            )

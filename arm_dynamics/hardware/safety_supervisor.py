@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Command, State
+from arm_dynamics.core.timing import PeriodMeter
 from arm_dynamics.hardware.driver import ArmFeedback, DriverState
 from arm_dynamics.hardware.driver_lifecycle import DriverLifecycle
 from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Freshness, Q, V
-from arm_dynamics.hardware.stop_controller import PeriodMeter, StopController
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
+from arm_dynamics.safety.controlled_stop import StopMotion, make_stop, require_policy
 from arm_dynamics.safety.events import Events, Trip, Trips
 from arm_dynamics.safety.limit_monitor import LimitMonitor
-from arm_dynamics.safety.oscillation import OscillationMonitor
+from arm_dynamics.safety.oscillation import OscillationMonitor, SettlingMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 
@@ -98,8 +101,8 @@ class SafetySupervisor:
         if all(on is False for on in feedback.enabled):
             lifecycle.request_torque_off()  # no motor is left to hold the arm
         self._good_cycles = 0 if communication else self._good_cycles + 1
-        if lifecycle.state is DriverState.STOPPED and self._is_recovered():
-            self._resume()
+        if lifecycle.state is DriverState.STOPPED:
+            self._resume_if_recovered()
 
     def check_reset(self, now: float, feedback: ArmFeedback) -> list[Trip]:
         """Return the trips that no reset can clear."""
@@ -155,18 +158,17 @@ class SafetySupervisor:
                 self._events.report("torque_off", "the arm oscillates in every stop motion")
                 self._lifecycle.request_torque_off()
 
-    def _is_recovered(self) -> bool:
-        """Return whether no trip is latched, communication has recovered and the arm is slow."""
-        slow = np.abs(self._feedback.table[V]) <= self._safety.activation_max_velocity
-        recovered = self._good_cycles >= self._safety.recovery_cycles
-        return not self._trips.latched and recovered and bool(slow.all())
-
-    def _resume(self) -> None:
-        """Execute commands again after the stop; the arm may be far from its trajectory now.
+    def _resume_if_recovered(self) -> None:
+        """Execute commands again if communication has recovered, and the stopped arm is slow.
 
         Position commands continue, limited by the velocity limits: restarted from the measured
-        position, servos that sag under their load would sink with every stop.
+        position, servos that sag under their load would sink with every stop. The arm may be far
+        from its trajectory now.
         """
+        slow = np.abs(self._feedback.table[V]) <= self._safety.activation_max_velocity
+        recovered = self._good_cycles >= self._safety.recovery_cycles
+        if self._trips.latched or not recovered or not slow.all():
+            return
         self._trips.clear_self_clearing()
         if self._joint_interface == "position":
             self._stop.motion = None
@@ -197,6 +199,60 @@ class SafetySupervisor:
         if stopped and not self._trips.is_active("command_timeout"):
             return 0.0
         return self._watchdog.age(now)
+
+
+class StopController:
+    """Create the stop motion of an arm; a softer one while the arm oscillates.
+
+    Raises ConfigError if motors on ``interface`` cannot execute the stop ``policy``.
+
+    Attributes
+    ----------
+    motion : StopMotion or None
+        Stop motion in progress; None while commands are executed.
+
+    """
+
+    def __init__(
+        self, policy: str, interface: str, arm: ArmModel, limiter: CommandLimiter,
+        period: PeriodMeter,
+    ) -> None:  # fmt: skip
+        require_policy(policy, interface)
+        self.policy, self.interface, self.arm = policy, interface, arm
+        self._limiter, self._period = limiter, period
+        self._settling = SettlingMonitor(arm)
+        self.motion: StopMotion | None = None
+
+    def start(self, now: float, state: Callable[[float], State]) -> None:
+        """Start a stop by the policy at ``state(now)``, the last known state."""
+        self._settling.start(now)
+        self.motion = self._make(self.policy, state(now))
+
+    def hold(self, state: State) -> StopMotion:
+        """Return a motion that holds the arm at ``state``, for the time before a command."""
+        return self._make("hold", state)
+
+    def restart(self, now: float) -> None:
+        """Use the stiffest stop again, after an activation at ``now`` [s]."""
+        self._settling.restart(now)
+
+    def require_softer(self) -> None:
+        """Skip the stiffest stop: the efforts oscillate."""
+        self._settling.stage = max(self._settling.stage, 1)
+
+    def check_settling(self, now: float, v: Vector) -> list[Trip]:
+        """Return the trips of joints that oscillate at velocities v (nv,); the next is softer."""
+        return self._settling.update(now, v)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no softer stop exists: the next remedy is to disable torque."""
+        return self._settling.exhausted or self.interface != "effort"
+
+    def _make(self, policy: str, state: State) -> StopMotion:
+        timing = self._period.assumed_timing.longer(self._settling.softer)
+        last = self._limiter.last
+        return make_stop(policy, self.interface, self.arm, state, last, timing)
 
 
 class TripMonitor:

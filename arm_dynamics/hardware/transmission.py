@@ -65,7 +65,14 @@ class Transmission:
         self, arm: ArmModel, motors: Sequence[JointMotor], bus: MotorBus, interface: str
     ) -> None:
         self.arm = arm
-        self.motors = _in_joint_order(arm, motors)
+        by_joint = {motor.joint: motor for motor in motors}
+        for name in arm.joint_names:
+            if name not in by_joint:
+                raise ConfigError(
+                    f"joint '{name}': motor is missing; expected a <joint> in the <ros2_control>"
+                    f" block; configured: {', '.join(by_joint)}"
+                )
+        self.motors = tuple(by_joint[name] for name in arm.joint_names)
         self.ids = tuple(motor.id for motor in self.motors)
         self._sign = np.array([motor.sign for motor in self.motors])
         self._reduction = self._sign * [motor.mechanical_reduction for motor in self.motors]
@@ -178,14 +185,3 @@ def _accepted(arm: ArmModel, i: int, interfaces: Sequence[str]) -> tuple[str, ..
         has_model = isinstance(arm.actuators[i], DcMotor)
         accepted = accepted | {"effort"} if has_model else accepted - {"voltage"}
     return tuple(name for name in INTERFACES if name in accepted)
-
-
-def _in_joint_order(arm: ArmModel, motors: Sequence[JointMotor]) -> tuple[JointMotor, ...]:
-    by_joint = {motor.joint: motor for motor in motors}
-    for name in arm.joint_names:
-        if name not in by_joint:
-            raise ConfigError(
-                f"joint '{name}': motor is missing; expected a <joint> in the <ros2_control> block;"
-                f" configured: {', '.join(by_joint)}"
-            )
-    return tuple(by_joint[name] for name in arm.joint_names)

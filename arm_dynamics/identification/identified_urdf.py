@@ -34,8 +34,14 @@ from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit.inertia import MIN_MASS, POINT, TENSOR
 from arm_dynamics.model.audit.robot import MANY_COORDINATES, ONE_COORDINATE, Robot, end
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.urdf_params import control_joints, set_params
-from arm_dynamics.model.urdf_text import Element, UrdfText, comment_text, element_text
+from arm_dynamics.model.urdf_text import (
+    Element,
+    UrdfText,
+    comment_text,
+    control_joints,
+    element_text,
+    set_params,
+)
 from arm_dynamics.model.urdf_writer import format_number, format_numbers
 from arm_dynamics.model.xml_source import parse_xml
 

@@ -16,7 +16,7 @@ from arm_dynamics.identification.servo_parameters import SERVOS, PositionLoop
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
-from arm_dynamics.model.urdf_params import with_params
+from arm_dynamics.model.urdf_text import with_params
 from arm_dynamics.model.xml_source import parse_xml
 
 DYNAMIXEL_X = PositionLoop(12.0, 800.0, 4096 / (2 * pi) / (128 * 885))

@@ -11,12 +11,6 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.model.arm_description import (
-        ArmDescription,
-        ChainSegment,
-        JointSpec,
-        MotorSpec,
-    )
     from arm_dynamics.model.arm_model import (
         ArmModel,
         Joint,
@@ -67,10 +61,14 @@ if TYPE_CHECKING:
         rod,
         sphere,
     )
-    from arm_dynamics.model.urdf_params import (
+    from arm_dynamics.model.urdf_text import (
         with_params,
     )
     from arm_dynamics.model.urdf_writer import (
+        ArmDescription,
+        ChainSegment,
+        JointSpec,
+        MotorSpec,
         format_urdf,
     )
     from arm_dynamics.model.visuals import (
@@ -81,10 +79,10 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "ArmDescription": ".arm_description",
+    "ArmDescription": ".urdf_writer",
     "ArmModel": ".arm_model",
     "CalibrationPoints": ".calibration",
-    "ChainSegment": ".arm_description",
+    "ChainSegment": ".urdf_writer",
     "DhLink": ".dh",
     "DhRow": ".dh",
     "Fault": ".audit.fault",
@@ -92,10 +90,10 @@ _MODULES = {
     "Inertial": ".solids",
     "Joint": ".arm_model",
     "JointMotor": ".hardware_info",
-    "JointSpec": ".arm_description",
+    "JointSpec": ".urdf_writer",
     "MdhLink": ".mdh",
     "MdhRow": ".mdh",
-    "MotorSpec": ".arm_description",
+    "MotorSpec": ".urdf_writer",
     "Payload": ".arm_model",
     "Solid": ".solids",
     "UrdfRejected": ".audit.fault",
@@ -118,7 +116,7 @@ _MODULES = {
     "rod": ".solids",
     "sphere": ".solids",
     "with_model_error": ".model_error",
-    "with_params": ".urdf_params",
+    "with_params": ".urdf_text",
 }
 
 __all__ = [

@@ -41,22 +41,21 @@ class Joint:
     stop_damping: float = 0.0
     initial: float = 0.0
     actuator: str = "ideal"
-    constants: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    constants: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Make the constants read-only."""
+        object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constants as a dict: mapping proxies cannot be pickled."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _joint_of_values, ({**values, "constants": dict(self.constants)},)
+        *values, constants = (getattr(self, f.name) for f in fields(self))
+        return type(self), (*values, dict(constants))
 
     @property
     def unit(self) -> str:
         """Unit of the joint's position: "m" for a prismatic one, else "rad"."""
         return "m" if self.kind == "prismatic" else "rad"
-
-
-def _joint_of_values(values: dict[str, Any]) -> Joint:
-    """Return a joint whose constants are read-only again: the second part of its pickle."""
-    return Joint(**{**values, "constants": MappingProxyType(values["constants"])})
 
 
 STANDARD_GRAVITY = as_readonly([0.0, 0.0, -9.81])
@@ -68,6 +67,14 @@ class Payload:
 
     mass: float
     centre: Vector
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arguments: a read-only array is not read-only when unpickled."""
+        return type(self), (self.mass, self.centre)
+
+    def __post_init__(self) -> None:
+        """Make the center read-only."""
+        object.__setattr__(self, "centre", as_readonly(self.centre))
 
 
 NO_PAYLOAD = Payload(0.0, as_readonly([0.0, 0.0, 0.0]))
@@ -94,6 +101,7 @@ class ArmModel:
 
     def __post_init__(self) -> None:
         """Build the actuators, then the Pinocchio model that includes them."""
+        object.__setattr__(self, "gravity", as_readonly(self.gravity))  # unpickled, it is not
         actuators = tuple(_make_actuator(joint) for joint in self.joints)
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity
@@ -116,9 +124,7 @@ class ArmModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the init fields only; derived values are computed when unpickled."""
-        load = (self.payload.mass, self.payload.centre)
-        own = (self.name, self.urdf, self.source, self.links, self.joints, self.tool_frame)
-        return _arm_of_values, (own, self.gravity, load)
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property
     def nv(self) -> int:
@@ -257,7 +263,7 @@ class ArmModel:
         known = ("damping", "friction", "stop_stiffness", "stop_damping")
         for field_name, value in changes.items():
             if field_name not in known:
-                raise UnknownName(f"number of joint '{name}'", field_name, known)
+                raise UnknownName(f"constant of joint '{name}'", field_name, known)
             changes[field_name] = check_float(f"joint '{name}' {field_name}", value, lower=0)
         return self._replaced(name, replace(self.joints[self.index(name)], **changes))
 
@@ -294,8 +300,7 @@ class ArmModel:
                 " resistance=...) gives it one, or a <ros2_control> block of the URDF"
                 " (docs/my_motors.md)"
             )
-        merged = MappingProxyType({**joint.constants, **constants})
-        return self._replaced(name, replace(joint, constants=merged))
+        return self._replaced(name, replace(joint, constants={**joint.constants, **constants}))
 
     def with_motors(self, **constants: float) -> ArmModel:
         """Return the arm with the same constants in every joint's actuator; as ``with_motor``."""
@@ -332,9 +337,9 @@ class ArmModel:
 
         """
         names = self.joint_names if joints is None else check_names("joints", joints)
-        changed, values = list(self.joints), MappingProxyType(dict(constants))
+        changed = list(self.joints)
         for i in map(self.index, names):
-            changed[i] = replace(self.joints[i], actuator=actuator, constants=values)
+            changed[i] = replace(self.joints[i], actuator=actuator, constants=constants)
         return replace(self, joints=tuple(changed))
 
     def _replaced(self, name: str, joint: Joint) -> ArmModel:
@@ -369,10 +374,3 @@ def _make_actuator(joint: Joint) -> Any:
         where = f"actuator of joint '{joint.name}': {name} at the joint, from its constants,"
         check_float(where, getattr(actuator, name))
     return actuator
-
-
-def _arm_of_values(own: tuple[Any, ...], gravity: Vector, load: tuple[float, Vector]) -> ArmModel:
-    """Return the arm of its pickled values."""
-    name, urdf, source, links, joints, tool = own
-    payload = Payload(load[0], as_readonly(load[1]))
-    return ArmModel(name, urdf, source, links, joints, tool, as_readonly(gravity), payload)

@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Matrix, as_readonly, check_float, check_vector
 from arm_dynamics.model import mdh
-from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.solids import ORIGIN
-from arm_dynamics.model.urdf_writer import format_urdf
+from arm_dynamics.model.urdf_writer import ArmDescription, ChainSegment, JointSpec, format_urdf
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Wiring of an arm's joints to motors, read from the <ros2_control> block of the URDF.
+"""Motors of an arm's joints and their bus, read from the <ros2_control> block of the URDF.
 
 In ``<hardware>``: params ``driver``, ``port``, ``baud`` ... ; in each ``<joint>``: ``id``,
 ``motor`` (the manufacturer's model name), ``sign``, ``offset``, ``mechanical_reduction``;
@@ -80,7 +80,7 @@ class HardwareInfo:
 
 
 def read_hardware_info(arm: ArmModel) -> HardwareInfo:
-    """Return the wiring that the arm's URDF describes.
+    """Return the motors and the hardware params that the arm's URDF describes.
 
     Parameters
     ----------

@@ -17,13 +17,12 @@ import pinocchio as pin
 
 from arm_dynamics.model.arm_model import Joint
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
-from arm_dynamics.model.audit.robot import Edge, Robot
+from arm_dynamics.model.audit.robot import DEFAULT_AXIS, Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
 UNBOUNDED = 1e9
 """Infinite limits of a continuous joint in Pinocchio, which cannot sample from infinite ones."""
 Rotation = Sequence[Sequence[float]]
-_X_AXIS = (1.0, 0.0, 0.0)  # the default axis of URDF
 _ALIGNED = {
     (1.0, 0.0, 0.0): (pin.JointModelRX, pin.JointModelPX),
     (0.0, 1.0, 0.0): (pin.JointModelRY, pin.JointModelPY),
@@ -32,7 +31,7 @@ _ALIGNED = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class _Attachment:
     """A link's joint, its placement in that joint's frame, and the index of its body frame."""
 
     joint: int
@@ -65,13 +64,13 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
     model, frames = pin.Model(), list[Any]()
     model.name = robot.root.get("name") or ""
 
-    def body(link: Node, at: _Place, inertia: Any = None) -> _Place:
+    def body(link: Node, at: _Attachment, inertia: Any = None) -> _Attachment:
         frame = _frame(link, at, pin.FrameType.BODY, inertia)
         frames.append(frame)
-        return _Place(at.joint, at.placement, len(frames))  # the universe's frame is number 0
+        return _Attachment(at.joint, at.placement, len(frames))  # the universe's frame is number 0
 
     (root,) = (name for name in robot.links if name not in robot.parent_joint)
-    world = _Place(0, pin.SE3.Identity(), 0)
+    world = _Attachment(0, pin.SE3.Identity(), 0)
     model.inertias[0] = _inertia(robot.links[root])
     placed = {root: body(robot.links[root], world, _inertia(robot.links[root]))}
     waiting = _below(robot, root)
@@ -85,15 +84,15 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
             index = model.addJoint(above.joint, _joint_model(edge.joint), placement, name)
             model.appendBodyToJoint(index, inertia, pin.SE3.Identity())
             model.inertias[index] = inertia  # as written: appending rounds it
-            at = _Place(index, pin.SE3.Identity(), above.frame)
+            at = _Attachment(index, pin.SE3.Identity(), above.frame)
             frames.append(_frame(edge.joint, at, pin.FrameType.JOINT))
         else:
             placement = placement * _joint_motion(edge.joint, locked.get(name, 0.0))
-            at = _Place(above.joint, placement, above.frame)
+            at = _Attachment(above.joint, placement, above.frame)
             if inertia != pin.Inertia.Zero():  # which would round those before
                 model.inertias[at.joint] += placement.act(inertia)
             frames.append(_frame(edge.joint, at, pin.FrameType.FIXED_JOINT, inertia))
-        placed[edge.child] = body(link, _Place(at.joint, at.placement, len(frames)))
+        placed[edge.child] = body(link, _Attachment(at.joint, at.placement, len(frames)))
     for frame in frames:  # addFrame counts them, and in linear time if it searches no others
         model.addFrame(frame, False)
         del model.frames[-1]
@@ -102,7 +101,7 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
     return model
 
 
-def _frame(node: Node, at: _Place, kind: Any, inertia: Any = None) -> Any:
+def _frame(node: Node, at: _Attachment, kind: Any, inertia: Any = None) -> Any:
     own = () if inertia is None else (inertia,)
     return pin.Frame(node.get("name") or "", at.joint, at.frame, at.placement, kind, *own)
 
@@ -142,7 +141,7 @@ def _joint_model(joint: Node) -> Any:
 def unit_axis(joint: Node) -> tuple[float, ...]:
     """Return the unit vector of a joint's axis, of any length that is finite and not 0."""
     node = joint.find("axis")
-    x, y, z = vector_attribute(node, "xyz") or _X_AXIS
+    x, y, z = vector_attribute(node, "xyz") or DEFAULT_AXIS
     exponent = 1 - max(frexp(entry)[1] for entry in (x, y, z) if entry)
     x, y, z = (ldexp(entry, exponent) for entry in (x, y, z))  # exact, and its square is finite
     length = sqrt(x * x + (y * y + z * z))

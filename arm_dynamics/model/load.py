@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -182,7 +181,7 @@ def _read_joint(node: Node, motor: Node | None) -> Joint:
         damping=_number(friction, "damping", 0.0),
         friction=_number(friction, "friction", 0.0),
         actuator=actuator,
-        constants=MappingProxyType({k: float(v) for k, v in params.items() if k in accepted}),
+        constants={k: float(v) for k, v in params.items() if k in accepted},
         stop_stiffness=float(params.get("stop_stiffness", -1)),
         stop_damping=float(params.get("stop_damping", 0)),
     )

@@ -8,8 +8,7 @@ from math import cos, sin
 from typing import Any
 
 from arm_dynamics.core.arrays import Matrix, as_readonly, check_float
-from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec
-from arm_dynamics.model.urdf_writer import format_urdf
+from arm_dynamics.model.urdf_writer import ArmDescription, ChainSegment, JointSpec, format_urdf
 
 
 @dataclass(frozen=True, slots=True)

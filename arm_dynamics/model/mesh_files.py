@@ -1,7 +1,7 @@
 """Folders in which a description's meshes and textures may be opened: its folders and packages.
 
-A foreign description must not choose which files of this machine are opened. Its folders are the
-folder of the file, its parent if that folder is called "urdf" or "robots", and the ROS package
+A third-party description must not choose which files of this machine are opened. Its folders are
+the folder of the file, its parent if that folder is called "urdf" or "robots", and the ROS package
 around it: the nearest folder above that has a package.xml. Other packages also have a package.xml.
 They are next to one of these folders or installed: in ``<prefix>/share`` of AMENT_PREFIX_PATH or in
 a folder of ROS_PACKAGE_PATH.

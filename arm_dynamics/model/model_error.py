@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -81,12 +80,10 @@ def with_model_error(
             joint,
             damping=joint.damping * factor,
             friction=joint.friction * factor,
-            constants=MappingProxyType(
-                {
-                    name: value * factor if name in MOTOR_FRICTION else value
-                    for name, value in joint.constants.items()
-                }
-            ),
+            constants={
+                name: value * factor if name in MOTOR_FRICTION else value
+                for name, value in joint.constants.items()
+            },
         )
         for joint, factor in zip(arm.joints, frictions.tolist(), strict=True)
     )

@@ -39,32 +39,23 @@ def with_fixed_joints(arm: ArmModel) -> str:
     if not arm.locked:
         return arm.urdf
     robot = ElementTree.fromstring(arm.urdf)
-    for joint in robot.findall("joint"):
-        if joint.get("name") in arm.locked:
-            _set_fixed(arm, joint)
+    for joint in [node for node in robot.findall("joint") if node.get("name") in arm.locked]:
+        parent, child = (  # the origin becomes the placement of the child link in its parent
+            arm.links.frames[arm.links.getFrameId(node.get("link"), pin.BODY)].placement
+            for node in (joint.find("parent"), joint.find("child"))
+            if node is not None
+        )
+        placement = parent.actInv(child)
+        xyz, angles = format_numbers(placement.translation), format_numbers(rpy(placement.rotation))
+        for node in [node for node in joint if node.tag not in FIXED_JOINT_ELEMENTS]:
+            joint.remove(node)
+        joint.set("type", "fixed")
+        joint.insert(0, ElementTree.Element("origin", {"xyz": xyz, "rpy": angles}))
     for block in robot.iter("ros2_control"):
         for joint in block.findall("joint"):
             if joint.get("name") in arm.locked:
                 block.remove(joint)
     return ElementTree.tostring(robot, encoding="unicode")
-
-
-def _set_fixed(arm: ArmModel, joint: ElementTree.Element) -> None:
-    """Make the joint fixed; its origin becomes the placement of its child link in its parent."""
-    parent, child = (
-        arm.links.frames[arm.links.getFrameId(node.get("link"), pin.BODY)].placement
-        for node in (joint.find("parent"), joint.find("child"))
-        if node is not None
-    )
-    placement = parent.actInv(child)
-    joint.set("type", "fixed")
-    for node in [node for node in joint if node.tag not in FIXED_JOINT_ELEMENTS]:
-        joint.remove(node)
-    at = {
-        "xyz": format_numbers(placement.translation),
-        "rpy": format_numbers(rpy(placement.rotation)),
-    }
-    joint.insert(0, ElementTree.Element("origin", at))
 
 
 REGISTERED = "share/ament_index/resource_index/packages"

@@ -1,12 +1,17 @@
-"""Edits in the text of a URDF: everything else, comments and blanks included, is preserved."""
+"""Edits in the text of a URDF: everything else, comments and blanks included, is preserved.
+
+``with_params`` changes params of <ros2_control> joints.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
+
+from arm_dynamics.core.errors import ConfigError
 
 TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
@@ -57,7 +62,7 @@ class UrdfText:
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")
-        self.root = _Reader(self.data).root
+        self.root = _parse(self.data)
         self._edits: list[tuple[int, int, bytes]] = []
         self._removed: list[Element] = []
 
@@ -150,43 +155,100 @@ def comment_text(text: str) -> str:
     return f"<!-- {re.sub('-{2,}', '-', safe).rstrip('-')} -->"
 
 
-class _Reader:
-    """Parser that makes the ``root`` with the places of all elements."""
+def _parse(data: bytes) -> Element:
+    """Return the root element of a URDF with the places of all elements."""
+    parser = expat.ParserCreate("utf-8")
+    document = Element("", {}, 0)
+    open_elements = [document]
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.root = Element("", {}, 0)
-        self._open: list[Element] = []
-        parser = self._parser = expat.ParserCreate("utf-8")
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CommentHandler = self._comment
-        parser.Parse(data, True)
+    def tag_end(start: int) -> int:
+        match = TAG.match(data, start)
+        return match.end() if match else start
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        start = self._parser.CurrentByteIndex
-        element = Element(tag, attributes, start, self._tag_end(start))
-        if self._open:
-            self._open[-1].children.append(element)
-        else:
-            self.root = element
-        self._open.append(element)
+    def start_element(tag: str, attributes: dict[str, str]) -> None:
+        start = parser.CurrentByteIndex
+        element = Element(tag, attributes, start, tag_end(start))
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
 
-    def _end(self, _tag: str) -> None:
-        element = self._open.pop()
-        if self.data[element.content - 2 : element.content] == b"/>":
+    def end_element(_tag: str) -> None:
+        element = open_elements.pop()
+        if data[element.content - 2 : element.content] == b"/>":
             element.close = element.end = element.content
         else:
-            element.close = self._parser.CurrentByteIndex
-            element.end = self._tag_end(element.close)
+            element.close = parser.CurrentByteIndex
+            element.end = tag_end(element.close)
 
-    def _comment(self, text: str) -> None:
-        start = self._parser.CurrentByteIndex
-        match = COMMENT.match(self.data, start)
+    def comment(text: str) -> None:
+        start = parser.CurrentByteIndex
+        match = COMMENT.match(data, start)
         end = match.end() if match else start
-        if self._open:
-            comment = Element("", {"text": text}, start, end, end, end)
-            self._open[-1].children.append(comment)
+        open_elements[-1].children.append(Element("", {"text": text}, start, end, end, end))
 
-    def _tag_end(self, start: int) -> int:
-        match = TAG.match(self.data, start)
-        return match.end() if match else start
+    parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
+    parser.CommentHandler = comment
+    parser.Parse(data, True)
+    return document.elements[0]
+
+
+def with_params(urdf: str, changes: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the URDF's text with changed <param>s of joints.
+
+    Comments, order and blanks are preserved.
+
+    Parameters
+    ----------
+    urdf : str
+        Text of the URDF.
+    changes : Mapping[str, Mapping[str, str]]
+        ``changes[joint][name]``: new text of a param. A param that a joint does not have is added
+        after its others.
+
+    Returns
+    -------
+    str
+        The changed text.
+
+    Raises
+    ------
+    ConfigError
+        For a joint that the <ros2_control> block does not have, and for one without params.
+
+    """
+    text = UrdfText(urdf)
+    joints = control_joints(text)
+    missing = [joint for joint in changes if joint not in joints]
+    if missing:
+        raise ConfigError(
+            f"<ros2_control>: joints = {', '.join(sorted(joints)) or 'none'}; expected also"
+            f" {', '.join(missing)}"
+        )
+    for joint, params in changes.items():
+        if params and not joints[joint].elements:
+            raise ConfigError(f"<ros2_control> joint '{joint}' is empty; expected a motor")
+        set_params(text, joints[joint], params)
+    return text.text()
+
+
+def control_joints(text: UrdfText) -> dict[str, Element]:
+    """Return the joints of the <ros2_control> blocks; of a repeated name the first one."""
+    found: dict[str, Element] = {}
+    for block in text.root.find_all("ros2_control"):
+        for joint in block.find_all("joint"):
+            found.setdefault(joint.name, joint)
+    return found
+
+
+def set_params(
+    text: UrdfText, joint: Element, params: Mapping[str, str], removed: Collection[str] = ()
+) -> None:
+    """Replace the text of params of a <ros2_control> joint; add missing ones after the others."""
+    present = {param.name: param for param in reversed(list(joint.find_all("param")))}
+    for name in present.keys() & set(removed):
+        text.remove(present[name])
+    for name, value in params.items():
+        param = element_text("param", {"name": name}, value)
+        if name in present:
+            text.replace(present[name], param)
+        else:
+            text.append(joint, param)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -59,40 +58,24 @@ class Visual:
 
 def visuals(arm: ArmModel) -> tuple[Visual, ...]:
     """Return every ``<visual>`` of the links of ``arm``."""
-    root = parse_xml(arm.urdf)
+    root, shapes = parse_xml(arm.urdf), list[Visual]()
     colors = {m.get("name"): _color(m) for m in root.find_all("material")}
     folder = arm.source.parent if arm.source else None
-    return tuple(
-        shape
-        for name, link in Robot(root).links.items()
-        for visual in link.find_all("visual")
-        for shape in _read_visual(name, visual, colors, folder)
-    )
-
-
-def _read_visual(
-    link: str, node: Node, colors: dict[str | None, Color | None], folder: Path | None
-) -> Iterator[Visual]:
-    """Yield the shapes of one ``<visual>``."""
-    geometry, origin, material = (node.find(tag) for tag in ("geometry", "origin", "material"))
-    position = vector_attribute(origin, "xyz") or (0.0, 0.0, 0.0)
-    rotation = pin.rpy.rpyToMatrix(*(vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0)))
-    color = None
-    if material is not None:
-        color = _color(material) or colors.get(material.get("name"))
-    for shape in geometry.children if geometry else ():
-        scale = _shape_scale(shape)
-        if scale is not None:
-            uri = resolvable(shape.get("filename") or "", folder) if shape.tag == "mesh" else ""
-            yield Visual(
-                link,
-                shape.tag,
-                as_readonly(position),
-                as_readonly(rotation),
-                as_readonly(scale),
-                uri,
-                color,
-            )
+    links = Robot(root).links
+    for name, node in [(n, node) for n in links for node in links[n].find_all("visual")]:
+        geometry, origin, material = (node.find(tag) for tag in ("geometry", "origin", "material"))
+        position = vector_attribute(origin, "xyz") or (0.0, 0.0, 0.0)
+        rotation = pin.rpy.rpyToMatrix(*(vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0)))
+        pose = as_readonly(position), as_readonly(rotation)
+        color = None
+        if material is not None:
+            color = _color(material) or colors.get(material.get("name"))
+        for shape in geometry.children if geometry else ():
+            scale = _shape_scale(shape)
+            if scale is not None:
+                uri = resolvable(shape.get("filename") or "", folder) if shape.tag == "mesh" else ""
+                shapes.append(Visual(name, shape.tag, *pose, as_readonly(scale), uri, color))
+    return tuple(shapes)
 
 
 def _shape_scale(shape: Node) -> tuple[float, ...] | None:

@@ -10,7 +10,7 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 
 TURN = 2 * pi
-EVEN = 1e-9
+HALF_TURN_TOLERANCE = 1e-9
 """Distance [rad] from half a turn that counts as half a turn, which is not changed."""
 MAX_POSITION = 1e6
 """Position [rad] beyond which rounding makes a turn inexact: such a position stays as it is."""
@@ -39,7 +39,7 @@ def whole_turns(arm: ArmModel, q: Vector, near: Vector) -> Vector:
     d = q - near
     counted = arm.is_continuous & (np.abs(d) < MAX_POSITION) & (np.abs(q) < MAX_POSITION)
     with np.errstate(invalid="ignore"):
-        turns = np.sign(d) * np.ceil(np.maximum(np.abs(d) - pi - EVEN, 0.0) / TURN)
+        turns = np.sign(d) * np.ceil(np.maximum(np.abs(d) - pi - HALF_TURN_TOLERANCE, 0.0) / TURN)
     return np.where(counted, -TURN * turns, 0.0)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from xml.parsers import expat
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
@@ -103,10 +104,9 @@ def read_text(path: Path) -> str:
 @lru_cache(maxsize=2)  # the audit, the model and the wiring read the same text
 def parse_xml(text: str) -> Node:
     """Return the root element of ``text``; raise XmlSyntaxError with the line of the error."""
-    builder = _Builder()
-    parser = builder.parser
+    roots: list[Node] = []
     try:
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        _node_parser(roots).Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         raise XmlSyntaxError(
@@ -119,11 +119,11 @@ def parse_xml(text: str) -> Node:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'
         raise XmlSyntaxError(error.lineno, problem, remedy) from error
-    return builder.done[0]
+    return roots[0]
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenElement:
     tag: str
     line: int
     attributes: dict[str, str]
@@ -131,45 +131,39 @@ class _Open:
     children: list[Node] = field(default_factory=list)
 
 
-class _Builder:
-    """Expat's handlers; the outermost finished element ends in ``done``."""
+def _node_parser(roots: list[Node]) -> Any:
+    """Return an expat parser that appends the root element to ``roots``."""
+    parser = expat.ParserCreate("utf-8")
+    open_elements: list[_OpenElement] = []
 
-    def __init__(self) -> None:
-        self.parser = expat.ParserCreate("utf-8")
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self.open: list[_Open] = []
-        self.done: list[Node] = []
+    def require_decoded(text: str) -> None:
+        if _UNKNOWN in text:
+            problem = "has bytes that are not UTF-8"
+            remedy = 'save the file as UTF-8, or declare encoding="ISO-8859-1"'
+            raise XmlSyntaxError(parser.CurrentLineNumber, problem, remedy)
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        line = self.parser.CurrentLineNumber
-        if len(self.open) == MAX_NESTING:
+    def start_element(tag: str, attributes: dict[str, str]) -> None:
+        line = parser.CurrentLineNumber
+        if len(open_elements) == MAX_NESTING:
             problem = f"elements are nested more than {MAX_NESTING} deep"
             raise XmlSyntaxError(line, problem, "close the elements before it: a URDF nests some 6")
-        if any(_UNKNOWN in text for pair in attributes.items() for text in pair):
-            self._undecodable(line)
-        self.open.append(_Open(tag, line, attributes))
+        for pair in attributes.items():
+            require_decoded("".join(pair))
+        open_elements.append(_OpenElement(tag, line, attributes))
 
-    def _end(self, _tag: str) -> None:
-        it = self.open.pop()
+    def end_element(_tag: str) -> None:
+        it = open_elements.pop()
         node = Node(it.tag, it.line, it.attributes, "".join(it.text).strip(), tuple(it.children))
-        (self.open[-1].children if self.open else self.done).append(node)
+        (open_elements[-1].children if open_elements else roots).append(node)
 
-    def _characters(self, text: str) -> None:
-        if _UNKNOWN in text:
-            self._undecodable(self.parser.CurrentLineNumber)
-        self.open[-1].text.append(text)
+    def characters(text: str) -> None:
+        require_decoded(text)
+        open_elements[-1].text.append(text)
 
-    def _undecodable(self, line: int) -> None:
-        problem = "has bytes that are not UTF-8"
-        raise XmlSyntaxError(
-            line, problem, 'save the file as UTF-8, or declare encoding="ISO-8859-1"'
-        )
+    def doctype(*_declaration: object) -> None:
+        problem = "<!DOCTYPE> is rejected: entities can expand without bound"
+        raise XmlSyntaxError(parser.CurrentLineNumber, problem, "remove it")
 
-    def _doctype(self, *_declaration: object) -> None:
-        line = self.parser.CurrentLineNumber
-        raise XmlSyntaxError(
-            line, "<!DOCTYPE> is rejected: entities can expand without bound", "remove it"
-        )
+    parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = characters, doctype
+    return parser

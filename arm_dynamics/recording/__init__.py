@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.recording.recorder import Recorder
+    from arm_dynamics.recording.recorder import Recorder, StateLog
     from arm_dynamics.recording.replay import ReplayReport
-    from arm_dynamics.recording.state_log import StateLog
     from arm_dynamics.recording.table import Recording
 
 _MODULES = {
     "Recorder": ".recorder",
     "Recording": ".table",
     "ReplayReport": ".replay",
-    "StateLog": ".state_log",
+    "StateLog": ".recorder",
 }
 
 __all__ = ["Recorder", "Recording", "ReplayReport", "StateLog"]

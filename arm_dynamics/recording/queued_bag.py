@@ -47,7 +47,7 @@ class QueuedBag:
         self._size = 0
         self._gap: tuple[int, int, int] | None = None
         self._reported = 0.0
-        self._rejected = ""
+        self._disk_error = ""
         self._closing = False
         self._changed = Condition()
         self._thread = Thread(target=self._serve, name="recording", daemon=True)
@@ -60,7 +60,7 @@ class QueuedBag:
             return self.fault
         if self._gap:
             return f"recording: {self._gap[2]} dropped since t = {self._gap[0] * 1e-9:.3f} s"
-        return self._rejected and f"recording is delayed: {self._rejected}"
+        return self._disk_error and f"recording is delayed: {self._disk_error}"
 
     def values(self) -> dict[str, str]:
         """Return size of the queue and number of drops, for diagnostics."""
@@ -98,7 +98,7 @@ class QueuedBag:
             self._changed.notify_all()
         self._thread.join(CLOSE_TIMEOUT)
         if self._thread.is_alive():
-            self._end(f"the disk does not respond within {CLOSE_TIMEOUT:g} s")
+            self._fail(f"the disk does not respond within {CLOSE_TIMEOUT:g} s")
 
     def _drop(self, at: int) -> None:
         """Count a dropped call of ``put``; report it at the start of a gap and every 10 s."""
@@ -108,7 +108,7 @@ class QueuedBag:
         now = time.monotonic()
         if not self.fault and (count == 0 or now - self._reported > REPORT_PERIOD):
             self._reported = now
-            why = self._rejected or "the disk is too slow"
+            why = self._disk_error or "the disk is too slow"
             self._events.report(
                 "recording_dropped", f"recording {self._name}: {count + 1} dropped: {why}"
             )
@@ -148,7 +148,7 @@ class QueuedBag:
                 self._bag.add(self._end_gap(self._gap[1]))
             self._bag.close(dropped=str(self.dropped))
         except Exception as error:  # any error of disk or library: the arm continues
-            self._end(str(error))
+            self._fail(str(error))
 
     def _flush(self) -> None:
         """Write to the disk; retry on failure until ``close`` is called."""
@@ -158,18 +158,18 @@ class QueuedBag:
             except FileNotFoundError:
                 raise
             except OSError as error:
-                if not self._rejected:
+                if not self._disk_error:
                     text = f"recording {self._name} waits for the disk: {error}"
                     self._events.report("recording_delayed", text)
-                self._rejected = str(error)
+                self._disk_error = str(error)
             else:
-                self._rejected = ""
+                self._disk_error = ""
                 return
             with self._changed:
                 if self._changed.wait_for(lambda: self._closing, RETRY_PERIOD):
-                    raise OSError(self._rejected)
+                    raise OSError(self._disk_error)
 
-    def _end(self, why: str) -> None:
+    def _fail(self, why: str) -> None:
         if not self.fault:
             self.fault = f"recording {self._name} failed: {why}"
             self._events.report("recording_failed", self.fault)

@@ -1,4 +1,4 @@
-"""Recorder of a running simulation."""
+"""Recorders: of a running simulation, and of the states and commands of any arm."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 
 from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
 from arm_dynamics.core.state import Command, State
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.recording.segment_header import RecordingSegment, dump_segment, require_recordable
+from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 
 
@@ -135,6 +137,40 @@ class Recorder:
         return bag.Message(
             bag.DESCRIPTION, nanoseconds(start.time), (), dump_segment(self._segment)
         )
+
+
+class StateLog:
+    """Records states and commands of an arm to a new rosbag2 folder, until ``close``.
+
+    A background thread writes. Only ``close`` waits for the disk, for a few seconds at most.
+    ``queue`` reports the effects of a full or slow disk; the arm continues. Raises RecordingError
+    if the folder exists or cannot be created, or rosbags is missing.
+    """
+
+    def __init__(self, arm: ArmModel, folder: str | Path, events: Events) -> None:
+        self.folder, self._names = Path(folder), arm.joint_names
+        self.queue = QueuedBag(bag.BagWriter(self.folder), str(folder), events)
+
+    def state(self, stamp: float, state: State) -> None:
+        """Record a state with its time stamp [s]; joints without feedback are omitted."""
+        known = np.flatnonzero(np.isfinite(state.q + state.v))
+        names = tuple(self._names[i] for i in known.tolist())
+        q, v, tau = state.q[known], state.v[known], state.tau[known]
+        values = {"position": q, "velocity": v, "effort": tau}
+        self._put(bag.Message(bag.STATES, nanoseconds(stamp), names, values))
+
+    def command(self, stamp: float, command: Command) -> None:
+        """Record a command sent at ``stamp`` [s]."""
+        topic, value = bag.ARRAYS.get(command.interface), np.array(command.value)
+        values = value if topic else {command.interface: value}
+        self._put(bag.Message(topic or bag.COMMANDS, nanoseconds(stamp), self._names, values))
+
+    def close(self) -> None:
+        """Write the queue and finish; may be called twice."""
+        self.queue.close()
+
+    def _put(self, message: bag.Message) -> None:
+        self.queue.put(message.time, lambda: [message])
 
 
 def nanoseconds(time: float) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite, nan
-from types import MappingProxyType
 from typing import Any
 
 from arm_dynamics.core.arrays import as_readonly, check_float, check_vector
@@ -127,8 +126,7 @@ def _read_joint(given: Mapping[str, Any]) -> Joint:
     values: dict[str, Any] = {
         k: x if k in texts else float(x) for k, x in given.items() if k != "constants"
     }
-    constants = MappingProxyType({k: float(x) for k, x in given["constants"].items()})
-    return Joint(**values, constants=constants)
+    return Joint(**values, constants={k: float(x) for k, x in given["constants"].items()})
 
 
 def _plain(value: Any) -> Any:

@@ -45,7 +45,7 @@ class Recording:
     def load(cls, folder: str | Path) -> Recording:
         """Read a folder that ``record``, ``sim --record`` or a node's ``record`` wrote.
 
-        Raises RecordingRefused for what is not a recording, or damaged.
+        Raises RecordingError for a folder that is not a recording, or a damaged one.
         """
         rows = list(_rows(Path(folder)))
         if not rows:

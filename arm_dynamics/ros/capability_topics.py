@@ -144,7 +144,7 @@ class Capabilities:
             if controller.interface not in (*available, MIXED):
                 accepted = [
                     name
-                    for name, other in plugins.sound("controllers").items()
+                    for name, other in plugins.loadable_classes("controllers").items()
                     if other.interface in available
                     and issubclass(other, TaskSpaceController) == self._task_space
                 ]

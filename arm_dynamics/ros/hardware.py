@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter as RosParameter
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
-from arm_dynamics.recording.state_log import StateLog
+from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.ros.arm_diagnostics import HardwareReport
 from arm_dynamics.ros.arm_parameters import HardwareParameters, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher

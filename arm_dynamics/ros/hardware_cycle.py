@@ -13,7 +13,7 @@ from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import Pacer, RoundTrip
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.recording.state_log import StateLog
+from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.ros.arm_parameters import declare_voltage_order
 from arm_dynamics.ros.arm_topics import CommandTopics, StateTopics
 from arm_dynamics.ros.frames import declare_frames, publish_description

@@ -126,7 +126,7 @@ def task_space_controller_class(name: str) -> type[TaskSpaceController]:
     controller: type[object] = plugins.load_class("controllers", name)
     if issubclass(controller, TaskSpaceController):
         return controller
-    every = plugins.sound("controllers")
+    every = plugins.loadable_classes("controllers")
     able = ", ".join(n for n, kind in every.items() if issubclass(kind, TaskSpaceController))
     raise ConfigError(f"controller = '{name}'; expected a task-space controller: {able}")
 

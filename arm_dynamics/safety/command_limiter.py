@@ -179,7 +179,11 @@ class CommandLimiter:
         )
         self.last: Vector = np.zeros(arm.nv)
         self._hot = np.array([s.derating_temperature, s.max_temperature, s.derating_min_scale])
-        self._apply = {"effort": self._effort, "position": self._position, "velocity": self._speed}
+        self._apply = {
+            "effort": self._effort,
+            "position": self._position,
+            "velocity": self._velocity,
+        }
 
     def start(self, value: Vector) -> None:
         """Start from ``value`` (nv,), the present command of the motors."""
@@ -229,7 +233,7 @@ class CommandLimiter:
         limited: Vector = np.minimum(np.maximum(near, outer[0]), outer[1])
         return limited
 
-    def _speed(
+    def _velocity(
         self, desired: Vector, q: Vector, v: Vector, temperature: Vector, dt: float
     ) -> Vector:
         out = np.empty(q.size)

@@ -58,7 +58,11 @@ class Guard:
         try:
             command = require_command(command)
             checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
-            self._require_interface(command.interface)
+            if command.interface not in self._limits:
+                for actuator in self.arm.actuators:
+                    if command.interface not in actuator.interfaces:
+                        kind = f"interface of joint '{actuator.joint}'"
+                        raise UnknownName(kind, command.interface, actuator.interfaces)
         except (InvalidValue, UnknownName) as error:
             text = str(error) if source is None else f"{source()}: {error}"
             self.events.report("command_rejected", text)
@@ -75,15 +79,6 @@ class Guard:
         )
         value = np.minimum(np.maximum(checked.value, -limit), limit)
         return Command.checked(checked.interface, value, self.arm.nv, checked.stamp)
-
-    def _require_interface(self, interface: str) -> None:
-        """Raise UnknownName for an interface that a joint does not have."""
-        if interface in self._limits:
-            return
-        for actuator in self.arm.actuators:
-            if interface not in actuator.interfaces:
-                kind = f"interface of joint '{actuator.joint}'"
-                raise UnknownName(kind, interface, actuator.interfaces)
 
 
 class CommandWatchdog:

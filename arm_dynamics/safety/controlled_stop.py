@@ -70,7 +70,10 @@ class ControlledStop:
         self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
         self._lower, self._upper = bounds or (arm.lower, arm.upper)
         self._rest = np.clip(state.q, self._lower, self._upper)
-        self._times = self._stop_times(state)
+        # T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms
+        ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
+        speed = np.maximum(np.abs(state.v), 1e-6)
+        self._times = np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
         M = mass_matrix(arm, state.q)
         m = np.diag(M)
         stiff = np.maximum(
@@ -99,12 +102,6 @@ class ControlledStop:
         decay = np.exp(-(time - self._start.time) / self._times)
         distance = self._start.v * self._times * (1 - decay)
         return np.clip(self._rest + distance, self._lower, self._upper), self._start.v * decay
-
-    def _stop_times(self, state: State) -> Vector:
-        """Return T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms."""
-        ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
-        speed = np.maximum(np.abs(state.v), 1e-6)
-        return np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
 
 
 def reaction_time(timing: LoopTiming) -> float:

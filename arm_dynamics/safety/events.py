@@ -1,7 +1,4 @@
-"""What tripped: one counter a kind, and the latest message.
-
-What tripped: which joint, which value, which limit and when.
-"""
+"""Events by kind, and trips: which joint exceeded which limit, by how much, and when."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ BURST = 20
 
 
 class Throttle:
-    """A listener for ``Events`` that logs without flooding; counters keep the whole tally.
+    """A listener for ``Events`` that limits the rate of log lines.
 
-    The next message that is logged has the number of those that were not.
+    The next message of a kind that is logged states the number of those that were not.
     """
 
     def __init__(self, logger: Any) -> None:
@@ -72,7 +69,7 @@ class Events:
             self.counts["listener_failed"] += 1
 
 
-LINK = ("feedback_missing", "feedback_stale", "command_timeout", "connection_lost")
+COMMUNICATION = ("feedback_missing", "feedback_stale", "command_timeout", "connection_lost")
 """Trips that clear automatically when communication recovers."""
 
 
@@ -101,7 +98,7 @@ class Trip:
     @property
     def self_clearing(self) -> bool:
         """Whether it clears with its cause; the others latch until a reset."""
-        return self.kind in LINK
+        return self.kind in COMMUNICATION
 
 
 class Trips:
@@ -109,20 +106,20 @@ class Trips:
 
     def __init__(self, events: Events) -> None:
         self._events = events
-        self._held: dict[tuple[str, str], Trip] = {}
+        self._active: dict[tuple[str, str], Trip] = {}
 
     def add(self, trip: Trip) -> None:
         """Add and report a trip, unless its kind is active for the joint already."""
-        if (trip.kind, trip.joint) not in self._held:
-            self._held[trip.kind, trip.joint] = trip
+        if (trip.kind, trip.joint) not in self._active:
+            self._active[trip.kind, trip.joint] = trip
             self._events.report(trip.kind, str(trip))
 
     def __iter__(self) -> Iterator[Trip]:
-        return iter(tuple(self._held.values()))
+        return iter(tuple(self._active.values()))
 
     def is_active(self, kind: str) -> bool:
         """Return whether a trip of ``kind`` is active."""
-        return any(held == kind for held, _ in self._held)
+        return any(active == kind for active, _ in self._active)
 
     @property
     def latched(self) -> tuple[Trip, ...]:
@@ -130,9 +127,9 @@ class Trips:
         return tuple(trip for trip in self if not trip.self_clearing)
 
     def clear_self_clearing(self) -> None:
-        """Let go of those that pass with their cause."""
-        self._held = {key: trip for key, trip in self._held.items() if not trip.self_clearing}
+        """Remove the trips that clear with their cause."""
+        self._active = {key: trip for key, trip in self._active.items() if not trip.self_clearing}
 
     def clear(self) -> None:
-        """Let go of all."""
-        self._held.clear()
+        """Remove all trips."""
+        self._active.clear()

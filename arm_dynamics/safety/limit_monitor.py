@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class LimitMonitor:
         self.settings = s = settings
         self.table = CommandLimiter(arm, settings).table
         self._margins = np.array([s.position_margin, 1.0 + s.velocity_margin, s.max_temperature])
-        self._behind: Vector = np.full(arm.nv, np.inf)
+        self._error_since: Vector = np.full(arm.nv, np.inf)
         self._outside = False  # whether a joint returns from beyond its limit
 
     def check_faults(
@@ -43,9 +43,9 @@ class LimitMonitor:
         names, found = self.arm.joint_names, []
         if any(fault):
             found = [
-                Trip("motor_fault", n, 1, 0, "", time, w)
-                for n, w in zip(names, fault, strict=True)
-                if w
+                Trip("motor_fault", name, 1, 0, "", time, text)
+                for name, text in zip(names, fault, strict=True)
+                if text
             ]
         if False in enabled:
             off = [n for n, on in zip(names, enabled, strict=True) if on is False]
@@ -61,15 +61,28 @@ class LimitMonitor:
             self._outside = bool((lower < self.arm.lower).any() or (upper > self.arm.upper).any())
         if within(q, v, temperature, self.table, self._margins):
             return []
-        return list(self._trips_beyond_limits(time, q, v, temperature))
+        margin, factor, max_temperature = self._margins.tolist()
+        lower, upper = self.table[LOWER] - margin, self.table[UPPER] + margin
+        max_speed = factor * self.table[SPEED]
+        trips = []
+        for i in _where((q < lower) | (q > upper)):
+            limit, unit = lower[i] if q[i] < lower[i] else upper[i], self.arm.joints[i].unit
+            trips.append(self._trip("position_limit", i, q[i], limit, unit, time))
+        for i in _where(np.abs(v) > max_speed):
+            unit = f"{self.arm.joints[i].unit}/s"
+            trips.append(self._trip("velocity_limit", i, v[i], max_speed[i], unit, time))
+        for i in _where(temperature >= max_temperature):
+            limit = max_temperature
+            trips.append(self._trip("over_temperature", i, temperature[i], limit, "°C", time))
+        return trips
 
     def check_following_error(self, time: float, q: Vector, goal: Vector) -> list[Trip]:
         """Return trips of joints too far from their command (nv,) [rad] for too long."""
         s, error = self.settings, np.abs(goal - q)
-        self._behind = np.where(
-            error > s.max_following_error, np.minimum(self._behind, time), np.inf
+        self._error_since = np.where(
+            error > s.max_following_error, np.minimum(self._error_since, time), np.inf
         )
-        late = _where(time - self._behind > s.following_error_timeout)
+        late = _where(time - self._error_since > s.following_error_timeout)
         limit = s.max_following_error
         return [self._trip("following_error", i, error[i], limit, "rad", time) for i in late]
 
@@ -80,27 +93,10 @@ class LimitMonitor:
         returns and does not recede; a joint further out trips.
         """
         arm, margin = self.arm, self.settings.limit_recovery_margin
-        self._behind = np.full(arm.nv, np.inf)
+        self._error_since = np.full(arm.nv, np.inf)
         self.table[LOWER] = np.minimum(np.maximum(q, arm.lower - margin), arm.lower)
         self.table[UPPER] = np.maximum(np.minimum(q, arm.upper + margin), arm.upper)
         self._outside = bool(((q < arm.lower) | (q > arm.upper)).any())
-
-    def _trips_beyond_limits(
-        self, time: float, q: Vector, v: Vector, temperature: Vector
-    ) -> Iterator[Trip]:
-        """Yield the trips of each joint, limit by limit."""
-        margin, factor, max_temperature = self._margins.tolist()
-        lower, upper = self.table[LOWER] - margin, self.table[UPPER] + margin
-        for i in _where((q < lower) | (q > upper)):
-            limit = lower[i] if q[i] < lower[i] else upper[i]
-            yield self._trip("position_limit", i, q[i], limit, self.arm.joints[i].unit, time)
-        max_speed = factor * self.table[SPEED]
-        for i in _where(np.abs(v) > max_speed):
-            unit = f"{self.arm.joints[i].unit}/s"
-            yield self._trip("velocity_limit", i, v[i], max_speed[i], unit, time)
-        for i in _where(temperature >= max_temperature):
-            value = temperature[i]
-            yield self._trip("over_temperature", i, value, max_temperature, "°C", time)
 
     def _trip(self, kind: str, i: int, value: float, limit: float, unit: str, time: float) -> Trip:
         return Trip(kind, self.arm.joint_names[i], float(value), float(limit), unit, time)

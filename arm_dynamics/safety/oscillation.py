@@ -15,22 +15,22 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Trip
 from arm_dynamics.safety.safety_settings import SafetySettings
 
-END = 0.7
+FULL_SCALE = 0.7
 """Fraction of the effort limit that counts as full scale."""
 WINDOW = 1.0
 """Time [s] in which reversals are counted."""
 
 
 @compiled_for(VECTOR, VECTOR, VECTOR_OUT, VECTOR_OUT)
-def count_effort_reversals(effort: Vector, end: Vector, side: Vector, turns: Vector) -> float:
-    """Count joints whose effort reversed to the other ``end`` (nv,); return the largest count."""
+def count_effort_reversals(effort: Vector, end: Vector, side: Vector, count: Vector) -> float:
+    """Count the reversals of each joint to the other ``end`` (nv,); return the largest count."""
     largest = 0.0
     for i in range(effort.size):
         at = 1.0 * (effort[i] >= end[i]) - 1.0 * (effort[i] <= -end[i])
         if at != 0.0:
-            turns[i] += at == -side[i]
+            count[i] += at == -side[i]
             side[i] = at
-        largest = maximum(largest, turns[i])
+        largest = maximum(largest, count[i])
     return largest
 
 
@@ -43,27 +43,27 @@ class OscillationMonitor:
 
     def __init__(self, arm: ArmModel, settings: SafetySettings) -> None:
         self.arm, self.limit = arm, settings.max_effort_reversals
-        self._end = as_readonly(END * settings.effort_limit_scale * arm.effort_limit)
+        self._end = as_readonly(FULL_SCALE * settings.effort_limit_scale * arm.effort_limit)
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
         """Restart the count at ``time`` [s]."""
         self._since = time
         self._side: Vector = np.zeros(self.arm.nv)
-        self._turns: Vector = np.zeros(self.arm.nv)
+        self._count: Vector = np.zeros(self.arm.nv)
 
     def update(self, time: float, effort: Vector) -> list[Trip]:
         """Return trips of joints with ``max_effort_reversals`` of effort (nv,) within WINDOW."""
         if time - self._since > WINDOW:
             self._since = time
-            self._turns[:] = 0.0
-        if count_effort_reversals(effort, self._end, self._side, self._turns) < self.limit:
+            self._count[:] = 0.0
+        if count_effort_reversals(effort, self._end, self._side, self._count) < self.limit:
             return []
         detail = f"within {WINDOW:g} s from one end to the other: lower gains, or a faster loop"
         return [
-            Trip("oscillation", self.arm.joint_names[i], turns, self.limit, "turns", time, detail)
-            for i, turns in enumerate(self._turns.tolist())
-            if turns >= self.limit
+            Trip("oscillation", name, count, self.limit, "reversals", time, detail)
+            for name, count in zip(self.arm.joint_names, self._count.tolist(), strict=True)
+            if count >= self.limit
         ]
 
 
@@ -105,7 +105,7 @@ def count_reversals(
     return new
 
 
-class Settling:
+class SettlingMonitor:
     """Trips a held or stopped arm that oscillates; ``stage`` of SOFTER then increases by one.
 
     Only velocities are evaluated: the effort and the first trip do not matter.
@@ -114,7 +114,7 @@ class Settling:
     def __init__(self, arm: ArmModel) -> None:
         self.arm = arm
         self.stage = 0
-        self.begin(0.0)
+        self.start(0.0)
 
     @property
     def softer(self) -> float:
@@ -129,19 +129,19 @@ class Settling:
     def restart(self, time: float) -> None:
         """Restart with the stiffest stop, after torque is enabled or a command arrives."""
         self.stage = 0
-        self.begin(time)
+        self.start(time)
 
-    def begin(self, time: float) -> None:
+    def start(self, time: float) -> None:
         """Restart the count at ``time`` [s]."""
-        self._begun = self._last = time
+        self._started = self._last = time
         self._side: Vector = np.zeros(self.arm.nv)
         self._count: Vector = np.zeros(self.arm.nv)
         self._peak: Vector = np.zeros(self.arm.nv)
         self._before: Vector = np.zeros(self.arm.nv)
 
-    def look(self, time: float, v: Vector) -> list[Trip]:
+    def update(self, time: float, v: Vector) -> list[Trip]:
         """Return trips of joints with REVERSALS of velocity (nv,), each within PAUSE of another."""
-        if time - self._begun < GRACE:
+        if time - self._started < GRACE:
             return []
         if time - self._last > PAUSE:
             self._last = time
@@ -151,7 +151,7 @@ class Settling:
         found = np.flatnonzero(self._count >= REVERSALS).tolist()
         if found:
             self.stage += 1
-            self.begin(time)
+            self.start(time)
         detail = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
         name = self.arm.joint_names
         return [

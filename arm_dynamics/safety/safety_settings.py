@@ -112,7 +112,11 @@ class SafetySettings:
         for parameter in PARAMETERS:
             number = parameter.check("safety", getattr(self, parameter.name))
             if parameter.name.endswith(("_cycles", "_reversals")):
-                number = _whole(parameter.name, number)
+                if number % 1:
+                    raise InvalidValue(
+                        f"safety: {parameter.name} = {number:g}; expected an integer"
+                    )
+                number = int(number)
             object.__setattr__(self, parameter.name, number)
         if not self.derating_temperature < self.max_temperature:
             raise InvalidValue(
@@ -128,9 +132,3 @@ class SafetySettings:
             if name not in known:
                 raise UnknownName("parameter of safety", name, known)
         return cls(**given)
-
-
-def _whole(name: str, number: float) -> int:
-    if number % 1:
-        raise InvalidValue(f"safety: {name} = {number:g}; expected an integer")
-    return int(number)

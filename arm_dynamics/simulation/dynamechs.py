@@ -1,4 +1,4 @@
-"""The step of the published five_dof arm as DynaMechs takes it, artefacts included.
+"""The step of the published five_dof arm as DynaMechs takes it, artifacts included.
 
 One call:
 
@@ -19,7 +19,7 @@ One call:
      link without outboard links is ignored.
 4. Previous velocity = q̇.
 
-Artefacts that the product's own step does not have: the torque of the joint limits counts twice;
+Artifacts that the step of ``Plant`` does not have: the torque of the joint limits counts twice;
 step 2 acts with zero friction too, so that each reversal stops the joint for one call; the stiction
 test omits gravity and inertial reactions, so that a joint may lock in free fall (at zero
 voltage R5 of five_dof locks in call 18 and stays). R5 has no limits in the publication:
@@ -61,9 +61,9 @@ from arm_dynamics.simulation.end_stops import end_stop_effort
 CONTROLLED = ("R2", "R3", "R5")
 """Joints whose gains were searched."""
 LOST = 9999999.0
-"""Objective of gains with which the arm blows up."""
+"""Objective of gains with which the simulation diverges."""
 LOST_ERROR = 100.0
-"""Sum of the joints' errors [rad] at which it has."""
+"""Sum of the joint errors [rad] above which it has diverged."""
 
 # Rows of the one array that compiled code works on, one column a joint.
 Q, V, A, FLAG, PREVIOUS, VOLTAGE, TAU = range(7)
@@ -79,7 +79,7 @@ def motor_torque(
     voltage: float, load: float, velocity: float, flag: float,
     kt: float, ke: float, resistance: float, drop: float, half: float, dry: float, viscous: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Torque at the joint, load included, and flag after the stiction test.
+    """Return the torque at the joint, load included, and the flag after the stiction test.
 
     T = load + Kt (V' - Ke ω) / Ra;  ω != 0: T - fv ω - fc sgn(ω), flag cleared;
     ω = 0: T - fc sgn(T), flag cleared, if |T| >= fc and T != 0; else 0, flag unchanged.
@@ -97,7 +97,7 @@ def motor_torque(
 
 @compiled
 def advance_published_step(x: Vector, dt: float) -> None:
-    """Steps 1 and 2 and the torque LIMIT of the joints' limits; x (ROWS, nv), in place."""
+    """Apply steps 1 and 2 and fill LIMIT, the torque of the end stops; x (ROWS, nv), in place."""
     for i in range(x.shape[1]):
         x[Q, i] += dt * x[V, i]
         x[V, i] += dt * x[A, i]
@@ -112,7 +112,7 @@ def advance_published_step(x: Vector, dt: float) -> None:
 
 @compiled
 def joint_torque(x: Vector, i: int, load: float) -> tuple[float, float]:
-    """τ* = T + τ_limit of joint i under ``load`` [N·m] in addition to its limit, and its flag."""
+    """Return τ* = T + τ_limit of joint i under ``load`` [N·m], and its flag."""
     torque, flag = motor_torque(
         x[VOLTAGE, i], load + x[LIMIT, i], x[V, i], x[FLAG, i],
         x[KT, i], x[KE, i], x[RESISTANCE, i], x[DROP, i], x[HALF, i], x[DRY, i], x[VISCOUS, i],
@@ -122,14 +122,14 @@ def joint_torque(x: Vector, i: int, load: float) -> tuple[float, float]:
 
 @compiled
 def unloaded_torques(x: Vector) -> None:
-    """TAU of motors without dry friction: the load passes through the motor unchanged."""
+    """Fill TAU of motors without dry friction: the load passes through them unchanged."""
     for i in range(x.shape[1]):
         x[TAU, i] = joint_torque(x, i, 0.0)[0]
 
 
 @compiled
 def velocity_terms(body: Tree, x: Vector, turn: Vector, zeta: Vector, force: Vector) -> None:
-    """Velocity-dependent terms, into zeroed arrays; accelerations are those of a body's origin.
+    """Write velocity-dependent terms into zeroed arrays; accelerations are of a body's origin.
 
     turn (n, 6, 6): the transform from the parent's frame; zeta (n, 6): [ω × z q̇; ω' × (ω' × r)]
     with ω' of the parent and r from its origin, 2 ω × z q̇ more for a prismatic joint;
@@ -160,7 +160,7 @@ def velocity_terms(body: Tree, x: Vector, turn: Vector, zeta: Vector, force: Vec
 
 @compiled
 def accelerate(body: Tree, x: Vector) -> None:
-    """Step 3: accelerations A and flags of x (ROWS, nv), in place.
+    """Apply step 3: fill the accelerations A and flags of x (ROWS, nv), in place.
 
     Source: S. McMillan, Computational dynamics for robotic systems on land and under water
     (1994), articulated-body algorithm, with DynaMechs' actuators.
@@ -192,7 +192,7 @@ def accelerate(body: Tree, x: Vector) -> None:
 
 @compiled
 def published_control_step(x: Vector) -> float:
-    """V = P e + I Σ e with e = target - q of the ACTIVE joints; returns Σ |e| over them [rad]."""
+    """Set V = P e + I Σ e, e = target - q, of the ACTIVE joints; return their Σ |e| [rad]."""
     total = 0.0
     for i in range(x.shape[1]):
         error = x[ACTIVE, i] * (x[TARGET, i] - x[Q, i])
@@ -203,20 +203,29 @@ def published_control_step(x: Vector) -> float:
 
 
 def published_arm() -> ArmModel:
-    """The arm as it was published: five_dof without supply voltage, R5 without stops."""
+    """Return the published arm: five_dof with an unlimited supply and no end stops of R5."""
     arm = load_arm("five_dof").with_motors(supply_voltage=inf)
     return arm.with_joint("R5", stop_stiffness=0.0, stop_damping=0.0)
 
 
 class Dynamechs:
-    """The published step of one arm. Scratch memory is all it holds: one a thread.
+    """The published step of one arm. It holds scratch memory only: use one per thread.
 
-    Raises InvalidValue for an arm with a joint that has no DC motor, or with motors that have
-    states of their own.
+    Raises InvalidValue for a joint without a DC motor and for motors with actuator states.
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        _require_plain_motors(check_arm(arm))
+        for joint in check_arm(arm).joints:
+            if joint.actuator != "dc_motor":
+                raise InvalidValue(
+                    f"compatibility 'dynamechs': joint '{joint.name}': actuator ="
+                    f" '{joint.actuator}'; expected dc_motor"
+                )
+        if arm.na:
+            raise InvalidValue(
+                f"compatibility 'dynamechs': actuator states = {', '.join(arm.act_names)};"
+                " expected none"
+            )
         self.arm = arm
         self.rows = constants(arm)
         self._body = body_tree(bodies(arm), arm.gravity)
@@ -231,7 +240,7 @@ class Dynamechs:
         voltages: Vector,
         dt: float,
     ) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Position, velocity, acceleration, flags and previous velocity after one call.
+        """Return position, velocity, acceleration, flags and previous velocity after one call.
 
         All (nv,), in rad, rad/s, rad/s², V and s.
         """  # fmt: skip
@@ -241,7 +250,7 @@ class Dynamechs:
         return x[Q].copy(), x[V].copy(), x[A].copy(), x[FLAG].copy(), x[PREVIOUS].copy()
 
     def call(self, dt: float) -> None:
-        """One call on the rows, in place."""
+        """Advance the rows by one call, in place."""
         advance_published_step(self.rows, dt)
         accelerate(self._body, self.rows)
 
@@ -255,14 +264,14 @@ def objective(
     duration: float = 3.0,
     dt: float = 1e-4,
 ) -> float:
-    """Σ over calls and ``joints`` of |target - q| [rad], holding the arm's initial pose.
+    """Return Σ |target - q| [rad] over calls and ``joints``, at the initial configuration.
 
     V = p e + i Σ e (plain sum over the calls) from the state that call k returned is the voltage
     of call k + 1; the first call has 0 V. LOST once the errors of a call add up to more than
     LOST_ERROR. p [V/rad] and i [V/rad] have one number for each of ``joints``; i defaults to 0.
 
     Raises InvalidValue for a wrong number of gains, one that is not finite, or a duration or dt
-    [s] that is not positive; UnknownName for a joint that the arm has not.
+    [s] that is not positive; UnknownName for a joint that the arm does not have.
     Source: the gain search published with the arm (Nelder-Mead over this function).
     """
     plant = Dynamechs(arm)
@@ -283,22 +292,8 @@ def objective(
     return total
 
 
-def _require_plain_motors(arm: ArmModel) -> None:
-    for joint in arm.joints:
-        if joint.actuator != "dc_motor":
-            raise InvalidValue(
-                f"compatibility 'dynamechs': joint '{joint.name}': actuator = '{joint.actuator}';"
-                " expected dc_motor"
-            )
-    if arm.na:
-        raise InvalidValue(
-            f"compatibility 'dynamechs': actuator states = {', '.join(arm.act_names)};"
-            " expected none"
-        )
-
-
 def constants(arm: ArmModel) -> Vector:
-    """Array (ROWS, nv) with the constants of joints and motors, these seen at the joint."""
+    """Return an array (ROWS, nv) with the constants of the joints, and of the motors at them."""
     x = np.zeros((ROWS, arm.nv))
     for k, (joint, actuator) in enumerate(zip(arm.joints, arm.actuators, strict=True)):
         c, gear = actuator.constants, actuator.constants["gear_ratio"]

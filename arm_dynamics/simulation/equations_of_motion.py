@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import is_finite
@@ -17,11 +16,6 @@ from arm_dynamics.core.state import Command, require_command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
-from arm_dynamics.simulation.actuator_states import (
-    actuator_state_slices,
-    compiled_state_entries,
-    update_groups,
-)
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
 from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
@@ -84,8 +78,13 @@ class EquationsOfMotion:
     def __init__(self, arm: ArmModel, *, calls_methods: bool = False) -> None:
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
-        self.groups = update_groups(arm)
-        self.prescribed, self._free, self.dry_friction_joints = _kinds(arm)
+        self.groups = row.update_groups(arm)
+        self.prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes_motion]
+        self._free = [i for i in range(arm.nv) if i not in self.prescribed]
+        self.dry_friction_joints = np.zeros(arm.nv, dtype=bool)
+        self.dry_friction_joints[self._free] = [
+            arm.joints[i].friction > 0 or arm.actuators[i].has_dry_friction for i in self._free
+        ]
         self.has_dry_friction = bool(self.dry_friction_joints.any())
         self.has_internal_friction = any(a.has_internal_friction for a in arm.actuators)
         self._decay = np.zeros(arm.na)
@@ -103,9 +102,9 @@ class EquationsOfMotion:
         x[row.ARMATURE] = x[row.MASSES] = arm.model.armature
         if not calls_methods:
             row.link_equations(x, arm.actuators)
-        self._given = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
-        self._own = actuator_state_slices(arm)
-        self._kept, (slots, joints) = compiled_state_entries(arm)
+        self._method_joints = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
+        self._state_slices = row.actuator_state_slices(arm)
+        self._kept, (slots, joints) = row.compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
         self._act, self._rate, self._source, self._before = (
             (first + slots) * arm.nv + joints
@@ -117,7 +116,7 @@ class EquationsOfMotion:
             self.has_dry_friction,
             self.has_internal_friction,
         )
-        self.compiled = not (self._given or self.prescribed)
+        self.compiled = not (self._method_joints or self.prescribed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arm only: views and addresses of machine code are this object's."""
@@ -167,7 +166,7 @@ class EquationsOfMotion:
         self._load(q, v, z)
         x = self._rows
         x[row.BRAKING] = 0.0
-        for i in self._given:
+        for i in self._method_joints:
             x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._actuator_arguments(i, z))
         row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
@@ -194,11 +193,11 @@ class EquationsOfMotion:
                 return False
         for _ in range(steps - 1):
             row.next_step(x, accelerate(*bodies), dt)
-        well: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
+        finite: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
         if self._has_states:
             z[self._kept] = self._flat[self._act]
-            well = well and is_finite(z)
-        return well
+            finite = finite and is_finite(z)
+        return finite
 
     def _settled_acceleration(self, *bodies: Any) -> Vector:
         """Return a of ``semi_implicit_steps``; set what W is made of in the compiled table."""
@@ -215,8 +214,8 @@ class EquationsOfMotion:
         self._decay, source = np.zeros(z.size), np.zeros(z.size)
         decay = self._decay
         decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
-        for i in self._given:
-            own = self._own[i]
+        for i in self._method_joints:
+            own = self._state_slices[i]
             decay[own], source[own] = self.arm.actuators[i].act_dot_terms(
                 *self._actuator_arguments(i, z)
             )
@@ -232,7 +231,7 @@ class EquationsOfMotion:
         x = self._rows
         x[row.V] = speed
         x[row.FORWARD] = x[row.BACKWARD] = 0.0
-        for i in self._given:
+        for i in self._method_joints:
             bounds = self.arm.actuators[i].dry_friction_bounds(
                 float(speed[i]), float(x[row.EFFORT, i])
             )
@@ -270,8 +269,8 @@ class EquationsOfMotion:
         x[self._act], x[self._before] = z[self._kept], before[self._kept]
         row.apply_rotor_friction(self._rows, dt)
         z[self._kept] = x[self._act]
-        for i in self._given:
-            own, actuator = self._own[i], self.arm.actuators[i]
+        for i in self._method_joints:
+            own, actuator = self._state_slices[i], self.arm.actuators[i]
             if actuator.has_internal_friction:
                 z[own] = actuator.apply_internal_friction(before[own], z[own], self._decay[own], dt)
 
@@ -332,7 +331,7 @@ class EquationsOfMotion:
         """
         p, f, before, goals = self.prescribed, self._free, v.copy(), []
         for i in p:
-            command, own = float(self._rows[row.COMMAND, i]), self._own[i]
+            command, own = float(self._rows[row.COMMAND, i]), self._state_slices[i]
             goal, z[own] = self.arm.actuators[i].prescribed_motion(command, float(q[i]), z[own], dt)
             v[i] = (goal - q[i]) / dt
             goals.append(goal)
@@ -359,7 +358,7 @@ class EquationsOfMotion:
     def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
         """Evaluate the efforts of actuators, friction and end stops."""
         self._load(q, v, z)
-        for i in self._given:
+        for i in self._method_joints:
             self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(
                 *self._actuator_arguments(i, z)
             )
@@ -373,7 +372,13 @@ class EquationsOfMotion:
     def _actuator_arguments(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows
         command = float(x[row.COMMAND, i])
-        return self._interfaces[i], command, float(self._q[i]), float(self._v[i]), z[self._own[i]]
+        return (
+            self._interfaces[i],
+            command,
+            float(self._q[i]),
+            float(self._v[i]),
+            z[self._state_slices[i]],
+        )
 
 
 def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
@@ -384,14 +389,3 @@ def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
             kind = f"interface of joint '{actuator.joint}'"
             raise UnknownName(kind, given.interface, actuator.interfaces)
     return Command.checked(given.interface, given.value, arm.nv, given.stamp)
-
-
-def _kinds(arm: ArmModel) -> tuple[list[int], list[int], NDArray[np.bool_]]:
-    """Return the joints with prescribed motion, the others, and a mask of dry friction."""
-    prescribed = [i for i, a in enumerate(arm.actuators) if a.prescribes_motion]
-    free = [i for i, a in enumerate(arm.actuators) if not a.prescribes_motion]
-    dry_friction_joints = np.zeros(arm.nv, dtype=bool)
-    dry_friction_joints[free] = [
-        arm.joints[i].friction > 0 or arm.actuators[i].has_dry_friction for i in free
-    ]
-    return prescribed, free, dry_friction_joints

@@ -60,7 +60,23 @@ def split_state_vector(arm: ArmModel, vector: ArrayLike) -> StateVectorParts:
     Raises InvalidValue for a wrong length, with the expected composition, and for a non-finite
     entry, with its name.
     """
-    x, n = _checked(arm, vector), arm.nv
+    n, size = arm.nv, state_vector_size(arm)
+    try:
+        x = as_readonly(vector)
+    except InvalidValue as error:
+        raise InvalidValue(f"state vector = {short(vector)}; expected {size} numbers") from error
+    if x.shape != (size,):
+        own = f" + {arm.na} actuator states" if arm.na else ""
+        raise InvalidValue(
+            f"state vector: shape = {x.shape}; expected ({size},) for arm '{arm.name}':"
+            f" {n} positions + {n} velocities + {n} accelerations + 3 of the tool +"
+            f" 2 · {n} (stiction flag, previous velocity){own}"
+        )
+    if not np.isfinite(x).all():
+        index = int(np.flatnonzero(~np.isfinite(x))[0])
+        raise InvalidValue(
+            f"state vector: {entry_names(arm)[index]} = {x[index]}; expected a finite number"
+        )
     memory = x[3 * n + 3 : 5 * n + 3]
     return StateVectorParts(
         x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 3 * n + 3],
@@ -111,32 +127,6 @@ def unpack_state(arm: ArmModel, vector: ArrayLike, time: float = 0.0) -> State:
     unknown = as_readonly(np.full(arm.nv, np.nan))
     time = check_float("time [s]", time)
     return State(time, as_readonly(parts.q), as_readonly(parts.v), unknown, as_readonly(parts.act))
-
-
-def _checked(arm: ArmModel, vector: ArrayLike) -> Vector:
-    try:
-        x = as_readonly(vector)
-    except InvalidValue as error:
-        raise InvalidValue(
-            f"state vector = {short(vector)}; expected {state_vector_size(arm)} numbers"
-        ) from error
-    if x.shape != (state_vector_size(arm),):
-        raise InvalidValue(f"state vector: shape = {x.shape}; expected {_composition(arm)}")
-    if not np.isfinite(x).all():
-        index = int(np.flatnonzero(~np.isfinite(x))[0])
-        raise InvalidValue(
-            f"state vector: {entry_names(arm)[index]} = {x[index]}; expected a finite number"
-        )
-    return x
-
-
-def _composition(arm: ArmModel) -> str:
-    n, own = arm.nv, f" + {arm.na} actuator states" if arm.na else ""
-    return (
-        f"({state_vector_size(arm)},) for arm '{arm.name}': {n} positions +"
-        f" {n} velocities + {n} accelerations + 3 of the tool +"
-        f" 2 · {n} (stiction flag, previous velocity){own}"
-    )
 
 
 __all__ = ["COMPATIBILITY", "forward_model", "pack_state", "unpack_state"]
@@ -216,7 +206,13 @@ def forward_model(
     command = Command.checked(interface, voltages, arm.nv)
     integrator = check_type(str, "integrator", integrator)
     if compatibility is None:
-        return _step(arm, before, command, dt, integrator)
+        start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
+        after = _plants.of(arm, integrator).step(start, command, dt)
+        held = _has_dry_friction(arm) & (after.v == 0.0)
+        a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
+        return join_state_vector(
+            arm, StateVectorParts(after.q, after.v, a, tool, held, before.v, after.act)
+        )
     if compatibility not in COMPATIBILITY:
         raise UnknownName("compatibility", compatibility, COMPATIBILITY)
     if (integrator, interface) != (INTEGRATOR, "voltage"):
@@ -224,18 +220,13 @@ def forward_model(
             f"compatibility '{compatibility}': integrator = '{integrator}', interface ="
             f" '{interface}'; expected neither: it takes voltages and has its own integrator"
         )
-    return _published_step(arm, before, command.value, dt)
-
-
-def _step(
-    arm: ArmModel, before: StateVectorParts, command: Command, dt: float, integrator: str
-) -> Vector:
-    start = State(0.0, before.q, before.v, np.full(arm.nv, np.nan), before.act)
-    after = _plants.of(arm, integrator).step(start, command, dt)
-    held = _has_dry_friction(arm) & (after.v == 0.0)
-    a, tool = (after.v - before.v) / dt, tool_position(arm, after.q)
+    q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
+        before.q, before.v, before.a, before.stiction, before.previous, command.value, dt
+    )
+    if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
+        raise InvalidValue(f"simulation diverged (dynamechs, dt = {dt:g} s); reduce dt")
     return join_state_vector(
-        arm, StateVectorParts(after.q, after.v, a, tool, held, before.v, after.act)
+        arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
     )
 
 
@@ -244,14 +235,3 @@ def _has_dry_friction(arm: ArmModel) -> BoolArray:
     """Return which joints have dry friction (nv,)."""
     pairs = zip(arm.joints, arm.actuators, strict=True)
     return np.array([joint.friction > 0 or actuator.has_dry_friction for joint, actuator in pairs])
-
-
-def _published_step(arm: ArmModel, before: StateVectorParts, voltages: Vector, dt: float) -> Vector:
-    q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
-        before.q, before.v, before.a, before.stiction, before.previous, voltages, dt
-    )
-    if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
-        raise InvalidValue(f"simulation diverged (dynamechs, dt = {dt:g} s); reduce dt")
-    return join_state_vector(
-        arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
-    )

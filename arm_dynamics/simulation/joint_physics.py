@@ -1,7 +1,8 @@
 """Efforts of all motors, friction and end stops of an arm in one compiled call.
 
 One array holds everything, one column per joint: passing one array to compiled code costs a tenth
-of passing twelve. Only this module defines the order of the rows.
+of passing twelve. Only this module defines the order of the rows. The equations of a
+``CompiledActuator`` are called by their address, because they are compiled after their caller.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import numpy as np
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import compiled, is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.machine_code import call_address, column_function
-from arm_dynamics.model.arm_model import Joint
+from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL, Actuator
 from arm_dynamics.simulation.actuators.compiled_actuator import (
     MAX_CONSTANTS,
@@ -42,6 +42,7 @@ from arm_dynamics.simulation.integrators.exponential_step import exponential_sta
 
 try:
     import numba
+    from llvmlite import ir
 except ImportError:  # pragma: no cover - exercised in a separate process
     numba = None
 
@@ -88,6 +89,31 @@ def pack_joint_table(
     return rows
 
 
+def actuator_state_slices(arm: ArmModel) -> list[slice]:
+    """Return the slice of z with the actuator states of each joint."""
+    ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
+    return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def compiled_state_entries(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
+    """Return the entries of z that compiled code holds, with the slot and the joint of each."""
+    own = actuator_state_slices(arm)
+    found = [
+        (k, slot, i)
+        for i, actuator in enumerate(arm.actuators)
+        for k, slot in zip(range(own[i].start, own[i].stop), actuator.kernel_slots, strict=False)
+    ]
+    kept, slots, joints = np.array(found, dtype=int).reshape(-1, 3).T
+    return kept, (slots, joints)
+
+
+def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
+    """Return the entries of z by group, in order; without those of prescribed joints."""
+    every = [(s.group, a.prescribes_motion) for a in arm.actuators for s in a.states]
+    numbers = sorted({group for group, prescribed in every if not prescribed})
+    return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)
+
+
 def link_equations(x: Matrix, actuators: Sequence[Actuator]) -> None:
     """Write the address of each ``CompiledActuator``'s equations into KERNEL of x (ROWS, nv)."""
     for i, actuator in enumerate(actuators):
@@ -103,6 +129,10 @@ def link_equations(x: Matrix, actuators: Sequence[Actuator]) -> None:
             actuator.require_indices()
 
 
+_KEPT: list[Any] = []
+"""Compiled functions that are called by address: they stay as long as the process lives."""
+
+
 @cache
 def _address(equations: ActuatorEquations, states: int, constants: int) -> int:
     """Return the address of compiled code that evaluates ``equations`` for a column; 0 without.
@@ -110,6 +140,8 @@ def _address(equations: ActuatorEquations, states: int, constants: int) -> int:
     The code gets arrays of exactly so many states and constants. It cannot raise: where an equation
     raises, it writes NaN, and the motion counts as diverged.
     """
+    if numba is None or numba.config.DISABLE_JIT:
+        return NO_KERNEL
     effort, act_dot_terms, damping, dry_friction = equations
     last, end = ACT + states, CONSTANTS + constants
 
@@ -135,7 +167,33 @@ def _address(equations: ActuatorEquations, states: int, constants: int) -> int:
             for k in range(states):
                 x[ACT + k, i] = x[RATE + k, i] = x[SOURCE + k, i] = np.nan
 
-    return column_function(evaluate) or NO_KERNEL
+    number, column = numba.types.int64, numba.types.CPointer(numba.types.float64)
+    code = numba.cfunc(numba.types.void(number, column, number, number))(evaluate)
+    _KEPT.append(code)
+    return int(code.address)
+
+
+@compiled
+def call_address(address: int, operation: int, table: Matrix, column: int) -> None:
+    """Call the function at an ``_address`` for a column of ``table``, C-contiguous."""
+    _call(address, operation, table, column)
+
+
+if numba is not None:
+
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
+    def _call(_: Any, address: Any, operation: Any, table: Any, column: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            array = context.make_array(signature.args[2])(context, builder, values[2])
+            columns = builder.extract_value(array.shape, 1)
+            number, pointer = ir.IntType(64), array.data.type
+            kind = ir.FunctionType(ir.VoidType(), (number, pointer, number, number))
+            function = builder.inttoptr(values[0], kind.as_pointer())
+            builder.call(function, (values[1], array.data, columns, values[3]))
+            return context.get_dummy_value()
+
+        number = numba.types.int64
+        return numba.types.void(number, number, table, number), generate
 
 
 @compiled

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
-from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.dynamics.rigid_body import aba_derivatives, gravity
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion, check_command_interfaces
@@ -82,8 +81,20 @@ def linearize(
     q, v = check_vector("state q", state.q, arm.nv), check_vector("state v", state.v, arm.nv)
     z = check_vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
     dt = None if dt is None else check_float("dt [s]", dt, above=0)
-    A, B = _continuous(motion, q, v, z, command)
-    motion.set_command(command)
+    nv, n = arm.nv, 2 * arm.nv + z.size
+    parts = zip(arm.joints, arm.actuators, strict=True)
+    viscous = [joint.damping + actuator.viscous_friction for joint, actuator in parts]
+    effort, rate = actuator_jacobians(motion, q, v, z, command)
+    effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # linear in v
+    tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
+    by_q, by_v, inverse = aba_derivatives(arm, q, v, tau)
+    A, B = np.zeros((n, n)), np.zeros((n, nv))  # rows: q̇ = v, then v̇, then ż
+    A[:nv, nv : 2 * nv] = np.eye(nv)
+    A[nv : 2 * nv] = inverse @ effort[:, :n]
+    A[nv : 2 * nv, :nv] += by_q
+    A[nv : 2 * nv, nv : 2 * nv] += by_v
+    A[2 * nv :] = rate[:, :n]
+    B[nv : 2 * nv], B[2 * nv :] = inverse @ effort[:, n:], rate[:, n:]
     decay = motion.act_dot_terms(q, v, z)[0] if arm.na else np.zeros(0)
     if dt is not None:
         A, B = zero_order_hold(A, B, dt)
@@ -131,32 +142,6 @@ def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
     return motion
 
 
-def _continuous(
-    motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
-) -> tuple[Vector, Vector]:
-    """Return A and B by rows q̇ = v, v̇, ż."""
-    arm, nv = motion.arm, motion.arm.nv
-    n = 2 * nv + z.size
-    motion.acceleration(q, v, z)
-    viscous = [
-        j.damping + a.viscous_friction for j, a in zip(arm.joints, arm.actuators, strict=True)
-    ]
-    effort, rate = actuator_jacobians(motion, q, v, z, command)
-    effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # linear in v
-    tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
-    data = arm.model.createData()
-    by_q, by_v, inverse = pin.computeABADerivatives(arm.model, data, q, v, tau)
-    inverse = np.triu(inverse) + np.triu(inverse, 1).T
-    A, B = np.zeros((n, n)), np.zeros((n, nv))
-    A[:nv, nv : 2 * nv] = np.eye(nv)
-    A[nv : 2 * nv] = inverse @ effort[:, :n]
-    A[nv : 2 * nv, :nv] += by_q
-    A[nv : 2 * nv, nv : 2 * nv] += by_v
-    A[2 * nv :] = rate[:, :n]
-    B[nv : 2 * nv], B[2 * nv :] = inverse @ effort[:, n:], rate[:, n:]
-    return A, B
-
-
 def actuator_jacobians(
     motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
 ) -> tuple[Vector, Vector]:
@@ -191,7 +176,7 @@ def actuator_response(motion: EquationsOfMotion, x: Vector, na: int, interface: 
 
 
 ITERATIONS = 30
-HELD = 1e-9
+MAX_RESIDUAL = 1e-9
 """Largest residual of an equilibrium, as a fraction of the largest gravity torque."""
 
 
@@ -204,13 +189,13 @@ def find_equilibrium(
     Raises InvalidValue if no command of the actuators holds the configuration, for example beyond
     the supply voltage, or with backlash, where the joint is loose.
     """
-    position, motion = arm.check_position("pose", q), smooth_dynamics(arm)
+    position, motion = arm.check_position("configuration", q), smooth_dynamics(arm)
     g, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
     x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
     scale = np.abs(g).max() + 1.0
     for _ in range(ITERATIONS):
         residual, slope = _residual(motion, interface, position, x, g)
-        if np.abs(residual).max() <= HELD * scale:
+        if np.abs(residual).max() <= MAX_RESIDUAL * scale:
             break
         x -= np.linalg.lstsq(slope, residual, rcond=None)[0]
     else:

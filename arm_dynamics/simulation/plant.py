@@ -26,7 +26,7 @@ from arm_dynamics.simulation.equations_of_motion import (
 )
 from arm_dynamics.simulation.integrators import find_integrator
 
-RUNAWAY = 1e6
+DIVERGED_SPEED = 1e6
 """Speed [rad/s] above which a simulation counts as diverged."""
 NO_COMMAND = Command(MIXED, NO_STATES)
 FLOAT = np.dtype(np.float64)
@@ -54,7 +54,13 @@ class Plant:
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._after: State | None = None
-        self._compile()
+        # Compile what this arm needs, and no more, before time runs.
+        q, v, z = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
+        if not self.integrator.run(self._motion, q, v, z, 1e-9, 2):
+            rest = np.zeros(arm.nv)
+            self._require_actuator_numbers(rest, rest, arm.initial_act, 1e-9)
+        self._require_finite(State(0.0, q, v, self._motion.effort, z))
+        self._motion.efforts(q, v, z)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments: the compiled table belongs to one plant and process."""
@@ -113,11 +119,11 @@ class Plant:
         if z.size:
             z = z.copy()
         try:
-            is_well = self.integrator.run(self._motion, q, v, z, dt, steps)
+            is_finite_motion = self.integrator.run(self._motion, q, v, z, dt, steps)
         except InvalidValue:  # the adaptive integrator raises independently of the cause
             self._require_actuator_numbers(state.q, state.v, self._own_states(state), dt)
             raise
-        if not is_well:
+        if not is_finite_motion:
             raise self._divergence(state, dt, steps)
         tau = self._motion.effort
         for array in (q, v, tau, z) if z.size else (q, v, tau):
@@ -182,15 +188,6 @@ class Plant:
         for (_, actuator), compliance in zip(parts, inverse_mass.tolist(), strict=True):
             actuator.require_stable(compliance, dt)
 
-    def _compile(self) -> None:
-        """Compile what this arm needs, and no more, before time runs."""
-        q, v, z = np.zeros(self.arm.nv), np.zeros(self.arm.nv), self.arm.initial_act.copy()
-        if not self.integrator.run(self._motion, q, v, z, 1e-9, 2):
-            rest = np.zeros(self.arm.nv)
-            self._require_actuator_numbers(rest, rest, self.arm.initial_act, 1e-9)
-        self._require_finite(State(0.0, q, v, self._motion.effort, z))
-        self._motion.efforts(q, v, z)
-
     def _own_states(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest
 
@@ -247,7 +244,7 @@ class Plant:
 
     @np.errstate(all="ignore")
     def _divergence(self, state: State, dt: float, steps: int) -> InvalidValue:
-        """Return the error of a motion from ``state``, repeated up to RUNAWAY.
+        """Return the error of a motion from ``state``, repeated up to DIVERGED_SPEED.
 
         Raises what the equations of an actuator raise in this motion.
         """
@@ -257,7 +254,7 @@ class Plant:
             before = q.copy(), v.copy(), z.copy()
             self.integrator.step(self._motion, q, v, z, dt)
             step += 1
-            if not (np.abs(v).max() < RUNAWAY and is_finite(z)):
+            if not (np.abs(v).max() < DIVERGED_SPEED and is_finite(z)):
                 self._require_actuator_numbers(*before, dt)
                 break
         what = f"joint '{self.arm.joint_names[int(np.argmax(np.abs(v)))]}'"

@@ -23,10 +23,10 @@ from arm_dynamics.simulation.plant import Plant
 MAX_STEPS = 1_000_000
 """Largest number of time steps in a control period: these take seconds to compute."""
 
-SHORT = 2e-3
+SHORT_PERIOD = 2e-3
 """Control period [s] up to which the default gains of a stop are stable on bundled arms."""
 
-HARDEST_PUSH = 20.0
+MAX_VELOCITY_CHANGE = 20.0
 """Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
 
 
@@ -146,16 +146,16 @@ class Simulation:
     def push(self, impulse: ArrayLike) -> None:
         """Apply an impulse (3,) [N·s], base axes, to the tool at the start of the next period.
 
-        Raises InvalidValue if it changes the velocity of a joint by more than HARDEST_PUSH, or
-        of no joint.
+        Raises InvalidValue if it changes the velocity of a joint by more than MAX_VELOCITY_CHANGE,
+        or of no joint.
         """
         p = check_vector("impulse", impulse, 3)
         change = np.abs(self.plant.struck(self.state, p).v - self.state.v)
         i = int(np.argmax(change))
-        if not change[i] <= HARDEST_PUSH:
+        if not change[i] <= MAX_VELOCITY_CHANGE:
             raise InvalidValue(
                 f"impulse: speed of joint '{self.arm.joint_names[i]}' would change by"
-                f" {change[i]:.4g} rad/s or m/s; expected at most {HARDEST_PUSH:g}"
+                f" {change[i]:.4g} rad/s or m/s; expected at most {MAX_VELOCITY_CHANGE:g}"
             )
         if not change[i] > 0:
             raise InvalidValue("impulse: no joint of this arm moves; expected another direction")
@@ -190,19 +190,16 @@ class Simulation:
 
     def _stop(self, state: State) -> ControlledStop:
         """Return a stop whose gains are stable at the control period."""
-        timing = UNTIMED if self.period <= SHORT else LoopTiming(self.period)
+        timing = UNTIMED if self.period <= SHORT_PERIOD else LoopTiming(self.period)
         return ControlledStop(self.watch.arm, state, state.tau, timing=timing)
 
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
         speed = check_vector("initial v", [0.0] * position.size if v is None else v, position.size)
         own = self.arm.hold_act(position, self.arm.initial_act)
-        return State.of(position, speed, self._holding(position), time, own)
-
-    def _holding(self, q: Vector) -> Vector:
-        """Return the gravity torque within the effort limits."""
         limit = self.arm.effort_limit
-        return np.clip(gravity(self.arm, q), -limit, limit)
+        effort = np.clip(gravity(self.arm, position), -limit, limit)
+        return State.of(position, speed, effort, time, own)
 
 
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:

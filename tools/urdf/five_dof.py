@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from math import pi
 
-from arm_dynamics.model.arm_description import JointSpec, MotorSpec
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.mdh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid, cylinder, sphere
+from arm_dynamics.model.urdf_writer import JointSpec, MotorSpec
 
 NAME = "five_dof"
 TOPICS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arm_dynamics.model.arm_description import JointSpec, MotorSpec
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.mdh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
+from arm_dynamics.model.urdf_writer import JointSpec, MotorSpec
 from tools.urdf.five_dof import MATERIALS, TOPICS
 
 

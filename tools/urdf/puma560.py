@@ -12,10 +12,10 @@ from math import pi, radians
 import numpy as np
 
 from arm_dynamics.core.arrays import as_readonly
-from arm_dynamics.model.arm_description import JointSpec, MotorSpec
 from arm_dynamics.model.dh import DhLink, DhRow
 from arm_dynamics.model.dh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid
+from arm_dynamics.model.urdf_writer import JointSpec, MotorSpec
 from tools.urdf.five_dof import MATERIALS, TOPICS
 from tools.urdf.puma560_visuals import BASE, TOOL_SHAPES, VISUALS
 

@@ -13,9 +13,14 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import UnknownName
-from arm_dynamics.model.arm_description import ArmDescription, ChainSegment, JointSpec, MotorSpec
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
-from arm_dynamics.model.urdf_writer import format_urdf
+from arm_dynamics.model.urdf_writer import (
+    ArmDescription,
+    ChainSegment,
+    JointSpec,
+    MotorSpec,
+    format_urdf,
+)
 from tools.urdf.five_dof import MATERIALS, TOPICS
 
 NAME = "so101"

@@ -17,7 +17,6 @@ from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.dynamics.bodies import Body
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
-from arm_dynamics.simulation.actuator_states import compiled_state_entries, update_groups
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL, Actuator
 from arm_dynamics.simulation.actuators.compiled_actuator import CompiledActuator
 
@@ -60,8 +59,8 @@ class SymbolicEquationsOfMotion:
                 )
         self.arm = arm
         self.joint_names, self.lower, self.upper = arm.joint_names, arm.lower, arm.upper
-        self.groups = update_groups(arm)
-        self.kept, self.slots = compiled_state_entries(arm)
+        self.groups = row.update_groups(arm)
+        self.kept, self.slots = row.compiled_state_entries(arm)
         actuators = variation.varied_actuators(arm, varied)
         for actuator in actuators:
             for name in ("armature", "viscous_friction"):

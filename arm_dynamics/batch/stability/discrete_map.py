@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.simulation.actuator_states import update_groups
 from arm_dynamics.simulation.integrators import find_integrator
 from arm_dynamics.simulation.integrators.exponential_step import phi_functions
+from arm_dynamics.simulation.joint_physics import update_groups
 from arm_dynamics.simulation.linearization import Linearization, zero_order_hold
 
 

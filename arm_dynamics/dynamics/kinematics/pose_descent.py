@@ -103,7 +103,7 @@ def descend(
             kappa, growth = max(kappa, FLOOR / cost) * growth, 2.0 * growth
         if free and (steps >= FREE_ITERATIONS or cost <= COARSE * trace):
             free, cost = False, math.inf
-            into_limits(x, slides, lower, upper, trial)
+            write_within_limits(x, slides, lower, upper, trial)
             continue
         damping = max((FREE_DAMPING if free else kappa) * cost, FLOOR * trace)
         ends = max(far, angle) <= tolerance or steps >= limit or damping > GIVE_UP
@@ -153,7 +153,9 @@ def linear_cost(J: Matrix, e: Vector, x: Vector, trial: Vector) -> float:
 
 
 @compiled
-def into_limits(x: Vector, slides: Vector, lower: Vector, upper: Vector, trial: Vector) -> None:
+def write_within_limits(
+    x: Vector, slides: Vector, lower: Vector, upper: Vector, trial: Vector
+) -> None:
     """Write x within the limits, joints turned by whole turns to the middle of them first."""
     for i in range(x.size):
         middle, trial[i] = 0.5 * (lower[i] + upper[i]), x[i]
@@ -238,7 +240,7 @@ def search_pose(
         best[i] = clip(start[i], lower[i], upper[i])
     least, distance, rotation_error, done, used = math.inf, math.inf, math.inf, 0, 0
     for k in range(-1, 0 if once else restarts + 1):
-        begin(x, start, lower, upper, strides, k, seed)
+        write_start(x, start, lower, upper, strides, k, seed)
         cost, far, angle, steps = descend(
             placements, slides, lower, upper, position, rotation, weights, rows, k >= 0,
             tolerance, stalled, least, x,
@@ -259,7 +261,7 @@ def search_pose(
 
 
 @compiled
-def begin(
+def write_start(
     x: Vector, start: Vector, lower: Vector, upper: Vector, strides: Vector, k: int, seed: int
 ) -> None:
     """Write ``start``, or for k > 0 the k-th point of a sequence that fills all ranges evenly.

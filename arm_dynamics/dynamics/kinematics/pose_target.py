@@ -15,8 +15,8 @@ ORTHONORMAL = 1e-6
 MAX_COORDINATE = 1e6
 """Largest coordinate [m] of a target: beyond it, rounding exceeds the accuracy of a solution."""
 WEIGHTS_FRAMES = ("base", "target")
-UNTURNED = as_readonly(np.eye(3))
-WHOLE, PLACE = as_readonly([1.0] * 6), as_readonly([1.0] * 3 + [0.0] * 3)
+IDENTITY = as_readonly(np.eye(3))
+POSE_WEIGHTS, POSITION_WEIGHTS = as_readonly([1.0] * 6), as_readonly([1.0] * 3 + [0.0] * 3)
 """Weights of a full pose and of its position only."""
 
 
@@ -69,8 +69,8 @@ class PoseTarget:
         """
         if weights_frame not in WEIGHTS_FRAMES:
             raise UnknownName("axes of the weights", str(weights_frame), WEIGHTS_FRAMES)
-        own = UNTURNED if rotation is None else rotation_matrix("rotation", rotation)
-        weight = PLACE if rotation is None else WHOLE
+        own = IDENTITY if rotation is None else rotation_matrix("rotation", rotation)
+        weight = POSITION_WEIGHTS if rotation is None else POSE_WEIGHTS
         if weights is not None:
             weight = check_vector("weights", weights, 6)
             if (weight < 0).any() or not weight.any():
@@ -82,7 +82,7 @@ class PoseTarget:
             raise InvalidValue(
                 f"weights = {weight.tolist()} without a rotation; expected 0 for rx, ry, rz"
             )
-        axes = own if weights_frame == "target" else UNTURNED
+        axes = own if weights_frame == "target" else IDENTITY
         return cls(check_coordinates("position", position, 3), own, weight, axes)
 
     def __str__(self) -> str:

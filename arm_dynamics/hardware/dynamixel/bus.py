@@ -160,7 +160,16 @@ class Dynamixel(RegisterMotorBus):
 
         Their interface is the prepared one.
         """
-        raw = {id: self._to_raw(id, goal) for id, goal in goals.items()}
+        raw: dict[int, int] = {}
+        for id, goal in goals.items():
+            if id not in self._limits:
+                raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not set up")
+            if goal.interface != self._interface:
+                raise CommandRejected(
+                    f"motor {id}: interface = '{goal.interface}'; expected '{self._interface}'"
+                )
+            limit = self._limits[id][goal.interface]
+            raw[id] = table.raw_goal(self.models[id], goal, limit, self._supply[id])
         if raw:
             self._torque.send_goals(self._interface, raw)
 
@@ -190,30 +199,18 @@ class Dynamixel(RegisterMotorBus):
         """Disable torque, restart motors with a hardware error and clear watchdogs."""
         self.disable(ids)
         errors = {id: self._transport.read_register(id, table.HARDWARE_ERROR) for id in ids}
-        self._restart([id for id, error in errors.items() if error])
+        waiting = [id for id, error in errors.items() if error]
+        for id in waiting:
+            any(self._transport.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
+        until = self.now() + REBOOT_TIMEOUT
+        while waiting and self.now() < until:
+            self._transport.wait(self.now() + _REBOOT_POLL_PERIOD)
+            waiting = [id for id in waiting if self._transport.ping(id) is None]
         return {id for id in ids if errors[id] is not None and self._clear(id)}
 
     def _fault(self, problems: Sequence[str]) -> DriverFault:
         missing = any(NO_REPLY in problem for problem in problems)
         return DriverFault("; ".join([*problems, *([self.remedies] if missing else [])]))
-
-    def _to_raw(self, id: int, goal: MotorCommand) -> int:
-        if id not in self._limits:
-            raise DriverFault(f"joint '{self.motors[id].joint}' (id {id}) is not set up")
-        if goal.interface != self._interface:
-            raise CommandRejected(
-                f"motor {id}: interface = '{goal.interface}'; expected '{self._interface}'"
-            )
-        limit = self._limits[id][goal.interface]
-        return table.raw_goal(self.models[id], goal, limit, self._supply[id])
-
-    def _restart(self, ids: Sequence[int]) -> None:
-        for id in ids:
-            any(self._transport.request(packets.reboot(id), (id,), 0) for _ in range(MAX_ATTEMPTS))
-        until, waiting = self.now() + REBOOT_TIMEOUT, list(ids)
-        while waiting and self.now() < until:
-            self._transport.wait(self.now() + _REBOOT_POLL_PERIOD)
-            waiting = [id for id in waiting if self._transport.ping(id) is None]
 
     def _clear(self, id: int) -> bool:
         if self._transport.read_register(id, table.HARDWARE_ERROR) != 0:

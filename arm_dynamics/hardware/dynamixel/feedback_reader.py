@@ -96,6 +96,11 @@ def to_reading(model: DynamixelModel, block: Block, time: float, fault: str) -> 
 
     τ = k_t i,   q = (position - 2048) 2π / 4096
     """
+    faults = [fault] if fault else []
+    if block.hardware_error:
+        faults += table.hardware_error_text(block.hardware_error)
+    if block.watchdog == table.WATCHDOG_TRIPPED:
+        faults.append("bus watchdog")
     return Reading(
         time,
         (block.position - table.CENTER) * table.POSITION_UNIT,
@@ -103,18 +108,9 @@ def to_reading(model: DynamixelModel, block: Block, time: float, fault: str) -> 
         model.torque_unit * block.current,
         float(block.temperature),
         block.supply * table.VOLTAGE_UNIT,
-        _fault_text(block, fault),
+        ", ".join(faults),
         None if block.torque is None else block.torque == 1,
     )
-
-
-def _fault_text(block: Block, fault: str) -> str:
-    tripped = block.watchdog == table.WATCHDOG_TRIPPED
-    if not (block.hardware_error or tripped):
-        return fault
-    faults = [fault] if fault else []
-    faults += table.hardware_error_text(block.hardware_error or 0)
-    return ", ".join([*faults, "bus watchdog"] if tripped else faults)
 
 
 class MotorClocks:
@@ -144,17 +140,15 @@ class MotorClocks:
         if block.tick is None:
             return True
         tick = block.tick * TICK_UNIT
-        if uncertain and id in self._known and self._is_late(id, tick, arrived):
-            return False
+        last_arrived, last_tick = self._known.get(id, (arrived, tick))
+        elapsed = arrived - last_arrived
+        if uncertain and elapsed < MAX_COMPARISON_AGE:
+            delay = elapsed - (tick - last_tick)  # modulo TICK_PERIOD: the tick restarts at 0
+            delay = (delay + TICK_PERIOD / 2) % TICK_PERIOD - TICK_PERIOD / 2
+            if delay > TICK_TOLERANCE + self._transport.latency + CLOCK_DRIFT * elapsed:
+                return False
         self._known[id] = arrived, tick
         return True
-
-    def _is_late(self, id: int, tick: float, arrived: float) -> bool:
-        last_arrived, last_tick = self._known[id]
-        elapsed = arrived - last_arrived
-        delay = (elapsed - (tick - last_tick) + TICK_PERIOD / 2) % TICK_PERIOD - TICK_PERIOD / 2
-        late = delay > TICK_TOLERANCE + self._transport.latency + CLOCK_DRIFT * elapsed
-        return late and elapsed < MAX_COMPARISON_AGE
 
 
 class FeedbackReader:

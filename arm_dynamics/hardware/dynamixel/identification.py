@@ -115,8 +115,15 @@ def scan_port(port: Callable[[int], Port], bauds: Iterable[int] = BAUDS) -> list
 
 
 def _scan_at(port: Port, baud: int) -> list[DiscoveredMotor]:
+    """Scan at one rate by a broadcast ping; then search the ids whose replies collide."""
     transport = DynamixelTransport(port, baud, LATENCY)
-    motors, noise = _broadcast_ping(transport, baud)
+    slot = PING_SLOT + (packets.STATUS_SIZE + 3) * transport.byte_time
+    replies = transport.request_all(packets.ping(BROADCAST), port.now() + _ID_COUNT * slot)
+    noise, motors = transport.had_noise, []
+    for packet in replies:
+        if packet.instruction == packets.STATUS and len(packet.data) == 3:
+            number, firmware = packets.model_and_firmware(packet.data)
+            motors.append(DiscoveredMotor(packet.id, model_name(number), str(firmware), baud))
     ids = {motor.id for motor in motors}
     duplicates = [id for id in sorted(ids) if not has_unique_id(transport, id)]
     if noise:
@@ -124,19 +131,6 @@ def _scan_at(port: Port, baud: int) -> list[DiscoveredMotor]:
         colliding = [id for id in others if transport.ping(id) is None and transport.had_noise]
         duplicates += colliding or ([] if duplicates else [-1])
     return [*motors, *(DiscoveredMotor(id, CORRUPT, "", baud) for id in duplicates)]
-
-
-def _broadcast_ping(transport: DynamixelTransport, baud: int) -> tuple[list[DiscoveredMotor], bool]:
-    """Return the motors that reply to a broadcast ping, and whether other bytes came too."""
-    reply_size = packets.STATUS_SIZE + 3
-    wait = _ID_COUNT * (PING_SLOT + reply_size * transport.byte_time)
-    received = transport.request_all(packets.ping(BROADCAST), transport.port.now() + wait)
-    motors = []
-    for packet in received:
-        if packet.instruction == packets.STATUS and len(packet.data) == 3:
-            number, firmware = packets.model_and_firmware(packet.data)
-            motors.append(DiscoveredMotor(packet.id, model_name(number), str(firmware), baud))
-    return motors, transport.had_noise
 
 
 class MotorSetup:
@@ -160,7 +154,13 @@ class MotorSetup:
         self.clear_watchdog(id)
         self._check_drive_mode(id)
         self._set(id, table.OPERATING_MODE, table.MODES[interface], "operating mode")
-        limits = self._limits(id, model)
+        limits = {
+            "position": table.MAX_POSITION,
+            "velocity": self._get(id, table.VELOCITY_LIMIT),
+            "voltage": self._get(id, table.PWM_LIMIT),
+        }
+        if model.effort:
+            limits["effort"] = self._get(id, table.CURRENT_LIMIT)
         if interface != "voltage":  # in other modes the goal PWM limits the applied PWM
             self._set(id, table.GOAL_PWM, limits["voltage"], "goal PWM")
         if not any(self._feedback.map_block(id) for _ in range(MAX_ATTEMPTS)):
@@ -187,14 +187,6 @@ class MotorSetup:
         active = [name for bit, name in unsupported.items() if mode & bit]
         if active:
             raise DriverFault(f"drive mode = {mode}: {', '.join(active)}; expected off")
-
-    def _limits(self, id: int, model: DynamixelModel) -> dict[str, int]:
-        limits = {
-            "position": table.MAX_POSITION,
-            "velocity": self._get(id, table.VELOCITY_LIMIT),
-            "voltage": self._get(id, table.PWM_LIMIT),
-        }
-        return {**limits, "effort": self._get(id, table.CURRENT_LIMIT)} if model.effort else limits
 
     def _get(self, id: int, register: Register) -> int:
         value = self._transport.read_register(id, register)

@@ -149,8 +149,17 @@ class Feetech(RegisterMotorBus):
         other = {goal.interface for goal in goals.values()} - {self._interface}
         if other:
             raise InvalidValue(f"command: interface = '{min(other)}'; expected '{self._interface}'")
-        register = table.GOAL_POSITION if self._interface == "position" else table.GOAL_PWM
-        data = {id: self._goal_data(id, g) for id, g in goals.items() if id in self._enabled}
+        by_position = self._interface == "position"
+        data: dict[int, bytes] = {}
+        for id in [id for id in goals if id in self._enabled]:
+            if by_position:  # with a PWM of 0, in case a loss of power reset the mode
+                phase, turns = self._phases.get(id, 0), self._turns[id].count
+                steps = table.raw_position(goals[id], turns, phase)
+                data[id] = table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
+            else:
+                supply = table.SUPPLY.unpack(self._blocks[id], BLOCK_START) * table.SUPPLY_UNIT
+                data[id] = table.GOAL_PWM.pack(table.raw_pwm(goals[id], supply))
+        register = table.GOAL_POSITION if by_position else table.GOAL_PWM
         self._transport.write(register.address, data)
 
     def enable_watchdog(self, timeout: float) -> Collection[int]:
@@ -188,15 +197,6 @@ class Feetech(RegisterMotorBus):
         """Disable torque, which ends an overload; temperature and voltage faults clear alone."""
         off = self.disable(ids)
         return {id for id, status in self._transport.read(off, table.STATUS).items() if not status}
-
-    def _goal_data(self, id: int, goal: MotorCommand) -> bytes:
-        """Bytes of a goal; a position has a PWM of 0, in case a loss of power reset the mode."""
-        if goal.interface == "position":
-            phase = self._phases.get(id, 0)
-            steps = table.raw_position(goal, self._turns[id].count, phase)
-            return table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
-        supply = table.SUPPLY.unpack(self._blocks[id], BLOCK_START) * table.SUPPLY_UNIT
-        return table.GOAL_PWM.pack(table.raw_pwm(goal, supply))
 
     def _set_mode(self, ids: Collection[int]) -> set[int]:
         """Set the prepared mode of servos without torque, unsaved; return those that have it."""

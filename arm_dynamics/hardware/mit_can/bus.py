@@ -172,7 +172,7 @@ class MitCan(MotorBus):
         accepted = self._filter.filter(replies, self._torque.request)
         self._torque_loss.update(accepted)
         return {
-            id: _to_reading(reply, self._torque_loss.torque_lost(id))
+            id: reply.to_reading(self._torque_loss.torque_lost(id))
             for id, reply in accepted.items()
         }
 
@@ -181,7 +181,17 @@ class MitCan(MotorBus):
 
         Raises InvalidValue for an unknown motor or interface and for a value that is not finite.
         """
-        frames = {id: self._command_frame(id, goal) for id, goal in goals.items()}
+        frames: dict[int, CanFrame] = {}
+        for id, goal in goals.items():
+            if id not in self.motors or goal.interface not in INTERFACES:
+                raise InvalidValue(
+                    f"motor {id}: interface = '{goal.interface}'; expected"
+                    f" {' or '.join(INTERFACES)} of one of the motors {list(self.motors)}"
+                )
+            command = mit_command(goal, *self._gains[id])
+            if id in self._torque_loss.ids:
+                self._torque_loss.command_sent(id, command)
+            frames[id] = id, can_frames.encode_command(self._exchange.ranges[id], *command)
         self._commanded |= frames.keys()
         self._replies |= self._torque.command(frames)
 
@@ -252,30 +262,6 @@ class MitCan(MotorBus):
 
     def _with_registers(self, ids: Iterable[int]) -> list[int]:
         return [id for id in ids if self._models[id].vendor.has_registers]
-
-    def _command_frame(self, id: int, goal: MotorCommand) -> CanFrame:
-        if id not in self.motors or goal.interface not in INTERFACES:
-            raise InvalidValue(
-                f"motor {id}: interface = '{goal.interface}'; expected {' or '.join(INTERFACES)} of"
-                f" one of the motors {list(self.motors)}"
-            )
-        command = mit_command(goal, *self._gains[id])
-        if id in self._torque_loss.ids:
-            self._torque_loss.command_sent(id, command)
-        return id, can_frames.encode_command(self._exchange.ranges[id], *command)
-
-
-def _to_reading(reply: MotorReply, torque_lost: bool) -> Reading:
-    feedback = reply.feedback
-    return Reading(
-        reply.time,
-        feedback.position,
-        feedback.velocity,
-        feedback.torque,
-        max(feedback.rotor_temperature, feedback.drive_temperature),  # the rotor's with a NaN
-        fault=feedback.fault,
-        enabled=False if torque_lost else feedback.enabled,
-    )
 
 
 def _make_transport(

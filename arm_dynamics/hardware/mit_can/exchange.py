@@ -10,6 +10,7 @@ from arm_dynamics.hardware.mit_can import can_frames
 from arm_dynamics.hardware.mit_can.can_frames import CanFrame, MitFeedback, Ranges
 from arm_dynamics.hardware.mit_can.motors import REPLY_ID_OFFSET, REPLY_TIMEOUT, MitMotor, number
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS, CanTransport
+from arm_dynamics.hardware.motor_bus import Reading
 
 REPLY_TIME = 1e-3
 """Time [s] for each reply in addition to the reply time-out."""
@@ -23,6 +24,19 @@ class MotorReply:
 
     time: float
     feedback: MitFeedback
+
+    def to_reading(self, torque_lost: bool) -> Reading:
+        """Return the reply as a reading; ``torque_lost`` overrides the enabled state."""
+        feedback = self.feedback
+        return Reading(
+            self.time,
+            feedback.position,
+            feedback.velocity,
+            feedback.torque,
+            max(feedback.rotor_temperature, feedback.drive_temperature),  # the rotor's with a NaN
+            fault=feedback.fault,
+            enabled=False if torque_lost else feedback.enabled,
+        )
 
 
 class Exchange:

@@ -92,10 +92,16 @@ class SlcanTransport(CanTransport):
     def receive(self, until: float) -> CanFrame | None:
         """Return the next frame; None after ``until`` [s]."""
         while True:
-            text = self._line(until)
-            if text is None:
-                return None
-            frame = decode_line(text)
+            end = self._buffer.find(b"\r")
+            if end < 0:
+                received = self._port.read(max(LENGTH - len(self._buffer), 1), until)
+                if not received:
+                    return None
+                self._buffer += received
+                del self._buffer[: -2 * LENGTH]
+                continue
+            frame = decode_line(bytes(self._buffer[:end]))
+            del self._buffer[: end + 1]
             if frame is not None:
                 return frame
 
@@ -104,17 +110,6 @@ class SlcanTransport(CanTransport):
         with suppress(DriverFault):
             self._port.write(b"C\r")
         self._port.close()
-
-    def _line(self, until: float) -> bytes | None:
-        while (end := self._buffer.find(b"\r")) < 0:
-            received = self._port.read(max(LENGTH - len(self._buffer), 1), until)
-            if not received:
-                return None
-            self._buffer += received
-            del self._buffer[: -2 * LENGTH]
-        text = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        return text
 
 
 def encode_line(frame: CanFrame) -> bytes:
@@ -167,6 +162,7 @@ class PythonCanTransport(CanTransport):
             self._port_lock = _exclusive_port(options)
             self._bus = can.Bus(**options)
         except ModuleNotFoundError as error:
+            self.close()
             raise DriverFault(f"{error}: {to_install('hardware')}") from error
         except Exception as error:  # any error of a python-can driver
             self.close()

@@ -15,7 +15,6 @@ import numpy as np
 
 from arm_dynamics.model.audit import (
     actuator,
-    distal_inertia,
     files,
     hardware_info,
     inertia,
@@ -51,7 +50,7 @@ LINK_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
 BODY_RULES: tuple[Callable[[Robot, Edge], Iterator[Fault]], ...] = (
     inertia.massless_body_faults,
     inertia.point_mass_faults,
-    distal_inertia.axis_inertia_faults,
+    inertia.axis_inertia_faults,
 )
 JOINT_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
     structure.reference_faults,
@@ -61,7 +60,7 @@ JOINT_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
     joints.mimic_faults,
     joints.axis_faults,
     joints.limit_faults,
-    joints.strength_faults,
+    joints.effort_and_velocity_faults,
     joints.friction_faults,
 )
 CONTROL_BLOCK_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (

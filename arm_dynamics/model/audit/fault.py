@@ -29,7 +29,7 @@ class Fault:
 
     def __str__(self) -> str:
         mark = "warning: " if self.severity == "warning" else ""
-        try:  # a number stands bare, any other text in quotes
+        try:  # a number has no quotes, any other text has
             float(self.value)
             subject = f"{_cut(self.value)} "
         except ValueError:

@@ -1,4 +1,4 @@
-"""The wiring of a ``<ros2_control>`` block: motors that exist once, and the port of their bus.
+"""The motors of a ``<ros2_control>`` block, each with its own id, and the port of their bus.
 
 Checked if ``<hardware>`` names a ``driver`` or a joint names a ``motor``: blocks of other programs
 have an ``id`` and an ``offset`` with other meanings.
@@ -20,7 +20,7 @@ from arm_dynamics.model.xml_source import Node
 BAUD = Parameter("baud", 1e6, "1/s", "rate of the serial line", above=0)
 
 
-def _has_wiring(block: Node) -> bool:
+def _names_motors(block: Node) -> bool:
     """Return whether a driver of this package reads the block."""
     return "driver" in _params(*block.find_all("hardware")) or any(
         "motor" in _params(joint) for joint in block.find_all("joint")
@@ -34,7 +34,7 @@ def _params(*nodes: Node) -> dict[str, Node]:
 
 def bus_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
     """Yield the faults of ``driver``, ``port`` and ``baud`` of the hardware."""
-    params = _params(*block.find_all("hardware")) if _has_wiring(block) else {}
+    params = _params(*block.find_all("hardware")) if _names_motors(block) else {}
     for name in ("driver", "port"):
         node = params.get(name)
         if node and not node.text:
@@ -53,7 +53,7 @@ def bus_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
 
 def motor_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
     """Yield the joints without a motor or its id, and numbers out of range."""
-    for joint in block.find_all("joint") if _has_wiring(block) else ():
+    for joint in block.find_all("joint") if _names_motors(block) else ():
         title, params = control_title(joint), _params(joint)
         for name in ("id", "motor"):
             if name not in params or not params[name].text:
@@ -70,7 +70,7 @@ def motor_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
 def repeated_id_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
     """Yield the joints whose motor id another joint of the block already has."""
     owners: dict[int, Node] = {}
-    for joint in block.find_all("joint") if _has_wiring(block) else ():
+    for joint in block.find_all("joint") if _names_motors(block) else ():
         node = _params(joint).get("id")
         number = parse_number(node.text) if node else None
         if node is None or number is None or number % 1:

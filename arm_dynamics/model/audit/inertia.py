@@ -4,18 +4,23 @@ Principal moments I1 <= I2 <= I3 of a body: I1 >= 0 and I1 + I2 >= I3 (the trian
 with equality for a flat body). A zero tensor is a point mass; a thin rod has I1 = 0.
 Source: Wensing, Kim and Slotine, "Linear Matrix Inequalities for Physically-Consistent Inertial
 Parameter Identification", 2018.
+
+The last body on a revolute joint needs inertia J about its axis: without it the mass matrix is
+singular. J = sum over the links fixed to each other of  n^T R I R^T n + m |n x p|^2, with n the
+joint's axis, R and p the center of mass in the joint's frame. J = 0 for a point mass on the axis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import cos, sin
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arm_dynamics.model.audit.fault import Fault, listed, title
-from arm_dynamics.model.audit.numbers import number_attribute
-from arm_dynamics.model.audit.robot import Edge, Robot
+from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
+from arm_dynamics.model.audit.robot import DEFAULT_AXIS, Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
 Matrix = NDArray[np.float64]
@@ -30,7 +35,6 @@ _REMEDY = (
 )
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Attributes of ``<inertia>`` and their places in the tensor."""
-
 _THICKEN = "give the body a thickness: a rod of mass m and radius r has m r²/2 about its axis"
 
 
@@ -128,6 +132,73 @@ def root_inertia_faults(robot: Robot) -> Iterator[Fault]:
             remedy = "put it on a link fixed to a root without inertia"
             element = f"{title(link)} <inertial>"
             yield Fault(inertial.line, element, "", problem, remedy, "warning")
+
+
+def axis_inertia_faults(robot: Robot, edge: Edge) -> Iterator[Fault]:
+    """Yield a warning for a last body on a revolute joint without inertia about its axis."""
+    if edge.joint.get("type") != "prismatic" and _lacks_axis_inertia(robot, edge):
+        problem = f"'{edge.child}' and the links fixed to it have no inertia about the axis"
+        remedy = "add a tensor, or an actuator with rotor inertia"
+        yield Fault(edge.joint.line, title(edge.joint), "", problem, remedy, "warning")
+
+
+def _lacks_axis_inertia(robot: Robot, edge: Edge) -> bool:
+    """Return whether J < POINT for a last body with mass; False if its text is unreadable."""
+    node = edge.joint.find("axis")
+    axis = DEFAULT_AXIS if node is None else vector_attribute(node, "xyz")
+    links, total, mass = {edge.child: np.eye(4)}, 0.0, 0.0
+    if axis is None or not any(axis):
+        return False
+    largest = max(map(abs, axis))  # the square of its length may not be finite
+    direction = np.array(axis) / largest
+    direction /= np.linalg.norm(direction)
+    for name in robot.body(edge.child):
+        for below in robot.child_joints.get(name, ()):
+            placed = _placement(below.joint)
+            if below.joint.get("type") != "fixed" or placed is None:
+                return False
+            links.setdefault(below.child, links[name] @ placed)
+        part = _link_axis_inertia(robot.links[name], links[name], direction)
+        if part is None:
+            return False
+        total, mass = total + part, mass + (mass_of(robot.links[name]) or 0.0)
+    return total < POINT and mass > 0
+
+
+def _link_axis_inertia(link: Node, placed: Matrix, axis: Matrix) -> float | None:
+    """Return n^T R I R^T n + m |n x p|^2 of one link [kg m^2], None if it cannot be read."""
+    inertial = link.find("inertial")
+    if inertial is None:
+        return 0.0
+    centre, tensor = _placement(inertial), tensor_of(inertial.find("inertia"))
+    mass = mass_of(link)
+    if centre is None or tensor is None or mass is None:
+        return None
+    pose = placed @ centre
+    turned = pose[:3, :3].T @ axis
+    arm = np.cross(axis, pose[:3, 3])
+    return float(turned @ tensor @ turned + mass * arm @ arm)
+
+
+def _placement(owner: Node) -> Matrix | None:
+    """Return the (4, 4) placement in an element's ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    origin = owner.find("origin")
+    zero: tuple[float, ...] | None = (0.0, 0.0, 0.0)
+    xyz, rpy = (
+        vector_attribute(origin, name) if origin and origin.get(name) is not None else zero
+        for name in ("xyz", "rpy")
+    )
+    if xyz is None or rpy is None:
+        return None
+    (a, b, c), (x, y, z) = map(cos, rpy), map(sin, rpy)
+    return np.array(
+        [
+            [c * b, c * y * x - z * a, c * y * a + z * x, xyz[0]],
+            [z * b, z * y * x + c * a, z * y * a - c * x, xyz[1]],
+            [-y, b * x, b * a, xyz[2]],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
 
 
 def mass_of(link: Node) -> float | None:

@@ -95,7 +95,7 @@ def limit_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
         yield Fault(limit.line, element, text, problem, remedy, "warning")
 
 
-def strength_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
+def effort_and_velocity_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
     """Yield effort and velocity limits that are missing, negative or zero."""
     limit = joint.find("limit")
     if limit is None:

@@ -14,6 +14,8 @@ from arm_dynamics.model.xml_source import Node
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")
 MANY_COORDINATES = ("floating", "planar")
 KINDS = (*ONE_COORDINATE, "fixed")
+DEFAULT_AXIS = (1.0, 0.0, 0.0)
+"""Axis of a joint without ``<axis>``."""
 
 
 @dataclass(frozen=True)

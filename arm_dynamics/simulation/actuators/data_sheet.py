@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.simulation.actuators.dc_motor_constants import PARAMETERS
+from arm_dynamics.simulation.actuators.dc_motor import PARAMETERS
 
 TOLERANCE = 0.1
 """Relative difference allowed between two numbers; motors of one type scatter as much."""
@@ -57,8 +57,8 @@ class DataSheet:
     Raises
     ------
     InvalidValue
-        For a number out of range, and for two numbers that contradict each other by more than
-        ``tolerance``, with their values and the consistent one.
+        For a number out of range, and for two numbers that differ from a consistent pair by more
+        than ``tolerance``, with their values and the consistent one.
 
     References
     ----------
@@ -91,9 +91,25 @@ class DataSheet:
         check_float("data sheet: efficiency", self.efficiency, above=0, upper=1)
         check_float("data sheet: viscous_fraction", self.viscous_fraction, lower=0, upper=1)
         check_float("data sheet: tolerance", self.tolerance, lower=0)
-        self._refuse_idle_above_stall()
-        self._refuse_overflow()
-        self._refuse_contradictions()
+        volts, ohms, amperes = self.nominal_voltage, self.resistance, self.stall_current
+        stalls = {"stall_current": amperes}
+        if ohms is not None:
+            stalls["nominal_voltage / resistance"] = volts / ohms
+        for name, current in stalls.items():
+            if current is not None and self.no_load_current >= current:
+                raise InvalidValue(
+                    f"data sheet: no_load_current = {self.no_load_current:g} A is not below"
+                    f" {name} = {current:g} A: such a motor does not turn"
+                )
+        self._require_finite_constants()
+        if ohms is not None and amperes is not None:
+            self._compare("resistance", "stall_current", volts / amperes)
+        if self.torque_constant is not None and self.speed_constant is not None:
+            self._compare("torque_constant", "speed_constant", 1 / self.speed_constant)
+        self._compare("resistance", "stall_torque", self.r)
+        self._compare("stall_current", "stall_torque", volts / self.r)
+        self._compare("torque_constant", "no_load_speed", self.k)
+        self._compare("speed_constant", "no_load_speed", 1 / self.k)
 
     @property
     def shaft_speed(self) -> float:
@@ -132,7 +148,9 @@ class DataSheet:
             if name not in known:
                 raise UnknownName("constant of dc_motor", name, known)
             if name in (*DERIVED, "gear_ratio", "efficiency"):
-                raise InvalidValue(f"data sheet: {name} = {value!r}: the sheet decides it")
+                raise InvalidValue(
+                    f"data sheet: {name} = {value!r}: the data sheet determines it; omit it"
+                )
         friction = self.efficiency * self.k * self.no_load_current
         return MappingProxyType(
             {
@@ -147,18 +165,7 @@ class DataSheet:
             }
         )
 
-    def _refuse_idle_above_stall(self) -> None:
-        stated = {"stall_current": self.stall_current}
-        if self.resistance is not None:
-            stated["nominal_voltage / resistance"] = self.nominal_voltage / self.resistance
-        for name, current in stated.items():
-            if current is not None and self.no_load_current >= current:
-                raise InvalidValue(
-                    f"data sheet: no_load_current = {self.no_load_current:g} A is not below"
-                    f" {name} = {current:g} A: such a motor does not turn"
-                )
-
-    def _refuse_overflow(self) -> None:
+    def _require_finite_constants(self) -> None:
         """Raise InvalidValue if valid numbers give a constant that is not finite."""
         try:
             made = {**self.constants(), "1 / kt": 1 / self.k, "1 / resistance": 1 / self.r}
@@ -171,18 +178,6 @@ class DataSheet:
                     f" {', '.join(f'{basic} = {getattr(self, basic):g}' for basic in BASIC)};"
                     " expected a finite number"
                 )
-
-    def _refuse_contradictions(self) -> None:
-        volts = self.nominal_voltage
-        ohms, amperes = self.resistance, self.stall_current
-        if ohms is not None and amperes is not None:
-            self._compare("resistance", "stall_current", volts / amperes)
-        if self.torque_constant is not None and self.speed_constant is not None:
-            self._compare("torque_constant", "speed_constant", 1 / self.speed_constant)
-        self._compare("resistance", "stall_torque", self.r)
-        self._compare("stall_current", "stall_torque", volts / self.r)
-        self._compare("torque_constant", "no_load_speed", self.k)
-        self._compare("speed_constant", "no_load_speed", 1 / self.k)
 
     def _compare(self, name: str, other: str, expected: float) -> None:
         """Raise InvalidValue unless ``name`` is ``expected``, which follows from ``other``."""

@@ -1,7 +1,7 @@
 """Equations of the DC motor as compiled functions of command, velocity, states and constants.
 
 Actuator states ``a`` (4,) are in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor
-does not have are ignored. Constants ``c`` are in the order of ``dc_motor_constants.PARAMETERS``.
+does not have are ignored. Constants ``c`` are in the order of ``dc_motor.PARAMETERS``.
 ``voltage_for_effort`` is the inverse of the steady-state effort.
 """
 
@@ -34,8 +34,8 @@ from arm_dynamics.simulation.friction import stribeck_friction
 
 KT, KE, RESISTANCE, GEAR, SUPPLY, CURRENT_LIMIT, DROP, HALF, INDUCTANCE = range(9)
 EFFICIENCY, BACK_EFFICIENCY, ROTOR_INERTIA, VISCOUS, COULOMB, STICTION, STRIBECK = range(9, 16)
-THERMAL, THERMAL_TIME, AMBIENT, DERATING, HOTTEST, COPPER = range(16, 22)
-PLAY, STIFFNESS, DAMPING = range(22, 25)
+THERMAL, THERMAL_TIME, AMBIENT, DERATING, MAX_TEMPERATURE, TEMPERATURE_COEFFICIENT = range(16, 22)
+BACKLASH, STIFFNESS, DAMPING = range(22, 25)
 
 CURRENT, TEMPERATURE, ROTOR, GAP = range(4)
 """Slots of the actuator states: winding current [A], temperature [°C], rotor speed over the gear
@@ -45,21 +45,21 @@ ratio [rad/s], rotor angle over the gear ratio minus the joint's [rad]."""
 @compiled
 def winding_resistance(a: Vector, c: Vector) -> float:
     """Return R [Ω] at the winding temperature; constant without a thermal model."""
-    warm = warm_resistance(c[RESISTANCE], c[COPPER], a[TEMPERATURE])
+    warm = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], a[TEMPERATURE])
     return where(c[THERMAL] > 0.0, warm, c[RESISTANCE])
 
 
 @compiled
 def back_emf(v: float, a: Vector, c: Vector) -> float:
     """Return e = Ke N v [V], with the rotor velocity for v with backlash."""
-    emf: float = c[KE] * c[GEAR] * where(c[PLAY] > 0.0, a[ROTOR], v)
+    emf: float = c[KE] * c[GEAR] * where(c[BACKLASH] > 0.0, a[ROTOR], v)
     return emf
 
 
 @compiled
 def current_limit(a: Vector, c: Vector) -> float:
     """Return the largest current [A] at the winding temperature."""
-    return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[HOTTEST])
+    return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[MAX_TEMPERATURE])
 
 
 @compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
@@ -91,8 +91,8 @@ def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Ve
     command [V] or [N·m at the joint], v joint velocity [rad/s].
     """
     drive = c[GEAR] * c[KT] * motor_current(by_voltage, command, v, a, c)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
-    return where(c[PLAY] > 0.0, passed, drive)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
+    return where(c[BACKLASH] > 0.0, passed, drive)
 
 
 @compiled
@@ -132,7 +132,7 @@ def winding_damping(
     """
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
     fraction = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
-    own = where(c[INDUCTANCE] > 0.0, where(c[PLAY] > 0.0, 0.0, fraction), 0.0)
+    own = where(c[INDUCTANCE] > 0.0, where(c[BACKLASH] > 0.0, 0.0, fraction), 0.0)
     return own * back_emf_damping(by_voltage, command, v, a, c)
 
 
@@ -147,9 +147,9 @@ def dc_motor_step_damping(
     """
     settled = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
     winding = winding_damping(by_voltage, command, v, a, c, dt)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
     teeth = where(passed != 0.0, c[DAMPING], 0.0)
-    return where(c[PLAY] > 0.0, teeth, settled + winding)
+    return where(c[BACKLASH] > 0.0, teeth, settled + winding)
 
 
 @compiled
@@ -166,10 +166,10 @@ def dc_motor_act_dot_terms(
     Source: B. Siciliano et al., Robotics (2009), chapter 5, for winding and rotor.
     """
     current = motor_current(by_voltage, command, v, a, c)
-    _winding_rates(by_voltage, command, v, current, a, c, rate, source)
+    _winding_act_dot_terms(by_voltage, command, v, current, a, c, rate, source)
     square = c[GEAR] * c[GEAR]
-    inertia = where(c[PLAY] > 0.0, square * c[ROTOR_INERTIA], 1.0)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[PLAY], c[STIFFNESS], c[DAMPING])
+    inertia = where(c[BACKLASH] > 0.0, square * c[ROTOR_INERTIA], 1.0)
+    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
     emf = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
     linear = where(passed != 0.0, c[DAMPING], 0.0) + emf
     rate[ROTOR] = (square * c[VISCOUS] + linear) / inertia
@@ -179,7 +179,7 @@ def dc_motor_act_dot_terms(
 
 
 @compiled
-def _winding_rates(
+def _winding_act_dot_terms(
     by_voltage: bool,
     command: float,
     v: float,
@@ -207,7 +207,7 @@ def dc_motor_dry_friction(against: float, v: float, effort: float, c: Vector) ->
     count as behind the gear: the gear loses a fraction of N Kt i.
     """
     level = c[GEAR] * stribeck_friction(c[GEAR] * v, c[COULOMB], c[STICTION], c[STRIBECK])
-    return where(c[PLAY] > 0.0, 0.0, level) + gear_loss(
+    return where(c[BACKLASH] > 0.0, 0.0, level) + gear_loss(
         against * effort, c[EFFICIENCY], c[BACK_EFFICIENCY]
     )
 
@@ -226,8 +226,8 @@ def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: 
     level = stribeck_friction(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
     x = decay * dt
     reach = where(x > 1e-5, (1.0 - exp(-x)) / where(x > 0.0, x, 1.0), 1.0 - 0.5 * x)
-    inertia = where(c[PLAY] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
-    most = where(c[PLAY] > 0.0, dt * reach * level / inertia, 0.0)
+    inertia = where(c[BACKLASH] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
+    most = where(c[BACKLASH] > 0.0, dt * reach * level / inertia, 0.0)
     loss = clip(a[ROTOR], -most, most)
     a[ROTOR] = a[ROTOR] - loss
     a[GAP] = a[GAP] - dt * loss
@@ -244,8 +244,8 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
     The steady-state effort at V is τ, or the nearest within supply and current limit; if the
     brush drop exceeds the supply, V is 0.
     """
-    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
-    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
     wanted = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
     inner = effective_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
     return clip(terminal_voltage(inner, c[DROP], c[HALF]), -c[SUPPLY], c[SUPPLY])
@@ -258,8 +258,8 @@ def effort_of_voltage(voltage: float, v: float, temperature: float, c: Vector) -
     τ = N Kt clip((V'(clip(V, ±supply)) - Ke N v) / R(T), ±i_max(T)), at the winding temperature
     [°C] that is given, regardless of thermal model and backlash.
     """
-    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
-    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
     inner = effective_voltage(True, voltage, 0.0, c[SUPPLY], c[DROP], c[HALF])
     effort: float = c[GEAR] * c[KT] * settled_current(inner, c[KE] * c[GEAR] * v, r, limit)
     return effort
@@ -271,8 +271,8 @@ def extreme_effort(direction: float, v: float, temperature: float, c: Vector) ->
 
     τ = N Kt clip((±V'(supply) - Ke N v) / R, ±i_max(T)).
     """
-    r = warm_resistance(c[RESISTANCE], c[COPPER], temperature)
-    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[HOTTEST])
+    r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
+    limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
     reach = effective_voltage(False, 0.0, direction * INF, c[SUPPLY], c[DROP], c[HALF])
     effort: float = c[GEAR] * c[KT] * settled_current(reach, c[KE] * c[GEAR] * v, r, limit)
     return effort

@@ -27,7 +27,7 @@ def gear_loss(effort: float, efficiency: float, back_efficiency: float) -> float
 
 @compiled
 def contact_effort(
-    gap: float, closing: float, play: float, stiffness: float, damping: float
+    gap: float, closing: float, backlash: float, stiffness: float, damping: float
 ) -> float:
     """Return the effort [N·m] of a rotor on the joint through backlash; teeth only push.
 
@@ -38,7 +38,7 @@ def contact_effort(
     backlash: a survey, Automatica 38 (2002), its dead-zone model with a damper; a damper that
     would pull parting teeth together is cut off.
     """
-    bent = gap - clip(gap, -0.5 * play, 0.5 * play)
+    bent = gap - clip(gap, -0.5 * backlash, 0.5 * backlash)
     push = stiffness * bent + damping * closing
     return where(bent > 0.0, maximum(push, 0.0), where(bent < 0.0, minimum(push, 0.0), 0.0))
 

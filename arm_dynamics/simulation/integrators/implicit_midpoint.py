@@ -9,15 +9,19 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.simulation.integrators.exponential_step import exponential_step
-from arm_dynamics.simulation.integrators.integrator import Integrator, System
+from arm_dynamics.simulation.integrators.integrator import (
+    Integrator,
+    System,
+    jacobian_by_differences,
+)
 
 ROUND_OFF = 4 * np.finfo(float).eps
 """Change, relative to the largest entry or 1e-3, at which an iteration has converged."""
 ROUNDING_TOLERANCE = 1e-11
 """The same, relative to the largest entry or 1, for a change that no longer decreases."""
-SIMPLE, NEWTON = 30, 30
+MAX_FIXED_POINT_ITERATIONS, MAX_NEWTON_ITERATIONS = 30, 30
 """Largest number of iterations of each kind."""
-CONTRACTS = 0.1
+CONTRACTION = 0.1
 """Ratio of successive changes below which an iteration continues unchanged."""
 NUDGE = 1.5e-8
 """Relative step of the differences for Newton's matrix."""
@@ -41,7 +45,7 @@ class ImplicitMidpoint(Integrator):
 
         Raises InvalidValue naming dt and the joint when no iteration converges.
         """
-        middle = _Middle(system, q, v, z, dt)
+        middle = _Midpoint(system, q, v, z, dt)
         x = middle.solve()
         vm, zm = x[: v.size], x[v.size :]
         if z.size:
@@ -50,19 +54,19 @@ class ImplicitMidpoint(Integrator):
         v[:] = 2 * vm - v
 
 
-class _Middle:
+class _Midpoint:
     """Equation x = G(x) of the midpoint x = (v̄, z̄) of one step."""
 
     def __init__(self, system: System, q: Vector, v: Vector, z: Vector, dt: float) -> None:
         self.system, self.q, self.v, self.z, self.dt = system, q, v, z, dt
         self.start = np.concatenate([v, z])
-        self.least, self.most = np.full(q.size, -np.inf), np.full(q.size, np.inf)
-        self.seen: list[Vector] = []
+        self.min_position, self.max_position = np.full(q.size, -np.inf), np.full(q.size, np.inf)
+        self.iterates: list[Vector] = []
 
     def __call__(self, x: Vector) -> Vector:
         """Return G(x) = (v + dt/2 a(q̄, v̄, z̄), z after dt/2)."""
         vm, zm, half = x[: self.v.size], x[self.v.size :], 0.5 * self.dt
-        qm = np.clip(self.q + half * vm, self.least, self.most)
+        qm = np.clip(self.q + half * vm, self.min_position, self.max_position)
         velocity: Vector = self.v + half * self.system.acceleration(qm, vm, zm)
         if not self.z.size:
             return velocity
@@ -73,86 +77,67 @@ class _Middle:
     def solve(self) -> Vector:
         """Return the fixed point; raises InvalidValue if the iterations do not converge."""
         x, last = self(self.start), np.inf
-        for _ in range(SIMPLE):
+        for _ in range(MAX_FIXED_POINT_ITERATIONS):
             image = self(x)
             change = float(np.abs(image - x).max())
-            if _arrived(change, last, x):
+            if _converged(change, last, x):
                 return image
-            if not change < CONTRACTS * last:
+            if not change < CONTRACTION * last:
                 break
             x, last = image, change
         found = self._newton(x if np.isfinite(x).all() else self.start)
-        if found is None and self._meets_stops():
+        if found is None and self._hold_in_stops():
             found = self._newton(self(self.start))
         if found is None:
-            raise self._no_solution()
+            step = self.iterates[-1] - self.iterates[-2] if len(self.iterates) > 1 else self.start
+            worst = int(np.argmax(np.abs(step[: self.v.size])))
+            raise InvalidValue(
+                f"implicit_midpoint: no convergence at joint '{self.system.joint_names[worst]}'"
+                f" with dt = {self.dt:g} s; reduce dt or use another integrator"
+            )
         return found
 
     def _newton(self, x: Vector) -> Vector | None:
         """Iterate by Newton's method; the matrix is recomputed when convergence is slow."""
         last, matrix = np.inf, None
-        for _ in range(NEWTON):
-            miss = self(x) - x
+        for _ in range(MAX_NEWTON_ITERATIONS):
+            residual = self(x) - x
             if matrix is None:
-                matrix = np.eye(x.size) - self._slope(x)
-            step = _solved(matrix, miss)
-            if step is None:
+                matrix = np.eye(x.size) - jacobian_by_differences(self, x, NUDGE)
+            if not (np.isfinite(matrix).all() and np.isfinite(residual).all()):
+                return None
+            try:
+                step = np.linalg.solve(matrix, residual)
+            except np.linalg.LinAlgError:
                 return None
             x = x + step
-            self.seen.append(x)
+            self.iterates.append(x)
             change = float(np.abs(step).max())
-            if _arrived(change, last, x):
+            if _converged(change, last, x):
                 return x
-            serves = change < CONTRACTS * last or change < ROUNDING_TOLERANCE
-            matrix = matrix if serves else None
+            is_reused = change < CONTRACTION * last or change < ROUNDING_TOLERANCE
+            matrix = matrix if is_reused else None
             last = change
         return None
 
-    def _meets_stops(self) -> bool:
+    def _hold_in_stops(self) -> bool:
         """Put joints that alternate between free motion and an end stop into the stop.
 
         The damping of an end stop is discontinuous: with it the joint may not reach the stop,
         without it the joint may pass. Returns whether there is such a joint.
         """
-        ends = [self.q + 0.5 * self.dt * x[: self.v.size] for x in self.seen]
+        ends = [self.q + 0.5 * self.dt * x[: self.v.size] for x in self.iterates]
         for beyond, limit, bound, direction in (
-            (np.greater, self.system.upper, self.least, np.inf),
-            (np.less, self.system.lower, self.most, -np.inf),
+            (np.greater, self.system.upper, self.min_position, np.inf),
+            (np.less, self.system.lower, self.max_position, -np.inf),
         ):
             sides = np.array([beyond(end, limit) for end in ends])
-            torn = sides.any(axis=0) & ~sides.all(axis=0)
-            bound[torn] = np.nextafter(limit[torn], direction)
-        return bool(np.isfinite(self.least).any() or np.isfinite(self.most).any())
-
-    def _slope(self, x: Vector) -> Vector:
-        """Return ∂G/∂x by differences."""
-        slope, here = np.empty((x.size, x.size)), self(x)
-        for k in range(x.size):
-            near = x.copy()
-            near[k] += NUDGE * max(1.0, abs(x[k]))
-            slope[:, k] = (self(near) - here) / (near[k] - x[k])
-        return slope
-
-    def _no_solution(self) -> InvalidValue:
-        last = self.seen[-1] - self.seen[-2] if len(self.seen) > 1 else self.start
-        worst = int(np.argmax(np.abs(last[: self.v.size])))
-        return InvalidValue(
-            f"implicit_midpoint: no convergence at joint '{self.system.joint_names[worst]}' with"
-            f" dt = {self.dt:g} s; reduce dt or use another integrator"
-        )
+            alternating = sides.any(axis=0) & ~sides.all(axis=0)
+            bound[alternating] = np.nextafter(limit[alternating], direction)
+        return bool(np.isfinite(self.min_position).any() or np.isfinite(self.max_position).any())
 
 
-def _solved(matrix: Vector, right: Vector) -> Vector | None:
-    """Return the solution of a linear system; None if singular or not finite."""
-    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
-        return None
-    try:
-        return np.linalg.solve(matrix, right).astype(float)
-    except np.linalg.LinAlgError:
-        return None
-
-
-def _arrived(change: float, last: float, x: Vector) -> bool:
+def _converged(change: float, last: float, x: Vector) -> bool:
     """Return whether a change of x, after the change ``last``, is only round-off."""
     size = float(np.abs(x).max())
     return bool(

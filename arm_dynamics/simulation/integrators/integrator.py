@@ -1,9 +1,9 @@
-"""Interfaces of an integrator and of the system that it advances."""
+"""Interfaces of an integrator and of the system that it advances, and Jacobians by differences."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -79,6 +79,16 @@ class SteppedSystem(System, Protocol):
         """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite."""
 
 
+def jacobian_by_differences(function: Callable[[Vector], Vector], x: Vector, step: float) -> Vector:
+    """Return ∂f/∂x (n, n) by forward differences of ``step`` times max(1, |x_k|)."""
+    J, here = np.empty((x.size, x.size)), function(x)
+    for k in range(x.size):
+        near = x.copy()
+        near[k] += step * max(1.0, abs(x[k]))
+        J[:, k] = (function(near) - here) / (near[k] - x[k])
+    return J
+
+
 class Integrator(ABC):
     """Numerical method that advances a System by dt [s]."""
 
@@ -136,8 +146,8 @@ class Integrator(ABC):
         self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
     ) -> bool:
         """Take ``steps`` time steps in place while all is finite; return whether it is."""
-        well = all_finite(q, v, z)
-        while well and steps:
+        finite = all_finite(q, v, z)
+        while finite and steps:
             self.step(system, q, v, z, dt)
-            well, steps = all_finite(q, v, z), steps - 1
-        return well
+            finite, steps = all_finite(q, v, z), steps - 1
+        return finite

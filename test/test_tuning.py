@@ -21,14 +21,13 @@ from rich.console import Console
 from arm_dynamics import load_arm
 from arm_dynamics.batch import RolloutResult
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
-from arm_dynamics.batch.tuning import margin_penalty as reserve_module
+from arm_dynamics.batch.tuning import objective as objective_module
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw_cases
+from arm_dynamics.batch.tuning.cases import draw_cases
 from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer
 from arm_dynamics.batch.tuning.gain_search import TuningTask
 from arm_dynamics.batch.tuning.gain_space import gain_space
-from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
 from arm_dynamics.batch.tuning.margins import (
     UNSTABLE,
     joint_margins,
@@ -39,6 +38,7 @@ from arm_dynamics.batch.tuning.margins import (
 )
 from arm_dynamics.batch.tuning.objective import (
     DIVERGED_COST,
+    MarginPenalty,
     Objective,
     ObjectiveWeights,
     case_costs,
@@ -140,7 +140,7 @@ def test_an_unstable_loop_has_no_margins():
 
 
 def test_the_penalty_is_positive_if_twice_the_gains_are_unstable(monkeypatch):
-    monkeypatch.setattr(reserve_module, "FACTORS", (2.0,))
+    monkeypatch.setattr(objective_module, "FACTORS", (2.0,))
     space = gain_space(controller(), ("p", "d"))
     cases = draw_cases(arm(), 3, 0, replace(SHORT, delay=False))
     reserve = MarginPenalty.of(space, cases)

@@ -24,8 +24,7 @@ from arm_dynamics.batch.tuning.gain_search import (
     tune,
     validation_cases,
 )
-from arm_dynamics.batch.tuning.margins import Margins
-from arm_dynamics.batch.tuning.results_folder import MarginRows
+from arm_dynamics.batch.tuning.margins import MarginRows, Margins
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli.arm_options import (
     KERNELS,

@@ -101,7 +101,7 @@ class ReferenceGenerator:
 
         """
         if self._next is not None and current_reference is not None:
-            continued = self._continued(now, current_reference)
+            continued = self._present_reference(now, current_reference)
             with self._lock:
                 queued, self._next = self._next, None
                 number = self.queued_number
@@ -115,7 +115,7 @@ class ReferenceGenerator:
         self.elapsed = (0.0, 0.0) if holds else (self.time - origin, now - origin)
         return self.clock.scaled(trajectory.at(self.time))
 
-    def _continued(self, now: float, current_reference: Reference) -> Reference:
+    def _present_reference(self, now: float, current_reference: Reference) -> Reference:
         """Return the active trajectory's reference at ``now``.
 
         Starting at the last cycle's reference instead would delay a stream by a cycle per message.
@@ -201,7 +201,7 @@ class CartesianReferenceGenerator(ReferenceGenerator):
         task = to_task_reference(self._controller.arm, reference)
         return replace(task, wrench=as_readonly(task.wrench + self._wrench))
 
-    def _continued(self, now: float, current_reference: Reference) -> Reference:
+    def _present_reference(self, now: float, current_reference: Reference) -> Reference:
         """Return the active trajectory's reference at ``now``, or the CLIK solution."""
         del current_reference
         if self._controller.clik.reachability_error > RESTART_THRESHOLD:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw_cases
-from arm_dynamics.batch.tuning.cases import Cases
+from arm_dynamics.batch.tuning.cases import Cases, draw_cases
 from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import (
     POPULATION,
@@ -72,19 +71,15 @@ class TuningTask:
     def settings(self) -> dict[str, Any]:
         """All settings that the path of the search depends on, except its budget."""
         start = {name: gains.tolist() for name, gains in sorted(self.controller.gains.items())}
+        arm = self.arm
+        load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
+        model = arm.urdf, arm.joints, arm.gravity.tolist(), load
         return {
-            "arm": self.arm.name, "model": _digest(self.arm),
+            "arm": arm.name, "model": sha256(repr(model).encode()).hexdigest()[:16],
             "controller": type(self.controller).__name__, "gains": list(self.names),
             "start": start, "cases": self.cases, "population": self.population, "seed": self.seed,
             "weights": asdict(self.weights), **asdict(self.conditions),
         }  # fmt: skip
-
-
-def _digest(arm: ArmModel) -> str:
-    """Hash that distinguishes arms of one name."""
-    load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
-    content = repr((arm.urdf, arm.joints, arm.gravity.tolist(), load))
-    return sha256(content.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)

@@ -567,7 +567,7 @@ def tune(*options):
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--max-evaluations", 60, "--output", tmp_path / "a") in (0, 1)
     said = capsys.readouterr().out
-    assert re.search(r"^found gains: \d of 3 cases passed", said, re.MULTILINE)
+    assert re.search(r"^tuned gains: \d of 3 cases passed", said, re.MULTILINE)
     for name in ("gains.yaml", "worst_case.yaml", "margins.yaml", "report.png", "state.json"):
         assert (tmp_path / "a" / name).stat().st_size > 100
     assert tune("--max-evaluations", 30, "--output", tmp_path / "b") in (0, 1)

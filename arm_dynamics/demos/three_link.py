@@ -28,7 +28,7 @@ from arm_dynamics.simulation.trace import MotionRecord
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 FRICTION = 1.0
 """Damping [N·m·s/rad] of every joint in the second fall: tau = -q̇."""
-COARSE = 0.01
+COARSE_DT = 0.01
 """Time step [s] of the comparison of integrators."""
 TITLES = ("without friction", "with friction τ = -q̇")
 INTEGRATORS = (
@@ -122,9 +122,9 @@ def path_figure(*falls: MotionRecord) -> DemoFigure:
 @styled
 def drift_figure() -> DemoFigure:
     """Draw the energy error of each integrator."""
-    drawn, ((axes,),) = figure(f"Energy error of the integrators, dt = {COARSE:g} s", 1, 1, 4.0)
+    drawn, ((axes,),) = figure(f"Energy error of the integrators, dt = {COARSE_DT:g} s", 1, 1, 4.0)
     for name, color in zip(INTEGRATORS, PALETTE, strict=False):
-        trace = simulate(dt=COARSE, integrator=name)
+        trace = simulate(dt=COARSE_DT, integrator=name)
         error = np.abs(trace.energy - trace.energy[0])[1:]
         axes.semilogy(trace.time[1:], error, color=color, label=name, linewidth=1.2)
     label(axes, "time [s]", "|E(t) - E(0)| [J]")

@@ -97,7 +97,7 @@ class GainOptimizer:
     bound: float
     seed: int = 0
     population: int = POPULATION
-    tape: EvaluationLog = field(default_factory=EvaluationLog)
+    log: EvaluationLog = field(default_factory=EvaluationLog)
     observe: Callable[[Generation], None] = lambda generation: None
 
     def run(self, budget: Budget) -> SearchResult:
@@ -160,18 +160,18 @@ class GainOptimizer:
         minimize(one, start, method="Nelder-Mead", options=options)
 
     def _in_time(self) -> bool:
-        return self.tape.replaying or time.monotonic() < self._until
+        return self.log.replaying or time.monotonic() < self._until
 
     def _cost(self, mark: str, points: Vector) -> Vector:
         """Return the costs of ``points``, from the log as far as it contains them."""
         if self._tried + len(points) > self._budget.evaluations and self._tried:
             raise _Spent
-        known = self.tape.read(mark, points)
+        known = self.log.read(mark, points)
         if known is None:
             if not self._in_time() and self._tried:
                 raise _Spent
             costs = self.costs(points)
-            self.tape.write(mark, points, costs)
+            self.log.write(mark, points, costs)
         else:
             costs = known
         self._record(mark, points, costs, known is not None)

@@ -129,7 +129,7 @@ class TuningResult:
 def tune(
     task: TuningTask,
     budget: Budget,
-    tape: EvaluationLog | None = None,
+    log: EvaluationLog | None = None,
     observe: Callable[[Generation], None] = lambda generation: None,
 ) -> TuningResult:
     """Optimize the gains of ``task``; the result depends on its settings and the evaluations only.
@@ -140,7 +140,7 @@ def tune(
         Task.
     budget : Budget
         Evaluations and time.
-    tape : EvaluationLog, optional
+    log : EvaluationLog, optional
         Log of an earlier search, which is continued.
     observe : callable
         Called with each generation.
@@ -162,7 +162,7 @@ def tune(
         space.bound,
         task.seed,
         task.population,
-        tape or EvaluationLog(),
+        log or EvaluationLog(),
         observe,
     )
     found = search.run(budget)
@@ -183,8 +183,8 @@ def validation_cases(task: TuningTask, count: int) -> Cases:
 def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:
     """Return validation results of the tuned gains and of the initial gains."""
     return {
-        "found gains": validate(cases, tuned.controller),
-        "gains at the start": validate(cases, tuned.task.controller),
+        "tuned gains": validate(cases, tuned.controller),
+        "initial gains": validate(cases, tuned.task.controller),
     }
 
 

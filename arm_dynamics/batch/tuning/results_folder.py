@@ -102,7 +102,9 @@ def margin_table(joints: tuple[str, ...], margins: MarginRows) -> dict[str, obje
     """Return the margins by joint; infinite ones and NaN as text."""
     return {
         title: {joint: _margin_values(m) for joint, m in zip(joints, rows, strict=True)}
-        for title, rows in zip(("initial_pose", "least_over_cases"), margins, strict=True)
+        for title, rows in zip(
+            ("initial_configuration", "minimum_over_cases"), margins, strict=True
+        )
     }
 
 

@@ -31,7 +31,7 @@ from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.arm_model import ArmModel
 
-AT_ONCE = 0.05
+IMMEDIATE_MOVE_TIME = 0.05
 """Duration of the motion to a single waypoint that is due immediately [s]."""
 OVERRIDDEN = "; another trajectory than the goal's was followed in between"
 
@@ -174,9 +174,8 @@ class GoalHandler:
                 goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
             elif goal.canceling:
                 overridden = generator.number != self._number
-                paused = (
-                    generator.clock.factor == 0.0
-                )  # the reference is at rest before the stop's end
+                # during a pause the reference is at rest before the end of the stop
+                paused = generator.clock.factor == 0.0
                 ended = generator.trajectory and generator.time >= generator.trajectory.end
                 if overridden or paused or ended:
                     goal.finish(ErrorCode.SUCCESSFUL, "canceled: stopped", canceled=True)
@@ -258,14 +257,14 @@ def build_trajectory(
 ) -> JointTrajectory:
     """Return the trajectory of a request for all joints; raises GoalRejected.
 
-    A single waypoint that is due immediately gets AT_ONCE, within the joints' limits.
+    A single waypoint that is due immediately gets IMMEDIATE_MOVE_TIME, within the joints' limits.
     """
     at_once = not request.start and list(request.times) == [0.0]
     with rejecting_with(ErrorCode.INVALID_GOAL):
         trajectory = parse_trajectory(
             arm,
             request.names,
-            [AT_ONCE] if at_once else request.times,
+            [IMMEDIATE_MOVE_TIME] if at_once else request.times,
             request.positions,
             request.velocities,
             request.accelerations,

@@ -46,7 +46,7 @@ def shows() -> dict[str, DemoResult]:
 
 def contents(drawn: dict[str, DemoResult]) -> dict[str, Content]:
     """Return the content of each figure by the name of its file."""
-    pictures = [picture for show in drawn.values() for picture in show.pictures]
+    pictures = [picture for show in drawn.values() for picture in show.figures]
     return {file_name(picture): content(picture) for picture in pictures}
 
 
@@ -55,7 +55,7 @@ def page(drawn: dict[str, DemoResult]) -> str:
     parts = [HEAD]
     for name, show in drawn.items():
         parts.append(f"## {show.title}\n\n```\narm-dynamics demo {name}\n```\n")
-        for picture in show.pictures:
+        for picture in show.figures:
             place = f"images/gallery/{file_name(picture)}"
             parts.append(f"![{show.title}]({place})\n\n{picture.caption}\n")
     parts += [_live(name, demo) for name, demo in registry.DEMOS.items() if demo.live]

@@ -144,14 +144,14 @@ def test_the_key_depends_on_each_of_the_four_equations(monkeypatch):
 
 
 def test_bundled_actuators_are_not_traced_for_the_key(monkeypatch):
-    monkeypatch.setitem(sys.modules, "arm_dynamics.batch.kernels.actuator_trace", None)
+    monkeypatch.setitem(sys.modules, "arm_dynamics.batch.kernels.kernel_source", None)
     equations_fingerprint.cache_clear()
     assert equations_fingerprint(five_dof(), "voltage", ("motor.kt",)) == ""
 
 
 def test_without_casadi_a_users_equations_have_no_key(monkeypatch):
     monkeypatch.setitem(sys.modules, "casadi", None)
-    for name in ("actuator_trace", "emitter", "step_trace", "symbolic_equations", "symbolic_math"):
+    for name in ("kernel_source", "emitter", "step_trace", "symbolic_equations", "symbolic_math"):
         monkeypatch.delitem(sys.modules, f"arm_dynamics.batch.kernels.{name}", raising=False)
     with pytest.raises(ConfigError, match=r"kernel of arm 'chain': CasADi = missing; .* pip inst"):
         equations_fingerprint(driven_by(monkeypatch, actuator(forward)), "effort")

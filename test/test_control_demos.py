@@ -11,11 +11,9 @@ from arm_dynamics.control.lqr_design.lqr_gain import lqr_gain
 from arm_dynamics.demos import (
     five_dof_task,
     four_joint_lqr,
-    four_joint_reach,
     identification,
     two_link_hold,
     two_link_joints,
-    two_link_reach,
     two_link_tool,
 )
 from arm_dynamics.demos.two_link_tool import JOINT, LINES, TASK
@@ -102,7 +100,7 @@ def test_the_package_controller_returns_to_the_reachable_part_before_the_publish
     """
     rows, way, trace = table("two_link/traj_B_hole_task.csv"), LINES["B"], package_controller("B")
     radius = np.hypot(*trace.tool[:, [0, 2]].T)
-    inner, outer = two_link_reach.workspace_radii(way.arm)
+    inner, outer = two_link_tool.workspace_radii(way.arm)
     assert ((radius > inner - 1e-9) & (radius < outer + 1e-9)).all()
     theirs = np.hypot(*(np.stack([rows["x"], rows["y"]], axis=1) - way.at(rows["t"])).T)
     ours = np.interp(rows["t"], trace.time, two_link_tool.tool_error(way, trace))
@@ -113,9 +111,9 @@ def test_the_package_controller_returns_to_the_reachable_part_before_the_publish
 
 def test_line_b_is_unreachable_inside_the_inner_radius():
     way = LINES["B"]
-    assert two_link_reach.out_of_reach(LINES["A"]) == []
-    ((begin, end),) = two_link_reach.out_of_reach(way)
-    inner, _ = two_link_reach.workspace_radii(way.arm)
+    assert two_link_tool.out_of_reach(LINES["A"]) == []
+    ((begin, end),) = two_link_tool.out_of_reach(way)
+    inner, _ = two_link_tool.workspace_radii(way.arm)
     np.testing.assert_allclose(inner, 0.4)
     radii = np.linalg.norm(way.at(np.array([begin, end])), axis=1)
     np.testing.assert_allclose(radii, inner, atol=1e-3)
@@ -172,7 +170,7 @@ def test_published_reach_and_gains():
 
 def test_costs_along_the_motion_equal_the_published_ones():
     """Costs of the linearized arm; at 0.2 rad the nonlinear gravity torque adds some per cent."""
-    both, weights = four_joint_reach.pair(), four_joint_lqr.lqr_controller().weights
+    both, weights = four_joint_lqr.pair(), four_joint_lqr.lqr_controller().weights
     target = four_joint_lqr.PUBLISHED[1]
     for trace, name in zip(both, ("cost_opt", "cost_diag_model"), strict=True):
         cost = four_joint_lqr.cost(trace, weights, target)

@@ -23,8 +23,8 @@ from arm_dynamics.demos import (
     two_link,
     writer,
 )
+from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
-from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.planar import animate
 from arm_dynamics.demos.writer import POINT_CAPACITY, content, digest
 from arm_dynamics.dynamics import rigid_body
@@ -271,9 +271,9 @@ def test_figures_are_complete(name):
     """Axis labels have units, lines have finite points."""
     show = shown(name)
     assert show.title
-    assert show.pictures
-    assert all(what and value and "nan" not in value for what, value in show.numbers)
-    for picture in show.pictures:
+    assert show.figures
+    assert all(what and value and "nan" not in value for what, value in show.key_figures)
+    for picture in show.figures:
         assert picture.caption.endswith(".")
         assert picture.name.startswith(name)
         said = content(picture)
@@ -323,12 +323,12 @@ def _check(axes):
     ],
 )
 def test_the_figures_contain_every_curve(name, picture, lines):
-    (found,) = (p for p in shown(name).pictures if p.name == picture)
+    (found,) = (p for p in shown(name).figures if p.name == picture)
     assert [len(axes.lines) for axes in found.figure.axes] == lines
 
 
 def test_curves_show_the_recorded_motion():
-    axes = shown("two_link").pictures[0].figure.axes
+    axes = shown("two_link").figures[0].figure.axes
     for column, trace in enumerate((pendulum(), pendulum("two_link_pb"))):
         for line, q in zip(axes[column].lines, trace.q.T, strict=True):
             np.testing.assert_array_equal(line.get_ydata(), q)
@@ -336,14 +336,14 @@ def test_curves_show_the_recorded_motion():
 
 
 def test_integrators_of_higher_order_drift_less():
-    (drift,) = (p for p in shown("three_link").pictures if p.name == "three_link_drift")
+    (drift,) = (p for p in shown("three_link").figures if p.name == "three_link_drift")
     worst = {line.get_label(): line.get_ydata().max() for line in drift.figure.axes[0].lines}
     assert worst["rk4"] < 1e-3 * worst["velocity_verlet"] < 1e-3 * worst["explicit_euler"]
     assert worst["velocity_verlet"] == pytest.approx(0.0396, rel=0.01)  # published
 
 
 def test_the_animation_shows_the_motion_of_the_arms():
-    (moving,) = (p for p in shown("three_link").pictures if isinstance(p, Animation))
+    (moving,) = (p for p in shown("three_link").figures if isinstance(p, Animation))
     moving.update(40)
     for axes, trace in zip(moving.figure.axes, (fall(), fall(three_link.FRICTION)), strict=True):
         drawn = np.array(axes.lines[1].get_data())
@@ -383,11 +383,11 @@ def test_files_contain_a_description_of_their_content(tmp_path):
     result = writer.write_figures(show, tmp_path / "deep" / "folder")
     assert [file.name for file in result.files] == ["line.png", "moving.gif"]
     with Image.open(result.files[0]) as png:
-        assert png.text[writer.KEY] == digest(content(show.pictures[0]))
+        assert png.text[writer.KEY] == digest(content(show.figures[0]))
         assert png.width == 1120
         assert len(np.unique(np.asarray(png.convert("L")))) > 10
     with Image.open(result.files[1]) as gif:
-        assert gif.info["comment"].decode() == digest(content(show.pictures[1]))
+        assert gif.info["comment"].decode() == digest(content(show.figures[1]))
         assert gif.n_frames == 5
         assert gif.info["duration"] == 50
         assert gif.size == (800, 360)
@@ -429,7 +429,7 @@ def test_the_command_writes_figures_and_prints_their_paths(tmp_path, capsys, mon
     assert str(folder) in printed.replace("\n", "")
     assert "two_link_pb: energy after 10 s" in printed
     names = sorted(file.name for file in folder.iterdir())
-    assert names == sorted(f"{picture.name}.png" for picture in shown("two_link").pictures)
+    assert names == sorted(f"{picture.name}.png" for picture in shown("two_link").figures)
     assert all(name in printed for name in names)
     for file in folder.iterdir():
         Image.open(file).verify()

@@ -13,7 +13,7 @@ import pytest
 from arm_dynamics import InvalidValue, load_arm
 from arm_dynamics.batch import rollout
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw_cases
+from arm_dynamics.batch.tuning.cases import draw_cases
 from arm_dynamics.batch.tuning.tolerance import (
     UNCERTAIN,
     Tolerance,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics.control.trajectories import joint_splines
 from arm_dynamics.control.trajectories.joint_trajectory import check_limits
-from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference
 
 rows = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
@@ -171,8 +171,12 @@ P, T = [[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]
             lambda: joint_splines.trapezoidal_trajectory(P, [1, 1], [1, 1], 0, [0.5]),
             "expected at least 2 s",
         ),
+        (
+            lambda: joint_splines.trapezoidal_trajectory(P, [1, 1], [1, 1], np.nan),
+            r"start \[s\] = nan",
+        ),
     ],
 )
 def test_rejections_name_the_waypoint(call, text):
-    with pytest.raises(ArmDynamicsError, match=text):
+    with pytest.raises(TrajectoryRejected, match=text):
         call()

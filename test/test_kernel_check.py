@@ -9,8 +9,8 @@ import pytest
 from conftest import chain
 
 from arm_dynamics.batch.kernels import kernel_cache, kernel_check
-from arm_dynamics.batch.kernels.kernel import Kernel
-from arm_dynamics.batch.kernels.kernel_options import KernelOptions, KernelRejected
+from arm_dynamics.batch.kernels.kernel import Kernel, KernelOptions
+from arm_dynamics.batch.kernels.kernel_cache import KernelRejected
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.errors import InvalidValue
@@ -102,7 +102,8 @@ def test_a_kernel_is_checked_once(monkeypatch):
     """A kernel that passed is loaded without another check."""
     kernel_module("float64")
     monkeypatch.setattr(
-        kernel_check, "check_kernel", lambda *given: pytest.fail("checked a second time")
+        "arm_dynamics.batch.kernels.kernel.check_kernel",
+        lambda *given: pytest.fail("checked a second time"),
     )
     again = Kernel(ARM, options("float64"))
     x = again.block({"dt": np.array([kernel_check.TRIAL_STEP])})

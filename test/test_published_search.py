@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.batch.kernels.kernel_options import KernelRejected
+from arm_dynamics.batch.kernels.kernel_cache import KernelRejected
 from arm_dynamics.cli import tune
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName

@@ -15,7 +15,7 @@ from test_viewer import Client, eventually, port_of
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.demos import puma560, registry
-from arm_dynamics.demos.slider_session import TOUR, Servos, Session, SliderScript
+from arm_dynamics.demos.puma560 import TOUR, Servos, Session, SliderScript
 from arm_dynamics.demos.writer import KEY
 from arm_dynamics.simulation.actuators.rate_limited import rate_limited_step
 from arm_dynamics.viewer import ArmPage
@@ -137,7 +137,7 @@ def test_real_time_follows_an_irregular_clock(servos):
 
 def test_the_scripted_motion_is_tracked_at_the_velocity_limit():
     """No servo is faster than 1 rad/s, and each reaches its target."""
-    axes = shown("puma560").pictures[0].figure.axes
+    axes = shown("puma560").figures[0].figure.axes
     for i, joint in enumerate(axes):
         commanded, simulated = joint.lines
         time, q = simulated.get_data()

@@ -11,7 +11,7 @@ from conftest import chain, five_dof
 from arm_dynamics import Command, State, load_arm
 from arm_dynamics.batch import MeasurementNoise, rollout, rollout_closed_loop, simulate, variation
 from arm_dynamics.batch.kernels import kernel_cache
-from arm_dynamics.batch.rollouts.tool_output import tool_positions
+from arm_dynamics.batch.rollouts.task_runner import tool_positions
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.errors import (
     ArmDynamicsError,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.control.trajectories.speed_scaling import RAMP, ScaledClock
+from arm_dynamics.control.reference_generator import RAMP, ScaledClock
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference, TaskReference
 

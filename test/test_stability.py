@@ -12,8 +12,13 @@ from scipy.linalg import expm
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch.stability.discrete_map import discrete_map
-from arm_dynamics.batch.stability.stability_report import analyze_stability, controlled_loop
-from arm_dynamics.batch.stability.stable_set import largest_stable_dt, stable_parts, stable_set
+from arm_dynamics.batch.stability.stability_report import (
+    analyze_stability,
+    controlled_loop,
+    largest_stable_dt,
+    stable_parts,
+    stable_set,
+)
 from arm_dynamics.cli import stability as command_line
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.config import build_controller
@@ -30,9 +35,9 @@ from arm_dynamics.control.linear_controller import (
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.published.published_gains import PUBLISHED_P
-from arm_dynamics.published.published_stability import (
+from arm_dynamics.published.published_gains import (
     DIVERGED_RATIO,
+    PUBLISHED_P,
     published_loop,
     published_stability_limit,
 )

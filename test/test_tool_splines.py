@@ -130,6 +130,11 @@ BAD = {
         TrajectoryRejected,
         "expected 2, one per pose",
     ),
+    "twists in an array": (
+        ([1.0], shifted((0, 0, 0)), np.zeros((2, 6))),
+        TrajectoryRejected,
+        "1 times and 2 twists",
+    ),
     "moving end": (([1.0], shifted((0, 0, 0)), [[0.1] * 6]), TrajectoryRejected, "expected 0"),
     "NaN": (([1.0], [([0, np.nan, 0], np.eye(3))]), InvalidValue, "pose 0: position"),
     "no rotation": (([1.0], [([0, 0, 0], 2 * np.eye(3))]), InvalidValue, "pose 0: rotation"),

@@ -21,14 +21,13 @@ from rich.console import Console
 from arm_dynamics import load_arm
 from arm_dynamics.batch import RolloutResult
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
-from arm_dynamics.batch.tuning import margin_penalty as reserve_module
+from arm_dynamics.batch.tuning import objective as objective_module
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw_cases
+from arm_dynamics.batch.tuning.cases import draw_cases
 from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer
 from arm_dynamics.batch.tuning.gain_search import TuningTask
 from arm_dynamics.batch.tuning.gain_space import gain_space
-from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
 from arm_dynamics.batch.tuning.margins import (
     UNSTABLE,
     joint_margins,
@@ -39,6 +38,7 @@ from arm_dynamics.batch.tuning.margins import (
 )
 from arm_dynamics.batch.tuning.objective import (
     DIVERGED_COST,
+    MarginPenalty,
     Objective,
     ObjectiveWeights,
     case_costs,
@@ -140,7 +140,7 @@ def test_an_unstable_loop_has_no_margins():
 
 
 def test_the_penalty_is_positive_if_twice_the_gains_are_unstable(monkeypatch):
-    monkeypatch.setattr(reserve_module, "FACTORS", (2.0,))
+    monkeypatch.setattr(objective_module, "FACTORS", (2.0,))
     space = gain_space(controller(), ("p", "d"))
     cases = draw_cases(arm(), 3, 0, replace(SHORT, delay=False))
     reserve = MarginPenalty.of(space, cases)
@@ -567,7 +567,7 @@ def tune(*options):
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--max-evaluations", 60, "--output", tmp_path / "a") in (0, 1)
     said = capsys.readouterr().out
-    assert re.search(r"^found gains: \d of 3 cases passed", said, re.MULTILINE)
+    assert re.search(r"^tuned gains: \d of 3 cases passed", said, re.MULTILINE)
     for name in ("gains.yaml", "worst_case.yaml", "margins.yaml", "report.png", "state.json"):
         assert (tmp_path / "a" / name).stat().st_size > 100
     assert tune("--max-evaluations", 30, "--output", tmp_path / "b") in (0, 1)

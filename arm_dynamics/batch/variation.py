@@ -49,24 +49,22 @@ def values_per_rollout(arm: ArmModel, name: str) -> int:
 def nominal_values(arm: ArmModel, name: str) -> Vector:
     """Return the values (nv,) or (1,) of the arm itself; 0 where a motor lacks the constant."""
     kind, _, field = name.partition(".")
+    links = list(arm.links.inertias)[1:]
     if kind == "payload":
-        return np.array([arm.payload.mass])
-    if kind == "joint":
-        return np.array([getattr(joint, field) for joint in arm.joints], dtype=float)
-    if kind == "motor":
-        return np.array([a.constants.get(field, 0.0) for a in arm.actuators], dtype=float)
-    if field == "inertia":
-        return np.ones(arm.nv)
-    return np.array([_link_value(link, name) for link in list(arm.links.inertias)[1:]])
-
-
-def _link_value(link: pin.Inertia, name: str) -> float:
-    """Return mass, coordinate of the center or moment of inertia of a link."""
-    if name == "link.mass":
-        return float(link.mass)
-    if name in CENTER:
-        return float(link.lever[CENTER.index(name)])
-    return float(link.inertia[_entry(name)])
+        values = [arm.payload.mass]
+    elif kind == "joint":
+        values = [getattr(joint, field) for joint in arm.joints]
+    elif kind == "motor":
+        values = [actuator.constants.get(field, 0.0) for actuator in arm.actuators]
+    elif field == "inertia":
+        values = [1.0] * arm.nv
+    elif field == "mass":
+        values = [link.mass for link in links]
+    elif name in CENTER:
+        values = [link.lever[CENTER.index(name)] for link in links]
+    else:
+        values = [link.inertia[_entry(name)] for link in links]
+    return np.array(values, dtype=float)
 
 
 def varied_joints(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Joint, ...]:
@@ -168,7 +166,7 @@ def rollout_arm(arm: ArmModel, varied: Mapping[str, Sequence[float] | Vector]) -
 
 
 def _rollout_joint(arm: ArmModel, i: int, varied: Mapping[str, Sequence[float] | Vector]) -> Joint:
-    """Joint i with its values and its motor's constants of ``varied``."""
+    """Return joint i with its values and its motor's constants of ``varied``."""
     joint, known = arm.joints[i], arm.actuators[i].constants
     fields: dict[str, Any] = {}
     constants = dict(joint.constants)
@@ -182,7 +180,7 @@ def _rollout_joint(arm: ArmModel, i: int, varied: Mapping[str, Sequence[float] |
 
 
 def _rollout_links(arm: ArmModel, varied: Mapping[str, Sequence[float] | Vector]) -> Any:
-    """Pinocchio model with the masses, centers and inertias of ``varied``."""
+    """Return the Pinocchio model with the masses, centers and inertias of ``varied``."""
     if not any(name.startswith("link.") for name in varied):
         return arm.links
     links = pin.Model(arm.links)

@@ -160,8 +160,10 @@ def _print_percentiles(result: MonteCarlo, duration: float) -> None:
 
 def _write_files(folder: Path, result: MonteCarlo) -> tuple[Path, ...]:
     """Write the parameters of the worst runs, one line per run, and a figure."""
-    from arm_dynamics.batch.tuning.montecarlo_report import montecarlo_report  # noqa: PLC0415
-    from arm_dynamics.batch.tuning.report import save_figure  # noqa: PLC0415 - both need matplotlib
+    from arm_dynamics.batch.tuning.report import (  # noqa: PLC0415 - needs matplotlib
+        montecarlo_report,
+        save_figure,
+    )
 
     worst: dict[str, list[dict[str, object]]] = {}
     for name in result.values:

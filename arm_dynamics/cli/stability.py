@@ -37,8 +37,9 @@ from arm_dynamics.published.published_gains import (
     PUBLISHED_DT,
     PUBLISHED_DURATION,
     PUBLISHED_INTEGRATOR,
+    published_loop,
+    published_stability_limit,
 )
-from arm_dynamics.published.published_stability import published_loop, published_stability_limit
 from arm_dynamics.simulation.integrators import INTEGRATORS
 
 THIN_MARGIN = 0.1

@@ -24,8 +24,7 @@ from arm_dynamics.batch.tuning.gain_search import (
     tune,
     validation_cases,
 )
-from arm_dynamics.batch.tuning.margins import Margins
-from arm_dynamics.batch.tuning.results_folder import MarginRows
+from arm_dynamics.batch.tuning.margins import MarginRows, Margins
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli.arm_options import (
     KERNELS,
@@ -77,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
         files = results_folder.write_results(folder, arm, controller, tuned, results, margins)
         names = [*(file.name for file in files), results_folder.STATE]
         print(f"in {folder.resolve()}: {', '.join(names)}")
-        return 0 if results["found gains"].passed.all() else 1
+        return 0 if results["tuned gains"].passed.all() else 1
     except KeyboardInterrupt:
         print(f"interrupted: {state} is kept; --resume completes the results")
         return 130

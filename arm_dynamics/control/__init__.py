@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from arm_dynamics.control.reference_generator import (
         CartesianReferenceGenerator,
         ReferenceGenerator,
+        ScaledClock,
     )
     from arm_dynamics.control.stability_margins import delay_margin, thin_margin
     from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
         TargetTwist,
     )
     from arm_dynamics.control.trajectories.profiles import Profile, cubic, quintic, trapezoidal
-    from arm_dynamics.control.trajectories.speed_scaling import ScaledClock
     from arm_dynamics.control.trajectories.time_scaling import time_optimal_trajectory
     from arm_dynamics.control.trajectories.tool_paths import ToolLimits
     from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
@@ -125,7 +125,7 @@ _MODULES = {
     "ReachabilityMonitor": ".monitors",
     "ReferenceGenerator": ".reference_generator",
     "ResolvedRate": ".controllers.resolved_rate",
-    "ScaledClock": ".trajectories.speed_scaling",
+    "ScaledClock": ".reference_generator",
     "StopTrajectory": ".trajectories.trajectory",
     "Streams": ".goals.streams",
     "TargetPose": ".trajectories.online_trajectory",

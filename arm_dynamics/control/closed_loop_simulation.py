@@ -21,7 +21,7 @@ from arm_dynamics.simulation.plant import Plant
 from arm_dynamics.simulation.simulation import steps_per_period
 from arm_dynamics.simulation.trace import MotionRecord
 
-NUDGE = 1e-3
+PERTURBATION = 1e-3
 """Change of the state [rad, rad/s] and of the time [s] that reveals an undeclared memory."""
 
 
@@ -112,7 +112,7 @@ class _ContinuousLoop:
         self, arm: ArmModel, controller: Controller, trajectory: Trajectory, start: State
     ) -> None:
         self.arm, self.controller, self.trajectory = arm, controller, trajectory
-        self.motion = _smooth_motion(arm)
+        self.motion = _smooth_equations(arm)
         controller.reset(start)
         z = start.act if start.act.size else arm.initial_act
         self.y = np.concatenate([start.q, start.v, z, controller.memory])
@@ -167,7 +167,7 @@ class _ContinuousLoop:
         return np.concatenate([v, a, act_dot, memory_rate]), command.value
 
 
-def _smooth_motion(arm: ArmModel) -> EquationsOfMotion:
+def _smooth_equations(arm: ArmModel) -> EquationsOfMotion:
     """Return the equations; raises InvalidValue for dry friction or prescribed motion, by joint."""
     motion = EquationsOfMotion(arm)
     for joint, actuator, has_dry_friction in zip(
@@ -188,11 +188,14 @@ def _smooth_motion(arm: ArmModel) -> EquationsOfMotion:
 def _require_declared_memory(controller: Controller, start: State, trajectory: Trajectory) -> None:
     """Raise InvalidValue if the controller stores more than its ``memory`` contains."""
     twin = deepcopy(controller, {id(controller.arm): controller.arm})
-    reference, moved = trajectory.at(start.time), State.of(start.q + NUDGE, start.v + NUDGE)
+    reference, moved = (
+        trajectory.at(start.time),
+        State.of(start.q + PERTURBATION, start.v + PERTURBATION),
+    )
     twin.reset(start)
     memory, before = twin.memory, twin.update(start, reference, 0.0).value
     for _ in range(2):
-        twin.update(moved, reference, NUDGE)
+        twin.update(moved, reference, PERTURBATION)
     twin.remember(memory)
     if not np.array_equal(before, twin.update(start, reference, 0.0).value):
         raise InvalidValue(

@@ -21,11 +21,11 @@ from arm_dynamics.model.load import find_urdf
 from arm_dynamics.model.xml_source import parse_xml, read_text
 
 CONTROLLER_NODE = "joint_controller"
-READ = ("controller", "payload_mass", "gains")
+READ_PARAMETERS = ("controller", "payload_mass", "gains")
 """Parameters of the node that are read here."""
 NAMELESS = "pid_gravity"
 """Controller of a parameter file without the entry ``controller``."""
-USUAL = ("computed_torque", "position")
+DEFAULTS = ("computed_torque", "position")
 """Controllers of an arm without a parameter file: the first with a supported interface."""
 PERIOD = 2e-3
 """Control period of a simulation [s]."""
@@ -142,7 +142,7 @@ def build_controller(
         Arm to control.
     name : str, optional
         Registered name; default: the file's entry ``controller``, else NAMELESS. Without a file:
-        the first of USUAL that the arm supports.
+        the first of DEFAULTS that the arm supports.
     file : str or Path, optional
         Parameter file; default: that of the bundled arm.
     period : float or None
@@ -162,7 +162,7 @@ def build_controller(
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     name = controller_name(arm, name, file)
     controller_class = plugins.load_class("controllers", name)
-    gains = _gains(given, controller_class, arm, file)
+    gains = _file_gains(given, controller_class, arm, file)
     with plugins.guarded("controllers", name):
         controller: Controller = controller_class(arm, gains)
     if "payload_mass" in given:
@@ -200,25 +200,24 @@ def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | N
     """
     file = parameter_file(arm) if file is None else file
     given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
-    _reject_misspelled((key.partition(".")[0] for key in given), READ, f"{file}")
+    _reject_misspelled((key.partition(".")[0] for key in given), READ_PARAMETERS, f"{file}")
     if file is None:
-        return name or _usual(arm)
+        usable = (
+            default
+            for default in DEFAULTS
+            if all(
+                plugins.load_class("controllers", default).interface in actuator.interfaces
+                for actuator in arm.actuators
+            )
+        )
+        return name or next(usable, DEFAULTS[0])
     named = given.get("controller", NAMELESS)
     if not isinstance(named, str):
         raise ConfigError(f"{file}: controller = {named!r}; expected a registered name")
     return name or named
 
 
-def _usual(arm: ArmModel) -> str:
-    """Return the first of USUAL that every actuator supports, else the first."""
-    for name in USUAL:
-        interface = plugins.load_class("controllers", name).interface
-        if all(interface in actuator.interfaces for actuator in arm.actuators):
-            return name
-    return USUAL[0]
-
-
-def _gains(
+def _file_gains(
     given: Mapping[str, Any],
     controller_class: type[Controller],
     arm: ArmModel,

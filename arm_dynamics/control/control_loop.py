@@ -134,8 +134,12 @@ class ControlLoop:
             self.reference = self.reference_generator.reference(
                 state.time, self.reference, _measured(state)
             )
-            computed = self._update(state, self.reference, dt)
-            self.command = self.guard.check_command(computed, partial(returned_by, self.controller))
+            self.fit.require(state.q)
+            command = self._active.command(state, self.reference, dt)
+            feedforward = self.reference.effort
+            if feedforward is not None and command.interface == "effort":
+                command = replace(command, value=as_readonly(command.value + feedforward))
+            self.command = self.guard.check_command(command, partial(returned_by, self.controller))
         except DriverFault as error:
             self.events.report("driver_fault", str(error))
             return self._idle()
@@ -150,14 +154,6 @@ class ControlLoop:
         self._hold.note(self.command)
         self.latest = (state, self.reference, self.command)
         return self.command
-
-    def _update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the controller's command with the reference's feedforward effort added."""
-        self.fit.require(state.q)
-        command = self._active.command(state, reference, dt)
-        if reference.effort is None or command.interface != "effort":
-            return command
-        return replace(command, value=as_readonly(command.value + reference.effort))
 
     def _idle(self) -> Command | None:
         """Write no command in this cycle."""

@@ -23,13 +23,13 @@ from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 
-ASSUMED = LoopTiming(0.01, 1.0)
+ASSUMED_TIMING = LoopTiming(0.01, 1.0)
 """Timing that default gains are fitted to while the driver's is unknown."""
-DESIGN = 2.0
+DESIGN_MARGIN = 2.0
 """Gain margin that defaults are slowed down to."""
 MIN_BANDWIDTH_FACTOR = 1e-3
 """Minimum factor on the full bandwidth of defaults."""
-COARSE, BISECTIONS = 0.6, 4
+BANDWIDTH_STEP, BISECTIONS = 0.6, 4
 """Steps in which that factor is lowered, and bisections of the last one."""
 
 
@@ -39,9 +39,9 @@ def fit_gains(
     """Slow the controller's default gains down as far as ``timing`` requires.
 
     Given gains stay. The defaults get the largest bandwidth, at most the full one, at which no mode
-    oscillates with all gains 1 to DESIGN times as large. If some gains were given, the factor is
-    MARGIN. The loop is linear about the initial configuration, ``q`` and random ones, with
-    zero-order hold and motors without dynamics.
+    oscillates with all gains 1 to DESIGN_MARGIN times as large. If some gains were given, the
+    factor is MARGIN. The loop is linear about the initial configuration, ``q`` and random ones,
+    with zero-order hold and motors without dynamics.
 
     Parameters
     ----------
@@ -74,13 +74,13 @@ def fit_gains(
         return sampled.oscillation(trial, margin)
 
     scalable = any(p.order for group in controller.parameter_groups.values() for p in group)
-    margin = DESIGN if scalable and not any(controller.given.values()) else MARGIN
+    margin = DESIGN_MARGIN if scalable and not any(controller.given.values()) else MARGIN
     at_full = oscillation(1.0, margin)
     if not at_full:
         controller.slow_down(1.0)
         return ""
     low = high = 1.0
-    while oscillation(low := low * COARSE, margin):
+    while oscillation(low := low * BANDWIDTH_STEP, margin):
         high = low
         if low < MIN_BANDWIDTH_FACTOR:
             raise InvalidValue(
@@ -138,7 +138,7 @@ class GainFit:
     def check(self, controller: Controller, q: Vector | None = None) -> None:
         """Fit a controller at q (nv,).
 
-        Without a known timing defaults are fitted to ASSUMED, and given gains are not checked.
+        Without a known timing defaults are fitted to ASSUMED_TIMING; given gains are not checked.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class GainFit:
         if timing is None and any(controller.given.values()):
             return
         try:
-            message = fit_gains(controller, self._driver.arm, timing or ASSUMED, q)
+            message = fit_gains(controller, self._driver.arm, timing or ASSUMED_TIMING, q)
         except InvalidValue as error:
             self._events.report("gains_rejected", str(error))
             raise
@@ -205,7 +205,9 @@ class GainFit:
             self._is_assumed = False
             controller = self._active.controller
             if not any(controller.given.values()):
-                controller.slow_down(controller.scale * min(1.0, ASSUMED.period / timing.period))
+                controller.slow_down(
+                    controller.scale * min(1.0, ASSUMED_TIMING.period / timing.period)
+                )
             elif controller.interface == "effort":
                 self.fault = TimedArm(self._driver.arm, timing, [q]).oscillation(controller, MARGIN)
                 if self.fault:

@@ -51,7 +51,7 @@ class MaxErrorTracker:
 
 
 class ReachabilityMonitor:
-    """Reports ``out_of_reach``, ``near_singularity`` and ``stalled``, once at each begin.
+    """Reports ``out_of_reach``, ``near_singularity`` and ``stalled``, once at each onset.
 
     The arm is stalled if it is farther than REACHED from its reference without progress for
     STALL_TIMEOUT at rest or DETOUR in motion. The event names the cause: position limits that the

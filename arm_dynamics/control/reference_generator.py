@@ -1,4 +1,4 @@
-"""References of a control loop: trajectory execution, replacement, and the start of a hold."""
+"""References of a control loop: trajectory clock, execution, replacement, and start of a hold."""
 
 from __future__ import annotations
 
@@ -11,20 +11,99 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.control.trajectories.speed_scaling import ScaledClock
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
-from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Command, Reference, State, TaskReference
 from arm_dynamics.safety.controlled_stop import SAG
 
+RAMP = 0.25
+"""Time in which the clock changes from full speed to a stop, and back [s]."""
 RESTART_THRESHOLD = 0.02
 """Reachability error [m] above which a Cartesian trajectory starts at the CLIK solution."""
 RISE = 0.05
 """Time constant of a commanded wrench [s]."""
 WRENCH_TOLERANCE = 1e-9
 """Wrench [N, N·m] that counts as 0."""
+
+
+class ScaledClock:
+    """Trajectory time s with ds/dt = f, where f approaches the set factor by 1/RAMP per second.
+
+    The reference q(s(t)) has the velocity f v and the acceleration f² a + f' v. Position and
+    velocity do not jump at any change of the factor.
+
+    References
+    ----------
+    J. Hollerbach, Dynamic Scaling of Manipulator Trajectories (1984), eqs. 4 to 6.
+
+    """
+
+    def __init__(self) -> None:
+        self.requested = 1.0
+        self.factor = 1.0
+        self._rate = 0.0
+        self._lag = 0.0
+        self._now: float | None = None
+
+    def set_factor(self, factor: float) -> None:
+        """Set the speed scaling factor; 0 is a pause.
+
+        Raises
+        ------
+        InvalidValue
+            Outside [0, 1]: velocity limits were checked at full speed.
+
+        """
+        number = check_float("speed scaling factor", factor)
+        if not 0 <= number <= 1:
+            raise InvalidValue(f"speed scaling factor = {number:g}; expected 0 to 1")
+        self.requested = number
+
+    def restart(self) -> None:
+        """Set trajectory time to time; the factor stays."""
+        self._lag = 0.0
+
+    def advance(self, now: float) -> float:
+        """Return the trajectory time s at ``now`` [s], which never decreases between calls."""
+        before, self._now = self._now, now
+        if before is None or now <= before or self.factor == self.requested == 1.0:
+            self._rate = 0.0
+        else:
+            dt = now - before  # s increases by ∫ f dt, computed exactly
+            change = min(max(self.requested - self.factor, -dt / RAMP), dt / RAMP)
+            ramp, start = abs(change) * RAMP, self.factor
+            self._rate = change / dt if ramp >= dt * (1 - 1e-9) else 0.0
+            self.factor = self.requested if self._rate == 0.0 else start + change
+            elapsed = 0.5 * (start + self.factor) * ramp + self.factor * (dt - ramp)
+            self._lag += now - before - elapsed
+        return now - self._lag
+
+    def at(self, time: float) -> float:
+        """Return the trajectory time at another time [s], with the present factor."""
+        now = time if self._now is None else self._now
+        return now - self._lag + self.factor * (time - now)
+
+    def scaled(self, reference: Reference) -> Reference:
+        """Return a reference at s as a reference in time."""
+        f, rate = self.factor, self._rate
+        return reference if f == 1.0 and rate == 0.0 else _scaled(reference, f, rate)
+
+    def unscaled(self, reference: Reference) -> Reference:
+        """Return a reference in time as a trajectory starts from it now; at rest for f = 0."""
+        if self.factor == 1.0:
+            return reference
+        return _scaled(reference, 1 / self.factor if self.factor else 0.0, 0.0)
+
+
+def _scaled(reference: Reference, f: float, rate: float) -> Reference:
+    v, a = as_readonly(f * reference.v), as_readonly(f**2 * reference.a + rate * reference.v)
+    if not isinstance(reference, TaskReference):
+        return replace(reference, v=v, a=a)
+    twist = as_readonly(f * reference.twist)
+    acceleration = as_readonly(f**2 * reference.acceleration + rate * reference.twist)
+    return replace(reference, v=v, a=a, twist=twist, acceleration=acceleration)
 
 
 class ReferenceGenerator:
@@ -101,7 +180,7 @@ class ReferenceGenerator:
 
         """
         if self._next is not None and current_reference is not None:
-            continued = self._continued(now, current_reference)
+            continued = self._present_reference(now, current_reference)
             with self._lock:
                 queued, self._next = self._next, None
                 number = self.queued_number
@@ -115,7 +194,7 @@ class ReferenceGenerator:
         self.elapsed = (0.0, 0.0) if holds else (self.time - origin, now - origin)
         return self.clock.scaled(trajectory.at(self.time))
 
-    def _continued(self, now: float, current_reference: Reference) -> Reference:
+    def _present_reference(self, now: float, current_reference: Reference) -> Reference:
         """Return the active trajectory's reference at ``now``.
 
         Starting at the last cycle's reference instead would delay a stream by a cycle per message.
@@ -201,7 +280,7 @@ class CartesianReferenceGenerator(ReferenceGenerator):
         task = to_task_reference(self._controller.arm, reference)
         return replace(task, wrench=as_readonly(task.wrench + self._wrench))
 
-    def _continued(self, now: float, current_reference: Reference) -> Reference:
+    def _present_reference(self, now: float, current_reference: Reference) -> Reference:
         """Return the active trajectory's reference at ``now``, or the CLIK solution."""
         del current_reference
         if self._controller.clik.reachability_error > RESTART_THRESHOLD:

@@ -66,13 +66,13 @@ class TimedArm:
             for factor in (1.0, margin):
                 scaled = linear.scaled(factor)
                 closed = closed_loop_map(phi, gamma, scaled, STEPS, self.timing.delay)
-                growing = self._growing(closed)
+                growing = self._fastest_oscillation(closed)
                 if growing:
                     at = np.round(q, 2).tolist()
                     return f"{growing} with gains x {factor:g} at configuration {at}"
         return ""
 
-    def _growing(self, closed: Matrix) -> str:
+    def _fastest_oscillation(self, closed: Matrix) -> str:
         """Return the fastest growing oscillation of a closed loop with its joint; "" for none."""
         if not np.isfinite(closed).all():
             return "oscillation that overflows"

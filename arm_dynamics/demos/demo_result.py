@@ -33,8 +33,8 @@ class DemoResult:
     """Title, figures and table rows (quantity, value with unit) of a demonstration."""
 
     title: str
-    pictures: tuple[DemoFigure, ...]
-    numbers: tuple[tuple[str, str], ...]
+    figures: tuple[DemoFigure, ...]
+    key_figures: tuple[tuple[str, str], ...]
 
 
 def format_row(values: Vector) -> str:

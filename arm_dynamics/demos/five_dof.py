@@ -16,8 +16,8 @@ from arm_dynamics.core.figure_style import (
     styled,
 )
 from arm_dynamics.core.state import Command
+from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
-from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
 
@@ -62,7 +62,9 @@ def show() -> DemoResult:
     """Draw the motion of both falls, and the energy balance of the braked one."""
     falls = (braked(), disconnected())
     return DemoResult(
-        "Falling arm with DC motors", (_motion(*falls), _power(*falls)), key_figures(*falls)
+        "Falling arm with DC motors",
+        (motion_figure(*falls), power_figure(*falls)),
+        key_figures(*falls),
     )
 
 
@@ -88,7 +90,9 @@ def _fastest(trace: MotionRecord) -> str:
     return f"{trace.arm.joint_names[joint]}, {speeds[joint]:.2f} rad/s"
 
 
-def _motion(*falls: MotionRecord) -> DemoFigure:
+@styled
+def motion_figure(*falls: MotionRecord) -> DemoFigure:
+    """Draw joint angles, velocities and the tool height of both falls."""
     drawn, grid = figure("A falling arm, with and without its motors", 3, 2, 7.4, sharex="col")
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
@@ -109,7 +113,9 @@ def _motion(*falls: MotionRecord) -> DemoFigure:
     return DemoFigure("five_dof_fall", caption, drawn)
 
 
-def _power(slow: MotionRecord, free: MotionRecord) -> DemoFigure:
+@styled
+def power_figure(slow: MotionRecord, free: MotionRecord) -> DemoFigure:
+    """Draw motor currents of the braked fall, and the energies lost in both falls."""
     drawn, grid = figure("No voltage: where the energy of the fall goes", 2, 1, 5.4)
     (currents,), (energy,) = grid
     curves(currents, slow.time, current(slow), slow.arm.joint_names)

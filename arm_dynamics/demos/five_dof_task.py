@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
@@ -22,6 +24,7 @@ from arm_dynamics.core.figure_style import (
 )
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
 
@@ -45,16 +48,37 @@ RUNS = {
 Runs = dict[str, MotionRecord]
 
 
-def square() -> CartesianTrajectory:
-    """Return the upright square in front of the arm, clockwise from the middle of its top side."""
-    arm = load_arm("five_dof")
-    trajectory = CartesianTrajectory.from_configuration(arm, START)
+def upright_square(
+    arm: ArmModel, start: Sequence[float], side: float, side_time: float
+) -> CartesianTrajectory:
+    """Return an upright square of the tool in front of the arm, with rests at the corners.
+
+    Clockwise from the middle of its top side; the orientation of the tool is constant.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm.
+    start : sequence of float
+        Configuration (nv,) [rad] at the start.
+    side : float
+        Length of a side [m].
+    side_time : float
+        Time of one side [s].
+
+    """
+    trajectory = CartesianTrajectory.from_configuration(arm, start)
     top = trajectory.position
-    across, down = np.array([0, SIDE / 2, 0]), np.array([0, 0, -SIDE])
+    across, down = np.array([0, side / 2, 0]), np.array([0, 0, -side])
     for k, corner in enumerate([across, across + down, down - across, -across, 0 * across]):
-        profile = quintic(DURATION if 0 < k < 4 else DURATION / 2)
+        profile = quintic(side_time if 0 < k < 4 else side_time / 2)
         trajectory = trajectory.line(top + corner, profile)
     return trajectory
+
+
+def square() -> CartesianTrajectory:
+    """Return the square of five_dof."""
+    return upright_square(load_arm("five_dof"), START, SIDE, DURATION)
 
 
 def simulate(run: str) -> MotionRecord:
@@ -79,7 +103,9 @@ def tool_error(trace: MotionRecord) -> Vector:
 def show() -> DemoResult:
     """Draw the square, the tool error and the torques of all runs."""
     runs = {run: simulate(run) for run in RUNS}
-    return DemoResult("The tool draws a square", (_square(runs), _torques(runs)), key_figures(runs))
+    return DemoResult(
+        "The tool draws a square", (square_figure(runs), torque_figure(runs)), key_figures(runs)
+    )
 
 
 def key_figures(runs: Runs) -> tuple[tuple[str, str], ...]:
@@ -91,7 +117,9 @@ def key_figures(runs: Runs) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _square(runs: Runs) -> DemoFigure:
+@styled
+def square_figure(runs: Runs) -> DemoFigure:
+    """Draw the paths of the tool and its distances from the square."""
     drawn, ((path, distances),) = figure("A square by the tool of five_dof", 1, 2, 4.2)
     trajectory, time = square(), next(iter(runs.values())).time
     desired = np.array([trajectory.at(t).position for t in time.tolist()])
@@ -114,7 +142,9 @@ def _square(runs: Runs) -> DemoFigure:
     return DemoFigure("five_dof_task_square", caption, drawn)
 
 
-def _torques(runs: Runs) -> DemoFigure:
+@styled
+def torque_figure(runs: Runs) -> DemoFigure:
+    """Draw the torques of each run."""
     drawn, (row,) = figure("Torques of the joints along the square", 1, 3, 3.2, sharey=True)
     for axes, (run, trace) in zip(row, runs.items(), strict=True):
         curves(axes, trace.time, trace.tau, trace.arm.joint_names, linewidth=1.2)

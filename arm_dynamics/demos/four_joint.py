@@ -14,9 +14,9 @@ from arm_dynamics.core.figure_style import (
     label,
     styled,
 )
-from arm_dynamics.demos import four_joint_lqr, four_joint_reach
+from arm_dynamics.demos import four_joint_lqr
+from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
-from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.planar import energies
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.load import load_arm
@@ -56,15 +56,15 @@ def yaw_momentum(trace: MotionRecord) -> Vector:
 def show() -> DemoResult:
     """Draw both falls, reaching motions by LQR, the diagonal shortcut and the sizes of tables."""
     falls = (simulate(), simulate(FRICTION))
-    reaches, both = four_joint_lqr.from_anywhere(), four_joint_reach.pair()
+    reaches, both = four_joint_lqr.from_anywhere(), four_joint_lqr.pair()
     pictures = (
-        _motion(*falls),
-        _space(*falls),
-        four_joint_reach.reaching(reaches),
-        four_joint_reach.shortcut(both),
-        four_joint_reach.sizes(),
+        motion_figure(*falls),
+        tool_path_figure(*falls),
+        four_joint_lqr.reaching_figure(reaches),
+        four_joint_lqr.shortcut_figure(both),
+        four_joint_lqr.table_figure(),
     )
-    numbers = (*key_figures(*falls), *four_joint_reach.key_figures(reaches, both))
+    numbers = (*key_figures(*falls), *four_joint_lqr.key_figures(reaches, both))
     return DemoResult("Four joints", pictures, numbers)
 
 
@@ -80,7 +80,9 @@ def key_figures(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, st
     )
 
 
-def _motion(*falls: MotionRecord) -> DemoFigure:
+@styled
+def motion_figure(*falls: MotionRecord) -> DemoFigure:
+    """Draw joint angles, energies and the yaw momentum of both falls."""
     drawn, grid = figure("A turning arm falls from nearly upright", 3, 2, 7.2, sharex=True)
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
@@ -101,7 +103,9 @@ def _motion(*falls: MotionRecord) -> DemoFigure:
     return DemoFigure("four_joint_fall", caption, drawn)
 
 
-def _space(*falls: MotionRecord) -> DemoFigure:
+@styled
+def tool_path_figure(*falls: MotionRecord) -> DemoFigure:
+    """Draw the paths of the tool in space, and the arm at the start and at the end."""
     drawn, grid = figure("Path of the tool", 1, 2, 4.4, subplot_kw={"projection": "3d"})
     for axes, trace, title in zip(grid[0], falls, TITLES, strict=True):
         axes.plot(*trace.tool.T, color=PALETTE[1], linewidth=1.0, label="path of the tool")

@@ -13,11 +13,11 @@ from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.feasibility import solve_along
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
+from arm_dynamics.demos.five_dof_task import upright_square
 from arm_dynamics.identification.arm_identification import (
     Identification,
     Prediction,
@@ -65,13 +65,7 @@ def described() -> ArmModel:
 
 def square() -> CartesianTrajectory:
     """Return the upright square in front of the arm, with a constant orientation of the tool."""
-    trajectory = CartesianTrajectory.from_configuration(load_arm("puma560"), START)
-    top = trajectory.position
-    across, down = np.array([0, SIDE / 2, 0]), np.array([0, 0, -SIDE])
-    for k, corner in enumerate([across, across + down, down - across, -across, 0 * across]):
-        profile = quintic(SIDE_TIME if 0 < k < 4 else SIDE_TIME / 2)
-        trajectory = trajectory.line(top + corner, profile)
-    return trajectory
+    return upright_square(load_arm("puma560"), START, SIDE, SIDE_TIME)
 
 
 def simulate(model: ArmModel, trajectory: JointTrajectory, seconds: float) -> MotionRecord:
@@ -139,7 +133,7 @@ def experiment() -> Experiment:
 def show() -> DemoResult:
     """Draw the square, the tool error and the efforts before and after the identification."""
     done = experiment()
-    return DemoResult("Identification of a Puma 560", (_figure(done),), key_figures(done))
+    return DemoResult("Identification of a Puma 560", (square_figure(done),), key_figures(done))
 
 
 def key_figures(done: Experiment) -> tuple[tuple[str, str], ...]:
@@ -164,7 +158,9 @@ def _torques(values: Vector) -> str:
     return f"{format_row(values)} N·m"
 
 
-def _figure(done: Experiment) -> DemoFigure:
+@styled
+def square_figure(done: Experiment) -> DemoFigure:
+    """Draw the square, the tool error, and measured and predicted efforts."""
     drawn, ((path, distance), efforts) = figure("A square by the tool of the Puma 560", 2, 2, 7.0)
     path.plot(*done.desired[:, 1:].T, "--", color=INK, linewidth=1.0, label="reference")
     for run, trace in done.squares.items():

@@ -9,8 +9,8 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import PALETTE, curves, figure, heading, label, styled
 from arm_dynamics.core.state import Command
+from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
-from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
@@ -63,7 +63,7 @@ def stuck(trace: MotionRecord) -> tuple[str, ...]:
 def show() -> DemoResult:
     """Draw angles from the start, velocities and height of the tool in both falls."""
     falls = (simulate("voltage"), simulate("effort"))
-    return DemoResult("Falling Puma 560", (_motion(*falls),), key_figures(*falls))
+    return DemoResult("Falling Puma 560", (motion_figure(*falls),), key_figures(*falls))
 
 
 def key_figures(slow: MotionRecord, free: MotionRecord) -> tuple[tuple[str, str], ...]:
@@ -81,7 +81,9 @@ def key_figures(slow: MotionRecord, free: MotionRecord) -> tuple[tuple[str, str]
     )
 
 
-def _motion(*falls: MotionRecord) -> DemoFigure:
+@styled
+def motion_figure(*falls: MotionRecord) -> DemoFigure:
+    """Draw joint angles, velocities and the tool height of both falls."""
     drawn, grid = figure("Puma 560 falls from a level forearm", 3, 2, 7.4, sharex="col")
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         heading(column[0], title)

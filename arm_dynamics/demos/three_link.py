@@ -14,12 +14,12 @@ from arm_dynamics.core.figure_style import (
     legend,
     styled,
 )
-from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
-from arm_dynamics.demos.motion_record import (
+from arm_dynamics.demos.constant_command import (
     INTEGRATOR,
     release_from_rest,
     simulate_constant_command,
 )
+from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
 from arm_dynamics.demos.planar import animate, energies, snapshots
 from arm_dynamics.dynamics.rigid_body import aba
 from arm_dynamics.model.load import load_arm
@@ -28,7 +28,7 @@ from arm_dynamics.simulation.trace import MotionRecord
 SECONDS, INTERVAL, DT = 10.0, 0.01, 5e-4
 FRICTION = 1.0
 """Damping [N·m·s/rad] of every joint in the second fall: tau = -q̇."""
-COARSE = 0.01
+COARSE_DT = 0.01
 """Time step [s] of the comparison of integrators."""
 TITLES = ("without friction", "with friction τ = -q̇")
 INTEGRATORS = (
@@ -65,7 +65,7 @@ def show() -> DemoResult:
         "Both falls in real time, with the last second of the tip's path.",
     )
     animation = animate("three_link", caption, title, falls, TITLES)
-    pictures = (_motion(*falls), _paths(*falls), _drift(), animation)
+    pictures = (motion_figure(*falls), path_figure(*falls), drift_figure(), animation)
     return DemoResult(title, pictures, key_figures(*falls))
 
 
@@ -81,7 +81,9 @@ def key_figures(free: MotionRecord, braked: MotionRecord) -> tuple[tuple[str, st
     )
 
 
-def _motion(*falls: MotionRecord) -> DemoFigure:
+@styled
+def motion_figure(*falls: MotionRecord) -> DemoFigure:
+    """Draw joint angles and energies of both falls."""
     drawn, grid = figure("Free fall of three links from rest along +x", 2, 2, 6.0, sharex=True)
     for column, trace, title in zip(grid.T, falls, TITLES, strict=True):
         curves(column[0], trace.time, trace.q, trace.arm.joint_names)
@@ -102,7 +104,9 @@ def _motion(*falls: MotionRecord) -> DemoFigure:
     return DemoFigure("three_link_fall", caption, drawn)
 
 
-def _paths(*falls: MotionRecord) -> DemoFigure:
+@styled
+def path_figure(*falls: MotionRecord) -> DemoFigure:
+    """Draw the arm and the path of the tip in the first two seconds."""
     drawn, grid = figure("The first two seconds of the fall", 2, 1, 8.0)
     for axes, trace, title in zip(grid.T[0], falls, TITLES, strict=True):
         snapshots(axes, trace, 0.1, 2.0)
@@ -115,10 +119,12 @@ def _paths(*falls: MotionRecord) -> DemoFigure:
     return DemoFigure("three_link_path", caption, drawn)
 
 
-def _drift() -> DemoFigure:
-    drawn, ((axes,),) = figure(f"Energy error of the integrators, dt = {COARSE:g} s", 1, 1, 4.0)
+@styled
+def drift_figure() -> DemoFigure:
+    """Draw the energy error of each integrator."""
+    drawn, ((axes,),) = figure(f"Energy error of the integrators, dt = {COARSE_DT:g} s", 1, 1, 4.0)
     for name, color in zip(INTEGRATORS, PALETTE, strict=False):
-        trace = simulate(dt=COARSE, integrator=name)
+        trace = simulate(dt=COARSE_DT, integrator=name)
         error = np.abs(trace.energy - trace.energy[0])[1:]
         axes.semilogy(trace.time[1:], error, color=color, label=name, linewidth=1.2)
     label(axes, "time [s]", "|E(t) - E(0)| [J]")

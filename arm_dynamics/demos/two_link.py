@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from arm_dynamics.core.figure_style import curves, figure, heading, label, styled
-from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_reach, two_link_tool
+from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_tool
+from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
-from arm_dynamics.demos.motion_record import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.planar import energies, snapshots
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
@@ -32,12 +32,12 @@ def show() -> DemoResult:
     lines = two_link_tool.simulate()
     held = {name: two_link_hold.simulate(error) for name, error in two_link_hold.ERRORS.items()}
     pictures = (
-        _motion(*swings),
-        _poses(*swings),
+        motion_figure(*swings),
+        snapshot_figure(*swings),
         two_link_joints.make_figure(moved),
-        two_link_reach.workspace(),
-        two_link_reach.paths(lines),
-        two_link_reach.poses(lines),
+        two_link_tool.workspace_figure(),
+        two_link_tool.path_figure(lines),
+        two_link_tool.snapshot_figure(lines),
         two_link_hold.make_figure(held),
     )
     rows = [row for swing in swings for row in key_figures(swing)]
@@ -57,7 +57,9 @@ def key_figures(swing: MotionRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _motion(*swings: MotionRecord) -> DemoFigure:
+@styled
+def motion_figure(*swings: MotionRecord) -> DemoFigure:
+    """Draw joint angles, velocities and energies of both swings."""
     drawn, grid = figure("Unactuated swing of two links", 3, 2, 7.2, sharex=True, sharey="row")
     for (angles, speeds, energy), swing in zip(grid.T, swings, strict=True):
         heading(angles, TITLES[swing.arm.name])
@@ -77,7 +79,9 @@ def _motion(*swings: MotionRecord) -> DemoFigure:
     return DemoFigure("two_link_swing", caption, drawn)
 
 
-def _poses(*swings: MotionRecord) -> DemoFigure:
+@styled
+def snapshot_figure(*swings: MotionRecord) -> DemoFigure:
+    """Draw the arm every 0.5 s, and the path of the tip."""
     drawn, (row,) = figure("Snapshots of the unactuated swing", 1, 2, 3.4, sharex=True, sharey=True)
     for axes, swing in zip(row, swings, strict=True):
         snapshots(axes, swing, EVERY, UNTIL)

@@ -47,9 +47,8 @@ def make_figure(runs: Runs) -> DemoFigure:
         for axes, until in ((whole, SECONDS), (first, 30.0)):
             for (name, trace), color in zip(runs.items(), PALETTE, strict=False):
                 shown = trace.time <= until
-                angle = trace.q[shown, joint].round(
-                    6
-                )  # an exactly held angle drifts only by rounding
+                # rounded: an exactly held angle drifts by rounding errors only
+                angle = trace.q[shown, joint].round(6)
                 axes.plot(trace.time[shown], angle, color=color, label=name)
         for target in (-np.pi / 2, np.pi / 2) if joint == 0 else ():
             whole.axhline(target, color=FAINT, linestyle=":", linewidth=1.2)

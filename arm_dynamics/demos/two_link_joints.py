@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.velocity_pid import VelocityPid
@@ -55,7 +54,20 @@ def make_figure(runs: Runs) -> DemoFigure:
     """Draw angles, errors, velocities and torques of each controller."""
     drawn, grid = figure("A cubic in joint space with three controllers", 4, 3, 8.6, sharex=True)
     for column, (name, trace) in zip(grid.T, runs.items(), strict=True):
-        _column(column, trace)
+        names, desired = trace.arm.joint_names, [TRAJECTORY.at(t) for t in trace.time.tolist()]
+        for axes, values, reference in (
+            (column[0], trace.q, [r.q for r in desired]),
+            (column[2], trace.v, [r.v for r in desired]),
+        ):
+            curves(axes, trace.time, values, names)
+            for k, curve in enumerate(np.array(reference).T):
+                text = "_" if k else "ref."
+                axes.plot(trace.time, curve, "--", color=INK, linewidth=0.9, label=text)
+            legend(axes)
+        curves(column[1], trace.time, 1e3 * errors(trace), names)
+        curves(column[3], trace.time, trace.tau, names)
+        for axes, text in zip(column, QUANTITIES, strict=True):
+            label(axes, "time [s]" if axes is column[-1] else "", text)
         heading(column[0], name)
     for row in grid[[0, 2, 3]]:
         for axes in row[1:]:
@@ -68,21 +80,3 @@ def make_figure(runs: Runs) -> DemoFigure:
         " of the errors. Published gains: Kp 100, 20; Ki 200, 50; Kd 0.5, 0.05; here at 500 Hz."
     )
     return DemoFigure("two_link_joints", caption, drawn)
-
-
-def _column(column: NDArray[np.object_], trace: MotionRecord) -> None:
-    """Draw one motion into its column of axes."""
-    names = trace.arm.joint_names
-    desired = [TRAJECTORY.at(t) for t in trace.time.tolist()]
-    for axes, values, reference in (
-        (column[0], trace.q, [r.q for r in desired]),
-        (column[2], trace.v, [r.v for r in desired]),
-    ):
-        curves(axes, trace.time, values, names)
-        for k, curve in enumerate(np.array(reference).T):
-            axes.plot(trace.time, curve, "--", color=INK, linewidth=0.9, label="_" if k else "ref.")
-        legend(axes)
-    curves(column[1], trace.time, 1e3 * errors(trace), names)
-    curves(column[3], trace.time, trace.tau, names)
-    for axes, text in zip(column, QUANTITIES, strict=True):
-        label(axes, "time [s]" if axes is column[-1] else "", text)

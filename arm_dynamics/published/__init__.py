@@ -2,7 +2,7 @@
 
 ``compatibility="dynamechs"`` of the forward model takes its time step, ``simulation/dynamechs.py``.
 May import batch and all below. Start reading at ``published_search.py``; ``published_gains.py``
-holds the published values, ``published_stability.py`` their stability limit.
+holds the published values, their validation and their stability limit.
 """
 
 from typing import TYPE_CHECKING
@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.published.published_gains import PUBLISHED_I, PUBLISHED_P, published_results
-    from arm_dynamics.published.published_search import improve, search
-    from arm_dynamics.published.published_stability import (
+    from arm_dynamics.published.published_gains import (
+        PUBLISHED_I,
+        PUBLISHED_P,
         published_loop,
+        published_results,
         published_stability_limit,
     )
+    from arm_dynamics.published.published_search import improve, search
 
 _MODULES = {
     "PUBLISHED_I": ".published_gains",
     "PUBLISHED_P": ".published_gains",
     "improve": ".published_search",
-    "published_loop": ".published_stability",
+    "published_loop": ".published_gains",
     "published_results": ".published_gains",
-    "published_stability_limit": ".published_stability",
+    "published_stability_limit": ".published_gains",
     "search": ".published_search",
 }
 

@@ -1,4 +1,4 @@
-"""The gains that AffectiveSilicon published for five_dof: controller, validation, file."""
+"""The gains AffectiveSilicon published for five_dof: controller, validation, file, stability."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
 from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
+from arm_dynamics.batch.stability.stability_report import LinearLoop
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.validation import ValidationResult, concatenate, evaluate_cases
 from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.linear_controller import voltage_pi_controller
 from arm_dynamics.core.arrays import Matrix
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.dynamechs import CONTROLLED, KE, KT, RESISTANCE, constants
+from arm_dynamics.simulation.dynamechs import (
+    CONTROLLED,
+    KE,
+    KT,
+    RESISTANCE,
+    constants,
+    objective,
+    published_arm,
+)
+from arm_dynamics.simulation.linearization import find_equilibrium, linearize
 
 PUBLISHED_P: Mapping[str, float] = MappingProxyType(
     {"R2": 1688.61035631972, "R3": 5529.51939064412, "R5": 5578.2466209947}
@@ -30,6 +42,10 @@ PUBLISHED_DT = 1e-4
 PUBLISHED_INTEGRATOR = "explicit_euler"
 PUBLISHED_DURATION = 3.0
 """Simulated time [s] of an objective."""
+DIVERGED_RATIO = 10.0
+"""Objective over that of the published gains from which on the motion counts as diverged."""
+FACTOR_TOLERANCE = 1e-4
+"""Accuracy of the stability limit."""
 
 
 def published_policy(names: tuple[str, ...], target: Matrix) -> Callable[..., Matrix]:
@@ -147,3 +163,63 @@ def published_file(arm: ArmModel, gains: Mapping[str, tuple[float, float]]) -> s
     )
     efforts = effort_gains(arm, gains)
     return parameter_text(arm.name, "pid", Pid(arm, efforts), efforts, notes)
+
+
+def published_loop(
+    q: ArrayLike | None = None, dt: float = PUBLISHED_DT, factor: float = 1.0
+) -> LinearLoop:
+    """Return five_dof under V = P e on R2, R3, R5, as in the published search.
+
+    A voltage computed from the state of call k acts from the next call on: with explicit Euler one
+    step late. End stops, and the rule that stops a joint at each reversal, are omitted.
+
+    Parameters
+    ----------
+    q : ArrayLike, optional
+        Configuration [rad], default: initial.
+    dt : float
+        Time step [s].
+    factor : float
+        Factor on P.
+
+    """
+    arm = published_arm()
+    configuration = arm.configuration("initial") if q is None else q
+    state, command = find_equilibrium(arm, configuration, "voltage")
+    gains = np.array([factor * PUBLISHED_P.get(name, 0.0) for name in arm.joint_names])
+    controller = voltage_pi_controller(arm, gains)
+    return LinearLoop(linearize(arm, state, command), lambda _: controller, dt, None, 1)
+
+
+def published_stability_limit(stable: float = 1.0, unstable: float = 1.1) -> float:
+    """Return the smallest factor on the published gains at which the published step diverges.
+
+    The motion is simulated by ``dynamechs.objective`` for 3 s, with the rule that stops a joint at
+    each reversal. The factor is bisected to FACTOR_TOLERANCE.
+
+    Parameters
+    ----------
+    stable, unstable : float
+        Bounds; returned if the first diverges, or the second does not.
+
+    """
+    arm, p = published_arm(), np.array(list(PUBLISHED_P.values()))
+
+    def cost(factor: float) -> float:
+        return objective(
+            arm, factor * p, joints=tuple(PUBLISHED_P), duration=PUBLISHED_DURATION,
+            dt=PUBLISHED_DT,
+        )  # fmt: skip
+
+    limit = DIVERGED_RATIO * cost(1.0)
+    if cost(stable) > limit:
+        return stable
+    if cost(unstable) <= limit:
+        return unstable
+    while unstable - stable > FACTOR_TOLERANCE:
+        middle = (stable + unstable) / 2
+        if cost(middle) > limit:
+            unstable = middle
+        else:
+            stable = middle
+    return unstable

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.kernels.kernel_cache import cached_module, fingerprint
-from arm_dynamics.batch.kernels.kernel_options import KernelRejected
+from arm_dynamics.batch.kernels.kernel_cache import (
+    KernelRejected,
+    cached_module,
+    casadi_required,
+    fingerprint,
+)
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.requirements import to_install
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import CONTROLLED, DRY, LOST, ROTOR, Dynamechs, objective
 
@@ -59,7 +61,7 @@ class PublishedKernel:
         key = fingerprint(
             arm, ("published", arm.configuration("initial").tobytes(), self.joints, LANES)
         )
-        self._module = cached_module(key, self._generate, self._check)
+        self._module = cached_module(key, self._source, self._check)
 
     def objectives(
         self, p: Matrix, i: Matrix, *, duration: float = 3.0, dt: float = 1e-4
@@ -94,17 +96,9 @@ class PublishedKernel:
             totals[rows] = self._totals(self._module, p[rows], i[rows], calls, dt)
         return totals
 
-    def _generate(self) -> str:
-        """Return the text of the kernel; raises ConfigError without CasADi."""
-        try:
+    def _source(self) -> str:
+        with casadi_required("published kernel"):
             from arm_dynamics.published.published_trace import published_text  # noqa: PLC0415
-        except ModuleNotFoundError as error:
-            if error.name != "casadi":
-                raise
-            raise ConfigError(
-                "published kernel: CasADi = missing; expected to generate it;"
-                f" {to_install('rollout')}"
-            ) from error
         return published_text(self.arm, self.joints, LANES)
 
     def _check(self, module: Any) -> None:

@@ -14,7 +14,11 @@ from arm_dynamics.batch.kernels.kernel_source import (
     shared_constants,
 )
 from arm_dynamics.batch.kernels.layout import Layout
-from arm_dynamics.batch.kernels.step_trace import TracedFunction, symbolic_function
+from arm_dynamics.batch.kernels.step_trace import (
+    SymbolRows,
+    TracedFunction,
+    symbolic_function,
+)
 from arm_dynamics.batch.kernels.symbolic_equations import input_symbols
 from arm_dynamics.batch.kernels.symbolic_math import Symbol, traced, where
 from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
@@ -22,8 +26,6 @@ from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import dynamechs as row
 
-SymbolRows = dict[str, Any]
-"""Row name -> object array of Symbol."""
 STATE = {"q": row.Q, "v": row.V, "a": row.A, "previous": row.PREVIOUS}
 """State of a moving joint -> row of ``dynamechs``."""
 MEMORY = {"voltage": row.VOLTAGE, "error_sum": row.ERROR_SUM}
@@ -83,10 +85,7 @@ def trace_published(
     after = {name: x[place, moving] for name, place in STATE.items()}
     after |= {name: x[place, columns] for name, place in MEMORY.items()}
     after["total"] = [total]
-    function = TracedFunction(
-        "call", "One call of plant and controller.", symbolic_function("call", rows, after),
-        tuple(rows), tuple(after),
-    )  # fmt: skip
+    function = TracedFunction.of("call", "One call of plant and controller.", rows, after)
     return Layout.of({name: len(symbol) for name, symbol in rows.items()}), function, moving
 
 

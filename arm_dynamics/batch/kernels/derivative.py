@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,17 @@ from numba.core.errors import NumbaError
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.kernels.kernel_cache import (
+    AGREEMENT,
+    TRIAL_STEP,
+    KernelRejected,
     cached_module,
+    casadi_required,
     equations_fingerprint,
     fingerprint,
 )
-from arm_dynamics.batch.kernels.kernel_options import AGREEMENT, TRIAL_STEP, KernelRejected
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
-from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
 from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel
@@ -128,7 +129,7 @@ class StepDerivative:
         self.arm, self.integrator, self.interface = arm, integrator, interface
         equations = equations_fingerprint(arm, interface)
         key = fingerprint(arm, ("derivative", integrator, interface, equations))
-        module = cached_module(key, self._generate, self._check)
+        module = cached_module(key, self._source, self._check)
         layout, n = Layout.of(module.LAYOUT), 2 * nv + arm.na
         self._advance, self._x = module.advance, filled_block(layout, 1, np.dtype(float), {})
         views = [self._x[:n], *(self._x[layout.block(name)].reshape(n, -1) for name in "AB")]
@@ -181,9 +182,10 @@ class StepDerivative:
             f" expected {expected[0]}, {expected[1]} and dt above 0"
         )
 
-    def _generate(self) -> str:
-        trace = _derivative_trace()
-        return str(trace.derivative_text(self.arm, self.integrator, self.interface))
+    def _source(self) -> str:
+        with casadi_required("derivative"):
+            from arm_dynamics.batch.kernels.derivative_trace import derivative_text  # noqa: PLC0415
+        return derivative_text(self.arm, self.integrator, self.interface)
 
     def _check(self, module: Any) -> None:
         """Compare ``advance``, and ``step`` in it, with the plant's at random states."""
@@ -237,22 +239,13 @@ def plant_step_jacobian(
 
 @lru_cache(maxsize=16)
 def _rate_derivative(arm: ArmModel, interface: str) -> Any:
-    return _derivative_trace().rate_derivative(arm, interface)
+    with casadi_required("derivative"):
+        from arm_dynamics.batch.kernels.derivative_trace import rate_derivative  # noqa: PLC0415
+    return rate_derivative(arm, interface)
 
 
 @lru_cache(maxsize=16)
 def _step_derivative(arm: ArmModel, integrator: str, interface: str) -> Any:
-    return _derivative_trace().step_derivative(arm, integrator, interface)
-
-
-def _derivative_trace() -> Any:
-    """Return the module that needs CasADi; raises ConfigError if it is missing."""
-    try:
-        return import_module("arm_dynamics.batch.kernels.derivative_trace")
-    except ModuleNotFoundError as error:
-        if error.name != "casadi":
-            raise
-        raise ConfigError(
-            "derivative: CasADi = missing; expected to generate a derivative;"
-            f" {to_install('rollout')}"
-        ) from error
+    with casadi_required("derivative"):
+        from arm_dynamics.batch.kernels.derivative_trace import step_derivative  # noqa: PLC0415
+    return step_derivative(arm, integrator, interface)

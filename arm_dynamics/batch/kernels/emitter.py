@@ -66,7 +66,7 @@ def picked(condition, first, second):
 
 @numba.njit(**options)
 def turned(x, quarters):
-    """x with its sign changed if the second bit of quarters is set."""
+    """x with its sign changed if the second bit of ``quarters`` is set."""
     return I(F(x).view(I) ^ ((quarters & BOTH) << SIGN)).view(F)
 
 
@@ -123,8 +123,8 @@ def _horner(names: Sequence[str]) -> str:
 
 
 VARIABLE = re.compile(r"\b[a-z]\w*\b")
-QUOTIENT_DELAY, SERIES_DELAY, DELAY = 17, 30, 4
-"""Latency of a quotient, a series and another operation [cycles], on recent processors."""
+LATENCIES, LATENCY = {" / ": 17, "_series(": 30}, 4
+"""Latency of a quotient, a series and any other operation [cycles], on recent processors."""
 
 
 def by_longest_chain(lines: Sequence[str]) -> list[str]:
@@ -137,15 +137,18 @@ def by_longest_chain(lines: Sequence[str]) -> list[str]:
     T. C. Hu, Operations Research 9 (1961), 841.
 
     """
-    needs = _needs(lines)
     users: list[list[int]] = [[] for _ in lines]
-    for i, sources in enumerate(needs):
+    waiting, assigned = [0] * len(lines), dict[str, int]()
+    for i, line in enumerate(lines):
+        name, _, text = line.partition(" = ")
+        sources = {assigned[word] for word in VARIABLE.findall(text) if word in assigned}
         for j in sources:
             users[j].append(i)
+        waiting[i], assigned[name] = len(sources), i
     height = [0] * len(lines)
     for i in reversed(range(len(lines))):
-        height[i] = _delay(lines[i]) + max((height[k] for k in users[i]), default=0)
-    waiting = [len(sources) for sources in needs]
+        latency = next((cycles for text, cycles in LATENCIES.items() if text in lines[i]), LATENCY)
+        height[i] = latency + max((height[k] for k in users[i]), default=0)
     ready = [(-height[i], i) for i, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     order = []
@@ -157,23 +160,6 @@ def by_longest_chain(lines: Sequence[str]) -> list[str]:
             if not waiting[k]:
                 heapq.heappush(ready, (-height[k], k))
     return order
-
-
-def _needs(lines: Sequence[str]) -> list[set[int]]:
-    """For each line, the lines that assign what it reads."""
-    made: dict[str, int] = {}
-    needs = []
-    for i, line in enumerate(lines):
-        name, _, text = line.partition(" = ")
-        needs.append({made[word] for word in VARIABLE.findall(text) if word in made})
-        made[name] = i
-    return needs
-
-
-def _delay(line: str) -> int:
-    if " / " in line:
-        return QUOTIENT_DELAY
-    return SERIES_DELAY if "_series(" in line else DELAY
 
 
 OPERATIONS: dict[int, str] = {
@@ -242,7 +228,10 @@ class Emitter:
             operation = function.instruction_id(k)
             read, written = function.instruction_input(k), function.instruction_output(k)
             if operation == ca.OP_CONST:
-                self._variables[written[0]] = self._literal(function.instruction_constant(k))
+                value = function.instruction_constant(k)
+                name = self._names.setdefault(value, f"{self.literal}{len(self._names)}")
+                self.constants.setdefault(name, value)
+                self._variables[written[0]] = name
             elif operation == ca.OP_INPUT:
                 self._variables[written[0]] = self.inputs[read[0], read[1]]
             elif operation == ca.OP_OUTPUT:
@@ -286,12 +275,6 @@ class Emitter:
             self._reduced[angle] = suffix
             self.lines += SINE_AND_COSINE.replace("@", suffix).replace("ANGLE", angle).splitlines()
         return f"{'s' if operation == ca.OP_SIN else 'c'}_{self._reduced[angle]}"
-
-    def _literal(self, value: float) -> str:
-        if value not in self._names:
-            self._names[value] = f"{self.literal}{len(self._names)}"
-            self.constants[self._names[value]] = value
-        return self._names[value]
 
 
 SINE_AND_COSINE = """\

@@ -1,23 +1,74 @@
-"""A compiled step of one arm for a block of rollouts: made once, checked, loaded, run."""
+"""A compiled step of one arm for a block of rollouts: generated once, checked, loaded, run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import (
+    AGREEMENT,
+    arm_fingerprint,
     cached_module,
+    casadi_required,
     equations_fingerprint,
     fingerprint,
 )
-from arm_dynamics.batch.kernels.kernel_options import KernelOptions
+from arm_dynamics.batch.kernels.kernel_check import check_kernel
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
+from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
-from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+
+
+@dataclass(frozen=True, eq=False)
+class KernelOptions:
+    """Options of a kernel: all that its source text depends on except the arm.
+
+    Attributes
+    ----------
+    integrator : str
+        One of ``step_trace.INTEGRATORS``.
+    interface : str
+        Command interface.
+    vary : tuple of str
+        Quantities that differ between rollouts, of ``variation.variable_names``.
+    precision : str
+        "float64" or "float32".
+    lanes : int
+        SIMD lanes: rollouts side by side.
+    pid : PidSpec, optional
+        PID controller inside the kernel.
+
+    Raises
+    ------
+    InvalidValue
+        If ``precision`` or ``lanes`` is out of range.
+
+    """
+
+    integrator: str = "semi_implicit_euler"
+    interface: str = "effort"
+    vary: tuple[str, ...] = ()
+    precision: str = "float64"
+    lanes: int = 32
+    pid: PidSpec | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in AGREEMENT:
+            expected = " or ".join(AGREEMENT)
+            raise InvalidValue(f"kernel: precision = '{self.precision}'; expected {expected}")
+        if self.lanes < 1:
+            raise InvalidValue(f"kernel: lanes = {self.lanes}; expected at least 1")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All options, to be hashed."""
+        pid = None if self.pid is None else (*self.pid.key, arm_fingerprint(self.pid.arm))
+        return self.integrator, self.interface, self.vary, self.precision, self.lanes, pid
 
 
 class Kernel:
@@ -46,7 +97,9 @@ class Kernel:
         self.arm, self.options = arm, options
         equations = equations_fingerprint(arm, options.interface, options.vary)
         key = fingerprint(arm, (*options.key, equations))
-        self._module = cached_module(key, self._generate, self._check)
+        self._module = cached_module(
+            key, self._source, lambda module: check_kernel(module, arm, options)
+        )
         self.layout = Layout.of(self._module.LAYOUT)
         self.dtype = np.dtype(options.precision)
 
@@ -105,29 +158,14 @@ class Kernel:
         diverged: bool = self._module.step(x)
         return diverged
 
-    def _generate(self) -> str:
-        """Trace the step and write its module; the only functions here that need CasADi."""
-        try:
-            from arm_dynamics.batch.kernels.kernel_source import module_text  # noqa: PLC0415
-            from arm_dynamics.batch.kernels.pid_trace import trace_pid  # noqa: PLC0415
-            from arm_dynamics.batch.kernels.step_trace import trace_step  # noqa: PLC0415
-        except ModuleNotFoundError as error:
-            if error.name != "casadi":
-                raise
-            raise ConfigError(
-                f"kernel of arm '{self.arm.name}': CasADi = missing; expected to generate it;"
-                f" {to_install('rollout')}"
-            ) from error
+    def _source(self) -> str:
+        """Return the source text of the traced step, with a controller also tick and metrics."""
         arm, options = self.arm, self.options
+        with casadi_required(f"kernel of arm '{arm.name}'"):
+            from arm_dynamics.batch.kernels.kernel_source import module_text  # noqa: PLC0415
+            from arm_dynamics.batch.kernels.step_trace import trace_pid, trace_step  # noqa: PLC0415
         trace = trace_step(arm, options.integrator, options.interface, options.vary)
         if options.pid is not None:
             trace = trace_pid(trace, options.pid)
         title = f"{arm.name}: {options.integrator}, {options.interface}, {options.precision}."
         return module_text(trace, title, options.lanes, options.precision)
-
-    def _check(self, module: Any) -> None:
-        from arm_dynamics.batch.kernels.kernel_check import (  # noqa: PLC0415 - new kernels only
-            check_kernel,
-        )
-
-        check_kernel(module, self.arm, self.options)

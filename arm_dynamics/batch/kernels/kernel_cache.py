@@ -36,6 +36,15 @@ _LOCK = RLock()
 """Held while a module is generated or loaded, so that one thread of the process does it."""
 MAX_RECURSION_DEPTH = 5000
 """Nested Python calls: the compiler of numba makes two for every branch of a step."""
+AGREEMENT = {"float64": 1e-12, "float32": 1e-4}
+"""Allowed difference of a kernel from plant and controller, relative to the largest value or, if
+larger, to the largest change in a step."""
+TRIAL_STEP = 1e-4
+"""Time step [s] of the comparison with the plant."""
+
+
+class KernelRejected(ArmDynamicsError):
+    """A generated kernel does not agree with the plant or the controller."""
 
 
 def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
@@ -75,16 +84,25 @@ def equations_fingerprint(arm: ArmModel, interface: str, vary: tuple[str, ...] =
     """
     if all(type(a).__module__.startswith("arm_dynamics.") for a in arm.actuators):
         return ""
+    with casadi_required(f"kernel of arm '{arm.name}'"):
+        from arm_dynamics.batch.kernels.kernel_source import actuator_text  # noqa: PLC0415
+    return hashlib.sha256(actuator_text(arm, interface, vary).encode()).hexdigest()
+
+
+@contextmanager
+def casadi_required(where: str) -> Iterator[None]:
+    """Raise ConfigError if an import within this context fails because CasADi is missing.
+
+    Kernels on disk run without CasADi; only their generation needs it.
+    """
     try:
-        from arm_dynamics.batch.kernels.actuator_trace import actuator_text  # noqa: PLC0415
+        yield
     except ModuleNotFoundError as error:
         if error.name != "casadi":
             raise
         raise ConfigError(
-            f"kernel of arm '{arm.name}': CasADi = missing; expected to trace the equations of"
-            f" users' actuators; {to_install('rollout')}"
+            f"{where}: CasADi = missing; expected the extra 'rollout'; {to_install('rollout')}"
         ) from error
-    return hashlib.sha256(actuator_text(arm, interface, vary).encode()).hexdigest()
 
 
 def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:
@@ -100,47 +118,44 @@ def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], 
     generate : callable
         Returns the source text.
     check : callable
-        Raises ArmDynamicsError for a module that must not be used.
+        Raises KernelRejected for a module that must not be used.
 
     Raises
     ------
     ConfigError
         If the folder cannot be written.
-    ArmDynamicsError
+    KernelRejected
         As raised by ``check``.
 
     """
     path = _folder() / f"kernel_{key}.py"
     with _LOCK:
         if path not in _LOADED:
-            _LOADED[path] = _load(path) if _intact(path) else _generated_once(path, generate, check)
+            _LOADED[path] = _load(path) if _intact(path) else _generate(path, generate, check)
         return _LOADED[path]
 
 
-def _generated_once(path: Path, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:
-    """Generate the module in one process while others wait."""
+def _generate(path: Path, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
+    """Write, load and check a module in one process while others wait; remove it if rejected."""
     try:
         with file_lock(path.with_suffix(".lock")):
-            return _load(path) if _intact(path) else _stored(path, generate(), check)
+            if _intact(path):  # another process has generated it
+                return _load(path)
+            write_private(path, text().encode())
+            try:
+                module = _load(path)
+                with _recursion_limit():
+                    check(module)
+                write_private(_passed(path), _digest(path).encode())
+            except ArmDynamicsError:
+                path.unlink(missing_ok=True)
+                raise
+            return module
     except OSError as error:
         raise ConfigError(
             f"kernel {path}: {error}; expected a writable file; free disk space, or set"
             " XDG_CACHE_HOME to another folder"
         ) from error
-
-
-def _stored(path: Path, text: str, check: Callable[[Any], None]) -> Any:
-    """Write, load and check a module; remove it if the check fails."""
-    try:
-        write_private(path, text.encode())
-        module = _load(path)
-        with _recursion_limit():
-            check(module)
-        write_private(_passed(path), _digest(path).encode())
-    except ArmDynamicsError:
-        path.unlink(missing_ok=True)
-        raise
-    return module
 
 
 def _intact(path: Path) -> bool:
@@ -174,9 +189,9 @@ def _recursion_limit() -> Iterator[None]:
 
 @cache
 def _folder() -> Path:
-    """Folder of the modules: in numba's cache of this package, else temporary."""
-    kept = cache_folder()
-    folder = kept / "kernels" if kept else Path(tempfile.mkdtemp(prefix="arm_dynamics-"))
+    """Return the folder of the modules: in numba's cache of this package, else temporary."""
+    cache = cache_folder()
+    folder = cache / "kernels" if cache else Path(tempfile.mkdtemp(prefix="arm_dynamics-"))
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from textwrap import indent
 
+from arm_dynamics.batch import variation
 from arm_dynamics.batch.kernels.emitter import (
     Emitter,
     by_longest_chain,
@@ -13,7 +14,10 @@ from arm_dynamics.batch.kernels.emitter import (
     elementary_text,
 )
 from arm_dynamics.batch.kernels.layout import Layout
-from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction
+from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction, symbolic_function
+from arm_dynamics.batch.kernels.symbolic_equations import SymbolicEquationsOfMotion, input_symbols
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.friction import SWEEPS
 
 FASTMATH = '{"contract", "nsz", "arcp"}'
@@ -28,7 +32,7 @@ Row r of lane l is x[r * LANES + l]. Rows: {rows}.
 import numba
 from numpy import abs, float32, float64, floor, int32, int64, log, sqrt, tanh
 from numpy import {precision} as F
-from numpy import {whole} as I
+from numpy import {integer} as I
 
 LAYOUT = {layout}
 PRECISION = "{precision}"
@@ -187,16 +191,19 @@ def head_text(
     constants: Mapping[str, float],
     fastmath: str = FASTMATH,
 ) -> str:
-    """Return the begin of a module: imports, layout, constants, elementary functions."""
+    """Return the start of a module: imports, layout, constants, elementary functions."""
     return HEAD.format(
         title=title,
         rows=", ".join(f"{name} from {row}" for name, row in layout.first.items()),
         layout=repr(layout.sizes),
         lanes=lanes,
         precision=precision,
-        whole=precision.replace("float", "int"),
+        integer=precision.replace("float", "int"),
         sign=62 if precision == "float64" else 30,
-        constants="\n".join(f"{name} = F({_literal(value)})" for name, value in constants.items()),
+        constants="\n".join(
+            f"{name} = F({float(value)!r})" if isfinite(value) else f'{name} = F("{value}")'
+            for name, value in constants.items()
+        ),
         fastmath=fastmath,
         elementary=elementary_text(precision),
     )
@@ -232,5 +239,37 @@ def shared_constants(precision: str) -> dict[str, float]:
     return {**numbers, "TOLERANCE": tolerance, **elementary_constants(precision)}
 
 
-def _literal(value: float) -> str:
-    return f'"{value}"' if not isfinite(value) else repr(float(value))
+def actuator_text(arm: ArmModel, interface: str, vary: Sequence[str]) -> str:
+    """Return all equations of the actuators, traced: equal texts give equal kernels.
+
+    The trace contains functions and numbers of all modules that the equations use.
+
+    Raises
+    ------
+    InvalidValue
+        If an actuator cannot be traced.
+    UnknownName
+        If a varied quantity does not exist.
+
+    """
+    n = arm.nv
+    sizes = {"q": n, "v": n, "act": arm.na, "command": n, "dt": 1, "effort": n}
+    sizes |= {name: variation.values_per_rollout(arm, name) for name in vary}
+    inputs = input_symbols(sizes)
+    varied = {name: inputs[name] for name in vary}
+    equations = SymbolicEquationsOfMotion(arm, varied, interface, inputs["command"])
+    q, v, act, dt = (inputs[name].copy() for name in ("q", "v", "act", "dt"))
+    equations.act_dot_terms(q, v, act)
+    equations.step_damping(q, v, act, dt[0])
+    equations.acceleration(q, v, act)
+    effort, tau = (equations.rows[r].copy() for r in (row.EFFORT, row.TAU))
+    equations.rows[row.EFFORT] = inputs["effort"]  # dry friction depends on earlier efforts
+    equations.dry_friction_bounds_at(v)
+    armature = [body.armature for body in equations.table]
+    outputs = {"rows": equations.rows.ravel(), "effort": effort, "tau": tau, "armature": armature}
+    function = symbolic_function("actuators", inputs, outputs)
+    entries = [(k, i) for k in range(function.n_in()) for i in range(function.numel_in(k))]
+    emitter = Emitter({(k, i): f"i{k}_{i}" for k, i in entries})
+    emitter.emit(function)
+    friction = [a.has_dry_friction for a in arm.actuators]
+    return repr((emitter.lines, emitter.constants, emitter.outputs, friction))

@@ -76,7 +76,7 @@ class PidSpec:
 
     @property
     def inputs(self) -> dict[str, int]:
-        """Rows written at the begin of each period, and their sizes."""
+        """Rows written at the start of each period, and their sizes."""
         n = self.arm.nv
         noise = {"noise_q": n, "noise_v": n} if self.noise else {}
         return {"q_ref": n, "v_ref": n, "running": 1, "late_part": 1, **noise}

@@ -73,7 +73,10 @@ def frames(table: Sequence[Body], q: Sequence[SX]) -> list[BodyFrame]:
     found: list[BodyFrame] = []
     for i, (body, own) in enumerate(zip(table, with_regrouped_inertias(table), strict=True)):
         grouped = body.parent >= 0 and fixed_axes[body.parent]
-        angle = q[i] + (angles[body.parent] + _yaw(body) if grouped else 0)
+        angle = q[i]
+        if grouped:  # parallel axes: the fixed rotation is about z too
+            yaw = atan2(body.rotation[1, 0], body.rotation[0, 0])
+            angle = q[i] + (angles[body.parent] + yaw)
         angles.append(angle)
         turn = None if body.prismatic else (ca.cos(angle), ca.sin(angle))
         translation = sx(body.translation)
@@ -91,19 +94,16 @@ def frames(table: Sequence[Body], q: Sequence[SX]) -> list[BodyFrame]:
 
 
 def _keeps_axes(table: Sequence[Body], i: int) -> bool:
-    """Whether the axes of body i need not rotate: it has a parent, and parallel children only."""
-    carried = [body for body in table if body.parent == i]
-    turns = not table[i].prismatic and table[i].parent >= 0
-    return turns and bool(carried) and all(map(_parallel, carried))
+    """Return whether the frame of body i need not rotate.
 
-
-def _parallel(body: Body) -> bool:
-    return not body.prismatic and bool(abs(body.rotation[2, 2] - 1.0) <= ROUNDING)
-
-
-def _yaw(body: Body) -> float:
-    """Angle of a rotation about z."""
-    return atan2(body.rotation[1, 0], body.rotation[0, 0])
+    The body is revolute and has a parent, and all its children are revolute about parallel axes.
+    """
+    children = [body for body in table if body.parent == i]
+    if table[i].prismatic or table[i].parent < 0 or not children:
+        return False
+    return all(
+        not body.prismatic and abs(body.rotation[2, 2] - 1.0) <= ROUNDING for body in children
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +139,17 @@ class Inertia:
         return Inertia(self.mass, moment, turning)
 
     def rotated_about_z(self, turn: Rotation) -> Inertia:
-        """Return the inertia of the body rotated about z."""
-        return Inertia(
-            self.mass, rotated_about_z(self.moment, turn), _rotated_matrix(self.turning, *turn)
-        )
+        """Return the inertia of the body rotated about z: R I Rᵀ, with I symmetric.
+
+        The entries xx, yy and xy contain the term (I_xx - I_yy) s + 2 I_xy c.
+        """
+        (c, s), matrix = turn, self.turning
+        a, b, e, x, y = matrix[0, 0], matrix[0, 1], matrix[1, 1], matrix[0, 2], matrix[1, 2]
+        shared = (a - e) * s + (b + b) * c
+        rotated = ca.SX(matrix)
+        rotated[0, 0], rotated[1, 1], rotated[0, 1] = a - s * shared, e + s * shared, c * shared - b
+        rotated[0, 2], rotated[1, 2] = c * x - s * y, s * x + c * y
+        return Inertia(self.mass, rotated_about_z(self.moment, turn), _symmetric(rotated))
 
     def moved(self, rotation: SX, r: SX) -> Inertia:
         """Return the inertia in the frame in which this one is at (rotation, r)."""
@@ -198,16 +205,6 @@ def sx(value: Any) -> SX:
 def _spread(a: SX, b: SX) -> SX:
     """(aᵀb) 1 - a bᵀ."""
     return ca.dot(a, b) * ca.SX.eye(3) - a @ b.T
-
-
-def _rotated_matrix(matrix: SX, c: SX, s: SX) -> SX:
-    """R A Rᵀ of symmetric A, R about z; entries a, b and e contain s ((a - e) s + 2 b c)."""
-    a, b, e, x, y = matrix[0, 0], matrix[0, 1], matrix[1, 1], matrix[0, 2], matrix[1, 2]
-    shared = (a - e) * s + (b + b) * c
-    whole = ca.SX(matrix)
-    whole[0, 0], whole[1, 1], whole[0, 1] = a - s * shared, e + s * shared, c * shared - b
-    whole[0, 2], whole[1, 2] = c * x - s * y, s * x + c * y
-    return _symmetric(whole)
 
 
 def _symmetric(matrix: SX) -> SX:

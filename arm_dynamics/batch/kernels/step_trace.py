@@ -1,4 +1,4 @@
-"""One time step of the plant as one symbolic function."""
+"""A control period as symbolic functions: time step of the plant, control tick and metrics."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from arm_dynamics.batch import variation
 from arm_dynamics.batch.kernels.layout import Layout
+from arm_dynamics.batch.kernels.pid_spec import GAINS, PidSpec
 from arm_dynamics.batch.kernels.symbolic_equations import (
     SymbolicEquationsOfMotion,
     column,
     input_symbols,
+    vector,
 )
 from arm_dynamics.batch.kernels.symbolic_math import SX, Symbol, SymbolVector, traced, where
-from arm_dynamics.batch.kernels.symbolic_rigid_body import solve_ldl
+from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain, solve_ldl
+from arm_dynamics.batch.kernels.tracking_metrics import METRICS, update_metrics
+from arm_dynamics.control.controllers.pid import pid_effort
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.actuators.dc_motor import DcMotor
+from arm_dynamics.simulation.actuators.dc_motor_equations import voltage_for_effort
+from arm_dynamics.simulation.actuators.winding import REFERENCE_TEMPERATURE
 from arm_dynamics.simulation.integrators import Integrator, find_integrator
 
 INTEGRATORS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4")
@@ -28,6 +37,8 @@ FRICTION_VARIABLES = {
     *(f"motor.{n}" for n in ("coulomb_friction", "stiction", "efficiency", "back_efficiency")),
 }
 """Variations that cause dry friction."""
+SymbolRows = dict[str, Any]
+"""Row name -> object array of Symbol."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,12 @@ class TracedFunction:
     function: Any
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, purpose: str, inputs: SymbolRows, outputs: SymbolRows) -> TracedFunction:
+        """Return the function of the rows ``inputs`` with the values ``outputs``."""
+        function = symbolic_function(name, inputs, outputs)
+        return cls(name, purpose, function, tuple(inputs), tuple(outputs))
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,7 @@ class StepTrace:
     functions : tuple of TracedFunction
         "step"; with a controller "tick" before the steps of a period and "score" after them.
     inputs : tuple of str
-        Rows, one after the other, that are written at the begin of each period.
+        Rows, one after the other, that are written at the start of each period.
     has_dry_friction : bool
         Whether the impulse of dry friction follows the step.
 
@@ -99,7 +116,16 @@ def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[st
     varied = {name: inputs[name] for name in vary}
     equations = SymbolicEquationsOfMotion(arm, varied, interface, inputs["command"])
     q, v, act, dt = (inputs[name].copy() for name in ("q", "v", "act", "dt"))
-    dry, method = _has_dry_friction(arm, vary), find_integrator(integrator)
+    method, varies_friction = find_integrator(integrator), bool(FRICTION_VARIABLES & set(vary))
+    dry = varies_friction or any(
+        joint.friction > 0 or actuator.has_dry_friction
+        for joint, actuator in zip(arm.joints, arm.actuators, strict=True)
+    )
+    internal = any(
+        actuator.has_internal_friction
+        or (varies_friction and actuator.constants.get("backlash", 0.0) > 0)
+        for actuator in arm.actuators
+    )
     q_before, v_before, act_before = q.copy(), v.copy(), act.copy()
     outputs: dict[str, Any] = {}
     if dry:
@@ -111,14 +137,13 @@ def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[st
         sliding = [where(x * y > 0.0, x, 0.0) for x, y in zip(v_before, v, strict=True)]
         forward, backward = equations.dry_friction_bounds_at(sliding)
         outputs["forward"], outputs["backward"] = forward * dt[0], backward * dt[0]
-    if _has_internal_friction(arm, vary):
+    if internal:
         equations.apply_internal_friction(act_before, act, dt[0])
     outputs |= {"q": q, "v": v, "act": act, "effort": equations.effort}
     friction = {"start_q": n, "start_v": n, "drift_time": 1}
     friction |= {"forward": n, "backward": n, "inverse": n * n}
     layout = Layout.of({**sizes, "effort": n, **(friction if dry else {})})
-    function = symbolic_function("step", inputs, outputs)
-    step = TracedFunction("step", "One time step.", function, tuple(sizes), tuple(outputs))
+    step = TracedFunction.of("step", "One time step.", inputs, outputs)
     return StepTrace(layout, (step,), ("command",), dry)
 
 
@@ -148,14 +173,66 @@ def _force_response(
     return ca.vec(response)
 
 
-def _has_dry_friction(arm: ArmModel, vary: Sequence[str]) -> bool:
-    parts = zip(arm.joints, arm.actuators, strict=True)
-    return bool(FRICTION_VARIABLES & set(vary)) or any(
-        joint.friction > 0 or actuator.has_dry_friction for joint, actuator in parts
-    )
+def trace_pid(trace: StepTrace, spec: PidSpec) -> StepTrace:
+    """Add the controller's rows, its tick before each period and the metrics after it.
+
+    Raises
+    ------
+    InvalidValue
+        If ``spec`` commands voltage and a motor of its model has no compiled inverse.
+
+    """
+    for actuator in spec.arm.actuators if spec.voltage else ():
+        if actuator.kernel_id != DcMotor.kernel_id:
+            raise InvalidValue(
+                f"controller model, joint '{actuator.joint}': actuator ="
+                f" {type(actuator).__name__}; expected DcMotor for voltages in a kernel"
+            )
+    layout = Layout.of({**trace.layout.sizes, **spec.inputs, **spec.memory})
+    noise = ("noise_q", "noise_v") if spec.noise else ()
+    memory = ("integral", "filtered", *(("pending",) if spec.delay else ()))
+    gains = tuple(f"gains.{name}" for name in GAINS)
+    read = ("q", "v", "q_ref", "v_ref", "running", "period", *noise, *gains, *memory)
+    rows = input_symbols({row: layout.sizes[row] for row in read})
+    tick = TracedFunction.of("tick", "Commands of the next period.", rows, _tick(rows, spec))
+    read = ("q", "effort", "q_ref", "late_part", "period", "direction", *METRICS)
+    rows = input_symbols({row: layout.sizes[row] for row in read})
+    metrics = _updated_metrics(rows, spec.arm.nv)
+    score = TracedFunction.of("score", "Update of the metrics by a period.", rows, metrics)
+    functions = (*trace.functions, tick, score)
+    return StepTrace(layout, functions, tuple(spec.inputs), trace.has_dry_friction)
 
 
-def _has_internal_friction(arm: ArmModel, vary: Sequence[str]) -> bool:
-    varied = bool(FRICTION_VARIABLES & set(vary))
-    backlash = any(actuator.constants.get("backlash", 0.0) > 0 for actuator in arm.actuators)
-    return (varied and backlash) or any(a.has_internal_friction for a in arm.actuators)
+def _tick(rows: SymbolRows, spec: PidSpec) -> SymbolRows:
+    """Return ``Pid.update``; with ``delay`` the command of the previous period is applied."""
+    n = spec.arm.nv
+    q, v = (rows[x] + rows[f"noise_{x}"] if spec.noise else rows[x] for x in "qv")
+    gravity = np.zeros(n, dtype=object)
+    if spec.gravity:
+        rest = [ca.SX(0)] * n
+        chain = Chain(bodies(spec.arm), spec.arm.gravity, [Symbol(x).sx for x in q])
+        gravity = vector(map(Symbol, chain.inverse_dynamics(rest, rest)))
+    elapsed = rows["running"][0] * rows["period"][0]
+    columns = [rows[f"gains.{name}"] for name in GAINS]
+    columns += [spec.arm.effort_limit, gravity, rows["q_ref"], rows["v_ref"], q, v]
+    columns += [rows["integral"], rows["filtered"]]
+    results = [traced(pid_effort)(*(x[j] for x in columns), elapsed) for j in range(n)]
+    command, integral, filtered = (list(values) for values in zip(*results, strict=True))
+    if spec.voltage:
+        inverse, motors = traced(voltage_for_effort), spec.motors
+        command = [inverse(command[j], v[j], REFERENCE_TEMPERATURE, motors[j]) for j in range(n)]
+    memory = {"integral": integral, "filtered": filtered}
+    if spec.delay:
+        return {"command": rows["pending"], "pending": command, **memory}
+    return {"command": command, **memory}
+
+
+def _updated_metrics(rows: SymbolRows, joints: int) -> SymbolRows:
+    """Return the metrics after one more period."""
+    late, period = rows["late_part"][0], rows["period"][0]
+    columns = [rows[name] for name in ("q", "effort", "q_ref", "direction", *METRICS)]
+    results = [
+        traced(update_metrics)(*(x[j] for x in columns), late, period) for j in range(joints)
+    ]
+    metrics = (list(values) for values in zip(*results, strict=True))
+    return dict(zip(METRICS, metrics, strict=True))

@@ -270,12 +270,17 @@ class _ModuleOnSymbols:
 
 
 def _on_symbols(value: Any) -> Any:
-    """Return the equivalent on symbols of a function or module; other values unchanged."""
+    """Return the equivalent on symbols of a function or module; other values unchanged.
+
+    Functions are traced if they are compiled, or plain functions of this package.
+    """
     if isinstance(value, ModuleType):
         return _ModuleOnSymbols(value)
     if isinstance(value, BuiltinFunctionType):
         return SUBSTITUTES.get(value, value)
-    return traced(value) if _is_traceable(value) else value
+    compiled = isinstance(getattr(value, "py_func", None), FunctionType)
+    plain = isinstance(value, FunctionType) and value.__module__.startswith("arm_dynamics.")
+    return traced(value) if compiled or plain else value
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -284,14 +289,6 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-def _is_traceable(value: Any) -> bool:
-    """Whether ``value`` is a compiled function, or a plain function of this package."""
-    function = getattr(value, "py_func", None)
-    if isinstance(function, FunctionType):
-        return True
-    return isinstance(value, FunctionType) and value.__module__.startswith("arm_dynamics.")
 
 
 def _bounded(x: Any, y: Any, pick: Callable[..., Any], neutral: float) -> Any:

@@ -110,7 +110,10 @@ class Chain:
         return matrix
 
     def _loads(self, v: Sequence[SX], a: Sequence[SX]) -> list[Any]:
-        """Moment and force of each body's motion; the base accelerates against gravity."""
+        """Return the inertial moment n and force f of each body, without its children.
+
+        n = I ẇ + w × I w + m c × a and f = m a + field m c; the base accelerates against gravity.
+        """
         moved: list[tuple[SX, SX, SX, SX]] = []
         loads = []
         for i, (body, frame) in enumerate(zip(self.table, self.frames, strict=True)):
@@ -126,27 +129,23 @@ class Chain:
                 turning, w = turning + ca.cross(w, speed) + rate, w + speed
             field = _field(w, turning)
             moved.append((w, turning, linear, field))
-            loads.append(_inertial_load(frame.inertia, w, turning, linear, field))
+            inertia = frame.inertia
+            force = inertia.mass * linear + field @ inertia.moment
+            moment = inertia.turning @ turning + _gyroscopic(inertia.turning, w)
+            loads.append((moment + ca.cross(inertia.moment, linear), force))
         return loads
 
 
 def _field(w: SX, turning: SX) -> SX:
-    """Matrix (3, 3) from a point of a body to its acceleration: [ẇ] + [w][w]."""
+    """Return the matrix (3, 3) from a point of a body to its acceleration: [ẇ] + [w][w]."""
     (x, y, z), (a, b, c) = entries(w), entries(turning)
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     rows = ((-yy - zz, xy - c, xz + b), (xy + c, -xx - zz, yz - a), (xz - b, yz + a, -xx - yy))
     return ca.vertcat(*[ca.horzcat(*row) for row in rows])
 
 
-def _inertial_load(inertia: Inertia, w: SX, turning: SX, linear: SX, field: SX) -> tuple[SX, SX]:
-    """n = I ẇ + w × I w + m c × a and f = m a + field m c."""
-    force = inertia.mass * linear + field @ inertia.moment
-    moment = inertia.turning @ turning + _gyroscopic(inertia.turning, w)
-    return moment + ca.cross(inertia.moment, linear), force
-
-
 def _gyroscopic(I: SX, w: SX) -> SX:  # noqa: E741 - the usual symbol
-    """w × I w, by the products of w that ``_field`` contains too."""
+    """Return w × I w, by the products of w that ``_field`` contains too."""
     x, y, z = entries(w)
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return ca.vertcat(
@@ -157,7 +156,7 @@ def _gyroscopic(I: SX, w: SX) -> SX:  # noqa: E741 - the usual symbol
 
 
 def _unit_force(inertia: Inertia, prismatic: bool) -> tuple[SX, SX]:
-    """Moment and force of a unit acceleration about or along z."""
+    """Return moment and force of a unit acceleration about or along z."""
     z, (x, y, _) = ca.SX.zeros(3), entries(inertia.moment)
     if not prismatic:
         return inertia.turning[:, 2], ca.vertcat(-y, x, 0)
@@ -166,6 +165,6 @@ def _unit_force(inertia: Inertia, prismatic: bool) -> tuple[SX, SX]:
 
 
 def _to_parent(frame: BodyFrame, n: SX, f: SX) -> tuple[SX, SX]:
-    """Moment and force about the origin and in the axes of the parent's frame."""
+    """Return moment and force about the origin and in the axes of the parent's frame."""
     force = frame.to_parent(f)
     return frame.to_parent(n) + ca.cross(frame.translation, force), force

@@ -71,12 +71,8 @@ def initial_states(arm: ArmModel, states: States) -> InitialStates:
     """
     if isinstance(states, State):
         states = [states]
-    if isinstance(states, Sequence) and states and isinstance(states[0], State):
-        return _from_states(arm, states)
-    return _from_array(arm, states)
-
-
-def _from_states(arm: ArmModel, states: Sequence[State]) -> InitialStates:
+    if not (isinstance(states, Sequence) and states and isinstance(states[0], State)):
+        return _from_array(arm, states)
     n, na, rest = arm.nv, arm.na, arm.initial_act
     for k, state in enumerate(states):
         try:

@@ -30,7 +30,7 @@ class RolloutResult:
         record, at the end.
     arrays : Mapping[str, FloatArray]
         Name of ``OUTPUTS`` to values, shape (batch, records, size). The effort of a record is
-        that at the begin of its last step.
+        that at the start of its last step.
     failed_step : IntArray
         Step at which the rollout diverged, or -1; shape (batch,). Later records are NaN.
     final_array : Matrix

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.rollouts.backends import Setup
+from arm_dynamics.batch.rollouts.closed_loop_stepper import PidLoop
 from arm_dynamics.batch.rollouts.inputs import InitialStates
-from arm_dynamics.batch.rollouts.pid_loop import PidLoop
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector, check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel

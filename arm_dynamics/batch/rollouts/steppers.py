@@ -68,7 +68,8 @@ class KernelStepper(BatchStepper):
         super().__init__(start.size)
         self.kernel = kernel
         rows = {"q": start.q, "v": start.v, "act": start.act, "dt": dt[:, None], **varied}
-        self.x = kernel.block({name: self._padded(values) for name, values in rows.items()})
+        lanes = np.minimum(np.arange(kernel.options.lanes), self.size - 1)
+        self.x = kernel.block({name: values[lanes] for name, values in rows.items()})
 
     def advance(
         self, commands: FloatArray, steps_per_command: int, record_every: int, records: Records
@@ -82,15 +83,15 @@ class KernelStepper(BatchStepper):
         inputs = inputs.reshape(periods, -1)
         before, rows = self.count // record_every, kernel.rows(list(records))
         after = self.count + periods * steps_per_command
-        found = np.empty((after // record_every - before, rows.size, lanes), kernel.dtype)
+        recorded = np.empty((after // record_every - before, rows.size, lanes), kernel.dtype)
         failed = kernel.run(
-            self.x, inputs, steps_per_command, record_every, rows, found, self.count
+            self.x, inputs, steps_per_command, record_every, rows, recorded, self.count
         )[: self.size]
         self.failed_step = np.where(self.failed_step < 0, failed, self.failed_step)
         self.count, first = after, 0
         for array in records.values():
             width = array.shape[2]
-            array[:] = found[:, first : first + width, : self.size].transpose(2, 0, 1)
+            array[:] = recorded[:, first : first + width, : self.size].transpose(2, 0, 1)
             first += width
             for k in np.flatnonzero(self.failed_step >= 0).tolist():
                 array[k, max(-(-self.failed_step[k] // record_every) - 1 - before, 0) :] = np.nan
@@ -109,12 +110,6 @@ class KernelStepper(BatchStepper):
     def metrics(self) -> dict[str, Matrix]:
         """As ``BatchStepper.metrics``."""
         return {name: self.rows(name) for name in METRICS if name in self.kernel.layout.sizes}
-
-    def _padded(self, values: FloatArray) -> FloatArray:
-        missing = self.kernel.options.lanes - self.size
-        if not missing:
-            return values
-        return np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
 
 
 class PlantStepper(BatchStepper):
@@ -187,6 +182,7 @@ class PlantStepper(BatchStepper):
 
 
 def _first_failing_step(plant: Plant, state: State, command: Command, dt: float) -> int:
+    """Return the number of the step at which the plant diverges."""
     step = 1
     while True:
         try:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_EXCEPTION,
     BrokenExecutor,
     CancelledError,
     Executor,
-    Future,
     ThreadPoolExecutor,
     as_completed,
     wait,
@@ -18,15 +17,17 @@ from dataclasses import dataclass
 from threading import Event, Lock
 
 import numpy as np
+import pinocchio as pin
 
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.batch.rollouts.backends import BLOCK, select_backend
 from arm_dynamics.batch.rollouts.rollout_task import RolloutData, RolloutTask
 from arm_dynamics.batch.rollouts.steppers import BatchStepper
-from arm_dynamics.batch.rollouts.tool_output import advance_with_tool
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import FloatArray, check_int
 from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.dynamics.bodies import bodies
+from arm_dynamics.model.arm_model import ArmModel
 
 Progress = Callable[[int, int], None]
 """Called with the time steps done and their total, over all rollouts."""
@@ -36,6 +37,7 @@ EXECUTOR_TASKS = 16
 """Tasks into which a batch is divided for an executor, if it is large enough."""
 SEGMENT = 10_000
 """Time steps of a block between two calls of ``progress``, which Ctrl-C can interrupt."""
+TOOL = "tool_position"
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,14 @@ class Execution:
             raise InvalidValue(f"progress = {self.progress!r}; expected a callable (done, total)")
 
 
-def execute(task: RolloutTask, execution: Execution) -> RolloutData:
-    """Return the results of ``task``; an exception of a part is raised here."""
-    counter = _Counter(task.size * task.steps, execution.progress)
+def execute(
+    task: RolloutTask, execution: Execution, counter: StepCounter | None = None
+) -> RolloutData:
+    """Return the results of ``task``; an exception of a part is raised here.
+
+    ``counter`` counts the time steps of several tasks; by default those of this one.
+    """
+    counter = counter or StepCounter(task.size * task.steps, execution.progress)
     executor = execution.executor
     if executor is None:
         return run_task(task, 1 if task.backend == "plant" else execution.threads, counter.add)
@@ -69,16 +76,6 @@ def execute(task: RolloutTask, execution: Execution) -> RolloutData:
         parts = {executor.submit(run_task, part): at for at, part in task.parts(size)}
     except RuntimeError as error:  # it is shut down, or broken
         raise _executor_failed(executor, error) from error
-    return _collect(task, executor, parts, counter)
-
-
-def _collect(
-    task: RolloutTask,
-    executor: Executor,
-    parts: Mapping[Future[RolloutData], slice],
-    counter: _Counter,
-) -> RolloutData:
-    """Join the results of all parts; cancel the waiting ones if one fails."""
     result = _empty(task)
     try:
         for part in as_completed(parts):
@@ -87,7 +84,7 @@ def _collect(
             counter.add((at.stop - at.start) * task.steps)
     except (BrokenExecutor, CancelledError) as error:
         raise _executor_failed(executor, error) from error
-    finally:
+    finally:  # if one part fails, the waiting ones are not needed
         for part in parts:
             part.cancel()
     return result
@@ -100,14 +97,15 @@ def _executor_failed(executor: Executor, error: BaseException) -> ConfigError:
     )
 
 
-class _Counter:
-    """Sum of the time steps of several threads."""
+class StepCounter:
+    """Sum of the time steps done by several threads, which is passed on to ``progress``."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self.total, self.progress, self.done = total, progress, 0
         self.lock = Lock()
 
     def add(self, steps: int) -> None:
+        """Add ``steps`` of all rollouts of a block."""
         with self.lock:
             self.done += steps
             if self.progress is not None:
@@ -192,7 +190,12 @@ def run_stepper(
         first = stepper.count // task.record_every
         last = (stepper.count + segment) // task.record_every
         records = {name: array[at, first:last] for name, array in result.arrays.items()}
-        advance_with_tool(stepper, task.arm, commands, steps, task.record_every, records)
+        tool = records.pop(TOOL, None)
+        if tool is not None and "q" not in records:
+            records["q"] = np.empty((*tool.shape[:2], task.arm.nv))
+        stepper.advance(commands, steps, task.record_every, records)
+        if tool is not None:
+            tool[:] = tool_positions(task.arm, records["q"])
         report(segment * task.size)
     q, v, act, effort = stepper.state()
     time = task.start.time + task.dt * task.steps
@@ -220,3 +223,37 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def tool_positions(arm: ArmModel, q: FloatArray) -> FloatArray:
+    """Return the position of the tool frame in the base frame.
+
+    From the tool to the base, p <- R Rz(q) p + t, or p <- R (p + q z) + t for a prismatic joint,
+    for all configurations at the same time.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm.
+    q : FloatArray
+        Configurations [rad or m], shape (..., nv).
+
+    Returns
+    -------
+    FloatArray
+        Positions [m], shape (..., 3).
+
+    """
+    frame = arm.links.frames[arm.links.getFrameId(arm.tool_frame, pin.BODY)]
+    table, i, point = bodies(arm), frame.parentJoint - 1, frame.placement.translation
+    point = np.broadcast_to(table[i].turn.T @ point if i >= 0 else point, (*q.shape[:-1], 3))
+    while i >= 0:
+        body, value = table[i], np.asarray(q[..., i], dtype=float)
+        x, y, z = np.moveaxis(point, -1, 0)
+        if body.prismatic:
+            moved = np.stack([x, y, z + value], axis=-1)
+        else:
+            c, s = np.cos(value), np.sin(value)
+            moved = np.stack([c * x - s * y, s * x + c * y, z], axis=-1)
+        point, i = moved @ body.rotation.T + body.translation, body.parent
+    return np.array(point)

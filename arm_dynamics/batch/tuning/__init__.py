@@ -1,1 +1,1 @@
-"""Gains found by search, and what spreads of an arm's constants do to it."""
+"""Gain tuning by optimization, and Monte Carlo analysis of arms drawn from tolerances."""

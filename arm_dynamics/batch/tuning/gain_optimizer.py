@@ -97,7 +97,7 @@ class GainOptimizer:
     bound: float
     seed: int = 0
     population: int = POPULATION
-    tape: EvaluationLog = field(default_factory=EvaluationLog)
+    log: EvaluationLog = field(default_factory=EvaluationLog)
     observe: Callable[[Generation], None] = lambda generation: None
 
     def run(self, budget: Budget) -> SearchResult:
@@ -127,14 +127,25 @@ class GainOptimizer:
         return SearchResult(self._x, self._best, tuple(self._history), ended)
 
     def _evolve(self) -> None:
-        evolution = _evolution(self.size, self.bound, self.seed, self.population)
+        """Run CMA-ES by generations; its random generator is independent of the global one."""
+        random = np.random.default_rng([self.seed, self.size])
+        options = {
+            "randn": lambda *shape: random.standard_normal(shape), "seed": np.nan,
+            "popsize": self.population, "bounds": [-self.bound, self.bound],
+            "tolx": POINT_TOLERANCE, "tolfun": COST_TOLERANCE,
+            "verbose": -9, "verb_log": 0, "verb_disp": 0, "signals_filename": None,
+        }  # fmt: skip
+        start = np.zeros(self.size)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of cma about its own defaults
+            evolution = require_cma().CMAEvolutionStrategy(start, INITIAL_SPREAD, options)
         limit = EVOLUTION_FRACTION * self._budget.evaluations
         while not evolution.stop() and self._tried + self.population <= limit and self._in_time():
             points = np.array(evolution.ask())
             evolution.tell(list(points), self._cost("evolve", points).tolist())
 
     def _refine(self) -> None:
-        """Simplex from the best point; a point outside of the bounds is replaced by the nearest."""
+        """Run a simplex from the best point; the nearest point replaces one outside the bounds."""
         mark, start = f"refine from {self._tried}", self._x.copy()
         self._last = self._last[:0]
 
@@ -149,24 +160,25 @@ class GainOptimizer:
         minimize(one, start, method="Nelder-Mead", options=options)
 
     def _in_time(self) -> bool:
-        return self.tape.replaying or time.monotonic() < self._until
+        return self.log.replaying or time.monotonic() < self._until
 
     def _cost(self, mark: str, points: Vector) -> Vector:
-        """Costs of ``points``, from the log as far as it contains them."""
+        """Return the costs of ``points``, from the log as far as it contains them."""
         if self._tried + len(points) > self._budget.evaluations and self._tried:
             raise _Spent
-        known = self.tape.read(mark, points)
+        known = self.log.read(mark, points)
         if known is None:
             if not self._in_time() and self._tried:
                 raise _Spent
             costs = self.costs(points)
-            self.tape.write(mark, points, costs)
+            self.log.write(mark, points, costs)
         else:
             costs = known
-        self._note(mark, points, costs, known is not None)
+        self._record(mark, points, costs, known is not None)
         return costs
 
-    def _note(self, mark: str, points: Vector, costs: Vector, replayed: bool) -> None:
+    def _record(self, mark: str, points: Vector, costs: Vector, replayed: bool) -> None:
+        """Update the best point and the history, and report the generation."""
         self._tried += len(points)
         k = int(np.argmin(costs))
         if costs[k] < self._best:
@@ -178,20 +190,6 @@ class GainOptimizer:
         generation = Generation(stage, self._tried, self._best, spread, replayed)
         self._history.append(generation)
         self.observe(generation)
-
-
-def _evolution(size: int, bound: float, seed: int, population: int) -> Any:
-    """CMA-ES with its own random generator, independent of the global one."""
-    random = np.random.default_rng([seed, size])
-    options = {
-        "randn": lambda *shape: random.standard_normal(shape), "seed": np.nan,
-        "popsize": population, "bounds": [-bound, bound], "tolx": POINT_TOLERANCE,
-        "tolfun": COST_TOLERANCE,
-        "verbose": -9, "verb_log": 0, "verb_disp": 0, "signals_filename": None,
-    }  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about its own defaults
-        return require_cma().CMAEvolutionStrategy(np.zeros(size), INITIAL_SPREAD, options)
 
 
 def require_cma() -> Any:

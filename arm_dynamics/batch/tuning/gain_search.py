@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.case_sampling import draw_cases
-from arm_dynamics.batch.tuning.cases import Cases
+from arm_dynamics.batch.tuning.cases import Cases, draw_cases
 from arm_dynamics.batch.tuning.evaluation_log import EvaluationLog
 from arm_dynamics.batch.tuning.gain_optimizer import (
     POPULATION,
@@ -72,19 +71,15 @@ class TuningTask:
     def settings(self) -> dict[str, Any]:
         """All settings that the path of the search depends on, except its budget."""
         start = {name: gains.tolist() for name, gains in sorted(self.controller.gains.items())}
+        arm = self.arm
+        load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
+        model = arm.urdf, arm.joints, arm.gravity.tolist(), load
         return {
-            "arm": self.arm.name, "model": _digest(self.arm),
+            "arm": arm.name, "model": sha256(repr(model).encode()).hexdigest()[:16],
             "controller": type(self.controller).__name__, "gains": list(self.names),
             "start": start, "cases": self.cases, "population": self.population, "seed": self.seed,
             "weights": asdict(self.weights), **asdict(self.conditions),
         }  # fmt: skip
-
-
-def _digest(arm: ArmModel) -> str:
-    """Hash that distinguishes arms of one name."""
-    load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
-    content = repr((arm.urdf, arm.joints, arm.gravity.tolist(), load))
-    return sha256(content.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +129,7 @@ class TuningResult:
 def tune(
     task: TuningTask,
     budget: Budget,
-    tape: EvaluationLog | None = None,
+    log: EvaluationLog | None = None,
     observe: Callable[[Generation], None] = lambda generation: None,
 ) -> TuningResult:
     """Optimize the gains of ``task``; the result depends on its settings and the evaluations only.
@@ -145,7 +140,7 @@ def tune(
         Task.
     budget : Budget
         Evaluations and time.
-    tape : EvaluationLog, optional
+    log : EvaluationLog, optional
         Log of an earlier search, which is continued.
     observe : callable
         Called with each generation.
@@ -167,7 +162,7 @@ def tune(
         space.bound,
         task.seed,
         task.population,
-        tape or EvaluationLog(),
+        log or EvaluationLog(),
         observe,
     )
     found = search.run(budget)
@@ -188,8 +183,8 @@ def validation_cases(task: TuningTask, count: int) -> Cases:
 def compare_gains(tuned: TuningResult, cases: Cases) -> dict[str, ValidationResult]:
     """Return validation results of the tuned gains and of the initial gains."""
     return {
-        "found gains": validate(cases, tuned.controller),
-        "gains at the start": validate(cases, tuned.task.controller),
+        "tuned gains": validate(cases, tuned.controller),
+        "initial gains": validate(cases, tuned.task.controller),
     }
 
 

@@ -55,7 +55,7 @@ class GainSpace:
         """Return a point (size,) as gains by joint, to DIGITS significant digits."""
         rows = self.gains(x[None])
         return {
-            joint: {name: _rounded(rows[f"gains.{name}"][0, j]) for name in self.names}
+            joint: {name: float(f"{rows[f'gains.{name}'][0, j]:.{DIGITS}g}") for name in self.names}
             for j, joint in enumerate(self.controller.arm.joint_names)
         }
 
@@ -97,7 +97,3 @@ def gain_space(controller: Controller, names: tuple[str, ...]) -> GainSpace:
         if not (np.isfinite(row).all() and (row > 0).all()):
             raise InvalidValue(f"gain {name} = {row.tolist()}; expected finite values above 0")
     return GainSpace(controller, names, center)
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")

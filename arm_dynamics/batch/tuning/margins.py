@@ -93,6 +93,8 @@ class Margins:
 
 
 UNSTABLE = Margins(nan, nan, nan, nan, nan)
+MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
+"""Margins of every joint, at the initial configuration and the smallest over all cases."""
 
 
 def margins(response: Response, period: float) -> Margins:
@@ -109,7 +111,7 @@ def margins(response: Response, period: float) -> Margins:
     """
     angles = np.append(np.geomspace(MIN_ANGLE, pi * (1 - 1e-6), SCAN_POINTS), pi)
     values = response(np.exp(1j * angles))
-    factors = [1 / abs(value) for value in _negative(response, angles, values)]
+    factors = [1 / abs(value) for value in _real_crossings(response, angles, values)]
     above, below = [f for f in factors if f > 1], [f for f in factors if f <= 1]
     passes = _roots(lambda t: np.log(np.abs(response(np.exp(1j * t)))), angles, np.abs(values) > 1)
     if not len(passes):
@@ -126,8 +128,8 @@ def margins(response: Response, period: float) -> Margins:
     )
 
 
-def _negative(response: Response, angles: Vector, values: Vector) -> list[complex]:
-    """L where it crosses the negative real axis, and at the Nyquist frequency."""
+def _real_crossings(response: Response, angles: Vector, values: Vector) -> list[complex]:
+    """Return L where it crosses the negative real axis, and at the Nyquist frequency."""
     inner = _roots(lambda t: response(np.exp(1j * t)).imag, angles[:-1], values[:-1].imag > 0)
     values_there = [complex(x) for x in response(np.exp(1j * inner))] if len(inner) else []
     last = complex(values[-1])  # real, up to round-off
@@ -135,7 +137,7 @@ def _negative(response: Response, angles: Vector, values: Vector) -> list[comple
 
 
 def _roots(f: Callable[[Vector], Vector], grid: Vector, flags: NDArray[np.bool_]) -> Vector:
-    """Zeros of ``f`` between neighbors of ``grid`` with different ``flags``, by bisection."""
+    """Return the zeros of ``f`` between grid points with different ``flags``, by bisection."""
     change = np.flatnonzero(flags[1:] != flags[:-1])
     low, high, up = grid[change], grid[change + 1], flags[change + 1]
     for _ in range(BISECTIONS if len(change) else 0):
@@ -165,9 +167,8 @@ def joint_response(
     others = np.eye(gamma.shape[1])
     others[joint, joint] = 0.0
     n, memory = phi.shape[0], controller.F.shape[0]
-    see = np.zeros((controller.G.shape[1], n))
-    see[:, : see.shape[0]] = np.eye(see.shape[0])
-    answer = np.hstack([(controller.J + controller.K) @ see, controller.H])  # u from (y, c)
+    measured = np.eye(controller.G.shape[1], n)  # x = (q, v) of y
+    feedback = np.hstack([(controller.J + controller.K) @ measured, controller.H])  # u of (y, c)
     A = closed_loop_map(phi, gamma @ others, controller, delay=delay)
     B = np.zeros(A.shape[0])
     B[:n] = gamma[:, joint]
@@ -175,7 +176,7 @@ def joint_response(
     if delay:
         C[n + memory + joint] = 1.0
     else:
-        C[: n + memory] = answer[joint]
+        C[: n + memory] = feedback[joint]
 
     def response(z: Vector) -> Vector:
         left = z[:, None, None] * np.eye(A.shape[0]) - A

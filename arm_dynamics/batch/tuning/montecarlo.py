@@ -193,7 +193,9 @@ def montecarlo(
     for number in range(-(-runs // CHUNK)):
         count = min(CHUNK, runs - number * CHUNK)
         rows = _chunk_values(arm, spread, seed, number)
-        part, failed_step = _run(arm, controller, motion, {n: v[:count] for n, v in rows.items()})
+        part, failed_step = _simulate(
+            arm, controller, motion, {n: v[:count] for n, v in rows.items()}
+        )
         parts.append(part)
         failed.append(failed_step)
         progress(number * CHUNK + count, runs)
@@ -202,13 +204,14 @@ def montecarlo(
 
 
 def _chunk_values(arm: ArmModel, spread: ToleranceMap, seed: int, number: int) -> dict[str, Matrix]:
-    """Values of a whole chunk, so that a run does not depend on the number of runs."""
+    """Return the values of a whole chunk, so that a run does not depend on the number of runs."""
     return draw_values(arm, spread, np.random.default_rng([seed, number]), CHUNK)
 
 
-def _run(
+def _simulate(
     arm: ArmModel, controller: Controller, motion: StepMotion, vary: dict[str, Matrix]
 ) -> tuple[dict[str, Matrix], IntArray]:
+    """Return the values of QUANTITIES (runs, nv), NaN if diverged, and failed steps (runs,)."""
     count = len(next(iter(vary.values())))
     state = np.concatenate([motion.start, np.zeros(arm.nv), arm.initial_act])
     result = rollout_closed_loop(

@@ -2,19 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import cmath
+from dataclasses import dataclass, replace
+from math import pi
+from typing import Any
 
 import numpy as np
 
 from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_space import GainSpace
-from arm_dynamics.batch.tuning.margin_penalty import MarginPenalty
+from arm_dynamics.batch.tuning.margins import linear_controller_at, sampled_plant
+from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR
-from arm_dynamics.core.arrays import Vector, check_float
+from arm_dynamics.control.linear_controller import NEUTRAL, closed_loop_map
+from arm_dynamics.core.arrays import Matrix, Vector, check_float
+from arm_dynamics.core.errors import InvalidValue
 
+FACTORS = (2.0, 0.5, cmath.exp(-1j * pi / 6))
+"""Factors on all gains with which the loop must be stable: 6 dB up and down, 30 degrees of phase.
+K. J. Åström, R. M. Murray, Feedback Systems (2008), section 9.3, recommend 2 to 5, and 30 to 60
+degrees."""
+MAX_CASES = 8
+"""Linearized cases, in addition to the nominal arm at its initial configuration."""
 DIVERGED_COST = 1e3
 """Smallest cost [rad s] of a case that diverges; largest cost of any other."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledLoop:
+    """An arm at rest at ``q`` [rad]: Φ, Γ over one control period."""
+
+    q: Vector
+    phi: Matrix
+    gamma: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class MarginPenalty:
+    """R = max over loops and FACTORS f of max(0, ρ - 1), ρ the spectral radius with f times H, J.
+
+    A complex factor rotates the phase of the whole loop in both directions, of z^k and of its
+    conjugate. R is computed over one control period and does not depend on the time step.
+    """
+
+    space: GainSpace
+    cases: Cases
+    loops: tuple[SampledLoop, ...]
+
+    @classmethod
+    def of(cls, space: GainSpace, cases: Cases) -> MarginPenalty:
+        """Linearize the nominal arm at its initial configuration, and cases at their targets.
+
+        Without a linear loop, as with backlash, R = 0.
+        """
+        arm = cases.arm
+        held = [(arm, arm.configuration("initial"))]
+        held += [(cases.true_arm(k), cases.target[k]) for k in range(min(MAX_CASES, len(cases)))]
+        c, loops = cases.conditions, []
+        for actual, q in held:
+            try:
+                phi, gamma = sampled_plant(actual, q, c.period, c.interface)
+                linear_controller_at(space.controller, q, c.period, c.interface)
+            except InvalidValue:
+                continue
+            loops.append(SampledLoop(q, phi, gamma))
+        return cls(space, cases, tuple(loops))
+
+    def __call__(self, x: Vector) -> Vector:
+        """Return R (m,) of points (m, size)."""
+        penalties, c = np.zeros(len(x)), self.cases.conditions
+        for k in range(len(x) if self.loops else 0):
+            gains = self.space.gains(x[k : k + 1])
+            rows = {name.partition(".")[2]: row[0] for name, row in gains.items()}
+            controller = with_gains(self.space.controller, rows)
+            closed = []
+            for loop in self.loops:
+                linear: Any = linear_controller_at(controller, loop.q, c.period, c.interface)
+                for factor in FACTORS:
+                    scaled = replace(linear, H=factor * linear.H, J=factor * linear.J)
+                    closed.append(closed_loop_map(loop.phi, loop.gamma, scaled, delay=int(c.delay)))
+            values = np.linalg.eigvals(np.array(closed))
+            radius = np.where(np.abs(values - 1) > NEUTRAL, np.abs(values), 0.0).max()
+            penalties[k] = max(0.0, float(radius) - 1.0)
+        return penalties
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Figure of a gain search."""
+"""Figures of a gain search and of a Monte Carlo analysis."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.tuning.gain_search import TuningResult
-from arm_dynamics.batch.tuning.margins import Margins
+from arm_dynamics.batch.tuning.margins import MarginRows
+from arm_dynamics.batch.tuning.montecarlo import QUANTITIES, MonteCarlo
 from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR, ValidationResult
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import (
     FAINT,
     INK,
@@ -25,6 +27,21 @@ from arm_dynamics.core.files import output_file
 
 MAX_LABEL_LENGTH = 6
 """Longer joint names are rotated below an axis, and numbered in legends."""
+INITIAL, TUNED = FAINT, PALETTE[0]
+"""Colors of the initial and of the tuned gains."""
+MIN_ERROR = 1e-5
+"""Smallest drawn error [rad]."""
+LEGEND_FACTOR = 1e2
+"""Upper limit of an axis over its largest value, for the legend."""
+MARGIN_TITLES = ("initial configuration", "minimum of all cases")
+MAX_FACTOR = 1e3
+"""Larger gain margins are drawn as this value."""
+TITLES = {
+    "settling": "settling time", "overshoot": "overshoot", "peak_torque": "peak torque",
+    "peak_current": "peak current",
+}  # fmt: skip
+BINS = 60
+MARKED_PERCENTILES = (50.0, 99.0)
 
 
 def _are_long(names: Sequence[str]) -> bool:
@@ -32,7 +49,7 @@ def _are_long(names: Sequence[str]) -> bool:
 
 
 def in_legend(names: Sequence[str]) -> tuple[str, ...]:
-    """Names, or the numbers that ``tick_labels`` gives to long ones."""
+    """Return the names, or the numbers that ``tick_labels`` gives to long ones."""
     return tuple(map(str, range(1, len(names) + 1))) if _are_long(names) else tuple(names)
 
 
@@ -43,18 +60,6 @@ def tick_labels(axis: Any, names: Sequence[str]) -> None:
         return
     labels = [f"{k} {name}" for k, name in enumerate(names, 1)]
     axis.set_xticks(range(len(names)), labels, rotation=30, ha="right", rotation_mode="anchor")
-
-
-START, FOUND = FAINT, PALETTE[0]
-MIN_ERROR = 1e-5
-"""Smallest drawn error [rad]."""
-LEGEND_FACTOR = 1e2
-"""Upper limit of an axis over its largest value, for the legend."""
-MARGIN_TITLES = ("initial configuration", "minimum of all cases")
-MAX_FACTOR = 1e3
-"""Larger gain margins are drawn as this value."""
-
-MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
 
 
 @styled
@@ -96,8 +101,8 @@ def save_figure(drawn: Any, file: Path) -> Path:
 def _costs(axis: Any, tuned: TuningResult) -> None:
     order, number = np.argsort(tuned.initial_costs), np.arange(len(tuned.initial_costs))
     style = {"linestyle": "", "marker": "o", "markersize": 4}
-    axis.semilogy(number, tuned.initial_costs[order], color=START, label="initial", **style)
-    axis.semilogy(number, tuned.final_costs[order], color=FOUND, label="tuned", **style)
+    axis.semilogy(number, tuned.initial_costs[order], color=INITIAL, label="initial", **style)
+    axis.semilogy(number, tuned.final_costs[order], color=TUNED, label="tuned", **style)
     legend(axis)
     axis.set_title("cost of each case", fontweight="bold", pad=24)
     label(axis, "case, ordered by initial cost", "J [rad s]")
@@ -107,7 +112,7 @@ def _costs(axis: Any, tuned: TuningResult) -> None:
 def _progress(axis: Any, tuned: TuningResult) -> None:
     history = tuned.found.history
     tried, best = [g.evaluations for g in history], [g.best for g in history]
-    axis.semilogy(tried, best, color=FOUND)
+    axis.semilogy(tried, best, color=TUNED)
     simplex = [g.evaluations for g in history if g.stage == "refine"]
     if simplex:
         axis.axvline(simplex[0], color=FAINT, linestyle="--")
@@ -118,7 +123,7 @@ def _progress(axis: Any, tuned: TuningResult) -> None:
 
 @styled
 def _gains(axis: Any, tuned: TuningResult) -> None:
-    """Tuned over initial gains by joint."""
+    """Draw the ratio of tuned to initial gains by joint."""
     joints, names = tuned.controller.arm.joint_names, tuned.task.names
     start = tuned.task.controller.gains
     for k, name in enumerate(names):
@@ -136,7 +141,7 @@ def _gains(axis: Any, tuned: TuningResult) -> None:
 
 @styled
 def _validation(axis: Any, held: Mapping[str, ValidationResult]) -> None:
-    colors = (FOUND, START, PALETTE[1], PALETTE[4])
+    colors = (TUNED, INITIAL, PALETTE[1], PALETTE[4])
     for (name, one), color in zip(held.items(), colors, strict=False):
         error = np.sort(np.where(np.isnan(one.residual_error), np.inf, one.residual_error))
         shown = np.where(np.isfinite(error), np.maximum(error, MIN_ERROR), np.nan)
@@ -173,3 +178,63 @@ def _factors(axis: Any, joints: tuple[str, ...], margins: MarginRows) -> None:
     legend(axis)
     axis.set_title("stable gain factors", fontweight="bold", pad=24)
     label(axis, "", "factor of one joint's loop")
+
+
+@styled
+def montecarlo_report(result: MonteCarlo) -> Any:
+    """Draw a row per quantity: histogram of the largest joint, and 5 to 95 % of each joint."""
+    rows = [name for name in QUANTITIES if name in result.values]
+    title = f"{result.arm.name}: {len(result)} runs over its tolerances"
+    drawn, axes = figure(title, len(rows), 2, 3.2 * len(rows))
+    for (left, right), name in zip(axes, rows, strict=True):
+        _histogram(left, result, name)
+        _joints(right, result, name)
+    return drawn
+
+
+@styled
+def _histogram(axis: Any, result: MonteCarlo, name: str) -> None:
+    values = _finite(result.max_over_joints(name))
+    axis.set_title(TITLES[name], fontweight="bold", pad=12)
+    label(axis, f"{TITLES[name]}, maximum of all joints [{QUANTITIES[name]}]", "runs")
+    if not len(values):
+        axis.text(0.5, 0.5, "none", ha="center", transform=axis.transAxes)
+        return
+    axis.hist(values, bins=_edges(values, name, result.motion.period), color=PALETTE[0])
+    axis.locator_params(axis="x", nbins=6)
+    for k, percent in enumerate(MARKED_PERCENTILES):
+        at = float(np.percentile(values, percent))
+        axis.axvline(at, color=INK, linewidth=1.0, linestyle="--")
+        place = axis.get_xaxis_transform()
+        axis.text(
+            at, 0.97 - 0.08 * k, f" {percent:g} %", transform=place, va="top", fontsize=8, color=INK
+        )
+
+
+def _edges(values: Vector, name: str, period: float) -> Vector:
+    """Return the edges of the bins; edges of times lie between multiples of the period."""
+    low, high = float(values.min()), float(values.max())
+    if name != "settling":
+        return np.histogram_bin_edges(values, BINS)
+    width = period * max(1, round((high - low) / period / BINS))
+    return np.arange(low - period / 2, high + width, width)
+
+
+@styled
+def _joints(axis: Any, result: MonteCarlo, name: str) -> None:
+    axis.set_title("by joint: 5 to 95 %, median, maximum", fontweight="bold", pad=12)
+    axis.grid(axis="x", visible=False)
+    for j in range(result.arm.nv):
+        values = _finite(result.values[name][:, j])
+        if not len(values):
+            continue
+        low, middle, high = np.percentile(values, (5, 50, 95))
+        axis.vlines(j, low, high, color=PALETTE[0], linewidth=8)
+        axis.plot(j, middle, "_", color="white", markersize=9)
+        axis.plot(j, values.max(), "_", color=FAINT, markersize=12, markeredgewidth=2)
+    tick_labels(axis, result.arm.joint_names)
+    label(axis, "", f"{TITLES[name]} [{QUANTITIES[name]}]")
+
+
+def _finite(values: Vector) -> Vector:
+    return values[np.isfinite(values)]

@@ -11,7 +11,7 @@ import yaml
 
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_search import TuningResult
-from arm_dynamics.batch.tuning.margins import Margins
+from arm_dynamics.batch.tuning.margins import MarginRows, Margins
 from arm_dynamics.batch.tuning.parameter_file import parameter_text, replace_text
 from arm_dynamics.batch.tuning.validation import ValidationResult
 from arm_dynamics.core.errors import ConfigError
@@ -23,7 +23,6 @@ STATE, GAINS, WORST, MARGINS, REPORT = (
 )  # fmt: skip
 BACKUP = "state.before.json"
 """Backup of the state of the previous search."""
-MarginRows = tuple[tuple[Margins, ...], tuple[Margins, ...]]
 
 
 def prepare_results_folder(folder: Path) -> Path:
@@ -61,7 +60,17 @@ def write_results(
     margins: MarginRows | None,
 ) -> tuple[Path, ...]:
     """Write all results to ``folder`` and return the files; raises ConfigError if that fails."""
-    notes = _notes(tuned, held)
+    c, task = tuned.task.conditions, tuned.task
+    notes = [
+        f"Gains optimized over {task.cases} cases (seed {task.seed}),"
+        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s,"
+        f" initially {tuned.cost_before:.4g} rad s.",
+        f"Payload up to {c.payload:g} kg, model error up to {c.model_error:.0%}, time steps of"
+        f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control period {c.period:g} s.",
+        *([f"Separate tolerances: {', '.join(sorted(c.tolerances))}."] if c.tolerances else []),
+        f"Command interface {c.interface}: gains of one interface do not suit another.",
+        *(f"Validation, {name}: {one.text}." for name, one in held.items()),
+    ]
     text = parameter_text(arm, controller, tuned.controller, tuned.gains, notes)
     worst = case_table(tuned.cases, tuned.worst_case, float(tuned.final_costs[tuned.worst_case]))
     files = [
@@ -92,12 +101,14 @@ def case_table(cases: Cases, case: int, cost: float) -> dict[str, object]:
 def margin_table(joints: tuple[str, ...], margins: MarginRows) -> dict[str, object]:
     """Return the margins by joint; infinite ones and NaN as text."""
     return {
-        title: {joint: _plain(m) for joint, m in zip(joints, rows, strict=True)}
-        for title, rows in zip(("initial_pose", "least_over_cases"), margins, strict=True)
+        title: {joint: _margin_values(m) for joint, m in zip(joints, rows, strict=True)}
+        for title, rows in zip(
+            ("initial_configuration", "minimum_over_cases"), margins, strict=True
+        )
     }
 
 
-def _plain(m: Margins) -> dict[str, object]:
+def _margin_values(m: Margins) -> dict[str, object]:
     return {
         name: value if isfinite(value := float(getattr(m, field))) else str(value)
         for name, field in (
@@ -106,17 +117,3 @@ def _plain(m: Margins) -> dict[str, object]:
             ("delay_margin_s", "delay_margin"),
         )
     }  # fmt: skip
-
-
-def _notes(tuned: TuningResult, held: Mapping[str, ValidationResult]) -> list[str]:
-    c, task = tuned.task.conditions, tuned.task
-    return [
-        f"Gains optimized over {task.cases} cases (seed {task.seed}),"
-        f" {tuned.found.tried} evaluations: J = {tuned.cost:.4g} rad s,"
-        f" initially {tuned.cost_before:.4g} rad s.",
-        f"Payload up to {c.payload:g} kg, model error up to {c.model_error:.0%}, time steps of"
-        f" {', '.join(f'{dt:g}' for dt in c.dts)} s, control period {c.period:g} s.",
-        *([f"Separate tolerances: {', '.join(sorted(c.tolerances))}."] if c.tolerances else []),
-        f"Command interface {c.interface}: gains of one interface do not suit another.",
-        *(f"Validation, {name}: {one.text}." for name, one in held.items()),
-    ]

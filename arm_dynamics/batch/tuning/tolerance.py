@@ -109,7 +109,9 @@ def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     content = read_yaml(file)
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"{file}: content = {content!r}; expected entries like 'motor.kt: 0.1'")
-    tolerances = {str(name): _entry(file, str(name), value, arm) for name, value in content.items()}
+    tolerances = {
+        str(name): _parse_entry(file, str(name), value, arm) for name, value in content.items()
+    }
     for name in tolerances:
         if name not in variable_names(arm):
             raise UnknownName(f"variation in {file}", name, variable_names(arm))
@@ -120,7 +122,8 @@ def read_tolerances(file: str | Path, arm: ArmModel) -> dict[str, Tolerance]:
     return tolerances
 
 
-def _entry(file: str | Path, name: str, value: Any, arm: ArmModel) -> Tolerance:
+def _parse_entry(file: str | Path, name: str, value: Any, arm: ArmModel) -> Tolerance:
+    """Return the tolerance of one entry of a file."""
     entry = dict(value) if isinstance(value, dict) else {"fraction": value}
     table = entry.get("fraction")
     if isinstance(table, dict) and name != "payload":

@@ -23,6 +23,7 @@ from arm_dynamics.control.trajectories.trajectory import StopTrajectory
 from arm_dynamics.control.trajectories.trajectory_parsing import (
     NO_OPTIONS,
     Options,
+    joint_fault,
     parse_trajectory,
 )
 from arm_dynamics.core.arrays import Vector
@@ -30,7 +31,7 @@ from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.arm_model import ArmModel
 
-AT_ONCE = 0.05
+IMMEDIATE_MOVE_TIME = 0.05
 """Duration of the motion to a single waypoint that is due immediately [s]."""
 OVERRIDDEN = "; another trajectory than the goal's was followed in between"
 
@@ -114,7 +115,8 @@ class GoalHandler:
             raise GoalRejected(ErrorCode.INVALID_GOAL, text)
         if not loop.controller.tracks_reference:
             raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {self._no_tracking()}")
-        check_joints(loop.arm, request.names, partial=self.allow_partial)
+        if fault := joint_fault(loop.arm, request.names, partial=self.allow_partial):
+            raise GoalRejected(ErrorCode.INVALID_JOINTS, fault)
         stop = loop.stop_trajectory(self.constraints.max_deceleration)
         stop = stop.starting_from(state.time, reference)
         whole = fill_missing_joints(loop.arm, request, stop.at(stop.end).q)
@@ -149,40 +151,38 @@ class GoalHandler:
     def update(self) -> None:
         """Check the goal after a control cycle."""
         with self._lock:
-            self._update()
-
-    def _update(self) -> None:
-        goal, generator = self.active, self.loop.reference_generator
-        state, reference = self.loop.state, self.loop.reference
-        if state is None or reference is None:
-            return
-        if self._is_accepting and generator.number != self._checked:
-            return
-        self._checked = generator.number
-        if goal is None:  # also with a pending trajectory: a fast stream always has one
-            self._update_topic(state, reference)
-            return
-        if generator.number < self._number:  # the goal's own trajectory is still pending
-            return
-        self._watched, self._topic_goal = generator.number, None
-        if not self.loop.controller.tracks_reference:
-            text = f"interrupted: {self._no_tracking()}"
-            goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
-            self.loop.stop_from_state(state, self.constraints.max_deceleration)
-        elif self.loop.restart_count != self._restart_count:
-            cause = self.loop.events.latest.get("control_restarted", "controller switch")
-            text = f"interrupted: {cause}"
-            goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
-        elif goal.canceling:
-            overridden = generator.number != self._number
-            paused = generator.clock.factor == 0.0  # the reference is at rest before the stop's end
-            ended = generator.trajectory and generator.time >= generator.trajectory.end
-            if overridden or paused or ended:
-                goal.finish(ErrorCode.SUCCESSFUL, "canceled: stopped", canceled=True)
-        else:
-            self._update_goal(goal, state, reference)
-        if goal.result is not None:
-            self.active = None
+            goal, generator = self.active, self.loop.reference_generator
+            state, reference = self.loop.state, self.loop.reference
+            if state is None or reference is None:
+                return
+            if self._is_accepting and generator.number != self._checked:
+                return
+            self._checked = generator.number
+            if goal is None:  # also with a pending trajectory: a fast stream always has one
+                self._update_topic(state, reference)
+                return
+            if generator.number < self._number:  # the goal's own trajectory is still pending
+                return
+            self._watched, self._topic_goal = generator.number, None
+            if not self.loop.controller.tracks_reference:
+                text = f"interrupted: {self._no_tracking()}"
+                goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
+                self.loop.stop_from_state(state, self.constraints.max_deceleration)
+            elif self.loop.restart_count != self._restart_count:
+                cause = self.loop.events.latest.get("control_restarted", "controller switch")
+                text = f"interrupted: {cause}"
+                goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
+            elif goal.canceling:
+                overridden = generator.number != self._number
+                # during a pause the reference is at rest before the end of the stop
+                paused = generator.clock.factor == 0.0
+                ended = generator.trajectory and generator.time >= generator.trajectory.end
+                if overridden or paused or ended:
+                    goal.finish(ErrorCode.SUCCESSFUL, "canceled: stopped", canceled=True)
+            else:
+                self._update_goal(goal, state, reference)
+            if goal.result is not None:
+                self.active = None
 
     def _update_goal(self, goal: Goal, state: State, reference: Reference) -> None:
         generator = self.loop.reference_generator
@@ -229,25 +229,6 @@ def rejecting_with(code: ErrorCode) -> Iterator[None]:
         raise GoalRejected(code, str(error)) from error
 
 
-def check_joints(arm: ArmModel, names: Sequence[str], *, partial: bool) -> None:
-    """Raise GoalRejected INVALID_JOINTS unless ``names`` are the arm's joints, each once.
-
-    With ``partial`` some joints may be omitted, but not all.
-    """
-    known, given = arm.joint_names, list(names)
-    missing = [] if partial and given else [name for name in known if name not in given]
-    for kind, odd in (
-        ("unknown", [name for name in given if name not in known]),
-        ("repeated", sorted({name for name in given if given.count(name) > 1})),
-        ("missing", missing),
-    ):
-        if odd:
-            raise GoalRejected(
-                ErrorCode.INVALID_JOINTS,
-                f"{kind} joint '{odd[0]}'; expected each of {', '.join(known)} once",
-            )
-
-
 def fill_missing_joints(arm: ArmModel, request: GoalRequest, q: Vector) -> GoalRequest:
     """Return a request for all joints: omitted ones stay at ``q`` (nv,)."""
     absent = [name for name in arm.joint_names if name not in request.names]
@@ -276,14 +257,14 @@ def build_trajectory(
 ) -> JointTrajectory:
     """Return the trajectory of a request for all joints; raises GoalRejected.
 
-    A single waypoint that is due immediately gets AT_ONCE, within the joints' limits.
+    A single waypoint that is due immediately gets IMMEDIATE_MOVE_TIME, within the joints' limits.
     """
     at_once = not request.start and list(request.times) == [0.0]
     with rejecting_with(ErrorCode.INVALID_GOAL):
         trajectory = parse_trajectory(
             arm,
             request.names,
-            [AT_ONCE] if at_once else request.times,
+            [IMMEDIATE_MOVE_TIME] if at_once else request.times,
             request.positions,
             request.velocities,
             request.accelerations,

@@ -125,7 +125,7 @@ class Streams:
                 f"trajectory: time of the last waypoint = {trajectory.end:.6g} s; expected a time"
                 f" later than now ({now:.6g} s)"
             )
-        streaming = self._continues(now)
+        streaming = self._continues_stream(now)
         coast = self._coast(now, trajectory.end)
         near = AHEAD if streaming else FADE
         if integrated:
@@ -135,7 +135,7 @@ class Streams:
         else:
             self.loop.follow(self._window(trajectory, now, coast, streaming=streaming))
 
-    def _continues(self, now: float) -> bool:
+    def _continues_stream(self, now: float) -> bool:
         """Count a message; return whether it continues a stream."""
         interval, self._last = now - self._last, now
         if not 0 <= interval <= GAP:
@@ -154,7 +154,7 @@ class Streams:
         point = trajectory.waypoints[0]
         check_limits(self.loop.arm, trajectory, self.loop.present()[1].q)
         self._fit.add(Sample(point.time, point.q, point.v), self.period)
-        return self._of(trajectory, fitted(self._fit.fit(), point, self._limits, coast), coast)
+        return self._stream(trajectory, fitted(self._fit.fit(), point, self._limits, coast), coast)
 
     def _window(
         self, trajectory: JointTrajectory, now: float, coast: float, *, streaming: bool
@@ -170,7 +170,7 @@ class Streams:
         if points[0].time >= now + FADE and self._is_allowed(joined):
             points = joined
         ended = through(points, self._limits, coast, to_rest=positions_only)
-        return self._of(trajectory, ended, coast)
+        return self._stream(trajectory, ended, coast)
 
     def _is_allowed(self, points: tuple[Waypoint, ...]) -> bool:
         try:
@@ -179,7 +179,7 @@ class Streams:
             return False
         return True
 
-    def _of(
+    def _stream(
         self, trajectory: JointTrajectory, ended: tuple[tuple[Track, ...], bool], coast: float
     ) -> StreamTrajectory:
         (tracks, moving), end = ended, trajectory.end + coast
@@ -233,7 +233,7 @@ class Streams:
                 f"commands: joint '{arm.joint_names[i]}': {interface} = {given[i]:.6g}; limited to"
                 f" [{low[i]:.6g}, {high[i]:.6g}]",
             )
-        self._continues(now)
+        self._continues_stream(now)
         if interface == "position":
             point = JointTrajectory((Waypoint(now, limited),)).near(arm, present.q, now)
             self.loop.follow(self._single(point, self._coast(now, now)))

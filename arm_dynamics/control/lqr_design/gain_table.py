@@ -234,7 +234,7 @@ def build_gain_table(
         and joint, if the gravity torque exceeds an effort limit or no gain stabilizes.
 
     """
-    axes = {arm.index(name): _axis(name, axis) for name, axis in grid.items()}
+    axes = {arm.index(name): _check_axis(name, axis) for name, axis in grid.items()}
     if not axes:
         raise InvalidValue(f"grid = {grid!r}; expected at least one joint of {arm.joint_names}")
     lower, upper, counts = map(list, zip(*axes.values(), strict=True))
@@ -266,7 +266,7 @@ def build_gain_table(
     )
 
 
-def _axis(name: str, axis: Axis) -> Axis:
+def _check_axis(name: str, axis: Axis) -> Axis:
     where = f"grid of joint '{name}'"
     try:
         lower, upper, count = axis

@@ -7,6 +7,7 @@ arrive at the next one together. Every function raises TrajectoryRejected, namin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -154,22 +155,33 @@ def trapezoidal_trajectory(
 
     """
     q = check_points(points)
-    limits = []
-    for name, value in (("velocity", velocity), ("acceleration", acceleration)):
-        limit = check_vector(name, np.minimum(as_readonly(value), UNLIMITED), q.shape[1])
-        for i in np.flatnonzero(limit < 0).tolist():
-            raise TrajectoryRejected(f"{name}[{i}] = {limit[i]}; expected a limit of at least 0")
-        limits.append(limit)
-    begin = check_float("start [s]", start)
+    limits, count = [], len(q) - 1
+    with _rejecting():
+        for name, value in (("velocity", velocity), ("acceleration", acceleration)):
+            limit = check_vector(name, np.minimum(as_readonly(value), UNLIMITED), q.shape[1])
+            for i in np.flatnonzero(limit < 0).tolist():
+                raise TrajectoryRejected(
+                    f"{name}[{i}] = {limit[i]}; expected a limit of at least 0"
+                )
+            limits.append(limit)
+        begin = check_float("start [s]", start)
+        longer = (
+            [None] * count if durations is None else check_vector("durations", durations, count)
+        )
     waypoints = [Waypoint(begin, as_readonly(q[0]), as_readonly(np.zeros(q.shape[1])))]
-    count = len(q) - 1
-    longer = [None] * count if durations is None else check_vector("durations", durations, count)
     for k, duration in enumerate(longer):
-        try:
+        with _rejecting(f"segment from point {k} to {k + 1}: "):
             waypoints.extend(_segment(waypoints[-1].time, q[k], q[k + 1], limits, duration))
-        except InvalidValue as error:
-            raise TrajectoryRejected(f"segment from point {k} to {k + 1}: {error}") from error
     return JointTrajectory(tuple(waypoints))
+
+
+@contextmanager
+def _rejecting(where: str = "") -> Iterator[None]:
+    """Turn InvalidValue into TrajectoryRejected, with ``where`` before its message."""
+    try:
+        yield
+    except InvalidValue as error:
+        raise TrajectoryRejected(f"{where}{error}") from error
 
 
 def _segment(
@@ -220,10 +232,8 @@ def _table(name: str, given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Mat
     rows = _rows(name, given)
     if len(rows) != shape[0]:
         raise TrajectoryRejected(f"{name}: {len(rows)} rows; expected {shape[0]}, one per point")
-    try:
+    with _rejecting():
         return np.array([check_vector(f"{name}[{k}]", row, shape[1]) for k, row in enumerate(rows)])
-    except InvalidValue as error:
-        raise TrajectoryRejected(str(error)) from error
 
 
 def _rows(name: str, given: Sequence[ArrayLike]) -> list[ArrayLike]:
@@ -234,10 +244,8 @@ def _rows(name: str, given: Sequence[ArrayLike]) -> list[ArrayLike]:
 
 
 def _times(times: ArrayLike, count: int) -> Vector:
-    try:
+    with _rejecting():
         t = check_vector("times", times, count)
-    except InvalidValue as error:
-        raise TrajectoryRejected(str(error)) from error
     for k in np.flatnonzero(np.diff(t) <= 0).tolist():
         raise TrajectoryRejected(
             f"times[{k + 1}] = {t[k + 1]} s after {t[k]} s; expected strictly increasing times"

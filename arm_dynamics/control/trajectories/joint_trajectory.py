@@ -119,10 +119,10 @@ class JointTrajectory:
         """Return the reference at ``time`` [s]; raises InvalidValue for NaN."""
         if isnan(time):
             raise invalid_time_error(time)
-        motion = self._motion(time)
+        motion = self._sample(time)
         return motion if self.effort is None else replace(motion, effort=self.effort.at(time))
 
-    def _motion(self, time: float) -> Reference:
+    def _sample(self, time: float) -> Reference:
         first, last = self.waypoints[0], self.waypoints[-1]
         if time < first.time and len(self.waypoints) > 1:
             return Reference.hold(first.q)

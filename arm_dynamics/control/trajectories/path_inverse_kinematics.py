@@ -31,9 +31,9 @@ MIN_SAMPLES, MAX_SAMPLES = 32, 50_000
 """Samples of a short trajectory, and periods of the longest one."""
 BOUNDARY_TOLERANCE = 1e-3
 """Accuracy of the time at which an unreachable span begins or ends [s]."""
-FINE = 1e-8
+IK_TOLERANCE = 1e-8
 """Convergence tolerance of inverse kinematics [m, rad]."""
-STALLED = 1e-8
+MIN_DECREASE = 1e-8
 """Minimum relative decrease of the squared error per step toward an unreachable pose."""
 BASE = as_readonly(np.eye(3))
 
@@ -91,16 +91,16 @@ class PathInverseKinematics:
         step = period = min(period, span / MIN_SAMPLES)
         time, end = self.trajectory.start, self.trajectory.end
         desired = self.target(time)
-        self._keep(time, self.solve_first(desired))
+        self._store(time, self.solve_first(desired))
         yield time
         while time < end:
-            before, (time, desired, step) = desired, self._next(time, desired, step, period)
-            self._keep(time, self.solve_next(desired, self.solutions[-1]))
+            before, (time, desired, step) = desired, self._next_sample(time, desired, step, period)
+            self._store(time, self.solve_next(desired, self.solutions[-1]))
             yield time
             if not _differ(before, desired, 0.5):
                 step = min(2 * step, MAX_PERIODS * period)
 
-    def _next(
+    def _next_sample(
         self, time: float, before: TaskReference, step: float, period: float
     ) -> tuple[float, TaskReference, float]:
         """Return the next time [s], its reference, and the step: longer while the tool rests."""
@@ -113,7 +113,7 @@ class PathInverseKinematics:
                 return then, desired, step
             step = max(step / 2, period)
 
-    def _keep(self, time: float, solution: IkSolution) -> None:
+    def _store(self, time: float, solution: IkSolution) -> None:
         if reached(solution):
             self._last_reached = solution.q
         self.times.append(time)
@@ -134,7 +134,7 @@ class PathInverseKinematics:
         rotation = desired.rotation if self._rotates else None
         return nearest_reachable(
             self.arm, desired.position, rotation, initial_guess=desired.q, weights=self.weights,
-            tolerance=FINE, restarts=10,
+            tolerance=IK_TOLERANCE, restarts=10,
         )  # fmt: skip
 
     def solve_next(self, desired: TaskReference, last: IkSolution) -> IkSolution:
@@ -156,7 +156,7 @@ class PathInverseKinematics:
             checked = rotation if self._rotates else None
             self._weights = PoseTarget.of(desired.position, checked, self.weights).weights
         target = PoseTarget(desired.position, rotation, self._weights, BASE)
-        return solve_from(self.arm, target, q, FINE, STALLED)
+        return solve_from(self.arm, target, q, IK_TOLERANCE, MIN_DECREASE)
 
     def velocity_ratio(self) -> float:
         """Return the maximum of velocity over velocity limit in the latest interval."""

@@ -20,12 +20,12 @@ WINDOW = 0.18
 PERIODS = 6
 MAX_WAYPOINTS = 64
 """Maximum number of fitted waypoints."""
-STRAIGHT = 4
+MAX_LINE_WAYPOINTS = 4
 """Waypoints up to which a straight line is fitted: their curvature would be noise."""
 VELOCITY_TIME = 0.03
 """Time that weighs velocities against positions [s]."""
-LEAP = 2.0
-"""Velocity between waypoints, in velocity limits, at which a new stream begins."""
+MAX_VELOCITY_RATIO = 2.0
+"""Velocity between waypoints, over the velocity limit, beyond which a new stream begins."""
 REST_VELOCITY = 1e-6
 """Velocity [rad/s or m/s] that counts as rest."""
 
@@ -74,7 +74,7 @@ class StreamFit:
         if samples:
             distance = np.abs(sample.q - samples[-1].q)
             elapsed = max(sample.time - samples[-1].time, period)
-            if (distance > LEAP * self._velocity_limit * elapsed).any():
+            if (distance > MAX_VELOCITY_RATIO * self._velocity_limit * elapsed).any():
                 samples.clear()
         samples.append(sample)
         oldest = sample.time - max(WINDOW, PERIODS * period) - 1e-9
@@ -85,7 +85,7 @@ class StreamFit:
         """Return q0, v0 and a0 / 2 (3, nv) at the newest waypoint."""
         samples, newest = self._samples, self._samples[-1]
         times = np.array([sample.time for sample in samples]) - newest.time
-        degree = 2 if len(samples) > STRAIGHT else min(len(samples) - 1, 1)
+        degree = 2 if len(samples) > MAX_LINE_WAYPOINTS else min(len(samples) - 1, 1)
         if newest.v is not None:
             degree = max(degree, 1)
         length, powers = max(-float(times[0]), VELOCITY_TIME), np.arange(degree + 1)

@@ -23,7 +23,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 FADE = 0.12
 """Time in which the difference to the previous reference decays [s]."""
-LONGER = 2.0
+FADE_FACTOR = 2.0
 """Factor on FADE if that is too fast for the joint."""
 SAMPLE_FRACTIONS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 """Points of a decaying difference at which its rates are checked against the limits."""
@@ -57,7 +57,7 @@ class Entry:
         if abs(present.a) >= LIMITED * limits.acceleration:
             b = 0.0
         reserve = max(limits.velocity - abs(there.v), VELOCITY_TOLERANCE * limits.velocity)
-        for length in (fade, LONGER * fade):
+        for length in (fade, FADE_FACTOR * fade):
             row = fading((e, w, b), length)
             samples = [moment(row, fraction * length) for fraction in SAMPLE_FRACTIONS]
             if all(abs(m.v) <= reserve and abs(m.a) <= limits.acceleration for m in samples):
@@ -120,7 +120,7 @@ class StreamTrajectory:
             moments = [track.at(time) for track in self.tracks]
         else:
             moments = [
-                _clamped(entry.at(track, time), limits)
+                _stopped_at_limits(entry.at(track, time), limits)
                 for track, entry, limits in zip(self.tracks, self.entries, self.limits, strict=True)
             ]
         return reference_of(moments, None if self.effort is None else self.effort.at(time))
@@ -159,7 +159,7 @@ def reaching(limits: Limits, present: Moment) -> Limits:
     return limits._replace(lower=min(limits.lower, q), upper=max(limits.upper, q))
 
 
-def _clamped(at: Moment, limits: Limits) -> Moment:
+def _stopped_at_limits(at: Moment, limits: Limits) -> Moment:
     if limits.lower <= at.q <= limits.upper:
         return at
     return Moment(min(max(at.q, limits.lower), limits.upper), 0.0, 0.0)
@@ -224,7 +224,7 @@ class VelocityStream:
         """Return the same velocities integrated from a reference at ``now`` [s]."""
         columns = zip(*self.rows, strict=True)
         tracks = [
-            self._track(now, joint, column, reaching(limits, joint))
+            self._integrated(now, joint, column, reaching(limits, joint))
             for joint, column, limits in zip(
                 moments_of(current_reference), columns, self.limits, strict=True
             )
@@ -236,7 +236,9 @@ class VelocityStream:
     def check(self, arm: ArmModel) -> None:
         """Accept: velocities were checked, and joints stop at their position limits."""
 
-    def _track(self, now: float, present: Moment, column: Sequence[float], limits: Limits) -> Track:
+    def _integrated(
+        self, now: float, present: Moment, column: Sequence[float], limits: Limits
+    ) -> Track:
         track, time, at = Track((), ()), now, present
         for due, v in zip(self.times, column, strict=True):
             if due <= now and due != self.times[-1]:
@@ -244,15 +246,15 @@ class VelocityStream:
             length = max(due - time, abs(v - at.v) / limits.acceleration)
             if not track.times:
                 length = max(length, self.period)
-            time, at = _appended(track, time, at, (v - at.v) / length, length, limits)
+            time, at = _append_segment(track, time, at, (v - at.v) / length, length, limits)
         left = self.data_end - time
         if left > 0:
-            time, at = _appended(track, time, at, 0.0, left, limits)
+            time, at = _append_segment(track, time, at, 0.0, left, limits)
         brake(track, time, at, limits)
         return track
 
 
-def _appended(
+def _append_segment(
     track: Track, time: float, at: Moment, a: float, length: float, limits: Limits
 ) -> tuple[float, Moment]:
     """Append a motion of constant acceleration, or a stop if the joint could not stop after it."""

@@ -37,7 +37,6 @@ from arm_dynamics.dynamics.rigid_body import gravity, rnea
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
-MISSING = f"time scaling: toppra not found; {to_install('trajectories')}"
 GRID = 200
 """Intervals of a path, each with a constant s̈."""
 SAMPLES = 5
@@ -99,7 +98,7 @@ def time_optimal_trajectory(
     Analysis, IEEE Trans. Robotics 34 (2018), 645; computed by toppra.
 
     """
-    path = _path(arm, points)
+    path = _natural_spline(arm, points)
     limits = _Limits(
         _limit("velocity", arm.velocity_limit if velocity is None else velocity, arm.nv),
         _limit("acceleration", [np.inf] * arm.nv if acceleration is None else acceleration, arm.nv),
@@ -112,7 +111,7 @@ def time_optimal_trajectory(
     durations = 2 * np.diff(s) / (speed[1:] + speed[:-1])
     times = np.concatenate([[0.0], np.cumsum(durations)])
     q, v = path(s), path(s, 1) * speed[:, None]
-    slower = _excess(arm, times, q, v, limits)
+    slower = _slowdown(arm, times, q, v, limits)
     begin = check_float("start [s]", start)
     rows = zip((begin + slower * times).tolist(), q, v / slower, strict=True)
     trajectory = JointTrajectory(
@@ -131,7 +130,7 @@ class _Limits:
     effort: Vector
 
 
-def _path(arm: ArmModel, points: Sequence[ArrayLike]) -> CubicSpline:
+def _natural_spline(arm: ArmModel, points: Sequence[ArrayLike]) -> CubicSpline:
     """Return the natural spline over the chord length, scaled to LENGTH."""
     q = check_points(points)
     check_vector("points[0]", q[0], arm.nv)
@@ -151,7 +150,10 @@ def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) ->
         import toppra.algorithm  # noqa: PLC0415
         from toppra import constraint  # noqa: PLC0415
     except ImportError as error:
-        raise ConfigError(MISSING) from error
+        raise ConfigError(
+            "time scaling: toppra = missing; expected the extra 'trajectories';"
+            f" {to_install('trajectories')}"
+        ) from error
     fine = {"discretization_scheme": constraint.DiscretizationType.Interpolation}
     inverse, zero = partial(rnea, arm), np.zeros(arm.nv)
     constraints = [
@@ -170,7 +172,7 @@ def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) ->
     return np.asarray(speed, dtype=float)
 
 
-def _excess(arm: ArmModel, times: Vector, q: Matrix, v: Matrix, limits: _Limits) -> float:
+def _slowdown(arm: ArmModel, times: Vector, q: Matrix, v: Matrix, limits: _Limits) -> float:
     """Return the factor k >= 1 of the duration that satisfies all limits between waypoints.
 
     Velocities decrease by k, accelerations and the effort beyond the gravity torque by k².

@@ -19,7 +19,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, c
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.kinematics.pose_target import rotation_matrix
 
-STRAIGHT = 1e-9
+COLLINEAR_SINE = 1e-9
 """Sine of an angle below which three points are collinear."""
 MIN_LENGTH = 1e-9
 """Length [m], angle [rad] or curvature bound below which a path has none."""
@@ -105,7 +105,7 @@ def arc_through(start: Vector, via: ArrayLike, end: ArrayLike) -> Arc:
     a, b = check_vector("via", via, 3) - start, check_vector("end", end, 3) - start
     normal = np.cross(a, b)
     square = float(normal @ normal)
-    if square <= (STRAIGHT * np.linalg.norm(a) * np.linalg.norm(b)) ** 2:
+    if square <= (COLLINEAR_SINE * np.linalg.norm(a) * np.linalg.norm(b)) ** 2:
         points = ", ".join(str(np.asarray(p).tolist()) for p in (start, via, end))
         raise InvalidValue(f"arc: points = {points}; expected three points that are not collinear")
     inward = (a @ a * np.cross(b, normal) + b @ b * np.cross(normal, a)) / (2 * square)
@@ -140,7 +140,7 @@ def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> A
         raise InvalidValue("circle: axis = (0, 0, 0); expected a direction")
     n = n / np.linalg.norm(n)
     x = start - given - n * (n @ (start - given))
-    if np.linalg.norm(x) <= STRAIGHT:
+    if np.linalg.norm(x) <= MIN_LENGTH:
         raise InvalidValue(
             f"circle: start = {np.asarray(start).tolist()}; expected a point that is not on the"
             f" axis through {given.tolist()}"
@@ -223,7 +223,7 @@ class ToolLimits:
             Maximum |p''| [m].
 
         """
-        if max(length, angle) <= STRAIGHT:
+        if max(length, angle) <= MIN_LENGTH:
             return None
         across = sqrt(self.max_linear_acceleration / max(curvature_bound, MIN_LENGTH))
         distances = np.maximum([length, angle], MIN_LENGTH)

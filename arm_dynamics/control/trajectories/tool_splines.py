@@ -97,15 +97,17 @@ def spline_through(
     if not 0 < len(poses) <= MAX_POSES:
         raise TrajectoryRejected(f"path: {len(poses)} poses; expected 1 to {MAX_POSES}")
     trajectory = before
-    for run in _runs([_end(before), *(_checked(i, pose) for i, pose in enumerate(poses))]):
-        path = _joined(run, limits)
+    for run in _split_at_stops(
+        [_end_pose(before), *(_check_pose(i, pose) for i, pose in enumerate(poses))]
+    ):
+        path = _path_through(run, limits)
         profile = path.profile(limits) if isinstance(path, SplinePath) else limits.profile(path)
         if profile is not None:
             trajectory = replace(trajectory, segments=(*trajectory.segments, (path, profile)))
     return trajectory
 
 
-def _joined(run: list[Pose], limits: ToolLimits) -> SplinePath | ToolPath:
+def _path_through(run: list[Pose], limits: ToolLimits) -> SplinePath | ToolPath:
     """Return one path through two poses or more, without a stop."""
     if len(run) == 2:
         (start, before), (end, after) = run
@@ -157,11 +159,11 @@ def timed_spline(
 
     """
     _check_times(times, len(poses), twists)
-    run = [_checked(i, pose) for i, pose in enumerate(poses)]
+    run = [_check_pose(i, pose) for i, pose in enumerate(poses)]
     rates = None if twists is None else [check_vector("twist", twist, 6) for twist in twists]
     t = list(times)
     if t[0] > 0:
-        run, t = [_end(before), *run], [0.0, *t]
+        run, t = [_end_pose(before), *run], [0.0, *t]
         rates = None if rates is None else [np.zeros(6), *rates]
     if len(t) == 1:
         return replace(before, position=run[0][0], rotation=run[0][1])
@@ -181,10 +183,10 @@ def timed_spline(
 def _check_times(times: Sequence[float], count: int, twists: Sequence[ArrayLike] | None) -> None:
     if not 0 < count <= MAX_POSES:
         raise TrajectoryRejected(f"trajectory: {count} points; expected 1 to {MAX_POSES}")
-    if len(times) != count or (twists is not None and len(twists) != count):
+    rows = count if twists is None else len(twists)
+    if not len(times) == rows == count:
         raise TrajectoryRejected(
-            f"trajectory: {len(times)} times and {len(twists or ())} twists; expected {count}, one"
-            " per pose"
+            f"trajectory: {len(times)} times and {rows} twists; expected {count}, one per pose"
         )
     previous = -np.inf
     for i, time in enumerate(times):
@@ -198,17 +200,17 @@ def _check_times(times: Sequence[float], count: int, twists: Sequence[ArrayLike]
         raise TrajectoryRejected(f"twist of the last point = {last.tolist()}; expected 0")
 
 
-def _end(before: CartesianTrajectory) -> Pose:
+def _end_pose(before: CartesianTrajectory) -> Pose:
     at = before.at(before.end)
     return at.position, at.rotation
 
 
-def _checked(i: int, pose: PoseLike) -> Pose:
+def _check_pose(i: int, pose: PoseLike) -> Pose:
     position = check_coordinates(f"pose {i}: position", pose[0], 3)
     return position, rotation_matrix(f"pose {i}: rotation", pose[1])
 
 
-def _runs(poses: list[Pose]) -> list[list[Pose]]:
+def _split_at_stops(poses: list[Pose]) -> list[list[Pose]]:
     """Return the poses between two stops, both included, without repeated poses."""
     runs: list[list[Pose]] = [[poses[0]]]
     direction: Vector | None = None
@@ -235,12 +237,12 @@ def _columns(run: list[Pose]) -> Matrix:
     """Return (p, φ) (n, 6) of the poses, with φ relative to the first one and without a jump."""
     rows = [np.append(run[0][0], np.zeros(3))]
     for position, rotation in run[1:]:
-        phi = _nearest(rotation_vector(run[0][1], rotation), rows[-1][3:])
+        phi = _nearest_equivalent(rotation_vector(run[0][1], rotation), rows[-1][3:])
         rows.append(np.append(position, phi))
     return as_readonly(rows)
 
 
-def _nearest(phi: Vector, before: Vector) -> Vector:
+def _nearest_equivalent(phi: Vector, before: Vector) -> Vector:
     """Return the vector of the same rotation, of length |φ| + 2πk, nearest to ``before``."""
     angle = float(np.linalg.norm(phi))
     far = float(np.linalg.norm(before))

@@ -119,17 +119,27 @@ def parse_trajectory(
     return JointTrajectory(points, feedforward, stop, start)
 
 
-def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
-    """Return the column of each joint of the arm in ``names``; raises TrajectoryRejected."""
+def joint_fault(arm: ArmModel, names: Sequence[str], *, partial: bool = False) -> str:
+    """Return a message unless ``names`` are the arm's joints, each once; else "".
+
+    With ``partial`` some joints may be omitted, but not all.
+    """
+    known, given = arm.joint_names, list(names)
+    missing = [] if partial and given else [name for name in known if name not in given]
     for kind, odd in (
-        ("unknown", [n for n in names if n not in arm.joint_names]),
-        ("repeated", sorted({n for n in names if list(names).count(n) > 1})),
-        ("missing", [n for n in arm.joint_names if n not in names]),
+        ("unknown", [name for name in given if name not in known]),
+        ("repeated", sorted({name for name in given if given.count(name) > 1})),
+        ("missing", missing),
     ):
         if odd:
-            raise TrajectoryRejected(
-                f"{kind} joint '{odd[0]}'; expected each of {', '.join(arm.joint_names)} once"
-            )
+            return f"{kind} joint '{odd[0]}'; expected each of {', '.join(known)} once"
+    return ""
+
+
+def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
+    """Return the column of each joint of the arm in ``names``; raises TrajectoryRejected."""
+    if fault := joint_fault(arm, names):
+        raise TrajectoryRejected(fault)
     return [list(names).index(n) for n in arm.joint_names]
 
 

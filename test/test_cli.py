@@ -12,7 +12,7 @@ from conftest import chain
 from packaging.requirements import Requirement
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stability, tune_search
+from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stability, tune
 from arm_dynamics.cli import terminal as wait
 from arm_dynamics.cli.arm_options import ALL
 from arm_dynamics.cli.main import main
@@ -130,7 +130,7 @@ PARSERS = {
     "gain-table": gain_table.command_parser,
     "montecarlo": montecarlo.command_parser,
     "record": record.command_parser,
-    "tune": tune_search.make_tune_parser,
+    "tune": tune.command_parser,
 }
 LACKS = {"gain-table": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
 """Gain tables have no time step; training cases have payloads and steps."""
@@ -252,7 +252,7 @@ def test_help_names_every_command():
 @pytest.mark.parametrize(
     ("parser", "taken", "rejected"),
     [
-        (tune_search.make_tune_parser,
+        (tune.command_parser,
          {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
          {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
         (montecarlo.command_parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),

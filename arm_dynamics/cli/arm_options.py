@@ -48,6 +48,12 @@ def path_argument(text: str) -> Path:
     return Path(text)
 
 
+def require_new_file(option: str, file: Path | None) -> None:
+    """Raise ConfigError if the file of an option exists already; None is not checked."""
+    if file is not None and file.exists():
+        raise ConfigError(f"{option} = {file}, which exists already; expected a new file")
+
+
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Add the positional argument ARM."""
     text = "bundled arm or path of a URDF"
@@ -111,6 +117,12 @@ def add_options(
     if "dt" in only:
         text = f"time step [s] (default: {DT:g})"
         add("--dt", type=seconds("--dt"), default=dt, metavar="S", help=text)
+
+
+def add_excitation(parser: argparse.ArgumentParser) -> None:
+    """Add the option --excitation of commands that move an arm."""
+    text = "excitation trajectory: a file of arm-dynamics excite; the arm moves to its start first"
+    parser.add_argument("--excitation", type=path_argument, metavar="FILE", help=text)
 
 
 def build_arm(args: argparse.Namespace) -> ArmModel:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from arm_dynamics.batch.tuning import results_folder
@@ -40,7 +39,7 @@ from arm_dynamics.cli.arm_options import (
     path_argument,
     read_configuration,
 )
-from arm_dynamics.cli.terminal import ProgressLines
+from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, check_steps, seconds, seed
 from arm_dynamics.model.arm_model import ArmModel
@@ -70,21 +69,12 @@ def run(arguments: Sequence[str]) -> int:
     )
     folder = results_folder.prepare_results_folder(args.output or OUT / Path(args.arm).stem)
     start_time = time.monotonic()
-    columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    console = Console(stderr=True)
-    lines = ProgressLines(console)
-    with Progress(*columns, console=console) as progress:
-        line = progress.add_task("runs", total=args.runs)
-
-        def observe(done: int, of: int) -> None:
-            progress.update(line, completed=done)
-            lines.update(f"{done} of {of} runs")
-
-        try:
-            result = montecarlo(arm, controller, motion, tolerances, args.runs, args.seed, observe)
-        except KeyboardInterrupt:
-            print("interrupted: nothing is written")
-            return 130
+    try:
+        with progress_bar("runs") as progress:
+            result = montecarlo(arm, controller, motion, tolerances, args.runs, args.seed, progress)
+    except KeyboardInterrupt:
+        print("interrupted: nothing is written")
+        return 130
     _print_percentiles(result, time.monotonic() - start_time)
     files = _write_files(folder, result)
     print(f"in {folder.resolve()}: {', '.join(file.name for file in files)}")

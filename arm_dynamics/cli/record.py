@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arm_dynamics.cli.arm_options import (
+    add_excitation,
     add_options,
     build_arm,
     controller_of,
     loaded,
     path_argument,
 )
-from arm_dynamics.cli.excitation_option import add_excitation
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory

@@ -1,17 +1,18 @@
-"""Progress on a terminal: a status line, lines for log files, a timer for long computations."""
+"""Progress on a terminal: status line, bar, lines for log files, timer of long computations."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 STATUS_PERIOD = 0.1
 """Shortest time [s] between two texts of a status line."""
@@ -72,6 +73,29 @@ class ProgressLines:
             return
         self._next = time.monotonic() + EVERY
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+@contextmanager
+def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error while ``items`` are computed; in a log file, progress lines.
+
+    Yields
+    ------
+    callable
+        ``update(done, total)`` shows the number of computed items.
+
+    """
+    console = Console(stderr=True)
+    lines = ProgressLines(console)
+    columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as shown:
+        bar = shown.add_task(items, total=None)
+
+        def update(done: int, total: int) -> None:
+            shown.update(bar, completed=done, total=total)
+            lines.update(f"{done} of {total} {items}")
+
+        yield update
 
 
 @contextmanager

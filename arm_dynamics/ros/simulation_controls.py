@@ -21,9 +21,8 @@ from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.display_goals import JointGoals
 from arm_dynamics.ros.remote import Remote, RemoteParameters
 from arm_dynamics.ros.serialization import listen
-from arm_dynamics.viewer.controls import ActionRow, Controls
+from arm_dynamics.viewer.controls import ActionRow, Controls, Field, ParameterFields
 from arm_dynamics.viewer.page import ArmPage
-from arm_dynamics.viewer.parameter_fields import Field, ParameterFields
 
 SEARCH_PERIOD = 0.5
 """Time [s] between two searches for the simulator's services."""

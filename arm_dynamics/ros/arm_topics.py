@@ -177,9 +177,10 @@ class ToolTrace:
         self._publisher = node.create_publisher(Path, "tool_trace", 1)
         self._poses: deque[PoseStamped] = deque(maxlen=PATH_CAPACITY)
         steady = NodeClock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PATH_PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(PATH_PERIOD, self.publish, clock=steady)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Append the tool position and publish the path, if subscribed."""
         if self._publisher.get_subscription_count() == 0:
             return
         message = Path(header=header(self._frame, self._stamp()))

@@ -16,11 +16,11 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
+from arm_dynamics.ros.controller_clients import JointTargets
 from arm_dynamics.ros.demo_motion import RemoteDemo
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
-from arm_dynamics.ros.display_goals import JointGoals
-from arm_dynamics.ros.remote import Remote, RemoteParameters
 from arm_dynamics.ros.serialization import listen
+from arm_dynamics.ros.services import Remote, RemoteParameters
 from arm_dynamics.viewer.controls import ActionRow, Controls, Field, ParameterFields
 from arm_dynamics.viewer.page import ArmPage
 
@@ -49,7 +49,7 @@ class SimulationControls:
         self._release = Remote(node, Trigger, "simulator/reset_emergency_stop")
         self._demo = RemoteDemo(node)
         self._push = Remote(node, Trigger, "simulator/push")
-        self._goals: JointGoals | None = None
+        self._targets: JointTargets | None = None
         self._fields: RemoteFields | None = None
         self._row: ActionRow | None = None
         self._paused = False
@@ -58,17 +58,20 @@ class SimulationControls:
 
     def update(self, reference: Vector | None) -> None:
         """Find the simulator, or update the controls; at every cycle of the page."""
-        if self._row is None or self._goals is None or self._fields is None:
+        if self._row is None or self._targets is None or self._fields is None:
             self._find()
             return
-        self._goals.update(reference)
+        self._targets.update(reference)
         self._fields.update()
         if self._status.updates > self._paused_until:
             self._paused = self._status.values.get("paused") == "true"
         demo = {True: (STOP_DEMO,), False: (START_DEMO,), None: ()}[self._demo.running]
         self._row.offer(CONTINUE if self._paused else PAUSE, RESET, PUSH, *demo)
-        if not self._goals.under_way:
-            self._follow(reference)
+        now = time.monotonic()
+        if reference is not None and now >= self._next_follow and not self._targets.under_way:
+            self._next_follow = now + FOLLOW_PERIOD
+            first_turn = reference + whole_turns(self._arm, reference, 0 * reference)
+            self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _find(self) -> None:
         if time.monotonic() < self._next_search:
@@ -78,16 +81,18 @@ class SimulationControls:
         if not all(service.ready for service in needed):
             return
         controls = self._page.add_controls()
-        sliders, feedback, end = controls.sliders, controls.feedback, self._demo.end
-        goals = JointGoals(self._node, self._arm, self._status, end, feedback, sliders.send_again)
-        sliders.on_target(goals.go)
+        sliders, feedback, end_demo = controls.sliders, controls.feedback, self._demo.end
+        targets = JointTargets(
+            self._node, self._arm, self._status, end_demo, feedback, sliders.send_again
+        )
+        sliders.on_target(targets.go)
 
         def reset() -> str:
-            goals.reset()
+            targets.reset()
             return f"reset: {self._reset.do()}"
 
         def start_demo() -> str:
-            goals.reset()
+            targets.reset()
             return self._demo.set(True)
 
         actions = {
@@ -100,18 +105,9 @@ class SimulationControls:
         }
         self._fields = RemoteFields(self._node, controls)
         self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
-        self._goals = goals
+        self._targets = targets
         if self._page.emergency is not None:
             self._page.emergency.allow_release(self._release.do)
-
-    def _follow(self, reference: Vector | None) -> None:
-        """Set the sliders to the reference, unless a user moves them."""
-        now = time.monotonic()
-        if reference is None or now < self._next_follow:
-            return
-        self._next_follow = now + FOLLOW_PERIOD
-        first_turn = reference + whole_turns(self._arm, reference, 0 * reference)
-        self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _set_paused(self, paused: bool) -> str:
         message = self._pause.do(SetBool.Request(data=paused))

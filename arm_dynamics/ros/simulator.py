@@ -7,18 +7,15 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
-from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.control_loop import PAUSE
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_diagnostics import SimulationReport
 from arm_dynamics.ros.arm_parameters import (
     FACTOR,
     LIVE,
@@ -39,9 +36,9 @@ from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.pacing import declare_time_source
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
-from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.simulation_services import SimulationServices
+from arm_dynamics.ros.simulation_services import SimulationReport, SimulationServices
 from arm_dynamics.simulation.plant import Plant
 
 RECORDING_TIMEOUT = 1.0
@@ -102,7 +99,7 @@ class SimulatorNode(Node):
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._requests = LoopRequests()
         self.emergency = EmergencyStopInterface(
-            self, self._requests, events, self._engage, self._reset
+            self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
         )
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
@@ -110,7 +107,7 @@ class SimulatorNode(Node):
             simulated_capabilities(self._nominal), period=self.simulation.period
         )
         self.control = SimulationServices(
-            self, self.simulation, self._nominal, self._requests, self._reset_to, self._stopped
+            self, self.simulation, self._nominal, self._requests, self.states.publish, self._stopped
         )
         self._trace = ToolTrace(
             self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
@@ -136,7 +133,7 @@ class SimulatorNode(Node):
             ),
             report.joints,
         )
-        self.add_on_set_parameters_callback(self._on_parameters)
+        on_change(self, self._change_parameters)
 
     def _submit(self, command: Command) -> None:
         if not self._quiet:
@@ -157,8 +154,8 @@ class SimulatorNode(Node):
         others = (sole.conflict() for sole in self._sole)
         return "; ".join(filter(None, (commands, *others, self.pacer.trouble)))
 
-    def _engage(self, source: str) -> str:
-        """Apply the emergency stop: simulated time stops until the reset."""
+    def engage_emergency_stop(self, source: str) -> str:
+        """Stop simulated time until the reset; return the text of the emergency stop."""
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
@@ -176,7 +173,8 @@ class SimulatorNode(Node):
             " ~/reset_emergency_stop"
         )
 
-    def _reset(self) -> str:
+    def reset_emergency_stop(self) -> str:
+        """Continue simulated time; return its state as text."""
         self._stopped_by = ""
         return "running" if not self.control.paused else "paused"
 
@@ -250,29 +248,20 @@ class SimulatorNode(Node):
         self.states.publish(self.simulation.state)
         return False
 
-    def _reset_to(self, q: Vector) -> None:
-        self.simulation.reset(q)
-        self.states.publish(self.simulation.state)
-
-    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
-        values = {p.name: p.value for p in parameters}
-        try:
-            self.control.check(values)
-            for own in LIVE:
-                if own.name in values:
-                    own.check("simulator", values[own.name])
-            if affects_arm(values):
-                arm = changed_arm(self._arm, values)
-                Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
-                self._arm = arm
-                self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
-        except ArmDynamicsError as error:
-            return set_parameters_result(error)
+    def _change_parameters(self, values: dict[str, Any]) -> None:
+        self.control.check(values)
+        for own in LIVE:
+            if own.name in values:
+                own.check("simulator", values[own.name])
+        if affects_arm(values):
+            arm = changed_arm(self._arm, values)
+            Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
+            self._arm = arm
+            self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
         if FACTOR.name in values:
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:
             self.simulation.watch.timeout = values[TIMEOUT.name]
-        return set_parameters_result(None)
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ def composed() -> None:
 
 def task_space_composed() -> None:
     """Run simulator and task-space controller in one process."""
-    _run("task_space_composed")
+    _run("composed", "main_task_space")
 
 
 def viewer() -> None:
@@ -60,6 +60,6 @@ def excitation() -> None:
     _run("excitation")
 
 
-def _run(node: str) -> None:
+def _run(module: str, main: str = "main") -> None:
     end_on_signals()
-    import_module(f"arm_dynamics.ros.{node}").main()
+    getattr(import_module(f"arm_dynamics.ros.{module}"), main)()

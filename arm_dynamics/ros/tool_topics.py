@@ -31,8 +31,8 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
 from arm_dynamics.ros import conversions, qos
@@ -40,6 +40,7 @@ from arm_dynamics.ros.controller_parameters import ToolMotionParameters
 from arm_dynamics.ros.conversions import header, pose_message
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.loop_requests import BackgroundTask, Pause
+from arm_dynamics.ros.publisher_checks import publishers
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.rviz import axes_length
 
@@ -70,7 +71,6 @@ class ToolTopics:
         effort = controller.interface == "effort"
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
         self._task = BackgroundTask(self._reject)
-        self._subscriptions: dict[str, Any] = {}
         # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
         # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
@@ -81,29 +81,23 @@ class ToolTopics:
         self._subscribe(MultiDOFJointTrajectory, "trajectory", self._take_timed_poses)
 
     def _subscribe(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
-        self._subscriptions[topic] = listen(
-            self._node,
-            kind,
-            f"~/{topic}",
-            partial(self._receive, topic, take),
-            qos.STREAM,
-            lambda text: self._loop.events.report("target_rejected", f"~/{topic}: {text}"),
+        def take_of_one_publisher(message: Any) -> None:
+            if subscription.get_publisher_count() > 1:
+                names = sorted(publishers(self._node, subscription.topic_name).values())
+                self._loop.events.report(
+                    "target_ignored",
+                    f"{subscription.topic_name}: publishers = {', '.join(names)}; expected one",
+                )
+            else:
+                take(message)
+
+        reject = partial(self._reject, topic)
+        subscription: Any = listen(
+            self._node, kind, f"~/{topic}", take_of_one_publisher, qos.STREAM, reject
         )
 
-    def _receive(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
-        subscription = self._subscriptions[topic]
-        if subscription.get_publisher_count() > 1:
-            endpoints = self._node.get_publishers_info_by_topic(subscription.topic_name)
-            names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in endpoints)
-            self._loop.events.report(
-                "target_ignored",
-                f"{subscription.topic_name}: publishers = {', '.join(names)}; expected one",
-            )
-        else:
-            take(message)
-
-    def _reject(self, topic: str, error: ArmDynamicsError) -> None:
-        self._loop.events.report("target_rejected", f"~/{topic}: {error}")
+    def _reject(self, topic: str, reason: object) -> None:
+        self._loop.events.report("target_rejected", f"~/{topic}: {reason}")
 
     def end(self) -> None:
         """Cancel the current check."""
@@ -212,9 +206,10 @@ class ToolStatePublisher:
         self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
         self._axis = axes_length(loop.arm)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(STATE_PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(STATE_PERIOD, self.publish, clock=steady)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Publish the last control cycle on the subscribed topics."""
         latest = self._loop.latest
         if latest is None:
             return
@@ -231,18 +226,15 @@ class ToolStatePublisher:
         references = (self._reference, self._markers, self._wrench)
         if any(publisher.get_subscription_count() for publisher in references):
             task = to_task_reference(self._loop.arm, reference)
-            self._wrench.publish(self._wrench_message(head, task, at[1]))
+            # In the axes of the tool, in which RViz draws it.
+            applied = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
+            force, torque = applied.wrench.force, applied.wrench.torque
+            wrench = in_axes(at[1], task.wrench).tolist()
+            force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
+            self._wrench.publish(applied)
             target = pose_message(task.position, task.rotation)
             self._reference.publish(PoseStamped(header=head, pose=target))
             self._markers.publish(self._reference_markers(head, task, at[0]))
-
-    def _wrench_message(self, head: Header, task: TaskReference, rotation: Matrix) -> WrenchStamped:
-        """Return the reference wrench in the axes of the tool, in which RViz draws it."""
-        message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
-        force, torque = message.wrench.force, message.wrench.torque
-        wrench = in_axes(rotation, task.wrench).tolist()
-        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
-        return message
 
     def _reference_markers(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
         """Return the reference's axes, and a line to it from the tool if it is out of reach."""

@@ -8,23 +8,21 @@ from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import State
-from arm_dynamics.ros import conversions, qos
+from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.controller_clients import TrackingSubscription
 from arm_dynamics.ros.diagnostics import SUPPLY, TEMPERATURE, VOLTAGE, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
-from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.publisher_checks import OnePublisher
 from arm_dynamics.ros.ros_parameters import declare_fixed
-from arm_dynamics.ros.serialization import JointStateReader, listen
+from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulation_controls import SimulationControls
+from arm_dynamics.ros.topic_driver import StateSubscription
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
@@ -48,17 +46,11 @@ class ViewerNode(Node):
         port = declare_fixed(self, "port", PORT, "port of the page; the next free one if in use")
         controls = declare_fixed(self, "controls", False, "allow the page to move a simulated arm")
         self._throttle = Throttle(self.get_logger())
-        self._states = Mailbox(self, JointState, "joint_states", qos.INCOMING)
-        self._publisher = OnePublisher(self, self._throttle.warn, kind="state_publisher")
-        self._reader = JointStateReader()
+        self._states = StateSubscription(self, self._arm.joint_names, self._throttle.warn)
         self._status = DiagnosticsSummary(self.get_namespace())
-        self._reference: Vector | None = None
-        self._newest: State | None = None
-        for kind, topic, take, profile in (
-            (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
-            (JointTrajectory, "joint_controller/tracking", self._note_reference, qos.VIEW),
-        ):
-            listen(self, kind, topic, take, profile, partial(self._throttle.warn, f"{topic}"))
+        self._tracking = TrackingSubscription(self, self._arm)
+        reject = partial(self._throttle.warn, "/diagnostics")
+        listen(self, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         self._emergency = StopRequest(self, self._status)
         self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
         self._controls = (
@@ -70,15 +62,15 @@ class ViewerNode(Node):
         """Show the newest state at 30 Hz until ``stop`` is set."""
         while not stop.wait(PERIOD):
             self._emergency.repeat()
-            self._publisher.listen()
-            self._read_states()
-            if self._newest is not None:
-                self._show(self._newest)
-                self._newest = None
+            self._states.publisher.listen()
+            state, tracked = self._states.newest(), self._tracking.newest
+            reference = None if tracked is None else tracked.reference
+            if state is not None:
+                self._show(state, reference)
             if self.page.emergency is not None:
                 self.page.emergency.show(self._status.emergency)
             if self._controls is not None:
-                self._controls.update(self._reference)
+                self._controls.update(reference)
         self.page.close()
 
     def stop_arm(self) -> None:
@@ -87,33 +79,16 @@ class ViewerNode(Node):
         self.page.feedback.note("emergency stop pressed on a page")
         self.get_logger().error("emergency stop pressed on a page")
 
-    def _read_states(self) -> None:
-        """Take the waiting states; an invalid one is a warning."""
-        topic, names = self._states.topic, self._arm.joint_names
-        for taken in self._states.take():
-            try:
-                state = conversions.read_state(names, self._reader.read(taken.data))
-            except ArmDynamicsError as error:
-                self._throttle.warn("not shown", f"{topic}: {error}")
-            else:
-                if self._publisher.accept(topic, taken.publisher):
-                    self._newest = state
-
-    def _show(self, state: State) -> None:
+    def _show(self, state: State, reference: Vector | None) -> None:
         try:
             status, effort = self._status.status_values(), known_efforts(state.tau)
             motors, names = self._status.motors, self._arm.joint_names
             self.page.show(
-                state.q, state.v, effort, status, self._reference, time=state.time,
+                state.q, state.v, effort, status, reference, time=state.time,
                 voltage=motors(names, VOLTAGE, SUPPLY), temperature=motors(names, TEMPERATURE),
             )  # fmt: skip
         except ArmDynamicsError as error:
             self._throttle.warn("not shown", str(error))
-
-    def _note_reference(self, message: JointTrajectory) -> None:
-        reference = message.points[0].positions if message.points else []
-        if len(reference) == self._arm.nv and all(isfinite(value) for value in reference):
-            self._reference = as_readonly(reference)
 
 
 def main() -> None:

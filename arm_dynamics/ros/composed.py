@@ -1,4 +1,4 @@
-"""Simulator and a controller in one process, under one control loop.
+"""Simulator and joint controller in one process, under one control loop.
 
 The topics are the same, but commands of other nodes are not read.
 """
@@ -20,7 +20,6 @@ from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.process import run_nodes
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulator import SimulatorNode
-from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
 from arm_dynamics.ros.topic_driver import CommandPublisher
 
 
@@ -42,13 +41,8 @@ def run_composed(controller: Callable[[Driver], Any]) -> int:
 
 
 def main() -> None:
-    """Run simulator and joint controller until SIGINT or SIGTERM."""
+    """Run the nodes until SIGINT or SIGTERM."""
     sys.exit(run_composed(JointControllerNode))
-
-
-def main_task_space() -> None:
-    """Run simulator and task-space controller until SIGINT or SIGTERM."""
-    sys.exit(run_composed(TaskSpaceControllerNode))
 
 
 class PublishingDriver(Driver):

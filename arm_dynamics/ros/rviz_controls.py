@@ -116,10 +116,8 @@ class RvizControlsNode(Node):
         )
         self._header = Header(frame_id=self._frames.base)
         throttle = Throttle(self.get_logger())
-        self._status, self._messages = (
-            DiagnosticsSummary(self.get_namespace()),
-            ActionMessages(self),
-        )
+        self._status = DiagnosticsSummary(self.get_namespace())
+        self._messages = ActionMessages(self)
         self._tracking = TrackingSubscription(self, self._arm)
         self._tool_reference: tuple[Placed, float] | None = None
         """Reference of the task-space controller, and the time of its reception [s]."""

@@ -71,6 +71,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``arm-dynamics sim``."""
     parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
     add_arm(parser, default="five_dof")

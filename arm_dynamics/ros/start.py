@@ -37,7 +37,7 @@ def composed() -> None:
 
 def task_space_composed() -> None:
     """Run simulator and task-space controller in one process."""
-    _run("composed", "main_task_space")
+    _run("task_space_composed")
 
 
 def viewer() -> None:
@@ -60,6 +60,6 @@ def excitation() -> None:
     _run("excitation")
 
 
-def _run(module: str, main: str = "main") -> None:
+def _run(node: str) -> None:
     end_on_signals()
-    getattr(import_module(f"arm_dynamics.ros.{module}"), main)()
+    import_module(f"arm_dynamics.ros.{node}").main()

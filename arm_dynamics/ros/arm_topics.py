@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_dynamics.core.errors import CommandRejected, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.dynamics.kinematics import tool_position
@@ -122,40 +122,30 @@ class CommandTopics:
         replied = False
         while not replied and self._stream.wait(left()):
             for taken in self._stream.take():
-                replied |= self._read("joint_commands", self._take_command, taken)
+                replied |= self._take_command(taken)
             if left() <= 0.0:
                 break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
-            self._read("voltage_commands", self._take_voltage, taken)
+            try:
+                voltages = decode(taken.data, Float64MultiArray)
+                if self.publisher.accept(self._voltages.topic, taken.publisher):
+                    now, names, order = self._now(), self._names, self._order
+                    self._submit(conversions.read_voltage(names, order, voltages, now))
+            except InvalidValue as error:
+                self._events.report("command_rejected", f"voltage_commands: {error}")
         return replied
-
-    def _read(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
-        """Return the result of ``take``; False for invalid bytes."""
-        try:
-            return take(taken)
-        except InvalidValue as error:
-            self._events.report("command_rejected", f"{topic}: {error}")
-            return False
 
     def _take_command(self, taken: Taken) -> bool:
         """Submit one message of joint_commands; return whether it replies to the current state."""
-        message = self._reader.read(taken.data)
-        if not self.publisher.accept(self._stream.topic, taken.publisher):
-            return False
-        is_reply = self._round_trip.receive(message.time, taken.received)
+        is_reply = False
         try:
-            command = conversions.read_command(self._names, message)
-        except CommandRejected as error:
-            self._events.report("command_rejected", str(error))
-        else:
-            self._submit(command)
+            message = self._reader.read(taken.data)
+            if self.publisher.accept(self._stream.topic, taken.publisher):
+                is_reply = self._round_trip.receive(message.time, taken.received)
+                self._submit(conversions.read_command(self._names, message))
+        except InvalidValue as error:
+            self._events.report("command_rejected", f"joint_commands: {error}")
         return is_reply
-
-    def _take_voltage(self, taken: Taken) -> bool:
-        message = decode(taken.data, Float64MultiArray)
-        if self.publisher.accept(self._voltages.topic, taken.publisher):
-            self._submit(conversions.read_voltage(self._names, self._order, message, self._now()))
-        return False
 
 
 PATH_CAPACITY = 200

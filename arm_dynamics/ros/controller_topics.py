@@ -146,7 +146,7 @@ class ReferenceTopics:
             (
                 JointTrajectory,
                 "joint_trajectory",
-                self._take_trajectory,
+                self.take_trajectory,
                 "trajectory_rejected",
             ),
             (
@@ -155,7 +155,7 @@ class ReferenceTopics:
                 lambda message: self._streams.command(message.data),
                 "command_rejected",
             ),
-            (JointState, "reference", self._take_reference, "reference_rejected"),
+            (JointState, "reference", self.take_reference, "reference_rejected"),
         ):
             listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
 
@@ -170,7 +170,8 @@ class ReferenceTopics:
         """Check the stream after a control cycle."""
         self._streams.observe()
 
-    def _take_trajectory(self, message: JointTrajectory) -> None:
+    def take_trajectory(self, message: JointTrajectory) -> None:
+        """Follow the trajectory; raise TrajectoryRejected if the arm cannot."""
         loop, integrate = self._loop, self.parameters.values[INTEGRATE]
         options = loop.options(integrate=integrate, end_in_motion=True)
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
@@ -178,7 +179,8 @@ class ReferenceTopics:
         positions = any(len(point.positions) for point in message.points)
         self._streams.take(trajectory, integrated=velocities and not positions)
 
-    def _take_reference(self, message: JointState) -> None:
+    def take_reference(self, message: JointState) -> None:
+        """Step the references of the named joints to the positions."""
         names, positions = message.name, message.position
         if len(names) != len(positions) or not names:
             raise InvalidValue(

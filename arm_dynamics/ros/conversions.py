@@ -93,7 +93,7 @@ def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
         values = message.position if positions else message.effort
         value = _pick(interface, values, message.names, pick)
     except InvalidValue as error:
-        raise CommandRejected(f"joint_commands: {error}") from error
+        raise CommandRejected(str(error)) from error
     return Command(interface, value, message.time)
 
 

@@ -78,7 +78,11 @@ class RemoteDemo:
         """Whether the motion runs; None without one."""
         self._remote = Remote(node, SetBool, "sim/demo")
         self._end_request: Any = None
-        listen(node, Bool, "sim/demo_running", self._note, qos.LATCHED, lambda _: None)
+
+        def take(message: Bool) -> None:
+            self.running = message.data
+
+        listen(node, Bool, "sim/demo_running", take, qos.LATCHED, lambda _: None)
 
     def set(self, running: bool) -> str:
         """Start or stop the motion; return the response."""
@@ -95,6 +99,3 @@ class RemoteDemo:
         if self._end_request is None or self._end_request.done():
             self._end_request = self._remote.call_async(SetBool.Request(data=False))
         return False
-
-    def _note(self, message: Bool) -> None:
-        self.running = message.data

@@ -49,7 +49,11 @@ class EmergencyStopInterface:
         self._boxes = [Mailbox(node, Bool, TOPIC, reader) for reader in READERS]
         self._events = events
         self._signalled = False
-        signal.signal(signal.SIGUSR1, self._on_signal)
+
+        def note_signal(*_: object) -> None:
+            self._signalled = True
+
+        signal.signal(signal.SIGUSR1, note_signal)
         engage_by_service = partial(engage, "service")
         serve(node, Trigger, "~/emergency_stop", lambda _: requests.call(engage_by_service))
         serve(node, Trigger, "~/reset_emergency_stop", lambda _: requests.call(reset))
@@ -68,9 +72,6 @@ class EmergencyStopInterface:
                     self._events.report("emergency_stop_rejected", f"{box.topic}: {error}")
         if pressed:
             self._engage(f"topic {TOPIC}")
-
-    def _on_signal(self, *_: object) -> None:
-        self._signalled = True
 
 
 REPEAT_TIME = 3.0

@@ -70,7 +70,7 @@ class HardwareNode(LoopLifecycleNode):
         self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
             self._configure_timer.cancel()
-        on_change(self, self._change_parameters)
+        on_change(self, self.change_parameters)
 
     # --- transitions, in the loop's thread
 
@@ -222,7 +222,8 @@ class HardwareNode(LoopLifecycleNode):
         if self._driver is not None:
             self._configure_timer.cancel()
 
-    def _change_parameters(self, values: dict[str, Any]) -> None:
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
         named = self._hardware_parameters.concerns(values)
         if named and self._driver is not None:
             raise ConfigError(

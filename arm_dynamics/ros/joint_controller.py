@@ -54,7 +54,7 @@ class JointControllerNode(ControllerNode):
         self._allow()
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
         self._diagnostics = Diagnostics(self, self._report)
-        on_change(self, self._change_parameters)
+        on_change(self, self.change_parameters)
 
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
         """Return the interfaces of control_msgs and the state type, or (None, None)."""
@@ -75,9 +75,9 @@ class JointControllerNode(ControllerNode):
             given = self._references.parameters.values
             self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
 
-    def _step(self) -> bool:
+    def step(self) -> bool:
         """Step the control loop, then check streams and goals."""
-        commanded = super()._step()
+        commanded = super().step()
         self._state.observe()
         self._references.observe()
         if self._interfaces is not None:
@@ -95,7 +95,8 @@ class JointControllerNode(ControllerNode):
         missing = "" if self.count_publishers(topic) else f"no publisher on {topic}"
         return self._topics.publisher.conflict or missing
 
-    def _change_parameters(self, values: dict[str, Any]) -> None:
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
         if NAME in values:
             self._capabilities.require(joint_space_controller_class(values[NAME]))
         self._controller_parameters.change(values, self.loop)
@@ -104,7 +105,8 @@ class JointControllerNode(ControllerNode):
             self._interfaces.configure(values)
         self._allow()
 
-    def _values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
+        """Return the diagnostics values: joint errors, speed scaling and events."""
         max_error, joint = self._state.max_error()
         return {
             "control_msgs": "missing" if self._interfaces is None else "found",

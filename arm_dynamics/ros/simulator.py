@@ -133,7 +133,7 @@ class SimulatorNode(Node):
             ),
             report.joints,
         )
-        on_change(self, self._change_parameters)
+        on_change(self, self.change_parameters)
 
     def _submit(self, command: Command) -> None:
         if not self._quiet:
@@ -248,7 +248,8 @@ class SimulatorNode(Node):
         self.states.publish(self.simulation.state)
         return False
 
-    def _change_parameters(self, values: dict[str, Any]) -> None:
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
         self.control.check(values)
         for own in LIVE:
             if own.name in values:

@@ -52,12 +52,12 @@ class TaskSpaceControllerNode(ControllerNode):
         self._watch = ReachabilityMonitor(self._controller, self.events)
         self._state = ToolStatePublisher(self, frames, self.loop, self._watch)
         self._diagnostics = Diagnostics(self, self._report)
-        on_change(self, self._change_parameters)
+        on_change(self, self.change_parameters)
         self.add_post_set_parameters_callback(lambda _: show_gains(self, self._controller))
 
-    def _step(self) -> bool:
+    def step(self) -> bool:
         """Step the control loop, then check the reachability of the target."""
-        commanded = super()._step()
+        commanded = super().step()
         if commanded:
             self._watch.update()
         return commanded
@@ -67,7 +67,8 @@ class TaskSpaceControllerNode(ControllerNode):
         self._tool_topics.end()
         super().destroy_node()
 
-    def _change_parameters(self, values: dict[str, Any]) -> None:
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
         gains = changed_gains(self._controller, values)
         motion = self._motion.changed(values)
         self._model.changed(values)  # raises before any change
@@ -78,7 +79,8 @@ class TaskSpaceControllerNode(ControllerNode):
             self._controller.set_model(model)
         self._motion.take(motion)
 
-    def _values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
+        """Return the diagnostics values: tool errors, reachability and events."""
         watch, values = self._watch, dict[str, str]()
         if self.loop.latest is not None:
             state, reference, _ = self.loop.latest
@@ -96,7 +98,8 @@ class TaskSpaceControllerNode(ControllerNode):
             **event_values(self.loop.events),
         }
 
-    def _warnings(self) -> str:
+    def warnings(self) -> str:
+        """Return what prevents the tool from tracking its target, "" without any cause."""
         warnings = {
             "out of reach": self._watch.out_of_reach,
             "near a singularity": self._watch.near_singularity,

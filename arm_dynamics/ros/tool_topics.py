@@ -74,11 +74,11 @@ class ToolTopics:
         # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
         # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
-        self._subscribe(PoseStamped, "target_pose", self._take_pose)
-        self._subscribe(TwistStamped, "target_twist", self._take_twist)
-        self._subscribe(WrenchStamped, "target_wrench", self._take_wrench)
-        self._subscribe(Path, "path", self._take_path)
-        self._subscribe(MultiDOFJointTrajectory, "trajectory", self._take_timed_poses)
+        self._subscribe(PoseStamped, "target_pose", self.take_pose)
+        self._subscribe(TwistStamped, "target_twist", self.take_twist)
+        self._subscribe(WrenchStamped, "target_wrench", self.take_wrench)
+        self._subscribe(Path, "path", self.take_path)
+        self._subscribe(MultiDOFJointTrajectory, "trajectory", self.take_trajectory)
 
     def _subscribe(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
         def take_of_one_publisher(message: Any) -> None:
@@ -103,27 +103,32 @@ class ToolTopics:
         """Cancel the current check."""
         self._task.cancel()
 
-    def _take_pose(self, message: PoseStamped) -> None:
+    def take_pose(self, message: PoseStamped) -> None:
+        """Move the tool to the pose."""
         position, rotation = conversions.read_pose(self._frames, message)
         self._move_to(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
-    def _take_twist(self, message: TwistStamped) -> None:
+    def take_twist(self, message: TwistStamped) -> None:
+        """Move the tool with the twist until it expires."""
         twist, motion = conversions.read_twist(self._frames, message), self._motion
         self._move_to(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
-    def _take_wrench(self, message: WrenchStamped) -> None:
+    def take_wrench(self, message: WrenchStamped) -> None:
+        """Apply the wrench at the tool until it expires."""
         wrench = conversions.read_wrench(self._frames, message)
         now, reference = self._latest_reference()
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.set_wrench(wrench, now + self._motion.timeout)
 
-    def _take_path(self, message: Path) -> None:
+    def take_path(self, message: Path) -> None:
+        """Move the tool along the path, if it is feasible."""
         poses, limits = conversions.read_path(self._frames, message), self._motion.limits
         self._latest_reference()
         self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
-    def _take_timed_poses(self, message: MultiDOFJointTrajectory) -> None:
+    def take_trajectory(self, message: MultiDOFJointTrajectory) -> None:
+        """Move the tool through the poses at their times, if it is feasible."""
         times, poses, twists, start = conversions.read_timed_poses(self._frames, message)
         self._latest_reference()
 

@@ -97,7 +97,7 @@ def tool(watch):
     for k in range(TICKS):
         node.tick()
         if k == TICKS // 2:
-            node._tool_topics._take_pose(message)
+            node._tool_topics.take_pose(message)
     watch.armed = False
     assert driver.commands >= TICKS - 1
     assert not node.loop.events.counts

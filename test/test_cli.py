@@ -196,8 +196,8 @@ def test_version_option_prints_the_package_version(capsys):
 
 
 def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
-    monkeypatch.setattr(wait, "SILENCE", 0.05)
-    monkeypatch.setattr(wait, "EVERY", 0.05)
+    monkeypatch.setattr(wait, "FIRST_LINE_TIME", 0.05)
+    monkeypatch.setattr(wait, "LINE_PERIOD", 0.05)
     with wait.waiting("replaying run"):
         until = time.monotonic() + 10
         message = ""
@@ -205,7 +205,7 @@ def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
             message += capsys.readouterr().err
             time.sleep(0.01)
     assert message.count("replaying run (") >= 2
-    monkeypatch.setattr(wait, "SILENCE", 60.0)
+    monkeypatch.setattr(wait, "FIRST_LINE_TIME", 60.0)
     began = time.monotonic()
     with pytest.raises(KeyError), wait.waiting("short"):
         raise KeyError

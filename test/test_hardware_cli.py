@@ -413,7 +413,7 @@ def test_jog_by_a_distance_ends_at_its_target(monkeypatch, arm_line):
     seen = []
     code, said = jogged(monkeypatch, arm_line, does, "--distance", "-5", "--speed", 20)
     assert code == 0
-    assert "goal 6.4°" in said
+    assert "reference 6.4°" in said
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
 

@@ -146,7 +146,7 @@ def build_arm(args: argparse.Namespace) -> ArmModel:
     return arm.with_initial(read_configuration(arm, "--configuration", text))
 
 
-def loaded(arm: ArmModel, args: argparse.Namespace) -> ArmModel:
+def with_payload(arm: ArmModel, args: argparse.Namespace) -> ArmModel:
     """Return ``arm`` with the payload of --payload."""
     return arm.with_payload(args.payload) if args.payload else arm
 
@@ -176,9 +176,9 @@ def controller_of(
     require_accepted(arm, controller_name(arm, args.controller, args.gains), among)
     controller = build_controller(arm, args.controller, args.gains, period=None)
     if args.payload and args.payload_modeled:
-        controller.set_model(loaded(arm, args))
+        controller.set_model(with_payload(arm, args))
     period = getattr(args, "period", None)
-    warn_of_thin_margin(controller, loaded(arm, args), PERIOD if period is None else period)
+    warn_of_thin_margin(controller, with_payload(arm, args), PERIOD if period is None else period)
     return controller
 
 
@@ -224,7 +224,7 @@ def joint_controllers() -> tuple[str, ...]:
     return tuple(name for name, kind in every if not issubclass(kind, TaskSpaceController))
 
 
-def controller_of_kernels(arm: ArmModel, args: argparse.Namespace) -> str:
+def kernel_controller_name(arm: ArmModel, args: argparse.Namespace) -> str:
     """Return the name of a controller for a command that simulates with kernels.
 
     It is that of --controller or --gains, else that of the arm's parameter file if it is one of

@@ -12,7 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from pathlib import Path
 
-from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded, path_argument
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    path_argument,
+    with_payload,
+)
 from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import Lqr
@@ -34,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     args = command_parser().parse_args(arguments)
     arm, grid = build_arm(args), _read_grid(args.grid)
     controller = check_type(Lqr, "controller", build_controller(arm, "lqr", args.gains))
-    controller.set_model(loaded(arm, args))
+    controller.set_model(with_payload(arm, args))
     start, count = time.monotonic(), prod(number for _, _, number in grid.values())
     if count > MAX_CONFIGURATIONS:
         raise ConfigError(

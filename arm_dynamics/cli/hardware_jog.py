@@ -11,7 +11,7 @@ from math import degrees, nan, pi
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.keyboard import GONE, HoldToRunKey, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.keyboard import CLOSED, HoldToRunKey, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine, number_text
 from arm_dynamics.cli.torque_session import (
     QUIT,
@@ -188,7 +188,7 @@ class JogMotion:
     """Reference of a jogged joint, tracked by a controller; the other joints are held.
 
     dx/dt = direction · speed while lower <= x <= upper and |x - q| < LEAD, with direction -1, 0
-    or 1. Each ``tick`` is one control cycle. While the driver is not active, the controller
+    or 1. Each ``run_cycle`` is one control cycle. While the driver is not active, the controller
     restarts at the measured position.
     """
 
@@ -201,8 +201,8 @@ class JogMotion:
         self._time = 0.0
 
     @property
-    def goal(self) -> float:
-        """Reference x of the joint [rad or m]; NaN before the first tick."""
+    def reference_position(self) -> float:
+        """Reference x of the joint [rad or m]; NaN before the first cycle."""
         return nan if self._reference is None else float(self._reference[self.joint])
 
     def warm_up(self) -> None:
@@ -220,7 +220,7 @@ class JogMotion:
         self._command(state, 0.0, 1e-3)
         self._reference = None
 
-    def tick(self, direction: float) -> None:
+    def run_cycle(self, direction: float) -> None:
         """Read the state, move the reference and write the command; hold a stopped arm."""
         try:
             state = self.driver.read()
@@ -250,7 +250,7 @@ class JogMotion:
         A reference outside its bounds can only return into them.
         """
         assert self._reference is not None
-        x, q, bounds = self.goal, float(state.q[self.joint]), self.bounds
+        x, q, bounds = self.reference_position, float(state.q[self.joint]), self.bounds
         desired = x + direction * bounds.speed * min(dt, 0.1)
         if direction > 0:
             desired = max(x, min(desired, bounds.upper, q + LEAD))
@@ -297,20 +297,22 @@ def run_jog(motion: JogMotion, start: float, distance: float | None) -> int:
         try:
             driver.activate()
             with Keyboard() as keys, StatusLine() as line:
-                while not (stopped() or abs(motion.goal - target) < GOAL_TOLERANCE or trips):
+                while not (
+                    stopped() or abs(motion.reference_position - target) < GOAL_TOLERANCE or trips
+                ):
                     pressed, now = keys.latest_key(), time.monotonic()
-                    if pressed in (QUIT, GONE):
+                    if pressed in (QUIT, CLOSED):
                         break
                     if pressed:
                         key.press(pressed, now)
-                    motion.tick(key.direction(now))
+                    motion.run_cycle(key.direction(now))
                     line.show(status_text(motion))
                     trips = latched_trips(driver)
                     pacer.wait()
                 line.end(status_text(motion))
             wait_for_rest(
                 driver,
-                lambda: motion.tick(0.0),
+                lambda: motion.run_cycle(0.0),
                 pacer,
                 joints=slice(motion.joint, motion.joint + 1),
                 min_time=5 * PERIOD,
@@ -322,13 +324,13 @@ def run_jog(motion: JogMotion, start: float, distance: float | None) -> int:
 
 
 def status_text(motion: JogMotion) -> str:
-    """Return position, goal, effort and temperature of the joint, and the driver's state."""
+    """Return position, reference, effort and temperature of the joint, and the driver's state."""
     driver, i = motion.driver, motion.joint
     feedback, joint = driver.feedback, driver.arm.joints[i]
     scale, unit = (degrees(1.0), "°") if joint.unit == "rad" else (1e3, " mm")
     parts = [
         f"{joint.name} {number_text(scale * feedback.q[i], '.1f')}{unit}",
-        f"goal {number_text(scale * motion.goal, '.1f')}{unit}",
+        f"reference {number_text(scale * motion.reference_position, '.1f')}{unit}",
         f"effort {number_text(feedback.tau[i], '.2f')} {'N·m' if joint.unit == 'rad' else 'N'}",
         f"{number_text(feedback.temperature[i], '.0f')} °C",
         driver.status.value if not driver.trips else str(driver.trips[-1]),

@@ -66,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
         args.controller = "position"
     controller = build_controller(arm, args.controller, file, period=None)
     if args.payload and args.payload_modeled:
-        controller.set_model(arm_options.loaded(arm, args))
+        controller.set_model(arm_options.with_payload(arm, args))
     period = 1 / (args.rate or float(node.get("update_rate", RATE)))
     excitation, motion = None, HOLD
     if args.excitation is not None:

@@ -34,10 +34,10 @@ from arm_dynamics.cli.arm_options import (
     add_options,
     build_arm,
     controller_of,
-    controller_of_kernels,
-    loaded,
+    kernel_controller_name,
     path_argument,
     read_configuration,
+    with_payload,
 )
 from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.errors import ConfigError
@@ -56,8 +56,8 @@ def run(arguments: Sequence[str]) -> int:
     args = command_parser().parse_args(arguments)
     check_steps("--runs times --duration / --dt", args.runs * args.duration / args.dt)
     nominal = build_arm(args)
-    args.controller = controller_of_kernels(nominal, args)
-    arm, controller = loaded(nominal, args), controller_of(nominal, args, KERNELS)
+    args.controller = kernel_controller_name(nominal, args)
+    arm, controller = with_payload(nominal, args), controller_of(nominal, args, KERNELS)
     tolerances = _tolerances(arm, args)
     if args.target is None:
         start, target = step_from(arm, args.step_size)

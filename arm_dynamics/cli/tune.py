@@ -32,7 +32,7 @@ from arm_dynamics.cli.arm_options import (
     add_arm,
     add_options,
     build_arm,
-    controller_of_kernels,
+    kernel_controller_name,
     path_argument,
     require_accepted,
     tuned_controllers,
@@ -164,7 +164,7 @@ def command_parser() -> argparse.ArgumentParser:
 def _task(args: argparse.Namespace) -> TuningTask:
     """Return the arm, controller, gains and cases of the search."""
     arm = build_arm(args)
-    args.controller = controller_of_kernels(arm, args)
+    args.controller = kernel_controller_name(arm, args)
     require_accepted(arm, args.controller, tuned_controllers())
     try:
         dts = tuple(float(number) for number in args.dt.split(","))

@@ -57,7 +57,7 @@ class StateTopics:
         self._simulated = source is not None and source.is_simulated
         self._now = node.get_clock().now
         publishes = source is not None and source.publishes_clock
-        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if publishes else None
+        self._clock = node.create_publisher(Clock, "/clock", qos.STREAM) if publishes else None
         self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
         self._names, self._frame = arm.joint_names, frames.base
         self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
@@ -67,8 +67,8 @@ class StateTopics:
     def publish(self, state: State) -> None:
         """Publish a state."""
         stamp = state.time if self._simulated else self._now().nanoseconds * 1e-9
-        if self._ticks is not None and self._ticks.get_subscription_count():
-            self._ticks.publish(clock(stamp))
+        if self._clock is not None and self._clock.get_subscription_count():
+            self._clock.publish(clock(stamp))
         self.stamp = stamp
         if np.isfinite(state.q + state.v).all():
             self._round_trip.send(stamp, time.time())  # no reply to a partial state
@@ -214,7 +214,7 @@ class ReplyWait:
         def left() -> float:
             return max(0.0, until - time.monotonic())
 
-        self._note()
+        self._record_command()
         while factor > FAST_FACTOR and not replied and watch.commanded:
             # The controller may still reply, and did before or is about to time out.
             age = watch.age(simulation.state.time) + simulation.period
@@ -223,11 +223,11 @@ class ReplyWait:
                 break
             until = time.monotonic() + POLL_PERIOD
             replied = self._commands.read_until_reply(left)
-            self._note()
+            self._record_command()
         self._replied = replied
 
-    def _note(self) -> None:
-        """Record the wall-clock time of the newest command."""
+    def _record_command(self) -> None:
+        """Record the wall-clock time of a new command."""
         accepted = self._simulation.watch.accepted
         if accepted != self._accepted:
             self._accepted, self._since = accepted, time.monotonic()

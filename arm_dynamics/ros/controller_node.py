@@ -50,9 +50,9 @@ class ControllerNode(Node):
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
             if self._driver.wait(STATE_TIMEOUT):
-                self.tick()
+                self.run_cycle()
 
-    def tick(self) -> bool:
+    def run_cycle(self) -> bool:
         """Run one control cycle; return whether a command was written.
 
         The cycle is skipped before the capabilities of the arm are received, and if the arm does

@@ -57,15 +57,15 @@ class HardwareCycle:
             self.round_trip,
             events,
             submit=self._submit,
-            restart=self._be_quiet,
+            restart=self._pause_states,
             now=lambda: self._states.stamp,
         )
         self._newest: Command | None = None
-        self._cost, self._quiet_until, self._begun, self._max_age = 0.0, 0.0, 0, 0.0
+        self._cost, self._states_paused_until, self._command_epoch, self._max_age = 0.0, 0.0, 0, 0.0
 
     def begin(self, rate: float, max_age: float) -> None:
         """Start cycles at ``rate`` [Hz]; accept commands for states up to ``max_age`` [s] old."""
-        self.pacer.period, self._max_age, self._begun = 1 / rate, max_age, 0
+        self.pacer.period, self._max_age, self._command_epoch = 1 / rate, max_age, 0
         self.pacer.restart()
 
     @property
@@ -110,24 +110,24 @@ class HardwareCycle:
             self.fault = str(error)
             return
         self.fault = ""
-        if driver.command_epoch != self._begun:
-            self._begun = driver.command_epoch
-            self._be_quiet()
-        if time.monotonic() >= self._quiet_until:
+        if driver.command_epoch != self._command_epoch:
+            self._command_epoch = driver.command_epoch
+            self._pause_states()
+        if time.monotonic() >= self._states_paused_until:
             self._states.publish(state)
             if self.log is not None:
                 self.log.state(self._states.stamp, state)
 
-    def _be_quiet(self) -> None:
+    def _pause_states(self) -> None:
         """Publish no states and ignore commands for PAUSE: controllers then restart."""
-        self._quiet_until = time.monotonic() + PAUSE
+        self._states_paused_until = time.monotonic() + PAUSE
         self.pacer.restart()
 
     def _write(self, driver: MotorBusDriver, command: Command | None) -> None:
         """Write a command, or call ``idle``: exactly one of them in each cycle."""
         started = time.monotonic()
         try:
-            if command is None or started < self._quiet_until:
+            if command is None or started < self._states_paused_until:
                 driver.idle()
             else:
                 driver.write(command)

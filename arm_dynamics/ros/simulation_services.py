@@ -172,7 +172,7 @@ class SimulationReport:
         commands; ``queue``: queue of the recording.
         """
         simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
-        self._post(self._note_efforts)
+        self._post(self._read_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
             "real-time factor": f"{self._factor.update(simulation.state.time):.3f}",
@@ -205,7 +205,7 @@ class SimulationReport:
             statuses.append(status(f"{name}: {joint}", OK, "simulated", values))
         return statuses
 
-    def _note_efforts(self) -> None:
+    def _read_efforts(self) -> None:
         self._motors = self._simulation.motors()
         efforts = self._simulation.efforts()
         if efforts:

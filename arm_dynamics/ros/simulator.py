@@ -83,7 +83,7 @@ class SimulatorNode(Node):
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
         order = declare_voltage_order(self, self._nominal.joint_names)
-        self._quiet_until = 0.0  # simulated time [s]
+        self._states_paused_until = 0.0  # simulated time [s]
         self._commands: CommandTopics | None = None
         if take_commands:
             self._commands = CommandTopics(
@@ -93,7 +93,7 @@ class SimulatorNode(Node):
                 self.round_trip,
                 events,
                 submit=self._submit,
-                restart=self._be_quiet,
+                restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
@@ -136,17 +136,18 @@ class SimulatorNode(Node):
         on_change(self, self.change_parameters)
 
     def _submit(self, command: Command) -> None:
-        if not self._quiet:
+        if not self._states_paused:
             self.simulation.submit(command)
 
     @property
-    def _quiet(self) -> bool:
-        """Whether states are withheld, so that the next controller restarts."""
-        left = self._quiet_until - self.simulation.state.time
+    def _states_paused(self) -> bool:
+        """Whether states are not published, so that the next controller restarts."""
+        left = self._states_paused_until - self.simulation.state.time
         return 0 < left < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
 
-    def _be_quiet(self) -> None:
-        self._quiet_until = self.simulation.state.time + PAUSE
+    def _pause_states(self) -> None:
+        """Publish no states and ignore commands for PAUSE: controllers then restart."""
+        self._states_paused_until = self.simulation.state.time + PAUSE
 
     def _conflict(self) -> str:
         """Return conflicting publishers of commands, states or clock, and the lag behind /clock."""
@@ -220,7 +221,7 @@ class SimulatorNode(Node):
             self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
         if self._shown:
             self.control.period_elapsed()
-            if not self._quiet:
+            if not self._states_paused:
                 self.states.publish(self.simulation.state)
 
     def _in_real_time(self) -> bool:
@@ -238,7 +239,7 @@ class SimulatorNode(Node):
     def _in_lockstep(self) -> bool:
         """Simulate one period only after the reply to the current state, if it was published."""
         assert self._commands is not None
-        if self._quiet:
+        if self._states_paused:
             self.simulation.advance()
             return True
         until = time.monotonic() + REPEAT_PERIOD

@@ -139,8 +139,10 @@ class ToolTopics:
 
     def _move_to(self, goal: CartesianTarget) -> None:
         """Start in the next control cycle; unreachable targets are not rejected."""
-        glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._latest_reference())
-        self._task.run_now(lambda: self._following.queue(glide))
+        trajectory = OnlineCartesianTrajectory.toward(
+            self._loop.arm, goal, *self._latest_reference()
+        )
+        self._task.run_now(lambda: self._following.queue(trajectory))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
         """Return the current reference configuration as a trajectory at rest."""
@@ -170,10 +172,10 @@ class ToolTopics:
         """Return a feasible trajectory from the reference at the end of its check."""
         for _ in range(ATTEMPTS):
             trajectory = build()
-            entered = trajectory.starting_from(
+            blended = trajectory.starting_from(
                 self._latest_reference()[0], Reference.hold(trajectory.posture)
             )
-            feasible = check_path(self._controller.arm, entered, self._limit, pause)
+            feasible = check_path(self._controller.arm, blended, self._limit, pause)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
                 return replace(feasible, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(

@@ -272,3 +272,13 @@ def test_help_lists_the_controllers_of_the_command(parser, taken, rejected):
         else:
             with pytest.raises(UnknownName, match=f"'{name}'; known: "):
                 parser().parse_args(["two_link", "--controller", name])
+
+
+def test_a_missing_matplotlib_is_reported_before_the_computation(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    file, figure = tmp_path / "e.yaml", tmp_path / "e.png"
+    with pytest.raises(SystemExit) as end:
+        main(["excite", "two_link", "--output", str(file), "--figure", str(figure)])
+    assert end.value.code == 2
+    assert "--figure: matplotlib = missing" in capsys.readouterr().err
+    assert not file.exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from arm_dynamics.batch.stability.stability_report import LINEAR_CONTROLLERS
@@ -48,8 +48,19 @@ def path_argument(text: str) -> Path:
     return Path(text)
 
 
+def named_values(option: str, texts: Sequence[str], form: str = "NAME=VALUE") -> dict[str, str]:
+    """Return the values of a repeated option by name; raise ConfigError unless all are ``form``."""
+    values = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not (name and sign and value):
+            raise ConfigError(f"{option} = {text}; expected {form}")
+        values[name] = value
+    return values
+
+
 def require_new_file(option: str, file: Path | None) -> None:
-    """Raise ConfigError if the file of an option exists already; None is not checked."""
+    """Raise ConfigError if the given file of an option exists already."""
     if file is not None and file.exists():
         raise ConfigError(f"{option} = {file}, which exists already; expected a new file")
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import dist
+from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -130,6 +131,7 @@ class JointTargets:
         self._node, self._arm, self._status = node, arm, status
         self._clear, self._feedback, self._sent = clear, feedback, sent
         self._publisher = node.create_publisher(JointTrajectory, TRAJECTORY, 1)
+        self._lock = Lock()  # of the pending target
         self._pending: tuple[Vector, float, float] | None = None
         """Target, time [s] of its first change, and of its last one."""
         self._target: Vector | None = None
@@ -143,8 +145,9 @@ class JointTargets:
     def go(self, target: Sequence[float]) -> None:
         """Move the arm to ``target`` (nv,) [rad or m] once it no longer changes."""
         now = time.monotonic()
-        first = now if self._pending is None else self._pending[1]
-        self._pending = as_readonly(target), first, now
+        with self._lock:
+            first = now if self._pending is None else self._pending[1]
+            self._pending = as_readonly(target), first, now
 
     def reset(self) -> None:
         """Discard the target."""
@@ -182,7 +185,10 @@ class JointTargets:
         missing = reference is None or not self._publisher.get_subscription_count()
         if missing and now - pending[2] < DISCOVERY_TIMEOUT:
             return
-        self._pending = None
+        with self._lock:
+            if self._pending is not pending:
+                return  # a newer target was given meanwhile
+            self._pending = None
         self._sent()
         self._target, target = None, pending[0]
         if reference is None or missing:

@@ -62,7 +62,7 @@ class ExcitationNode(Node):
 
         Raise GoalRejected if the controller rejects or aborts the goal.
         """
-        reference = self._next_reference(stop) if self._wait_for_activation(stop) else None
+        reference = self._reference_once_active(stop)
         if reference is None:
             return
         motion = excitation_motion(self._arm, self._excitation, reference, 0.0)
@@ -97,12 +97,15 @@ class ExcitationNode(Node):
             )
         self.get_logger().info(f"{self._file}: completed; the arm holds its configuration")
 
-    def _wait_for_activation(self, stop: ShutdownFlag) -> bool:
-        """Return whether the arm is active; False if ``stop`` was set before."""
-        if self._state is None:
-            return True
-        self.get_logger().info(f"{self._file}: waits until {HARDWARE} is active")
-        while not stop.wait(PERIOD):
+    def _reference_once_active(self, stop: ShutdownFlag) -> Vector | None:
+        """Wait for the arm and its controller; return the controller's reference (nv,).
+
+        Return None if ``stop`` was set before.
+        """
+        active = self._state is None
+        if not active:
+            self.get_logger().info(f"{self._file}: waits until {HARDWARE} is active")
+        while not active and not stop.wait(PERIOD):
             if not self._state.service_is_ready():
                 continue
             request = self._state.call_async(GetState.Request())
@@ -110,13 +113,9 @@ class ExcitationNode(Node):
             if answer is None:
                 self._state.remove_pending_request(request)
             elif answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
-                return not stop.wait(SETTLING_TIME)
-        return False
-
-    def _next_reference(self, stop: ShutdownFlag) -> Vector | None:
-        """Return the next reference (nv,) of the controller; None if ``stop`` was set before."""
-        self._tracking.newest = None
-        while not stop.wait(PERIOD):
+                active = not stop.wait(SETTLING_TIME)
+        self._tracking.newest = None  # the controller restarted
+        while active and not stop.wait(PERIOD):
             tracked: Tracked | None = self._tracking.newest
             if tracked is not None and self._action.server_is_ready():
                 return tracked.reference

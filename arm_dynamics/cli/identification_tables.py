@@ -12,7 +12,7 @@ from arm_dynamics.identification.payload_fit import QUANTITIES
 
 
 def print_summary(summary: FitSummary) -> None:
-    """Print the tables of a fit, what it leaves to the description, and its notes."""
+    """Print the tables of a fit, the parameters that it does not distinguish, and its notes."""
     console = Console()
     joints, parameters = fit_tables(summary)
     for source in (parameters, joints):

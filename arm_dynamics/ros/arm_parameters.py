@@ -161,7 +161,7 @@ def lockstep_by_default(file: str | Path | None) -> bool:
 RATE = Parameter(
     "update_rate", 100.0, "Hz", "control cycles: read, then write", lower=1, upper=5000
 )
-TAKEN = tuple(name for name in INTERFACES if name != MIXED)
+COMMAND_INTERFACES = tuple(name for name in INTERFACES if name != MIXED)
 POLICY = "safety.stop_policy"
 PREFIX = "safety."
 
@@ -194,7 +194,7 @@ class HardwareParameters:
             "",
             "settings of the driver, in addition to the URDF's: 'name=value ...'",
         )
-        interface = f"command interface of the motors: {', '.join(TAKEN)}"
+        interface = f"command interface of the motors: {', '.join(COMMAND_INTERFACES)}"
         declare_live(node, "command_interface", "effort", interface)
         declare_number(node, RATE.name, RATE, RATE.default or 0.0)
         declare_live(
@@ -217,10 +217,10 @@ class HardwareParameters:
         values = {name: self._node.get_parameter(name).value for name in self._names}
         values |= {name: changed[name] for name in self.concerns(changed)}
         safety = {field.name: values[f"{PREFIX}{field.name}"] for field in fields(SafetySettings)}
-        if values["command_interface"] not in TAKEN:
+        if values["command_interface"] not in COMMAND_INTERFACES:
             raise ConfigError(
                 f"command_interface = '{values['command_interface']}';"
-                f" expected one of {', '.join(TAKEN)}"
+                f" expected one of {', '.join(COMMAND_INTERFACES)}"
             )
         if values["baud"] < 0:
             raise ConfigError(f"baud = {values['baud']}; expected 0 (the URDF's) or more")

@@ -187,7 +187,7 @@ class JointTargets:
             return
         with self._lock:
             if self._pending is not pending:
-                return  # a newer target was given meanwhile
+                return  # a newer target was given during this time
             self._pending = None
         self._sent()
         self._target, target = None, pending[0]

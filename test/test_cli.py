@@ -12,7 +12,7 @@ from conftest import chain
 from packaging.requirements import Requirement
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stability, tune_search
+from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stability, tune
 from arm_dynamics.cli import terminal as wait
 from arm_dynamics.cli.arm_options import ALL
 from arm_dynamics.cli.main import main
@@ -130,7 +130,7 @@ PARSERS = {
     "gain-table": gain_table.command_parser,
     "montecarlo": montecarlo.command_parser,
     "record": record.command_parser,
-    "tune": tune_search.make_tune_parser,
+    "tune": tune.command_parser,
 }
 LACKS = {"gain-table": {"--controller", "--dt"}, "tune": {"--payload-modeled"}}
 """Gain tables have no time step; training cases have payloads and steps."""
@@ -196,8 +196,8 @@ def test_version_option_prints_the_package_version(capsys):
 
 
 def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
-    monkeypatch.setattr(wait, "SILENCE", 0.05)
-    monkeypatch.setattr(wait, "EVERY", 0.05)
+    monkeypatch.setattr(wait, "FIRST_LINE_TIME", 0.05)
+    monkeypatch.setattr(wait, "LINE_PERIOD", 0.05)
     with wait.waiting("replaying run"):
         until = time.monotonic() + 10
         message = ""
@@ -205,7 +205,7 @@ def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
             message += capsys.readouterr().err
             time.sleep(0.01)
     assert message.count("replaying run (") >= 2
-    monkeypatch.setattr(wait, "SILENCE", 60.0)
+    monkeypatch.setattr(wait, "FIRST_LINE_TIME", 60.0)
     began = time.monotonic()
     with pytest.raises(KeyError), wait.waiting("short"):
         raise KeyError
@@ -252,7 +252,7 @@ def test_help_names_every_command():
 @pytest.mark.parametrize(
     ("parser", "taken", "rejected"),
     [
-        (tune_search.make_tune_parser,
+        (tune.command_parser,
          {"pid", "pid_gravity", "computed_torque", "velocity_pid", "lqr"},
          {"task_space", "resolved_rate", "impedance", "gravity_compensation", "position"}),
         (montecarlo.command_parser, {"pid", "pid_gravity"}, {"computed_torque", "task_space"}),
@@ -272,3 +272,13 @@ def test_help_lists_the_controllers_of_the_command(parser, taken, rejected):
         else:
             with pytest.raises(UnknownName, match=f"'{name}'; known: "):
                 parser().parse_args(["two_link", "--controller", name])
+
+
+def test_a_missing_matplotlib_is_reported_before_the_computation(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    file, figure = tmp_path / "e.yaml", tmp_path / "e.png"
+    with pytest.raises(SystemExit) as end:
+        main(["excite", "two_link", "--output", str(file), "--figure", str(figure)])
+    assert end.value.code == 2
+    assert "--figure: matplotlib = missing" in capsys.readouterr().err
+    assert not file.exists()

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from arm_dynamics.cli import gain_table, hardware_jog, montecarlo, record, stability, tune_search
+from arm_dynamics.cli import gain_table, hardware_jog, montecarlo, record, stability, tune
 from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.number_option import Number
@@ -17,7 +17,7 @@ PARSERS = {
     "hardware jog": hardware_jog.command_parser,
     "montecarlo": montecarlo.command_parser,
     "record": record.command_parser,
-    "tune": tune_search.make_tune_parser,
+    "tune": tune.command_parser,
     "demo puma560": puma560.command_parser,
 }
 NEEDED = {

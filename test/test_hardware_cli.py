@@ -395,7 +395,7 @@ def test_jog_moves_the_joint_while_a_key_is_held_and_disables_torque_at_the_end(
     assert code == 0
     assert "torque is disabled" in said
     assert arm_line.torques == 0
-    for words in ("shoulder_pan", "goal", "effort", "30 °C"):
+    for words in ("shoulder_pan", "reference", "effort", "30 °C"):
         assert words in said
     assert 0.1 < seen["held"][0] - seen["before"][0] < 0.4
     assert abs(seen["after"][0] - seen["held"][0]) < 0.005
@@ -413,7 +413,7 @@ def test_jog_by_a_distance_ends_at_its_target(monkeypatch, arm_line):
     seen = []
     code, said = jogged(monkeypatch, arm_line, does, "--distance", "-5", "--speed", 20)
     assert code == 0
-    assert "goal 6.4°" in said
+    assert "reference 6.4°" in said
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from motor_rig import PERIOD, Rig
 
 from arm_dynamics.cli.hardware_calibrate import calibrate_joint
-from arm_dynamics.cli.jog_session import LEAD, JogBounds, JogMotion
+from arm_dynamics.cli.hardware_jog import LEAD, JogBounds, JogMotion
 from arm_dynamics.cli.keyboard import HOLD, HoldToRunKey
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import resources
@@ -191,7 +191,7 @@ def run_jog(rig, motion, held_key, seconds, key=None):
         if key and rig.bus.now() >= due:
             due = rig.bus.now() + 0.03
             held_key.press(key, rig.bus.now())
-        motion.tick(held_key.direction(rig.bus.now()))
+        motion.run_cycle(held_key.direction(rig.bus.now()))
 
 
 def ready(speed=0.3, lower=-1.0, upper=1.0):
@@ -221,7 +221,7 @@ def test_a_joint_moves_at_the_given_speed_and_stops_within_two_tenths_of_a_secon
 def test_a_joint_stays_within_its_bounds(key, end):
     rig, motion, held_key = ready(lower=0.25, upper=0.35)
     run_jog(rig, motion, held_key, 1.0, key)
-    assert motion.goal == pytest.approx(end)
+    assert motion.reference_position == pytest.approx(end)
     run_jog(rig, motion, held_key, 0.5)
     assert rig.body.state.q[0] == pytest.approx(end, abs=0.01)
 
@@ -233,7 +233,7 @@ def test_the_goal_stays_near_a_blocked_joint():
     rig.body._let_pass = lambda: None  # a hand overpowers the motors
     at = rig.body.state.q[0]
     run_jog(rig, motion, held_key, 3.0, "r")
-    assert motion.goal - at <= LEAD + 1e-9
+    assert motion.reference_position - at <= LEAD + 1e-9
 
 
 def test_after_missing_feedback_the_motion_continues_from_the_measured_position():
@@ -242,12 +242,12 @@ def test_after_missing_feedback_the_motion_continues_from_the_measured_position(
     rig.shafts[1].silent = True
     run_jog(rig, motion, held_key, 0.3, "r")
     assert rig.driver.status is DriverState.STOPPED
-    goal = motion.goal
+    goal = motion.reference_position
     assert np.isnan(goal)
     rig.shafts[1].silent = False
     run_jog(rig, motion, held_key, 0.3)
     assert rig.driver.status is DriverState.ACTIVE
-    assert motion.goal == pytest.approx(rig.body.state.q[0], abs=0.02)
+    assert motion.reference_position == pytest.approx(rig.body.state.q[0], abs=0.02)
 
 
 def test_the_motion_continues_after_a_host_delay_without_a_restart():
@@ -258,6 +258,6 @@ def test_the_motion_continues_after_a_host_delay_without_a_restart():
     assert rig.driver.status is DriverState.STOPPED
     run_jog(rig, motion, held_key, 0.3, "r")
     assert rig.driver.status is DriverState.ACTIVE
-    at = motion.goal
+    at = motion.reference_position
     run_jog(rig, motion, held_key, 0.5, "r")
-    assert motion.goal == pytest.approx(at + 0.15, abs=0.01)
+    assert motion.reference_position == pytest.approx(at + 0.15, abs=0.01)

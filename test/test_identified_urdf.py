@@ -21,7 +21,8 @@ from arm_dynamics.batch.tuning.tolerance import (
     read_tolerances,
 )
 from arm_dynamics.batch.variation import nominal_values
-from arm_dynamics.cli import montecarlo, tune_search
+from arm_dynamics.cli import montecarlo
+from arm_dynamics.cli import tune as tune_command
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
@@ -377,6 +378,6 @@ def test_the_commands_read_the_file(tmp_path, capsys):
     short = ["--runs", "20", "--duration", "0.1", "--dt", "1e-3", "--controller", "pid_gravity"]
     assert montecarlo.run([*words, *short]) == 0
     assert "runs.csv" in capsys.readouterr().out
-    task = tune_search._task(tune_search.make_tune_parser().parse_args(words))
+    task = tune_command._task(tune_command.command_parser().parse_args(words))
     assert task.conditions.tolerances == read_tolerances(file, task.arm)
     assert json.loads(json.dumps(task.settings))["tolerances"]["link.mass"]["fraction"]

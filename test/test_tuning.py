@@ -47,7 +47,7 @@ from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.python_controller import with_gains
 from arm_dynamics.batch.tuning.tolerance import variable_values
 from arm_dynamics.batch.tuning.validation import MAX_RESIDUAL_ERROR, validate
-from arm_dynamics.cli import tune_search
+from arm_dynamics.cli import tune as tune_command
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, node_parameters
@@ -626,7 +626,7 @@ def test_an_interrupt_prints_one_line(capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune_search, "tune", interrupted)
+    monkeypatch.setattr(tune_command, "tune", interrupted)
     assert tune("--max-evaluations", 20) == 130
     assert capsys.readouterr().err.strip().endswith("arm-dynamics tune: interrupted")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from arm_dynamics.batch.stability.stability_report import LINEAR_CONTROLLERS
@@ -46,6 +46,23 @@ def path_argument(text: str) -> Path:
     if not text.strip():
         raise argparse.ArgumentTypeError(f"{text!r}; expected the path of a file or folder")
     return Path(text)
+
+
+def named_values(option: str, texts: Sequence[str], form: str = "NAME=VALUE") -> dict[str, str]:
+    """Return the values of a repeated option by name; raise ConfigError unless all are ``form``."""
+    values = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not (name and sign and value):
+            raise ConfigError(f"{option} = {text}; expected {form}")
+        values[name] = value
+    return values
+
+
+def require_new_file(option: str, file: Path | None) -> None:
+    """Raise ConfigError if the given file of an option exists already."""
+    if file is not None and file.exists():
+        raise ConfigError(f"{option} = {file}, which exists already; expected a new file")
 
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
@@ -113,6 +130,12 @@ def add_options(
         add("--dt", type=seconds("--dt"), default=dt, metavar="S", help=text)
 
 
+def add_excitation(parser: argparse.ArgumentParser) -> None:
+    """Add the option --excitation of commands that move an arm."""
+    text = "excitation trajectory: a file of arm-dynamics excite; the arm moves to its start first"
+    parser.add_argument("--excitation", type=path_argument, metavar="FILE", help=text)
+
+
 def build_arm(args: argparse.Namespace) -> ArmModel:
     """Load the arm ARM with --lock and --configuration.
 
@@ -134,7 +157,7 @@ def build_arm(args: argparse.Namespace) -> ArmModel:
     return arm.with_initial(read_configuration(arm, "--configuration", text))
 
 
-def loaded(arm: ArmModel, args: argparse.Namespace) -> ArmModel:
+def with_payload(arm: ArmModel, args: argparse.Namespace) -> ArmModel:
     """Return ``arm`` with the payload of --payload."""
     return arm.with_payload(args.payload) if args.payload else arm
 
@@ -164,9 +187,9 @@ def controller_of(
     require_accepted(arm, controller_name(arm, args.controller, args.gains), among)
     controller = build_controller(arm, args.controller, args.gains, period=None)
     if args.payload and args.payload_modeled:
-        controller.set_model(loaded(arm, args))
+        controller.set_model(with_payload(arm, args))
     period = getattr(args, "period", None)
-    warn_of_thin_margin(controller, loaded(arm, args), PERIOD if period is None else period)
+    warn_of_thin_margin(controller, with_payload(arm, args), PERIOD if period is None else period)
     return controller
 
 
@@ -212,7 +235,7 @@ def joint_controllers() -> tuple[str, ...]:
     return tuple(name for name, kind in every if not issubclass(kind, TaskSpaceController))
 
 
-def controller_of_kernels(arm: ArmModel, args: argparse.Namespace) -> str:
+def kernel_controller_name(arm: ArmModel, args: argparse.Namespace) -> str:
     """Return the name of a controller for a command that simulates with kernels.
 
     It is that of --controller or --gains, else that of the arm's parameter file if it is one of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument, require_new_file
 from arm_dynamics.core.files import output_file
 from arm_dynamics.model.audit import audit_urdf, format_report
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
@@ -33,11 +32,7 @@ def run(arguments: Sequence[str]) -> int:
     path = find_urdf(args.arm)
     text = read_text(path)
     if args.correct_inertia is not None:
-        if args.correct_inertia.exists():
-            raise ConfigError(
-                f"--correct-inertia = {args.correct_inertia}, which exists already; expected a new"
-                " file"
-            )
+        require_new_file("--correct-inertia", args.correct_inertia)
         text, changed = with_consistent_inertia(text)
         with output_file(args.correct_inertia) as file:
             file.write_text(text, encoding="utf-8")

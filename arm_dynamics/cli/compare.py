@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.cli.arm_options import add_arm, path_argument
+from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
 from arm_dynamics.cli.motion_options import (
     RECORDING,
     add_motion_options,
@@ -22,8 +22,7 @@ from arm_dynamics.cli.motion_options import (
     read_motions,
 )
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification import (
     PositionPrediction,
     Prediction,
@@ -52,8 +51,9 @@ def command_parser() -> argparse.ArgumentParser:
 def run(arguments: Sequence[str]) -> int:
     """Print the error of the predicted effort or position of each joint; return 0."""
     args = command_parser().parse_args(arguments)
-    if args.figure is not None and args.figure.exists():
-        raise ConfigError(f"--figure = {args.figure}, which exists already; expected a new file")
+    if args.figure is not None:
+        require_new_file("--figure", args.figure)
+        require_matplotlib("--figure")
     arm = load_arm(args.arm, args.lock)
     with waiting(f"reading {args.recording}"):
         (motion,) = read_motions(arm, args, [args.recording])
@@ -89,12 +89,8 @@ def _draw(
     file: Path,
 ) -> None:
     """Draw one row of axes per joint: measured and predicted curve, and their difference."""
-    try:
-        from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"matplotlib = missing; expected for a figure; {to_install('plot')}"
-        ) from error
+    from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
+
     figure, grid = style.figure(title, arm.nv, 2, 1.3 * arm.nv + 0.8, sharex=True)
     measured, predicted = scale * prediction.measured, scale * prediction.predicted
     gaps = np.flatnonzero(np.diff(prediction.time) > MAX_GAP) + 1  # NaN interrupts a curve there

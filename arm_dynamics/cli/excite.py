@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, path_argument
-from arm_dynamics.cli.terminal import ProgressLines
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    path_argument,
+    require_new_file,
+)
+from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.number_option import Number, seed
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
 from arm_dynamics.identification.excitation_information import excitation_quality, planned_effort
 from arm_dynamics.identification.excitation_limits import extreme_values
@@ -36,21 +39,12 @@ SHOWN = 12
 def run(arguments: Sequence[str]) -> int:
     """Search the trajectory, write it and print what it does not reveal."""
     args = command_parser().parse_args(arguments)
-    for option, file in (("--output", args.output), ("--figure", args.figure)):
-        if file is not None and file.exists():
-            raise ConfigError(f"{option} = {file}, which exists already; expected a new file")
+    require_new_file("--output", args.output)
+    if args.figure is not None:
+        require_new_file("--figure", args.figure)
+        require_matplotlib("--figure")
     arm = build_arm(args)
-    columns = TextColumn("motions"), BarColumn(), TimeRemainingColumn()
-    console = Console(stderr=True)
-    lines = ProgressLines(console)
-    with Progress(*columns, console=console, transient=True) as shown:
-        bar = shown.add_task("motions", total=None)
-
-        def progress(done: int, total: int) -> None:
-            if done % 25 == 0 or done == total:
-                shown.update(bar, completed=done, total=total)
-                lines.update(f"{done} of {total} motions")
-
+    with progress_bar("motions") as progress:
         found = excite(
             arm,
             args.seconds,
@@ -128,12 +122,8 @@ def _print_report(arm: ArmModel, found: Excitation, file: Path) -> None:
 
 def _draw(arm: ArmModel, found: Excitation, file: Path) -> None:
     """Draw one row of axes per joint: position, velocity and effort with their limits."""
-    try:
-        from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"matplotlib = missing; expected for a figure; {to_install('plot')}"
-        ) from error
+    from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
+
     times = np.linspace(0, found.duration, FIGURE_SAMPLES)
     q, v, a = found.sample(times)
     title = f"Excitation of {arm.name}: {found.duration:g} s"

@@ -12,10 +12,14 @@ from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-from arm_dynamics.cli.arm_options import add_arm, add_options, build_arm, loaded, path_argument
+from arm_dynamics.cli.arm_options import (
+    add_arm,
+    add_options,
+    build_arm,
+    path_argument,
+    with_payload,
+)
+from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.lqr_design.gain_table import Axis, build_gain_table
@@ -36,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     args = command_parser().parse_args(arguments)
     arm, grid = build_arm(args), _read_grid(args.grid)
     controller = check_type(Lqr, "controller", build_controller(arm, "lqr", args.gains))
-    controller.set_model(loaded(arm, args))
+    controller.set_model(with_payload(arm, args))
     start, count = time.monotonic(), prod(number for _, _, number in grid.values())
     if count > MAX_CONFIGURATIONS:
         raise ConfigError(
@@ -44,13 +48,15 @@ def run(arguments: Sequence[str]) -> int:
         )
     useful = min(os.cpu_count() or 1, 1 + count // CONFIGURATIONS_PER_PROCESS_START)
     workers = check_int("--workers", useful if args.workers is None else args.workers, lower=1)
-    columns = TextColumn("configurations"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress, _executor(workers) as pool:
-        line = progress.add_task("configurations", total=None)
+    pool: AbstractContextManager[Executor | None] = nullcontext()
+    if workers > 1:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would compete for the cores
+        context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
+        pool = ProcessPoolExecutor(workers, mp_context=context)
+    with progress_bar("configurations") as progress, pool as executor:
         table = build_gain_table(
-            controller.arm, controller.weights, grid, executor=pool,
-            progress=lambda done, of: progress.update(line, completed=done, total=of),
-        )  # fmt: skip
+            controller.arm, controller.weights, grid, executor=executor, progress=progress
+        )
     file = args.output or Path(f"{arm.name}_gains.npz")
     table.save(file)
     count, duration = table.gains[..., 0, 0].size, time.monotonic() - start
@@ -90,12 +96,3 @@ def _read_grid(texts: Sequence[str]) -> dict[str, Axis]:
         except ValueError as error:
             raise ConfigError(f"--grid = {text}; expected JOINT=LOWER:UPPER:COUNT") from error
     return grid
-
-
-def _executor(workers: int) -> AbstractContextManager[Executor | None]:
-    """Return a pool of processes with one thread each; None for one worker."""
-    if workers == 1:
-        return nullcontext()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would compete for the cores
-    context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
-    return ProcessPoolExecutor(workers, mp_context=context)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.arm_options import path_argument
-from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.keyboard import CLOSED, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.files import output_file
@@ -73,7 +73,7 @@ class CalibrationPrompt:
                 if key in ENTER:
                     line.end("  skipped")
                     return None
-                if key in (QUIT, GONE):
+                if key in (QUIT, CLOSED):
                     raise ConfigError("calibration ended before its last joint: nothing is written")
                 reading = self._bus.read().get(id)
                 if reading is None:

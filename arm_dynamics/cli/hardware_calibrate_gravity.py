@@ -11,8 +11,8 @@ import numpy as np
 
 from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.arm_options import path_argument
-from arm_dynamics.cli.gravity_report import print_gravity_fit
 from arm_dynamics.cli.hardware_jog import MOVED_THRESHOLD
+from arm_dynamics.cli.identification_tables import print_gravity_fit
 from arm_dynamics.cli.keyboard import confirm, require_terminal
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.cli.torque_session import (

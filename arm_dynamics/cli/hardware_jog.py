@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from math import pi
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import degrees, nan, pi
 
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.jog_session import JogBounds, JogMotion, run_jog
-from arm_dynamics.cli.keyboard import HoldToRunKey, confirm, require_terminal
-from arm_dynamics.cli.torque_session import confirm_torque, motors_are_healthy
+from arm_dynamics.cli.keyboard import CLOSED, HoldToRunKey, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.terminal import StatusLine, number_text
+from arm_dynamics.cli.torque_session import (
+    QUIT,
+    catch_stop_signals,
+    confirm_torque,
+    disable_torque,
+    exit_code,
+    latched_trips,
+    motors_are_healthy,
+    wait_for_rest,
+)
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.arrays import check_float
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.arrays import Vector, check_float
+from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.timing import Pacer
+from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.safety.command_limiter import MAX_VELOCITY
@@ -34,6 +48,12 @@ GOAL_TOLERANCE = 1e-6
 MOVED_THRESHOLD = 0.05
 """Difference [rad or m] by which a joint counts as moved during the question."""
 KEY_DIRECTIONS = {"right": 1.0, "+": 1.0, "=": 1.0, "left": -1.0, "-": -1.0}
+LEAD = 0.15
+"""Largest distance [rad or m] of the reference from the joint: it waits for a blocked joint."""
+PERIOD = 0.01
+"""Control period [s]."""
+MAX_STOP_TIME = 0.5
+"""Longest time [s] to wait for rest before torque is disabled."""
 CLEAR_FAULTS = (
     "This disables torque, and an unsupported arm falls. Support the arm. Clear the motors' faults?"
 )
@@ -82,7 +102,7 @@ def run(arguments: Sequence[str]) -> int:
             print(f"torque was not enabled: '{joint.name}' moved during the question; start again")
             return 1
         motion = JogMotion(driver, controller, i, bounds)
-        return run_jog(motion, *_keys(motion, start, distance))
+        return run_jog(motion, start, distance)
     finally:
         driver.close()
 
@@ -155,17 +175,164 @@ def _bounds(
     return JogBounds(speed, lower, upper)
 
 
-def _keys(
-    motion: JogMotion, start: float, distance: float | None
-) -> tuple[HoldToRunKey, Callable[[], bool]]:
-    """Print and return the keys of the motion, and whether it has reached its target."""
+@dataclass(frozen=True, slots=True)
+class JogBounds:
+    """Speed [rad/s or m/s] of a jogged joint, and its lower and upper position [rad or m]."""
+
+    speed: float
+    lower: float
+    upper: float
+
+
+class JogMotion:
+    """Reference of a jogged joint, tracked by a controller; the other joints are held.
+
+    dx/dt = direction · speed while lower <= x <= upper and |x - q| < LEAD, with direction -1, 0
+    or 1. Each ``run_cycle`` is one control cycle. While the driver is not active, the controller
+    restarts at the measured position.
+    """
+
+    def __init__(
+        self, driver: MotorBusDriver, controller: Controller, joint: int, bounds: JogBounds
+    ) -> None:
+        self.driver, self.bounds, self.joint = driver, bounds, joint
+        self._controller = controller
+        self._reference: Vector | None = None
+        self._time = 0.0
+
+    @property
+    def reference_position(self) -> float:
+        """Reference x of the joint [rad or m]; NaN before the first cycle."""
+        return nan if self._reference is None else float(self._reference[self.joint])
+
+    def warm_up(self) -> None:
+        """Compile the controller by two updates, whose commands are not sent.
+
+        Raises
+        ------
+        DriverFault
+            If no joint has feedback.
+
+        """
+        state = self.driver.read()
+        self._restart(state)
+        self._command(state, 0.0, 0.0)
+        self._command(state, 0.0, 1e-3)
+        self._reference = None
+
+    def run_cycle(self, direction: float) -> None:
+        """Read the state, move the reference and write the command; hold a stopped arm."""
+        try:
+            state = self.driver.read()
+        except DriverFault:
+            self._idle()
+            return
+        if not (self.driver.status.torque_enabled and np.isfinite([state.q, state.v]).all()):
+            self._idle()
+            return
+        active = self.driver.status is DriverState.ACTIVE
+        if self._reference is None or not active:
+            self._restart(state)
+        dt, self._time = max(0.0, state.time - self._time), state.time
+        self.driver.write(self._command(state, direction if active else 0.0, dt))
+
+    def _idle(self) -> None:
+        self._reference = None
+        self.driver.idle()
+
+    def _restart(self, state: State) -> None:
+        self._controller.reset(state)
+        self._reference, self._time = np.array(state.q), state.time
+
+    def _command(self, state: State, direction: float, dt: float) -> Command:
+        """Return the controller's command for the reference after dt [s].
+
+        A reference outside its bounds can only return into them.
+        """
+        assert self._reference is not None
+        x, q, bounds = self.reference_position, float(state.q[self.joint]), self.bounds
+        desired = x + direction * bounds.speed * min(dt, 0.1)
+        if direction > 0:
+            desired = max(x, min(desired, bounds.upper, q + LEAD))
+        elif direction < 0:
+            desired = min(x, max(desired, bounds.lower, q - LEAD))
+        else:
+            desired = x
+        v = np.zeros_like(self._reference)
+        self._reference[self.joint] = desired
+        v[self.joint] = (desired - x) / dt if dt > 0 else 0.0
+        reference = Reference(self._reference, v, np.zeros_like(v))
+        return self._controller.update(state, reference, dt)
+
+
+def run_jog(motion: JogMotion, start: float, distance: float | None) -> int:
+    """Enable torque, jog until the target, QUIT, a signal or a trip, and disable torque.
+
+    Parameters
+    ----------
+    motion : JogMotion
+        Motion of the joint.
+    start : float
+        Position [rad or m] at the start.
+    distance : float or None
+        Distance [rad or m] to the target, by the space bar; None: no target, by the arrow keys.
+
+    Returns
+    -------
+    int
+        1 after a trip, else 0.
+
+    """
     name = f"'{motion.driver.arm.joint_names[motion.joint]}'"
     if distance is None:
+        target, key = nan, HoldToRunKey(KEY_DIRECTIONS)
         print(f"hold → or + : {name} up    hold ← or - : down    q or Ctrl-C: disable torque")
-        return HoldToRunKey(KEY_DIRECTIONS), lambda: False
-    print(f"hold SPACE: {name} moves    q or Ctrl-C: disable torque")
-    goal = start + distance
-    return (
-        HoldToRunKey({" ": 1.0 if distance > 0 else -1.0}),
-        lambda: abs(motion.goal - goal) < GOAL_TOLERANCE,
-    )
+    else:
+        target, key = start + distance, HoldToRunKey({" ": 1.0 if distance > 0 else -1.0})
+        print(f"hold SPACE: {name} moves    q or Ctrl-C: disable torque")
+    driver, pacer = motion.driver, Pacer(PERIOD)
+    trips: list[str] = []
+    with catch_stop_signals() as stopped:
+        motion.warm_up()
+        try:
+            driver.activate()
+            with Keyboard() as keys, StatusLine() as line:
+                while not (
+                    stopped() or abs(motion.reference_position - target) < GOAL_TOLERANCE or trips
+                ):
+                    pressed, now = keys.latest_key(), time.monotonic()
+                    if pressed in (QUIT, CLOSED):
+                        break
+                    if pressed:
+                        key.press(pressed, now)
+                    motion.run_cycle(key.direction(now))
+                    line.show(status_text(motion))
+                    trips = latched_trips(driver)
+                    pacer.wait()
+                line.end(status_text(motion))
+            wait_for_rest(
+                driver,
+                lambda: motion.run_cycle(0.0),
+                pacer,
+                joints=slice(motion.joint, motion.joint + 1),
+                min_time=5 * PERIOD,
+                max_time=MAX_STOP_TIME,
+            )
+        finally:
+            disable_torque(driver)
+    return exit_code(trips)
+
+
+def status_text(motion: JogMotion) -> str:
+    """Return position, reference, effort and temperature of the joint, and the driver's state."""
+    driver, i = motion.driver, motion.joint
+    feedback, joint = driver.feedback, driver.arm.joints[i]
+    scale, unit = (degrees(1.0), "°") if joint.unit == "rad" else (1e3, " mm")
+    parts = [
+        f"{joint.name} {number_text(scale * feedback.q[i], '.1f')}{unit}",
+        f"reference {number_text(scale * motion.reference_position, '.1f')}{unit}",
+        f"effort {number_text(feedback.tau[i], '.2f')} {'N·m' if joint.unit == 'rad' else 'N'}",
+        f"{number_text(feedback.temperature[i], '.0f')} °C",
+        driver.status.value if not driver.trips else str(driver.trips[-1]),
+    ]
+    return "  ".join(parts)

@@ -109,13 +109,8 @@ def settings(args: argparse.Namespace) -> dict[str, str]:
 
     """
     named = {"port": args.port, "baud": args.baud}
-    values = {name: value for name, value in named.items() if value is not None}
-    for text in args.set:
-        name, sign, value = text.partition("=")
-        if not (name and sign and value):
-            raise ConfigError(f"--set = {text}; expected NAME=VALUE")
-        values[name] = value
-    return values
+    given = {name: value for name, value in named.items() if value is not None}
+    return given | arm_options.named_values("--set", args.set)
 
 
 def arm_with_hardware(args: argparse.Namespace) -> ArmModel:

@@ -13,7 +13,6 @@ from math import degrees, isfinite
 import numpy as np
 
 from arm_dynamics.cli import arm_options, hardware_options
-from arm_dynamics.cli.excitation_option import add_excitation
 from arm_dynamics.cli.keyboard import require_terminal
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.cli.torque_session import (
@@ -67,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
         args.controller = "position"
     controller = build_controller(arm, args.controller, file, period=None)
     if args.payload and args.payload_modeled:
-        controller.set_model(arm_options.loaded(arm, args))
+        controller.set_model(arm_options.with_payload(arm, args))
     period = 1 / (args.rate or float(node.get("update_rate", RATE)))
     excitation, motion = None, HOLD
     if args.excitation is not None:
@@ -109,7 +108,7 @@ def command_parser() -> argparse.ArgumentParser:
         modeled=True,
     )
     add = parser.add_argument
-    add_excitation(parser)
+    arm_options.add_excitation(parser)
     text = "record states and commands: a new folder"
     add("--record", type=arm_options.path_argument, metavar="FOLDER", help=text)
     text = f"control rate [Hz] (default: the parameter file's, else {RATE:g})"

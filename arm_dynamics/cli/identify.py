@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from arm_dynamics.cli.arm_options import add_arm, path_argument
-from arm_dynamics.cli.gravity_report import print_gravity_fit
+from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
+from arm_dynamics.cli.identification_tables import (
+    print_gravity_fit,
+    print_payload_fit,
+    print_summary,
+)
 from arm_dynamics.cli.motion_options import (
     RECORDING,
     add_motion_options,
@@ -20,7 +22,6 @@ from arm_dynamics.cli.motion_options import (
     fits_positions,
     read_motions,
 )
-from arm_dynamics.cli.payload_report import print_payload_fit
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
@@ -37,7 +38,7 @@ from arm_dynamics.identification import (
     static_poses,
     with_servo_gains,
 )
-from arm_dynamics.identification.fit_report import FitSummary, fit_tables, write_fit_report
+from arm_dynamics.identification.fit_report import write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.pose_table import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
@@ -92,9 +93,7 @@ def run(arguments: Sequence[str]) -> int:
     """Fit the recordings, print the report and write the files; return 0."""
     args = command_parser().parse_args(arguments)
     for option in ("output", "report", "tolerances"):
-        file = getattr(args, option)
-        if file is not None and file.exists():
-            raise ConfigError(f"--{option} = {file}: exists already; expected a new name")
+        require_new_file(f"--{option}", getattr(args, option))
     if args.gravity and (args.held_out or args.servo or args.report is not None):
         raise ConfigError("--gravity: --held-out or --report or --servo = given; expected none")
     if args.payload and (args.gravity or args.servo or args.report or args.tolerances):
@@ -151,7 +150,11 @@ def _fit(
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
     print_summary(summary)
-    if gains is None and _suits_servos(arm, motions):
+    targets = [motion.command_position for motion in motions]
+    suits_servos = all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
+        target is not None and np.isfinite(target).any(axis=0).all() for target in targets
+    )
+    if gains is None and suits_servos:
         error, name = max((joint.error_after, joint.name) for joint in summary.joints)
         if error > POOR_PREDICTION:
             print(
@@ -163,14 +166,6 @@ def _fit(
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written
-
-
-def _suits_servos(arm: ArmModel, motions: Sequence[MotionData]) -> bool:
-    """Return whether all motions have target positions of all joints, and motors are known."""
-    targets = [motion.command_position for motion in motions]
-    return all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
-        target is not None and np.isfinite(target).any(axis=0).all() for target in targets
-    )
 
 
 def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
@@ -229,22 +224,3 @@ def _write(
 
 def _today() -> datetime.date:
     return datetime.datetime.now(tz=datetime.timezone.utc).date()
-
-
-def print_summary(summary: FitSummary) -> None:
-    """Print the tables of a fit, what it leaves to the description, and its notes."""
-    console = Console()
-    joints, parameters = fit_tables(summary)
-    for source in (parameters, joints):
-        table = Table(title=source.title, title_justify="left")
-        for head in source.heads:
-            table.add_column(head, no_wrap=head in ("parameter", "joint"))
-        for row in source.rows:
-            table.add_row(*row)
-        console.print(table)
-    if summary.groups:
-        print("Not distinguished by this motion, close to the values of the description:")
-        for group in summary.groups:
-            print(f"  {group}")
-    for note in summary.notes:
-        print(note)

@@ -15,7 +15,7 @@ from arm_dynamics.core.errors import ConfigError
 HOLD = 0.12
 """Time [s] for which one press is valid; keyboards repeat every 0.03 to 0.1 s."""
 ARROWS = {b"\x1b[C": "right", b"\x1bOC": "right", b"\x1b[D": "left", b"\x1bOD": "left"}
-GONE = "gone"
+CLOSED = "closed"
 """The key of a terminal that was closed."""
 
 
@@ -86,7 +86,7 @@ class Keyboard:
         Returns
         -------
         str
-            The key; "left" and "right" for the arrows, GONE for a terminal that was closed, ""
+            The key; "left" and "right" for the arrows, CLOSED for a terminal that was closed, ""
             without a key.
 
         """
@@ -95,9 +95,9 @@ class Keyboard:
         try:
             data = os.read(self._fd, 4096)
         except OSError:
-            return GONE
+            return CLOSED
         if not data:
-            return GONE
+            return CLOSED
         last = max(ARROWS, key=data.rfind)
         if data.endswith(last):
             return ARROWS[last]

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from arm_dynamics.batch.tuning import results_folder
@@ -35,12 +34,12 @@ from arm_dynamics.cli.arm_options import (
     add_options,
     build_arm,
     controller_of,
-    controller_of_kernels,
-    loaded,
+    kernel_controller_name,
     path_argument,
     read_configuration,
+    with_payload,
 )
-from arm_dynamics.cli.terminal import ProgressLines
+from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, check_steps, seconds, seed
 from arm_dynamics.model.arm_model import ArmModel
@@ -57,8 +56,8 @@ def run(arguments: Sequence[str]) -> int:
     args = command_parser().parse_args(arguments)
     check_steps("--runs times --duration / --dt", args.runs * args.duration / args.dt)
     nominal = build_arm(args)
-    args.controller = controller_of_kernels(nominal, args)
-    arm, controller = loaded(nominal, args), controller_of(nominal, args, KERNELS)
+    args.controller = kernel_controller_name(nominal, args)
+    arm, controller = with_payload(nominal, args), controller_of(nominal, args, KERNELS)
     tolerances = _tolerances(arm, args)
     if args.target is None:
         start, target = step_from(arm, args.step_size)
@@ -70,21 +69,12 @@ def run(arguments: Sequence[str]) -> int:
     )
     folder = results_folder.prepare_results_folder(args.output or OUT / Path(args.arm).stem)
     start_time = time.monotonic()
-    columns = TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    console = Console(stderr=True)
-    lines = ProgressLines(console)
-    with Progress(*columns, console=console) as progress:
-        line = progress.add_task("runs", total=args.runs)
-
-        def observe(done: int, of: int) -> None:
-            progress.update(line, completed=done)
-            lines.update(f"{done} of {of} runs")
-
-        try:
-            result = montecarlo(arm, controller, motion, tolerances, args.runs, args.seed, observe)
-        except KeyboardInterrupt:
-            print("interrupted: nothing is written")
-            return 130
+    try:
+        with progress_bar("runs") as progress:
+            result = montecarlo(arm, controller, motion, tolerances, args.runs, args.seed, progress)
+    except KeyboardInterrupt:
+        print("interrupted: nothing is written")
+        return 130
     _print_percentiles(result, time.monotonic() - start_time)
     files = _write_files(folder, result)
     print(f"in {folder.resolve()}: {', '.join(file.name for file in files)}")

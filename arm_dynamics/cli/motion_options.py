@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.cli.arm_options import named_values
 from arm_dynamics.core.number_option import Number
 from arm_dynamics.identification import MotionData, check_units, load_motion
 from arm_dynamics.model.arm_model import ArmModel
@@ -57,12 +57,7 @@ def read_motions(
     arm: ArmModel, args: argparse.Namespace, paths: Sequence[Path]
 ) -> list[MotionData]:
     """Return the motions of ``paths``; print warnings of ``check_units``."""
-    columns: dict[str, str] = {}
-    for text in args.column:
-        name, sign, column = text.partition("=")
-        if not (name and sign and column):
-            raise ConfigError(f"--column = {text}; expected NAME=COLUMN, for example time=t")
-        columns[name] = column
+    columns = named_values("--column", args.column, "NAME=COLUMN, for example time=t")
     motions = []
     for path in paths:
         motion = load_motion(

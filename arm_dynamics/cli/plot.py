@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli.arm_options import path_argument
+from arm_dynamics.cli.arm_options import path_argument, require_new_file
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.core.errors import ConfigError, UnknownName
-from arm_dynamics.core.files import output_file
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.recording import Recording
 
 LABELS = {
@@ -33,8 +32,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", type=path_argument, metavar="FILE", help=text)
     args = parser.parse_args(arguments)
     file = args.output or args.folder.with_name(f"{args.folder.name}.png")
-    if file.exists():
-        raise ConfigError(f"--output = {file}, which exists already; expected a new file")
+    require_new_file("--output", file)
+    require_matplotlib("plot")
     with waiting(f"reading {args.folder}"):
         recording = Recording.load(args.folder)
         names = args.joint or list(recording.joint_names)
@@ -48,12 +47,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _plot(recording: Recording, names: Sequence[str], title: str, file: Path) -> None:
     """Draw one row of axes per quantity and one curve per joint; write ``file``."""
-    try:
-        from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"matplotlib = missing; expected for a plot; {to_install('plot')}"
-        ) from error
+    from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional
+
     columns, parts = recording.columns(), dict(LABELS)
     for name in recording.commands:
         parts[f"command.{name}"] = f"{name} command [{UNITS.get(name, 'per joint')}]"
@@ -69,8 +64,4 @@ def _plot(recording: Recording, names: Sequence[str], title: str, file: Path) ->
         style.label(axes, "", text)
     style.legend(grid.flat[0])
     style.label(grid.flat[-1], "time [s]", grid.flat[-1].get_ylabel())
-    try:
-        with output_file(file) as place:
-            figure.savefig(place)
-    except ValueError as error:  # a format that matplotlib does not write
-        raise ConfigError(f"--output = {file}: {error}") from error
+    style.save(figure, file)

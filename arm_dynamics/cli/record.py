@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arm_dynamics.cli.arm_options import (
+    add_excitation,
     add_options,
     build_arm,
     controller_of,
-    loaded,
     path_argument,
+    with_payload,
 )
-from arm_dynamics.cli.excitation_option import add_excitation
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
@@ -92,6 +92,10 @@ def build_loop(args: argparse.Namespace) -> tuple[Simulation, ControlLoop]:
     """Return the simulation of the arm with its payload, and the control loop around it."""
     arm = build_arm(args)
     simulation = Simulation(
-        loaded(arm, args), dt=args.dt, period=args.period, integrator=args.integrator, nominal=arm
+        with_payload(arm, args),
+        dt=args.dt,
+        period=args.period,
+        integrator=args.integrator,
+        nominal=arm,
     )
     return simulation, ControlLoop(SimulationDriver(arm, simulation), controller_of(arm, args))

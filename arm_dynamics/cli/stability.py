@@ -25,7 +25,7 @@ from arm_dynamics.cli.arm_options import (
     build_arm,
     controller_of,
     linear_controllers,
-    loaded,
+    with_payload,
 )
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import PERIOD
@@ -158,7 +158,7 @@ def run(arguments: Sequence[str]) -> int:
             dt = DT if args.dt is None else args.dt
             period = PERIOD if args.period is None else args.period
             initial = arm.configuration("initial")
-            loop = controlled_loop(loaded(arm, args), controller, initial, dt, period)
+            loop = controlled_loop(with_payload(arm, args), controller, initial, dt, period)
             loop = replace(loop, delay=args.delay)
         reports = {name: analyze_stability(loop, name) for name in integrators}
     Console().print(stability_table(args, tuple(reports.values())))
@@ -167,7 +167,7 @@ def run(arguments: Sequence[str]) -> int:
     if controller is not None:
         period = reports[chosen].period
         periods, oscillation = delay_margin(
-            controller, loaded(arm, args), period, arm.configuration("initial")
+            controller, with_payload(arm, args), period, arm.configuration("initial")
         )
         print(delay_text(periods, oscillation, period))
     if published and (chosen, loop.dt, args.configuration) == AS_PUBLISHED:

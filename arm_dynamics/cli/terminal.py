@@ -1,23 +1,24 @@
-"""Progress on a terminal: a status line, lines for log files, a timer for long computations."""
+"""Progress on a terminal: status line, bar, lines for log files, timer of long computations."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 STATUS_PERIOD = 0.1
 """Shortest time [s] between two texts of a status line."""
-EVERY = 10.0
+LINE_PERIOD = 10.0
 """Period [s] of progress lines in a log file."""
-SILENCE = 2.0
+FIRST_LINE_TIME = 2.0
 """Time [s] before the first line of ``waiting``."""
 
 
@@ -64,27 +65,50 @@ class ProgressLines:
     """Progress lines for a log file; on a terminal, which has a progress bar, none."""
 
     def __init__(self, console: Console) -> None:
-        self._console, self._next = console, time.monotonic() + EVERY
+        self._console, self._next = console, time.monotonic() + LINE_PERIOD
 
     def update(self, text: str) -> None:
-        """Print ``text``, unless the last line is younger than EVERY."""
+        """Print ``text``, unless the last line is younger than LINE_PERIOD."""
         if self._console.is_terminal or time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + EVERY
+        self._next = time.monotonic() + LINE_PERIOD
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 @contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Show ``text`` and the elapsed time on standard error, from SILENCE on.
+def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error while ``items`` are computed; in a log file, progress lines.
 
-    A terminal shows one line that is cleared at the end, a log file one line per EVERY.
+    Yields
+    ------
+    callable
+        ``update(done, total)`` shows the number of computed items.
+
+    """
+    console = Console(stderr=True)
+    lines = ProgressLines(console)
+    columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as shown:
+        bar = shown.add_task(items, total=None)
+
+        def update(done: int, total: int) -> None:
+            shown.update(bar, completed=done, total=total)
+            lines.update(f"{done} of {total} {items}")
+
+        yield update
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Show ``text`` and the elapsed time on standard error, from FIRST_LINE_TIME on.
+
+    A terminal shows one line that is cleared at the end, a log file one line per LINE_PERIOD.
     """
     console, ended = Console(stderr=True), threading.Event()
     start = time.monotonic()
 
     def show_time() -> None:
-        if ended.wait(SILENCE):
+        if ended.wait(FIRST_LINE_TIME):
             return
         if console.is_terminal:
             with console.status(text) as status:
@@ -94,7 +118,7 @@ def waiting(text: str) -> Iterator[None]:
         while True:
             line = f"{text} ({time.monotonic() - start:.0f} s)"
             console.print(line, soft_wrap=True, markup=False, highlight=False)
-            if ended.wait(EVERY):
+            if ended.wait(LINE_PERIOD):
                 return
 
     thread = threading.Thread(target=show_time, name="waiting", daemon=True)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from arm_dynamics.cli.hardware_check import check_health
-from arm_dynamics.cli.keyboard import GONE, Keyboard, confirm
+from arm_dynamics.cli.keyboard import CLOSED, Keyboard, confirm
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import DriverFault
@@ -114,7 +114,7 @@ def torque_session(
             driver.activate()
             print("q or Ctrl-C: disable torque")
             session = TorqueSession(
-                loop, driver, pacer, lambda: stopped() or keys.latest_key() in (QUIT, GONE)
+                loop, driver, pacer, lambda: stopped() or keys.latest_key() in (QUIT, CLOSED)
             )
             with keys, session.line:
                 yield session

@@ -130,10 +130,20 @@ def declared_simulation(
     timeout = declare_number(node, TIMEOUT.name, TIMEOUT, 0.1)
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
     q = arm.check_position("initial q", start) if start else arm.configuration("initial")
-    period = _period(rate, dt)
+    if not 0 < rate * dt <= 1:
+        raise ConfigError(
+            f"update_rate = {rate:g} Hz; expected above 0 and at most 1 / dt = {1 / dt:g} Hz"
+        )
+    steps = round(1 / (rate * dt))
+    if abs(steps * dt * rate - 1) > 1e-9:
+        nearest = 1 / (steps * dt)
+        raise ConfigError(
+            f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
+            f" set {nearest:.6g} Hz"
+        )
     with display(q):
         simulation = Simulation(
-            arm, q=q, dt=dt, period=period, timeout=timeout, integrator=method, nominal=nominal
+            arm, q=q, dt=dt, period=1 / rate, timeout=timeout, integrator=method, nominal=nominal
         )
     return simulation, factor
 
@@ -148,26 +158,10 @@ def lockstep_by_default(file: str | Path | None) -> bool:
     return bool(given.get("lockstep", given.get("publish_clock", True)))
 
 
-def _period(rate: float, dt: float) -> float:
-    """Return 1 / rate [s]; raise ConfigError with the nearest rate that divides into time steps."""
-    if not 0 < rate * dt <= 1:
-        raise ConfigError(
-            f"update_rate = {rate:g} Hz; expected above 0 and at most 1 / dt = {1 / dt:g} Hz"
-        )
-    steps = round(1 / (rate * dt))
-    if abs(steps * dt * rate - 1) > 1e-9:
-        nearest = 1 / (steps * dt)
-        raise ConfigError(
-            f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
-            f" set {nearest:.6g} Hz"
-        )
-    return 1 / rate
-
-
 RATE = Parameter(
     "update_rate", 100.0, "Hz", "control cycles: read, then write", lower=1, upper=5000
 )
-TAKEN = tuple(name for name in INTERFACES if name != MIXED)
+COMMAND_INTERFACES = tuple(name for name in INTERFACES if name != MIXED)
 POLICY = "safety.stop_policy"
 PREFIX = "safety."
 
@@ -200,7 +194,7 @@ class HardwareParameters:
             "",
             "settings of the driver, in addition to the URDF's: 'name=value ...'",
         )
-        interface = f"command interface of the motors: {', '.join(TAKEN)}"
+        interface = f"command interface of the motors: {', '.join(COMMAND_INTERFACES)}"
         declare_live(node, "command_interface", "effort", interface)
         declare_number(node, RATE.name, RATE, RATE.default or 0.0)
         declare_live(
@@ -223,10 +217,10 @@ class HardwareParameters:
         values = {name: self._node.get_parameter(name).value for name in self._names}
         values |= {name: changed[name] for name in self.concerns(changed)}
         safety = {field.name: values[f"{PREFIX}{field.name}"] for field in fields(SafetySettings)}
-        if values["command_interface"] not in TAKEN:
+        if values["command_interface"] not in COMMAND_INTERFACES:
             raise ConfigError(
                 f"command_interface = '{values['command_interface']}';"
-                f" expected one of {', '.join(TAKEN)}"
+                f" expected one of {', '.join(COMMAND_INTERFACES)}"
             )
         if values["baud"] < 0:
             raise ConfigError(f"baud = {values['baud']}; expected 0 (the URDF's) or more")

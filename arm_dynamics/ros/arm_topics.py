@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_dynamics.core.errors import CommandRejected, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.dynamics.kinematics import tool_position
@@ -57,7 +57,7 @@ class StateTopics:
         self._simulated = source is not None and source.is_simulated
         self._now = node.get_clock().now
         publishes = source is not None and source.publishes_clock
-        self._ticks = node.create_publisher(Clock, "/clock", qos.STREAM) if publishes else None
+        self._clock = node.create_publisher(Clock, "/clock", qos.STREAM) if publishes else None
         self._states = node.create_publisher(JointState, "joint_states", qos.STREAM)
         self._names, self._frame = arm.joint_names, frames.base
         self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
@@ -67,8 +67,8 @@ class StateTopics:
     def publish(self, state: State) -> None:
         """Publish a state."""
         stamp = state.time if self._simulated else self._now().nanoseconds * 1e-9
-        if self._ticks is not None and self._ticks.get_subscription_count():
-            self._ticks.publish(clock(stamp))
+        if self._clock is not None and self._clock.get_subscription_count():
+            self._clock.publish(clock(stamp))
         self.stamp = stamp
         if np.isfinite(state.q + state.v).all():
             self._round_trip.send(stamp, time.time())  # no reply to a partial state
@@ -122,40 +122,30 @@ class CommandTopics:
         replied = False
         while not replied and self._stream.wait(left()):
             for taken in self._stream.take():
-                replied |= self._read("joint_commands", self._take_command, taken)
+                replied |= self._take_command(taken)
             if left() <= 0.0:
                 break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
-            self._read("voltage_commands", self._take_voltage, taken)
+            try:
+                voltages = decode(taken.data, Float64MultiArray)
+                if self.publisher.accept(self._voltages.topic, taken.publisher):
+                    now, names, order = self._now(), self._names, self._order
+                    self._submit(conversions.read_voltage(names, order, voltages, now))
+            except InvalidValue as error:
+                self._events.report("command_rejected", f"voltage_commands: {error}")
         return replied
-
-    def _read(self, topic: str, take: Callable[[Taken], bool], taken: Taken) -> bool:
-        """Return the result of ``take``; False for invalid bytes."""
-        try:
-            return take(taken)
-        except InvalidValue as error:
-            self._events.report("command_rejected", f"{topic}: {error}")
-            return False
 
     def _take_command(self, taken: Taken) -> bool:
         """Submit one message of joint_commands; return whether it replies to the current state."""
-        message = self._reader.read(taken.data)
-        if not self.publisher.accept(self._stream.topic, taken.publisher):
-            return False
-        is_reply = self._round_trip.receive(message.time, taken.received)
+        is_reply = False
         try:
-            command = conversions.read_command(self._names, message)
-        except CommandRejected as error:
-            self._events.report("command_rejected", str(error))
-        else:
-            self._submit(command)
+            message = self._reader.read(taken.data)
+            if self.publisher.accept(self._stream.topic, taken.publisher):
+                is_reply = self._round_trip.receive(message.time, taken.received)
+                self._submit(conversions.read_command(self._names, message))
+        except InvalidValue as error:
+            self._events.report("command_rejected", f"joint_commands: {error}")
         return is_reply
-
-    def _take_voltage(self, taken: Taken) -> bool:
-        message = decode(taken.data, Float64MultiArray)
-        if self.publisher.accept(self._voltages.topic, taken.publisher):
-            self._submit(conversions.read_voltage(self._names, self._order, message, self._now()))
-        return False
 
 
 PATH_CAPACITY = 200
@@ -177,9 +167,10 @@ class ToolTrace:
         self._publisher = node.create_publisher(Path, "tool_trace", 1)
         self._poses: deque[PoseStamped] = deque(maxlen=PATH_CAPACITY)
         steady = NodeClock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PATH_PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(PATH_PERIOD, self.publish, clock=steady)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Append the tool position and publish the path, if subscribed."""
         if self._publisher.get_subscription_count() == 0:
             return
         message = Path(header=header(self._frame, self._stamp()))
@@ -223,7 +214,7 @@ class ReplyWait:
         def left() -> float:
             return max(0.0, until - time.monotonic())
 
-        self._note()
+        self._record_command()
         while factor > FAST_FACTOR and not replied and watch.commanded:
             # The controller may still reply, and did before or is about to time out.
             age = watch.age(simulation.state.time) + simulation.period
@@ -232,11 +223,11 @@ class ReplyWait:
                 break
             until = time.monotonic() + POLL_PERIOD
             replied = self._commands.read_until_reply(left)
-            self._note()
+            self._record_command()
         self._replied = replied
 
-    def _note(self) -> None:
-        """Record the wall-clock time of the newest command."""
+    def _record_command(self) -> None:
+        """Record the wall-clock time of a new command."""
         accepted = self._simulation.watch.accepted
         if accepted != self._accepted:
             self._accepted, self._since = accepted, time.monotonic()

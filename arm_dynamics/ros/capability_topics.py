@@ -29,7 +29,7 @@ AVAILABLE, SUPPORTED, EFFORT = "available_interfaces", "supported_interfaces", "
 EPOCH, HOLD_GOAL = "begun", "goal"
 """Activation count of position servos; goal that holds a servo without commands."""
 PERIOD, DELAY = "control period [s]", "delay [periods]"
-ANSWER = 2e-3
+REPLY_TIME = 2e-3
 """Time [s] from a state on joint_states to the command that replies to it."""
 
 
@@ -51,11 +51,11 @@ class CapabilityPublisher:
         """``available`` are the available interfaces, by default all that a joint supports.
 
         ``servos`` are EPOCH and the GOALs (nv,) of position servos. ``timing`` is that of the
-        driver; replies over the topics arrive ANSWER later. A simulator has a ``period`` [s].
+        driver; replies over the topics arrive REPLY_TIME later. A simulator has a ``period`` [s].
         """
         shared = {} if period is None else {PERIOD: f"{period:.6g}"}
         if timing is not None:
-            delay = min(timing.delay + min(1.0, ANSWER / timing.period), LATEST)
+            delay = min(timing.delay + min(1.0, REPLY_TIME / timing.period), LATEST)
             shared |= {PERIOD: f"{timing.period:.6g}", DELAY: f"{delay:.4g}"}
         epoch, goals = (None, None) if servos is None else servos
         message = DiagnosticArray()
@@ -114,10 +114,10 @@ class Capabilities:
         """Control period [s] of the arm; None before it is received."""
         reject = partial(events.report, "capabilities_rejected")
         self._topic = listen(
-            node, DiagnosticArray, TOPIC, self._note, qos.LATCHED, reject
+            node, DiagnosticArray, TOPIC, self._take, qos.LATCHED, reject
         ).topic_name
 
-    def _note(self, message: DiagnosticArray) -> None:
+    def _take(self, message: DiagnosticArray) -> None:
         epoch, goals = "", dict[str, float]()
         timing: LoopTiming | None = None
         for joint in message.status:

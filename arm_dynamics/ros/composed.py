@@ -32,7 +32,7 @@ def run_composed(controller: Callable[[Driver], Any]) -> int:
         node = controller(PublishingDriver(SimulationDriver(simulation.arm, simulation), simulator))
 
         def advance() -> bool:
-            node.tick()  # time passes with or without a command
+            node.run_cycle()  # time passes with or without a command
             return True
 
         return [simulator, node], lambda stop: simulator.run(stop, advance)

@@ -50,9 +50,9 @@ class ControllerNode(Node):
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
             if self._driver.wait(STATE_TIMEOUT):
-                self.tick()
+                self.run_cycle()
 
-    def tick(self) -> bool:
+    def run_cycle(self) -> bool:
         """Run one control cycle; return whether a command was written.
 
         The cycle is skipped before the capabilities of the arm are received, and if the arm does
@@ -65,11 +65,11 @@ class ControllerNode(Node):
             if not awaited:
                 self.events.report("controller_incompatible", incompatibility)
             return False
-        commanded = not incompatibility and self._step()
+        commanded = not incompatibility and self.step()
         self._command_count += commanded
         return commanded
 
-    def _step(self) -> bool:
+    def step(self) -> bool:
         """Step the control loop; return whether a command was written."""
         return self.loop.step() is not None
 
@@ -86,10 +86,10 @@ class ControllerNode(Node):
         show_gains(self, self.loop.controller)
 
     @abstractmethod
-    def _values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
         """Return the diagnostics values of the controller."""
 
-    def _warnings(self) -> str:
+    def warnings(self) -> str:
         """Return the warnings of a running controller, "" without any."""
         return ""
 
@@ -98,7 +98,7 @@ class ControllerNode(Node):
         values: Mapping[str, str] = {
             "controller": type(self.loop.controller).__name__,
             "commands per second": f"{rate:.0f}",
-            **self._values(),
+            **self.values(),
         }
         incompatibility = self._capabilities.incompatibility(type(self.loop.controller))
         error = incompatibility or self.loop.fit.fault
@@ -108,5 +108,5 @@ class ControllerNode(Node):
             return False, self._topics.publisher.conflict, values
         if rate <= 0:
             return False, waiting(self._capabilities), values
-        warnings = self._warnings()
+        warnings = self.warnings()
         return not warnings, warnings or "running", values

@@ -146,11 +146,16 @@ class ReferenceTopics:
             (
                 JointTrajectory,
                 "joint_trajectory",
-                self._take_trajectory,
+                self.take_trajectory,
                 "trajectory_rejected",
             ),
-            (Float64MultiArray, "commands", self._take_command, "command_rejected"),
-            (JointState, "reference", self._take_reference, "reference_rejected"),
+            (
+                Float64MultiArray,
+                "commands",
+                lambda message: self._streams.command(message.data),
+                "command_rejected",
+            ),
+            (JointState, "reference", self.take_reference, "reference_rejected"),
         ):
             listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
 
@@ -165,7 +170,8 @@ class ReferenceTopics:
         """Check the stream after a control cycle."""
         self._streams.observe()
 
-    def _take_trajectory(self, message: JointTrajectory) -> None:
+    def take_trajectory(self, message: JointTrajectory) -> None:
+        """Follow the trajectory; raise TrajectoryRejected if the arm cannot."""
         loop, integrate = self._loop, self.parameters.values[INTEGRATE]
         options = loop.options(integrate=integrate, end_in_motion=True)
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
@@ -173,10 +179,8 @@ class ReferenceTopics:
         positions = any(len(point.positions) for point in message.points)
         self._streams.take(trajectory, integrated=velocities and not positions)
 
-    def _take_command(self, message: Float64MultiArray) -> None:
-        self._streams.command(message.data)
-
-    def _take_reference(self, message: JointState) -> None:
+    def take_reference(self, message: JointState) -> None:
+        """Step the references of the named joints to the positions."""
         names, positions = message.name, message.position
         if len(names) != len(positions) or not names:
             raise InvalidValue(
@@ -202,7 +206,7 @@ class ControllerStatePublisher:
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(PERIOD, self.publish, clock=steady)
 
     def observe(self) -> None:
         """Record the error of the last control cycle."""
@@ -213,7 +217,8 @@ class ControllerStatePublisher:
         """Return the maximum |reference - position| [rad] since the last call, and its joint."""
         return self._max_error.read()
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Publish the last control cycle, if subscribed."""
         if self._loop.latest is None:
             return
         tracked = self._tracking.get_subscription_count() > 0

@@ -93,7 +93,7 @@ def read_command(names: tuple[str, ...], message: JointStateContent) -> Command:
         values = message.position if positions else message.effort
         value = _pick(interface, values, message.names, pick)
     except InvalidValue as error:
-        raise CommandRejected(f"joint_commands: {error}") from error
+        raise CommandRejected(str(error)) from error
     return Command(interface, value, message.time)
 
 
@@ -230,15 +230,15 @@ def read_timed_poses(
 def pose_message(position: Vector, rotation: Matrix) -> Pose:
     """Return a pose as a message."""
     message = Pose()
-    at, turned = message.position, message.orientation
-    at.x, at.y, at.z = position.tolist()
-    turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(rotation).tolist()
+    p, o = message.position, message.orientation
+    p.x, p.y, p.z = position.tolist()
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(rotation).tolist()
     return message
 
 
-def _placed(name: str, at: Any, turned: Any) -> Placed:
-    xyzw = [turned.x, turned.y, turned.z, turned.w]
-    return _xyz(at), rotation_from_quaternion(f"{name}: quaternion", xyzw)
+def _placed(name: str, position: Any, orientation: Any) -> Placed:
+    xyzw = [orientation.x, orientation.y, orientation.z, orientation.w]
+    return _xyz(position), rotation_from_quaternion(f"{name}: quaternion", xyzw)
 
 
 def _xyz(message: Any) -> list[float]:

@@ -12,12 +12,13 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.mailbox import Mailbox
 from arm_dynamics.ros.serialization import decode
+from arm_dynamics.ros.services import serve
 from arm_dynamics.safety.events import Events
 
 TOPIC = "emergency_stop"
@@ -31,8 +32,9 @@ READERS = (
 class EmergencyStopInterface:
     """Calls ``engage(source)`` and ``reset()`` in the loop's thread; both return a message.
 
-    The services ``~/emergency_stop`` and ``~/reset_emergency_stop`` return that message, or that
-    of the error that ``reset`` raises. On the topic only true is accepted: false resets nothing.
+    The services ``~/emergency_stop`` and ``~/reset_emergency_stop`` respond with that message, or
+    with that of the error that ``reset`` raises. On the topic only true is accepted: false resets
+    nothing.
     """
 
     def __init__(
@@ -43,16 +45,18 @@ class EmergencyStopInterface:
         engage: Callable[[str], str],
         reset: Callable[[], str],
     ) -> None:
-        self._requests, self._engage = requests, engage
+        self._engage = engage
         self._boxes = [Mailbox(node, Bool, TOPIC, reader) for reader in READERS]
         self._events = events
         self._signalled = False
-        signal.signal(signal.SIGUSR1, self._on_signal)
-        for service, work in (
-            ("~/emergency_stop", lambda: engage("service")),
-            ("~/reset_emergency_stop", reset),
-        ):
-            node.create_service(Trigger, service, partial(self._serve, work))
+
+        def note_signal(*_: object) -> None:
+            self._signalled = True
+
+        signal.signal(signal.SIGUSR1, note_signal)
+        engage_by_service = partial(engage, "service")
+        serve(node, Trigger, "~/emergency_stop", lambda _: requests.call(engage_by_service))
+        serve(node, Trigger, "~/reset_emergency_stop", lambda _: requests.call(reset))
 
     def poll(self) -> None:
         """Engage if the topic or the signal requested it since the last call; for the loop."""
@@ -68,20 +72,6 @@ class EmergencyStopInterface:
                     self._events.report("emergency_stop_rejected", f"{box.topic}: {error}")
         if pressed:
             self._engage(f"topic {TOPIC}")
-
-    def _on_signal(self, *_: object) -> None:
-        self._signalled = True
-
-    def _serve(
-        self, work: Callable[[], str], _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        """Answer a service with the message of ``work``, run in the loop's thread."""
-        try:
-            response.message = self._requests.call(work)
-            response.success = True
-        except ArmDynamicsError as error:
-            response.success, response.message = False, str(error)
-        return response
 
 
 REPEAT_TIME = 3.0

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from functools import partial
 from typing import Any
 
-import numpy as np
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.node import Node
-from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.goals.goal import ErrorCode
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, GoalRejected
 from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.identification.excitation_start import excitation_motion
-from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import declared_model
-from arm_dynamics.ros.demo_motion import TRACKING, message
-from arm_dynamics.ros.diagnostics import Throttle
+from arm_dynamics.ros.controller_clients import Tracked, TrackingSubscription, trajectory_message
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed
-from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 ACTION = "joint_controller/follow_joint_trajectory"
@@ -61,21 +55,19 @@ class ExcitationNode(Node):
         self._goal_type: Any = FollowJointTrajectory.Goal
         self._action: Any = ActionClient(self, FollowJointTrajectory, ACTION)
         self._state: Any = self.create_client(GetState, f"{HARDWARE}/get_state") if waits else None
-        self._reference: Vector | None = None
-        reject = partial(Throttle(self.get_logger()).warn, TRACKING)
-        self._tracking = listen(self, JointTrajectory, TRACKING, self._note, qos.VIEW, reject)
+        self._tracking = TrackingSubscription(self, self._arm)
 
     def run(self, stop: ShutdownFlag) -> None:
         """Send the goal and wait for its end, or cancel it when ``stop`` is set.
 
         Raise GoalRejected if the controller rejects or aborts the goal.
         """
-        reference = self._next_reference(stop) if self._wait_for_activation(stop) else None
+        reference = self._reference_once_active(stop)
         if reference is None:
             return
         motion = excitation_motion(self._arm, self._excitation, reference, 0.0)
-        goal = self._goal_type(trajectory=message(self._arm.joint_names, motion.waypoints))
-        sent = self._action.send_goal_async(goal)
+        trajectory = trajectory_message(self._arm.joint_names, motion.waypoints)
+        sent = self._action.send_goal_async(self._goal_type(trajectory=trajectory))
         while not sent.done():
             if stop.wait(PERIOD):
                 break
@@ -105,12 +97,15 @@ class ExcitationNode(Node):
             )
         self.get_logger().info(f"{self._file}: completed; the arm holds its configuration")
 
-    def _wait_for_activation(self, stop: ShutdownFlag) -> bool:
-        """Return whether the arm is active; False if ``stop`` was set before."""
-        if self._state is None:
-            return True
-        self.get_logger().info(f"{self._file}: waits until {HARDWARE} is active")
-        while not stop.wait(PERIOD):
+    def _reference_once_active(self, stop: ShutdownFlag) -> Vector | None:
+        """Wait for the arm and its controller; return the controller's reference (nv,).
+
+        Return None if ``stop`` was set before.
+        """
+        active = self._state is None
+        if not active:
+            self.get_logger().info(f"{self._file}: waits until {HARDWARE} is active")
+        while not active and not stop.wait(PERIOD):
             if not self._state.service_is_ready():
                 continue
             request = self._state.call_async(GetState.Request())
@@ -118,22 +113,13 @@ class ExcitationNode(Node):
             if answer is None:
                 self._state.remove_pending_request(request)
             elif answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
-                return not stop.wait(SETTLING_TIME)
-        return False
-
-    def _next_reference(self, stop: ShutdownFlag) -> Vector | None:
-        """Return the next reference (nv,) of the controller; None if ``stop`` was set before."""
-        self._reference = None
-        while not stop.wait(PERIOD):
-            reference: Vector | None = self._reference
-            if reference is not None and self._action.server_is_ready():
-                return reference
+                active = not stop.wait(SETTLING_TIME)
+        self._tracking.newest = None  # the controller restarted
+        while active and not stop.wait(PERIOD):
+            tracked: Tracked | None = self._tracking.newest
+            if tracked is not None and self._action.server_is_ready():
+                return tracked.reference
         return None
-
-    def _note(self, tracking: JointTrajectory) -> None:
-        reference = tracking.points[0].positions if tracking.points else []
-        if len(reference) == self._arm.nv and np.isfinite(reference).all():
-            self._reference = as_readonly(reference)
 
     @staticmethod
     def _result_of(future: Any, timeout: float) -> Any:

@@ -39,9 +39,9 @@ TOLERANCES = (
 
 
 class TooLarge(FollowJointTrajectory.Goal):
-    """Goal that was not converted; ``why`` is the exceeded limit."""
+    """Goal that was not converted; ``reason`` is the exceeded limit."""
 
-    why = ""
+    reason = ""
 
 
 def limited_action() -> Any:
@@ -51,13 +51,13 @@ def limited_action() -> Any:
     """
     if not is_known(SendGoal):
         return FollowJointTrajectory
-    request = guarded(SendGoal, _guarded)
+    request = guarded(SendGoal, _request_in_limits)
     service = derived(FollowJointTrajectory.Impl.SendGoalService, {"Request": request})
     impl = type("Impl", (FollowJointTrajectory.Impl,), {"SendGoalService": service})
     return derived(FollowJointTrajectory, {"Impl": impl})
 
 
-def _guarded(address: int) -> Any:
+def _request_in_limits(address: int) -> Any:
     """Return the request in C as an object."""
     request: Any = structure(SendGoal).from_address(address)
     goal = request.goal
@@ -69,7 +69,7 @@ def _guarded(address: int) -> Any:
             check_names(getattr(goal, tolerances).size, 0)
     except InvalidValue as error:
         rejected = TooLarge()
-        rejected.why = str(error)
+        rejected.reason = str(error)
         result = SendGoal(goal=rejected)
         result.goal_id.uuid = list(request.goal_id.uuid)
         return result
@@ -83,17 +83,17 @@ def read_goal(message: Any) -> GoalRequest:
     Tolerances of acceleration are ignored, because accelerations are not measured.
     """
     if isinstance(message, TooLarge):
-        raise GoalRejected(ErrorCode.INVALID_GOAL, message.why)
+        raise GoalRejected(ErrorCode.INVALID_GOAL, message.reason)
     trajectory = message.trajectory
     with rejecting_with(ErrorCode.INVALID_GOAL):
         check_names(len(trajectory.joint_names), max(map(len, trajectory.joint_names), default=0))
-    several_axes = (
+    several_dof = (
         *message.multi_dof_trajectory.joint_names,
         *(t.joint_name for t in message.component_path_tolerance),
         *(t.joint_name for t in message.component_goal_tolerance),
     )
-    if several_axes:
-        text = f"joint '{several_axes[0]}': axes > 1; expected joints of one axis"
+    if several_dof:
+        text = f"joint '{several_dof[0]}': degrees of freedom > 1; expected joints with one"
         raise GoalRejected(ErrorCode.INVALID_JOINTS, text)
     return GoalRequest(
         names=list(trajectory.joint_names),
@@ -125,7 +125,7 @@ class _Running:
     """Goal handle and the future of its result; an invalid goal has no ``goal``."""
 
     handle: Any
-    over: Any
+    future: Any
     goal: Goal | None = None
 
 
@@ -168,7 +168,7 @@ class FollowJointTrajectoryServer:
         """Store the handle of the goal that was accepted last, before any other goal."""
         running = _Running(handle, Future())
         if isinstance(self._accepted, GoalResult):
-            running.over.set_result(self._accepted)
+            running.future.set_result(self._accepted)
         else:
             running.goal = self._accepted
             self._timer.reset()
@@ -178,7 +178,7 @@ class FollowJointTrajectoryServer:
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
         """Wait for the result; the executor serves other callbacks during this time."""
         key = bytes(handle.goal_id.uuid)
-        result: GoalResult = await self._running[key].over
+        result: GoalResult = await self._running[key].future
         del self._running[key]
         if result.canceled:
             handle.canceled()
@@ -202,7 +202,7 @@ class FollowJointTrajectoryServer:
         if state is not None and state.time != self._last_state[0]:
             self._last_state = (state.time, now)
         missing = now - self._last_state[1] > STATE_TIMEOUT
-        waiting = [r for r in self._running.values() if r.goal is not None and not r.over.done()]
+        waiting = [r for r in self._running.values() if r.goal is not None and not r.future.done()]
         for running in waiting:
             self._update(running, running.goal, missing=missing)
         if not waiting:
@@ -214,13 +214,13 @@ class FollowJointTrajectoryServer:
         if missing and goal.canceling:
             text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
-        elif missing and (why := self._interruption()):
+        elif missing and (reason := self._interruption()):
             self._goals.cancel(goal)
-            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {why}")
+            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {reason}")
         if goal.result is not None:
             if goal.result.code != ErrorCode.SUCCESSFUL:
                 self._events.report("goal_aborted", f"{goal.result.code.name}: {goal.result.text}")
-            running.over.set_result(goal.result)
+            running.future.set_result(goal.result)
         elif loop.latest is not None:
             state, reference, _ = loop.latest
             desired, actual, error = state_points(loop, state, reference)

@@ -5,25 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import AbstractContextManager, closing, nullcontext
+from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.recorder import StateLog
-from arm_dynamics.ros.arm_diagnostics import HardwareReport
 from arm_dynamics.ros.arm_parameters import HardwareParameters, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
-from arm_dynamics.ros.hardware_cycle import HardwareCycle, is_at_rest
+from arm_dynamics.ros.hardware_cycle import HardwareCycle, HardwareReport, is_at_rest
 from arm_dynamics.ros.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm
-from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.safety.events import Events
 
@@ -59,7 +57,7 @@ class HardwareNode(LoopLifecycleNode):
             None  # published state of position servos
         )
         self._emergency = EmergencyStopInterface(
-            self, self.requests, self._events, self._engage, self._reset
+            self, self.requests, self._events, self.engage_emergency_stop, self.reset_emergency_stop
         )
         self._report = HardwareReport(self._events, self._cycle)
         self._diagnostics = Diagnostics(
@@ -72,7 +70,7 @@ class HardwareNode(LoopLifecycleNode):
         self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
             self._configure_timer.cancel()
-        self.add_on_set_parameters_callback(self._on_parameters)
+        on_change(self, self.change_parameters)
 
     # --- transitions, in the loop's thread
 
@@ -185,7 +183,8 @@ class HardwareNode(LoopLifecycleNode):
 
     # --- emergency stop, in the loop's thread
 
-    def _engage(self, source: str) -> str:
+    def engage_emergency_stop(self, source: str) -> str:
+        """Disable torque until the reset; return the text of the emergency stop."""
         self._engaged = self._engaged or source
         if self._driver is None:
             self._events.report("emergency_stop", f"by {source}; no driver is configured")
@@ -193,7 +192,7 @@ class HardwareNode(LoopLifecycleNode):
             self._driver.emergency_stop(source)
         return f"emergency stop by {self._engaged}, latched until ~/reset_emergency_stop"
 
-    def _reset(self) -> str:
+    def reset_emergency_stop(self) -> str:
         """Reset the emergency stop and latched trips; raise the error of an active trip."""
         if self._driver is not None:
             self._driver.reset()
@@ -223,19 +222,15 @@ class HardwareNode(LoopLifecycleNode):
         if self._driver is not None:
             self._configure_timer.cancel()
 
-    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
-        values = {p.name: p.value for p in parameters}
-        try:
-            named = self._hardware_parameters.concerns(values)
-            if named and self._driver is not None:
-                raise ConfigError(
-                    f"{named[0]}: lifecycle state = {self.lifecycle_state}; expected unconfigured;"
-                    " clean up first"
-                )
-            self._hardware_parameters.config(values)
-        except ArmDynamicsError as error:
-            return set_parameters_result(error)
-        return set_parameters_result(None)
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
+        named = self._hardware_parameters.concerns(values)
+        if named and self._driver is not None:
+            raise ConfigError(
+                f"{named[0]}: lifecycle state = {self.lifecycle_state}; expected unconfigured;"
+                " clean up first"
+            )
+        self._hardware_parameters.config(values)
 
 
 def main() -> None:

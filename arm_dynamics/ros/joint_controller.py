@@ -5,11 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.parameter import Parameter as RosParameter
-
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
@@ -27,7 +23,7 @@ from arm_dynamics.ros.controller_topics import (
 from arm_dynamics.ros.diagnostics import Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.ros_parameters import set_parameters_result
+from arm_dynamics.ros.ros_parameters import on_change
 from arm_dynamics.ros.topic_driver import TopicDriver, declare_output
 
 STATES = "joint_states"
@@ -58,7 +54,7 @@ class JointControllerNode(ControllerNode):
         self._allow()
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
         self._diagnostics = Diagnostics(self, self._report)
-        self.add_on_set_parameters_callback(self._on_parameters)
+        on_change(self, self.change_parameters)
 
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
         """Return the interfaces of control_msgs and the state type, or (None, None)."""
@@ -79,9 +75,9 @@ class JointControllerNode(ControllerNode):
             given = self._references.parameters.values
             self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
 
-    def _step(self) -> bool:
+    def step(self) -> bool:
         """Step the control loop, then check streams and goals."""
-        commanded = super()._step()
+        commanded = super().step()
         self._state.observe()
         self._references.observe()
         if self._interfaces is not None:
@@ -99,21 +95,18 @@ class JointControllerNode(ControllerNode):
         missing = "" if self.count_publishers(topic) else f"no publisher on {topic}"
         return self._topics.publisher.conflict or missing
 
-    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
-        values: dict[str, Any] = {p.name: p.value for p in parameters}
-        try:
-            if NAME in values:
-                self._capabilities.require(joint_space_controller_class(values[NAME]))
-            self._controller_parameters.change(values, self.loop)
-            self._references.configure(values)
-            if self._interfaces is not None:
-                self._interfaces.configure(values)
-            self._allow()
-        except ArmDynamicsError as error:
-            return set_parameters_result(error)
-        return set_parameters_result(None)
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
+        if NAME in values:
+            self._capabilities.require(joint_space_controller_class(values[NAME]))
+        self._controller_parameters.change(values, self.loop)
+        self._references.configure(values)
+        if self._interfaces is not None:
+            self._interfaces.configure(values)
+        self._allow()
 
-    def _values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
+        """Return the diagnostics values: joint errors, speed scaling and events."""
         max_error, joint = self._state.max_error()
         return {
             "control_msgs": "missing" if self._interfaces is None else "found",

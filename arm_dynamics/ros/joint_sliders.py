@@ -32,11 +32,12 @@ class JointSlidersNode(Node):
         self._message.header.frame_id = declare_frames(self, self._arm).base
         self._description = publish_description(self, self._arm)
         self._page = open_page(self._arm, port, interactive=True)
-        self._page.on_target(self._moved)
-        self.get_logger().info(f"the sliders are at {self._page.url}")
 
-    def _moved(self, target: tuple[float, ...]) -> None:
-        self._q = as_readonly(target)
+        def move(target: tuple[float, ...]) -> None:
+            self._q = as_readonly(target)
+
+        self._page.on_target(move)
+        self.get_logger().info(f"the sliders are at {self._page.url}")
 
     def run(self, stop: ShutdownFlag) -> None:
         """Publish at 30 Hz until ``stop`` is set."""

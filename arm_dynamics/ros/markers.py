@@ -1,4 +1,4 @@
-"""Interactive markers in RViz: their server, and the messages of the scene.
+"""Scene in RViz: server of interactive markers, markers of references, targets and stops.
 
 The server has the protocol of the package interactive_markers. RViz gets all markers by the service
 ``~/get_interactive_markers``, with the number of the last update, then subscribes to ``~/update``.
@@ -25,16 +25,21 @@ from visualization_msgs.msg import (
     InteractiveMarkerPose,
     InteractiveMarkerUpdate,
     Marker,
+    MarkerArray,
     MenuEntry,
 )
 from visualization_msgs.srv import GetInteractiveMarkers
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.rotations import quaternion_from_rotation
-from arm_dynamics.model.visuals import Visual
+from arm_dynamics.dynamics.kinematics import link_poses
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.visuals import Visual, visuals
+from arm_dynamics.ros import qos
 from arm_dynamics.ros.conversions import pose_message
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.drag import DragTarget, Handle
+from arm_dynamics.viewer.scene_stage import BoundingSphere
 
 QUEUE_DEPTH = 100
 """Queue size of the topics, equal to that of interactive_markers."""
@@ -192,7 +197,7 @@ def ghost(
     return markers
 
 
-def words(text: str, at: Vector, height: float, severe: bool, header: Header) -> Marker:
+def text_marker(text: str, at: Vector, height: float, severe: bool, header: Header) -> Marker:
     """Return text that faces the camera, ``height`` [m] high; empty text removes it."""
     marker = Marker(header=header, ns="state", type=Marker.TEXT_VIEW_FACING)
     marker.action = Marker.ADD if text else Marker.DELETE
@@ -206,7 +211,7 @@ def words(text: str, at: Vector, height: float, severe: bool, header: Header) ->
     return marker
 
 
-def path(points: Matrix | None, header: Header) -> Path:
+def path_message(points: Matrix | None, header: Header) -> Path:
     """Return positions (n, 3) [m] for RViz's Path display; None for no path."""
     message = Path(header=header)
     for x, y, z in [] if points is None else points.tolist():
@@ -214,6 +219,60 @@ def path(points: Matrix | None, header: Header) -> Path:
         pose.pose.position = Point(x=x, y=y, z=z)
         message.poses.append(pose)
     return message
+
+
+MIN_GHOST_DISTANCE = 0.02
+"""Distance [rad or m] from the arm below which a ghost is hidden: it would flicker."""
+
+
+class Scene:
+    """Publishes ``~/markers`` and ``~/planned_path``, latched, if they change."""
+
+    def __init__(self, node: Node, arm: ArmModel, header: Header, reach: BoundingSphere) -> None:
+        self._arm, self._header = arm, header
+        moved = set(link_poses(arm, arm.configuration("initial"))) - {arm.base_frame}
+        self._shapes = [shape for shape in visuals(arm) if shape.link in moved]
+        self._at = reach.center + np.array([0.0, 0.0, 0.7 * reach.radius])
+        self._height = reach.radius / 14
+        self._markers = node.create_publisher(MarkerArray, "~/markers", qos.LATCHED)
+        self._path = node.create_publisher(Path, "~/planned_path", qos.LATCHED)
+        self._last: tuple[MarkerArray, Path] | None = None
+
+    def show(
+        self,
+        q: Vector | None,
+        reference: Vector | None,
+        target: Vector | None,
+        path: Matrix | None,
+        text: tuple[str, bool],
+    ) -> None:
+        """Show ghosts of ``reference`` and ``target`` (nv,) that differ from the arm at ``q``.
+
+        ``path`` (n, 3) [m] is that of the tool; ``text`` is the text above the arm and whether it
+        reports an emergency stop.
+        """
+        ghosts = [
+            ("reference", self._placed(reference, q), REFERENCE),
+            ("target", self._placed(target, q), TARGET),
+        ]
+        scene = [text_marker(text[0], self._at, self._height, text[1], self._header)]
+        for name, placed, color in ghosts:
+            scene += ghost(name, self._shapes, placed, self._header, color)
+        new = MarkerArray(markers=scene), path_message(path, self._header)
+        last = self._last or (None, None)
+        for publisher, message, before in zip((self._markers, self._path), new, last, strict=True):
+            if message != before:
+                publisher.publish(message)
+        self._last = new
+
+    def _placed(
+        self, q: Vector | None, real: Vector | None
+    ) -> Mapping[str, tuple[Vector, Matrix]] | None:
+        if q is None or (
+            real is not None and np.abs(q - real).max(initial=0.0) < MIN_GHOST_DISTANCE
+        ):
+            return None
+        return link_poses(self._arm, q)
 
 
 def _marker(name: str, header: Header, size: float, menu: Sequence[str]) -> InteractiveMarker:

@@ -111,24 +111,24 @@ class ClockPacer:
         return True
 
     def _take(self) -> None:
+        """Take the received times; one before the last one sets the simulation's time back."""
         for taken in self._mailbox.take():
             try:
                 stamp = decode(taken.data, Clock).clock
                 clock = seconds(stamp.sec, stamp.nanosec)
-                if self._publisher.accept(self._mailbox.topic, taken.publisher):
-                    self._note(clock)
             except InvalidValue as error:
                 self._simulation.watch.events.report("clock_rejected", f"/clock: {error}")
-
-    def _note(self, clock: float) -> None:
-        now = time.monotonic()
-        if self._latest is None or clock < self._latest:
-            if self._latest is not None:
-                self._simulation.watch.events.report(
-                    "clock_went_back", f"/clock: {self._latest:.3f} s, then {clock:.3f} s"
-                )
-            self._simulation.set_time(clock)
-        elif now > self._received and clock > self._latest:
-            rate = (clock - self._latest) / (now - self._received)
-            self.factor += 0.1 * (rate - self.factor)
-        self._latest, self._received = clock, now
+                continue
+            if not self._publisher.accept(self._mailbox.topic, taken.publisher):
+                continue
+            now = time.monotonic()
+            if self._latest is None or clock < self._latest:
+                if self._latest is not None:
+                    self._simulation.watch.events.report(
+                        "clock_went_back", f"/clock: {self._latest:.3f} s, then {clock:.3f} s"
+                    )
+                self._simulation.set_time(clock)
+            elif now > self._received and clock > self._latest:
+                rate = (clock - self._latest) / (now - self._received)
+                self.factor += 0.1 * (rate - self.factor)
+            self._latest, self._received = clock, now

@@ -83,27 +83,27 @@ class OnePublisher:
         if topic not in self._topics:
             self._topics.append(topic)
         if not gid:
-            return self._alone(topic, now)
+            return self._is_alone(topic, now)
         if not self._first:
             self._first = {topic: gid}
-        elif self._first.get(topic) != gid and not self._joins(topic, gid, now):
+        elif self._first.get(topic) != gid and not self._admits(topic, gid, now):
             self._conflict = now
             self._rejected.add(gid)
             self._report(
                 f"{self._kind}_rejected",
-                f"{topic}: {self._name(gid)} is rejected; {self._holder()} came first and counts"
-                " until it ends: stop one of them",
+                f"{topic}: {self._name(gid)} is rejected; {self._accepted_name()} is the accepted"
+                " publisher until it ends; stop one of them",
             )
             return False
         self._silence = 0.0
         return True
 
-    def _joins(self, topic: str, gid: bytes, now: float) -> bool:
+    def _admits(self, topic: str, gid: bytes, now: float) -> bool:
         """Return whether to accept another publisher than the first, in addition or instead."""
         same_process = all(other[:PREFIX] == gid[:PREFIX] for other in self._first.values())
         if topic not in self._first and same_process:
             self._query(now)
-            if self._name(gid) == self._holder() != UNKNOWN:  # the same node
+            if self._name(gid) == self._accepted_name() != UNKNOWN:  # the same node
                 self._first[topic] = gid
                 return True
         self._query(now)
@@ -111,23 +111,26 @@ class OnePublisher:
         if not gone and (self._silence < PUBLISHER_TIMEOUT or gid in self._displaced):
             return False
         why = "is gone" if gone else f"is silent for {self._silence:.1f} s"
-        before = self._holder()
+        before = self._accepted_name()
         self._displaced = set() if gone else {*self._displaced, *self._first.values()}
         self._first = {topic: gid}
-        self._report(f"{self._kind}_changed", f"{topic}: {self._name(gid)} counts; {before} {why}")
+        self._report(
+            f"{self._kind}_changed", f"{topic}: {self._name(gid)} is accepted; {before} {why}"
+        )
         if gid in self._rejected:
             self._rejected.clear()
             self._restart()
         return True
 
-    def _alone(self, topic: str, now: float) -> bool:
+    def _is_alone(self, topic: str, now: float) -> bool:
+        """Return whether the topic has one publisher; for a middleware without GIDs."""
         self._query(now)
         if len(self._names) <= 1:
             return True
         self._conflict = now
         names = ", ".join(sorted(self._names.values()))
         self._report(
-            f"{self._kind}_rejected", f"{topic} has several publishers ({names}): stop all but one"
+            f"{self._kind}_rejected", f"several publishers on {topic}: {names}; stop all but one"
         )
         return False
 
@@ -140,7 +143,7 @@ class OnePublisher:
         for topic in self._topics:
             self._names |= publishers(self._node, topic)
 
-    def _holder(self) -> str:
+    def _accepted_name(self) -> str:
         return next((self._names[g] for g in self._first.values() if g in self._names), UNKNOWN)
 
     def _name(self, gid: bytes) -> str:

@@ -6,7 +6,7 @@ were given to a node at the start are rejected.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from math import inf, isinf
@@ -134,9 +134,20 @@ def take_numbers_as_text(node: Node) -> None:
     node.add_pre_set_parameters_callback(lambda given: [as_number(one) for one in given])
 
 
-def set_parameters_result(error: ArmDynamicsError | None) -> SetParametersResult:
-    """Return success, or a rejection with the error's message."""
-    return SetParametersResult(successful=error is None, reason=str(error or ""))
+def on_change(node: Node, apply: Callable[[dict[str, Any]], None]) -> None:
+    """Call ``apply`` with the values of changed parameters by name.
+
+    An error of this package that it raises rejects the change, with its message.
+    """
+
+    def change(parameters: Sequence[RosParameter]) -> SetParametersResult:
+        try:
+            apply({parameter.name: parameter.value for parameter in parameters})
+        except ArmDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(change)
 
 
 FOREIGN = ("qos_overrides",)

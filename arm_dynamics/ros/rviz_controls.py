@@ -6,8 +6,6 @@ import sys
 import time
 from collections import deque
 from functools import partial
-from math import isfinite
-from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -15,25 +13,29 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.arm_parameters import declared_model
+from arm_dynamics.ros.controller_clients import (
+    TASK_SPACE,
+    TRACKING,
+    JointTargets,
+    ToolTargets,
+    TrackingSubscription,
+)
 from arm_dynamics.ros.conversions import Placed, read_pose
-from arm_dynamics.ros.demo_motion import TRACKING, RemoteDemo
-from arm_dynamics.ros.diagnostics import ARMS, DiagnosticsSummary, Throttle
-from arm_dynamics.ros.display_goals import CONTROLLER, JointGoals, ToolGoals
+from arm_dynamics.ros.demo_motion import RemoteDemo
+from arm_dynamics.ros.diagnostics import ARMS, STOPPED, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.frames import declare_frames
-from arm_dynamics.ros.markers import MarkerServer
+from arm_dynamics.ros.markers import MarkerServer, Scene
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.remote import Remote
 from arm_dynamics.ros.ros_parameters import declare_live
-from arm_dynamics.ros.rviz_scene import Scene, Words, status_words
 from arm_dynamics.ros.serialization import listen
+from arm_dynamics.ros.services import Remote
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
@@ -55,6 +57,47 @@ MENU = (
 """Entries of every marker's menu; their numbers start at 1."""
 JOINT_SIZE, TOOL_SIZE = (0.7, 0.2), (1.2, 0.3)
 """Sizes of the markers, at most these fractions of the mean link length and of the reach radius."""
+MESSAGE_TIME = 6.0
+"""Time [s] for which a rejected action is shown."""
+NODES = ("simulator", "hardware", "joint_controller", "task_space_controller")
+"""Nodes whose status is shown if it is not OK."""
+
+
+class ActionMessages:
+    """Results of actions in the log, rejections also in the scene."""
+
+    def __init__(self, node: Node) -> None:
+        self._log, self._text, self._until = node.get_logger(), "", 0.0
+
+    @property
+    def text(self) -> str:
+        """Rejection of the last MESSAGE_TIME; "" without one."""
+        return self._text if time.monotonic() < self._until else ""
+
+    def done(self, text: str) -> None:
+        """Report a completed action."""
+        self._log.info(text)
+
+    def rejected(self, reason: object) -> None:
+        """Report a rejected action."""
+        self._log.warn(f"rejected: {reason}")
+        self._text, self._until = f"rejected: {reason}", time.monotonic() + MESSAGE_TIME
+
+    def note(self, text: str) -> None:
+        """Report anything else, such as the progress of an action."""
+        self._log.info(text)
+
+
+def status_text(status: DiagnosticsSummary) -> tuple[str, bool]:
+    """Return the messages of nodes that are not OK, and whether an emergency stop is engaged."""
+    if status.stopped:
+        return f"EMERGENCY STOP: {status.emergency.removeprefix(STOPPED).strip()}", True
+    troubles = [
+        f"{name}: {status.messages[name]}"
+        for name in NODES
+        if name in status.messages and not status.ok[name]
+    ]
+    return "; ".join(troubles), False
 
 
 class RvizControlsNode(Node):
@@ -72,13 +115,12 @@ class RvizControlsNode(Node):
             self, RELEASE, True, "move when the mouse button is released; false: by the menu"
         )
         self._header = Header(frame_id=self._frames.base)
-        self._throttle = Throttle(self.get_logger())
-        self._status, self._words = DiagnosticsSummary(self.get_namespace()), Words(self)
-        self._tracked: tuple[Vector, Vector, Vector] | None = None
-        """Reference, its velocity, and the measured configuration (nv,) each."""
-        self._tool_reference: Placed | None = None
-        """Reference of the task-space controller."""
-        self._received = dict.fromkeys((TRACKING, CONTROLLER), -REFERENCE_TIMEOUT)
+        throttle = Throttle(self.get_logger())
+        self._status = DiagnosticsSummary(self.get_namespace())
+        self._messages = ActionMessages(self)
+        self._tracking = TrackingSubscription(self, self._arm)
+        self._tool_reference: tuple[Placed, float] | None = None
+        """Reference of the task-space controller, and the time of its reception [s]."""
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
         self._held, self._pending, self._last_event = False, False, 0.0
@@ -93,20 +135,15 @@ class RvizControlsNode(Node):
         services = [f"{name}/reset_emergency_stop" for name in ARMS]
         self._resets = [Remote(self, Trigger, service) for service in services]
         clear = RemoteDemo(self).end
-        self._joints = JointGoals(self, self._arm, self._status, clear, self._words)
-        self._tool = ToolGoals(self, self._frames, self._words)
-        self._server = MarkerServer(
-            self, self._events.append, partial(self._throttle.warn, "~/feedback")
-        )
-        reference = f"{CONTROLLER}/reference_pose"
-        self._listeners = [
-            listen(self, kind, topic, take, profile, partial(self._throttle.warn, topic))
-            for kind, topic, take, profile in (
-                (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
-                (JointTrajectory, TRACKING, self._note_tracking, qos.VIEW),
-                (PoseStamped, reference, self._note_reference, qos.VIEW),
-            )
-        ]
+        self._joints = JointTargets(self, self._arm, self._status, clear, self._messages)
+        self._tool = ToolTargets(self, self._frames, self._messages)
+        self._server = MarkerServer(self, self._events.append, partial(throttle.warn, "~/feedback"))
+        reference = f"{TASK_SPACE}/reference_pose"
+        for kind, topic, take, profile in (
+            (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
+            (PoseStamped, reference, self._take_tool_reference, qos.VIEW),
+        ):
+            listen(self, kind, topic, take, profile, partial(throttle.warn, topic))
 
     def run(self, stop: ShutdownFlag) -> None:
         """Update at 20 Hz until ``stop`` is set."""
@@ -121,17 +158,18 @@ class RvizControlsNode(Node):
             try:
                 self._handle(self._events.popleft())
             except ArmDynamicsError as error:
-                self._words.rejected(error)
+                self._messages.rejected(error)
         if self._held and time.monotonic() - self._last_event > DRAG_TIMEOUT:
             self._held = self._pending = False
         mode = self._mode()
-        joints, tool = self._tracked and self._tracked[0], self._tool_reference
-        self._joints.update(joints if mode == TRACKING else None)
-        self._tool.update(as_readonly(tool[0]) if tool and mode == CONTROLLER else None)
-        if not self._busy and mode == TRACKING and self._tracked is not None:
-            self._target.set(self._tracked[0])
-        elif not self._busy and mode == CONTROLLER and self._tool_reference is not None:
-            self._target.set_tool(*self._tool_reference)
+        joints = self._tracking.newest if mode == TRACKING else None
+        tool = self._tool_reference if mode == TASK_SPACE else None
+        self._joints.update(joints and joints.reference)
+        self._tool.update(as_readonly(tool[0][0]) if tool else None)
+        if joints and not self._busy:
+            self._target.set(joints.reference)
+        elif tool and not self._busy:
+            self._target.set_tool(*tool[0])
         self._offer(mode)
         self._show(mode)
 
@@ -142,8 +180,11 @@ class RvizControlsNode(Node):
 
     def _mode(self) -> str:
         """Return the topic or node with a fresh reference; "" if no controller moves the arm."""
-        fresh = time.monotonic() - REFERENCE_TIMEOUT
-        return next((name for name, at in self._received.items() if at > fresh), "")
+        stale = time.monotonic() - REFERENCE_TIMEOUT
+        joints, tool = self._tracking.newest, self._tool_reference
+        if joints is not None and joints.received > stale:
+            return TRACKING
+        return TASK_SPACE if tool is not None and tool[1] > stale else ""
 
     def _offer(self, mode: str) -> None:
         """Set the markers that the controller has targets for; an emergency stop locks them."""
@@ -166,18 +207,18 @@ class RvizControlsNode(Node):
         self._server.put(shown)
 
     def _show(self, mode: str) -> None:
-        words, severe = status_words(self._status)
-        words = "; ".join(filter(None, (words, self._words.text)))
-        if mode == TRACKING and self._tracked is not None:
-            reference, _, q = self._tracked
+        status, is_stop = status_text(self._status)
+        text = "; ".join(filter(None, (status, self._messages.text))), is_stop
+        joints, tool = self._tracking.newest, self._tool_reference
+        if mode == TRACKING and joints is not None:
             target = self._target.q if self._busy else None
-            path = None if target is None else self._target.path_from(reference)
-            self._scene.show(q, reference, target, path, (words, severe))
+            path = None if target is None else self._target.path_from(joints.reference)
+            self._scene.show(joints.feedback, joints.reference, target, path, text)
             return
         path = None
-        if mode and self._busy and self._tool_reference is not None:
-            path = np.array([self._tool_reference[0], self._target.position])
-        self._scene.show(None, None, None, path, (words, severe))
+        if mode and self._busy and tool is not None:
+            path = np.array([tool[0][0], self._target.position])
+        self._scene.show(None, None, None, path, text)
 
     def _handle(self, event: Event) -> None:
         """Handle one event of RViz."""
@@ -191,23 +232,20 @@ class RvizControlsNode(Node):
         elif event.event_type == Event.MOUSE_DOWN:
             self._held = True
         elif event.event_type == Event.POSE_UPDATE:
-            self._drag(event)
+            pose = read_pose(self._frames, PoseStamped(header=event.header, pose=event.pose))
+            self._pending = True
+            if event.marker_name != markers.TOOL:
+                name = event.marker_name.removeprefix(markers.JOINT)
+                handle = next(h for h in self._target.handles if h.joint == name)
+                self._target.drag_joint(handle, *pose)
+            elif self._mode() == TRACKING:
+                self._target.drag_tool(*pose)
+            else:
+                self._target.set_tool(*pose)
         elif event.event_type == Event.MOUSE_UP:
             self._held = False
             if self._pending and self.get_parameter(RELEASE).value:
                 self._go()
-
-    def _drag(self, event: Event) -> None:
-        pose = read_pose(self._frames, PoseStamped(header=event.header, pose=event.pose))
-        self._pending = True
-        if event.marker_name != markers.TOOL:
-            name = event.marker_name.removeprefix(markers.JOINT)
-            handle = next(h for h in self._target.handles if h.joint == name)
-            self._target.drag_joint(handle, *pose)
-        elif self._mode() == TRACKING:
-            self._target.drag_tool(*pose)
-        else:
-            self._target.set_tool(*pose)
 
     def _go(self) -> None:
         """Send the target to the controller."""
@@ -227,8 +265,9 @@ class RvizControlsNode(Node):
     def _stop(self) -> None:
         """Stop the arm by its controller."""
         self._back()
-        if self._mode() == TRACKING and self._tracked is not None:
-            self._joints.stop(*self._tracked[:2])
+        joints = self._tracking.newest
+        if self._mode() == TRACKING and joints is not None:
+            self._joints.stop(joints.reference, joints.velocity)
         elif self._mode():
             self._tool.stop()
 
@@ -237,25 +276,13 @@ class RvizControlsNode(Node):
         ready = [remote for remote in self._resets if remote.ready]
         for remote in ready:
             remote.call_async().add_done_callback(
-                lambda done: self._words.note(done.result().message)
+                lambda done: self._messages.note(done.result().message)
             )
         if not ready:
-            self._words.rejected("simulator or hardware nodes = 0; expected one")
+            self._messages.rejected("simulator or hardware nodes = 0; expected one")
 
-    def _note_tracking(self, tracking: JointTrajectory) -> None:
-        if len(tracking.points) < 2:
-            return
-        reference, feedback = tracking.points[:2]
-        rows: list[Any] = [reference.positions, reference.velocities, feedback.positions]
-        if all(len(row) == self._arm.nv and all(map(isfinite, row)) for row in rows):
-            q, v, measured = (as_readonly(np.array(row)) for row in rows)
-            self._tracked, self._received[TRACKING] = (q, v, measured), time.monotonic()
-
-    def _note_reference(self, reference: PoseStamped) -> None:
-        self._tool_reference, self._received[CONTROLLER] = (
-            read_pose(self._frames, reference),
-            time.monotonic(),
-        )
+    def _take_tool_reference(self, message: PoseStamped) -> None:
+        self._tool_reference = read_pose(self._frames, message), time.monotonic()
 
 
 def main() -> None:

@@ -36,8 +36,8 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 
-AT = 4
-"""Offset [bytes] of the content, after the encoding header."""
+HEADER_SIZE = 4
+"""Size [bytes] of the encoding header, after which the content starts."""
 STAMP = struct.Struct("=iI")
 """Seconds and nanoseconds, the first field of every header."""
 FIELDS = ("position", "velocity", "effort")
@@ -81,7 +81,7 @@ def decode(data: bytes, kind: type) -> Any:
     if len(data) > limit.size:
         raise InvalidValue(f"message = {len(data)} bytes; expected at most {limit.size}")
     if limit.sequence:
-        at = behind_string(data, AT + STAMP.size)
+        at = after_string(data, HEADER_SIZE + STAMP.size)
         if limit.named:
             count, at = length(data, at)
             check_names(count, 0)
@@ -114,7 +114,7 @@ def check_names(names: int, longest: int) -> None:
 
 def aligned(at: int, size: int) -> int:
     """Return the first offset from ``at`` on that is aligned for an item of this size."""
-    return at + (AT - at) % size
+    return at + (HEADER_SIZE - at) % size
 
 
 def length(data: bytes | bytearray, at: int) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def length(data: bytes | bytearray, at: int) -> tuple[int, int]:
     return int.from_bytes(data[at : at + 4], "little" if data[1] & 1 else "big"), at + 4
 
 
-def behind_string(data: bytes | bytearray, at: int) -> int:
+def after_string(data: bytes | bytearray, at: int) -> int:
     """Return the offset after a string."""
     size, at = length(data, at)
     return at + size
@@ -193,10 +193,10 @@ def field_offsets(data: bytes | bytearray) -> list[slice]:
 
     Raise InvalidValue for a length beyond the end.
     """
-    at = behind_string(data, AT + STAMP.size)
+    at = after_string(data, HEADER_SIZE + STAMP.size)
     count, at = length(data, at)
     for _ in range(count):
-        at = behind_string(data, at)
+        at = after_string(data, at)
     ranges = []
     for _ in FIELDS:
         count, at = length(data, at)
@@ -218,12 +218,12 @@ class JointStateReader:
     def read(self, data: bytes) -> JointStateContent:
         """Return the content of a serialized message; raise InvalidValue for an invalid one."""
         if len(data) != self._size or any(data[part] != kept for part, kept in self._fixed):
-            return self._learn(data)
-        sec, nanosec = STAMP.unpack_from(data, AT)
+            return self._read_layout(data)
+        sec, nanosec = STAMP.unpack_from(data, HEADER_SIZE)
         fields = (np.frombuffer(data[part]) for part in self._slots)
         return JointStateContent(self._names, seconds(sec, nanosec), *fields)
 
-    def _learn(self, data: bytes) -> JointStateContent:
+    def _read_layout(self, data: bytes) -> JointStateContent:
         content = decode_joint_state(decode(data, JointState))
         self._size = -1
         places = field_offsets(data)
@@ -231,7 +231,7 @@ class JointStateReader:
             data[p] == getattr(content, f).tobytes() for p, f in zip(places, FIELDS, strict=True)
         ):
             self._size, self._names, self._slots = len(data), content.names, places
-            edges = [slice(0, AT), slice(AT + STAMP.size, places[0].start)]
+            edges = [slice(0, HEADER_SIZE), slice(HEADER_SIZE + STAMP.size, places[0].start)]
             edges += [slice(a.stop, b.start) for a, b in pairwise(places)]
             self._fixed = [(edge, data[edge]) for edge in edges]
         return content
@@ -249,12 +249,12 @@ class JointStateWriter:
 
     def write(self, time: float, *values: Vector) -> bytes:
         """Return the message of ``time`` [s] with one vector (n,) per field."""
-        STAMP.pack_into(self._bytes, AT, *split_time(time))
+        STAMP.pack_into(self._bytes, HEADER_SIZE, *split_time(time))
         for place, vector in zip(self._slots, values, strict=True):
             self._bytes[place] = vector.tobytes()
         return bytes(self._bytes)
 
 
-def clock(time: float, head: bytes = bytes(serialize_message(Clock()))[:AT]) -> bytes:
+def clock(time: float, head: bytes = bytes(serialize_message(Clock()))[:HEADER_SIZE]) -> bytes:
     """Return a serialized Clock of ``time`` [s]."""
     return head + STAMP.pack(*split_time(time))

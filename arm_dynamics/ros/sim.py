@@ -27,8 +27,9 @@ from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
+from arm_dynamics.ros.controller_clients import INTERRUPTED
 from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
-from arm_dynamics.ros.demo_motion import INTERRUPTED, DemoMotion
+from arm_dynamics.ros.demo_motion import DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.domain import MAX_DOMAIN_ID, VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.process import ChildProcesses
@@ -48,9 +49,9 @@ SLOW_FACTOR = 0.95
 
 def run(arguments: Sequence[str]) -> int:
     """Simulate; return 0 after Ctrl-C, and 0 (passed) or 1 (failed) after --duration."""
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     stop, children = stop_on_signals(), ChildProcesses()
-    _check(options)
+    check_options(options)
     # All nodes run on this machine.
     os.environ.setdefault(RANGE, "LOCALHOST")
     warning = avoid_shared_memory()
@@ -62,14 +63,15 @@ def run(arguments: Sequence[str]) -> int:
         print("starting the nodes; the first start compiles for half a minute", flush=True)
         try:
             session = _Session(node, children, options)
-            _start(children, options, session.run_name)
+            start_nodes(children, options, session.run_name)
             return session.run(stop)
         finally:
             children.stop()
             ignore_further_signals()
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``arm-dynamics sim``."""
     parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
     add_arm(parser, default="five_dof")
@@ -120,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(options: argparse.Namespace) -> None:
+def check_options(options: argparse.Namespace) -> None:
     """Reject invalid options before any node starts."""
     arm = build_arm(options)
     if options.gains is not None and not options.gains.is_file():
@@ -131,8 +133,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError(f"--record = {options.record}; expected a new folder")
 
 
-def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
-    ros = ["--ros-args", "-p", f"arm:={options.arm}", *_model(options)]
+def start_nodes(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
+    """Start simulator, joint controller and viewer as nodes of the run ``run``."""
     params = options.gains or parameter_file(options.arm)
     files = ["--params-file", str(params)] if params else []
     named = ["-p", f"{RUN}:={run}"]
@@ -140,6 +142,15 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
     lockstep = str(not options.realtime and lockstep_by_default(params)).lower()
     if options.controller is None and params is None:
         options.controller = controller_name(build_arm(options))
+    ros = ["--ros-args", "-p", f"arm:={options.arm}"]
+    if options.lock:
+        ros += ["-p", f"lock:={json.dumps(options.lock)}"]
+    if options.configuration != "initial":
+        start = build_arm(options).configuration("initial").tolist()
+        ros += ["-p", f"simulator:initial_positions:={start}"]
+    if options.payload:
+        for node in ("simulator", *("joint_controller",) * options.payload_modeled):
+            ros += ["-p", f"{node}:payload_mass:={options.payload}"]
     simulator = [*_given(options, "dt"), "-p", f"lockstep:={lockstep}"]
     if options.rate is not None:
         simulator += ["-p", f"update_rate:={options.rate}"]
@@ -158,18 +169,6 @@ def _start(children: ChildProcesses, options: argparse.Namespace, run: str) -> N
     if not options.headless:
         page = ["-p", f"port:={options.port}", "-p", "controls:=true"]
         children.start("viewer", "arm_dynamics.ros.viewer", [*ros, *page])
-
-
-def _model(options: argparse.Namespace) -> list[str]:
-    """Return locked joints, initial configuration and payload as ROS arguments."""
-    arguments = ["-p", f"lock:={json.dumps(options.lock)}"] if options.lock else []
-    if options.configuration != "initial":
-        start = build_arm(options).configuration("initial").tolist()
-        arguments += ["-p", f"simulator:initial_positions:={start}"]
-    if options.payload:
-        nodes = ["simulator", *["joint_controller"] * options.payload_modeled]
-        arguments += [w for n in nodes for w in ("-p", f"{n}:payload_mass:={options.payload}")]
-    return arguments
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:

@@ -7,18 +7,15 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
-from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.control_loop import PAUSE
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.recording.recorder import Recorder
-from arm_dynamics.ros.arm_diagnostics import SimulationReport
 from arm_dynamics.ros.arm_parameters import (
     FACTOR,
     LIVE,
@@ -39,9 +36,9 @@ from arm_dynamics.ros.loop_requests import LoopRequests
 from arm_dynamics.ros.pacing import declare_time_source
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
-from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
-from arm_dynamics.ros.simulation_services import SimulationServices
+from arm_dynamics.ros.simulation_services import SimulationReport, SimulationServices
 from arm_dynamics.simulation.plant import Plant
 
 RECORDING_TIMEOUT = 1.0
@@ -86,7 +83,7 @@ class SimulatorNode(Node):
         self.round_trip = RoundTrip()
         self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
         order = declare_voltage_order(self, self._nominal.joint_names)
-        self._quiet_until = 0.0  # simulated time [s]
+        self._states_paused_until = 0.0  # simulated time [s]
         self._commands: CommandTopics | None = None
         if take_commands:
             self._commands = CommandTopics(
@@ -96,13 +93,13 @@ class SimulatorNode(Node):
                 self.round_trip,
                 events,
                 submit=self._submit,
-                restart=self._be_quiet,
+                restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._requests = LoopRequests()
         self.emergency = EmergencyStopInterface(
-            self, self._requests, events, self._engage, self._reset
+            self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
         )
         self._stopped_by = ""
         self._capabilities = CapabilityPublisher(self)
@@ -110,7 +107,7 @@ class SimulatorNode(Node):
             simulated_capabilities(self._nominal), period=self.simulation.period
         )
         self.control = SimulationServices(
-            self, self.simulation, self._nominal, self._requests, self._reset_to, self._stopped
+            self, self.simulation, self._nominal, self._requests, self.states.publish, self._stopped
         )
         self._trace = ToolTrace(
             self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
@@ -136,20 +133,21 @@ class SimulatorNode(Node):
             ),
             report.joints,
         )
-        self.add_on_set_parameters_callback(self._on_parameters)
+        on_change(self, self.change_parameters)
 
     def _submit(self, command: Command) -> None:
-        if not self._quiet:
+        if not self._states_paused:
             self.simulation.submit(command)
 
     @property
-    def _quiet(self) -> bool:
-        """Whether states are withheld, so that the next controller restarts."""
-        left = self._quiet_until - self.simulation.state.time
+    def _states_paused(self) -> bool:
+        """Whether states are not published, so that the next controller restarts."""
+        left = self._states_paused_until - self.simulation.state.time
         return 0 < left < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
 
-    def _be_quiet(self) -> None:
-        self._quiet_until = self.simulation.state.time + PAUSE
+    def _pause_states(self) -> None:
+        """Publish no states and ignore commands for PAUSE: controllers then restart."""
+        self._states_paused_until = self.simulation.state.time + PAUSE
 
     def _conflict(self) -> str:
         """Return conflicting publishers of commands, states or clock, and the lag behind /clock."""
@@ -157,8 +155,8 @@ class SimulatorNode(Node):
         others = (sole.conflict() for sole in self._sole)
         return "; ".join(filter(None, (commands, *others, self.pacer.trouble)))
 
-    def _engage(self, source: str) -> str:
-        """Apply the emergency stop: simulated time stops until the reset."""
+    def engage_emergency_stop(self, source: str) -> str:
+        """Stop simulated time until the reset; return the text of the emergency stop."""
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
@@ -176,7 +174,8 @@ class SimulatorNode(Node):
             " ~/reset_emergency_stop"
         )
 
-    def _reset(self) -> str:
+    def reset_emergency_stop(self) -> str:
+        """Continue simulated time; return its state as text."""
         self._stopped_by = ""
         return "running" if not self.control.paused else "paused"
 
@@ -222,7 +221,7 @@ class SimulatorNode(Node):
             self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
         if self._shown:
             self.control.period_elapsed()
-            if not self._quiet:
+            if not self._states_paused:
                 self.states.publish(self.simulation.state)
 
     def _in_real_time(self) -> bool:
@@ -240,7 +239,7 @@ class SimulatorNode(Node):
     def _in_lockstep(self) -> bool:
         """Simulate one period only after the reply to the current state, if it was published."""
         assert self._commands is not None
-        if self._quiet:
+        if self._states_paused:
             self.simulation.advance()
             return True
         until = time.monotonic() + REPEAT_PERIOD
@@ -250,29 +249,21 @@ class SimulatorNode(Node):
         self.states.publish(self.simulation.state)
         return False
 
-    def _reset_to(self, q: Vector) -> None:
-        self.simulation.reset(q)
-        self.states.publish(self.simulation.state)
-
-    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
-        values = {p.name: p.value for p in parameters}
-        try:
-            self.control.check(values)
-            for own in LIVE:
-                if own.name in values:
-                    own.check("simulator", values[own.name])
-            if affects_arm(values):
-                arm = changed_arm(self._arm, values)
-                Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
-                self._arm = arm
-                self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
-        except ArmDynamicsError as error:
-            return set_parameters_result(error)
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
+        self.control.check(values)
+        for own in LIVE:
+            if own.name in values:
+                own.check("simulator", values[own.name])
+        if affects_arm(values):
+            arm = changed_arm(self._arm, values)
+            Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
+            self._arm = arm
+            self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
         if FACTOR.name in values:
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:
             self.simulation.watch.timeout = values[TIMEOUT.name]
-        return set_parameters_result(None)
 
 
 def main() -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.parameter import Parameter as RosParameter
-
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
@@ -26,7 +23,7 @@ from arm_dynamics.ros.controller_parameters import (
 from arm_dynamics.ros.diagnostics import Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
-from arm_dynamics.ros.ros_parameters import declare_fixed, set_parameters_result
+from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
 from arm_dynamics.ros.tool_topics import ToolStatePublisher, ToolTopics
 from arm_dynamics.ros.topic_driver import TopicDriver
 
@@ -39,7 +36,15 @@ class TaskSpaceControllerNode(ControllerNode):
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("task_space_controller", task_space=True)
         self._driver = driver or TopicDriver(self._nominal, self, self.events)
-        self._controller = self._build_controller()
+        text = "task-space controller: task_space, resolved_rate, impedance"
+        name = declare_fixed(self, "controller", "task_space", text)
+        self._model = ControllerModelParameters(self, self._nominal)
+        kind = task_space_controller_class(name)
+        with plugins.guarded("controllers", name):
+            self._controller = kind(self._nominal, declare_gains(self, kind(self._nominal)))
+        self._controller.set_model(self._model.arm)
+        self.get_logger().info(PREPARING)
+        warm_up_controller(self._controller)
         self.loop = ControlLoop(self._driver, self._controller, self.events)
         self._motion = ToolMotionParameters(self)
         frames = declare_frames(self, self._nominal)
@@ -47,28 +52,12 @@ class TaskSpaceControllerNode(ControllerNode):
         self._watch = ReachabilityMonitor(self._controller, self.events)
         self._state = ToolStatePublisher(self, frames, self.loop, self._watch)
         self._diagnostics = Diagnostics(self, self._report)
-        self.add_on_set_parameters_callback(self._on_parameters)
+        on_change(self, self.change_parameters)
         self.add_post_set_parameters_callback(lambda _: show_gains(self, self._controller))
 
-    def _build_controller(self) -> TaskSpaceController:
-        name = declare_fixed(
-            self,
-            "controller",
-            "task_space",
-            "task-space controller: task_space, resolved_rate, impedance",
-        )
-        self._model = ControllerModelParameters(self, self._nominal)
-        kind = task_space_controller_class(name)
-        with plugins.guarded("controllers", name):
-            controller = kind(self._nominal, declare_gains(self, kind(self._nominal)))
-        controller.set_model(self._model.arm)
-        self.get_logger().info(PREPARING)
-        warm_up_controller(controller)
-        return controller
-
-    def _step(self) -> bool:
+    def step(self) -> bool:
         """Step the control loop, then check the reachability of the target."""
-        commanded = super()._step()
+        commanded = super().step()
         if commanded:
             self._watch.update()
         return commanded
@@ -78,23 +67,20 @@ class TaskSpaceControllerNode(ControllerNode):
         self._tool_topics.end()
         super().destroy_node()
 
-    def _on_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
-        values: dict[str, Any] = {p.name: p.value for p in parameters}
-        try:
-            gains = changed_gains(self._controller, values)
-            motion = self._motion.changed(values)
-            self._model.changed(values)  # raises before any change
-            if gains is not None:
-                self.loop.fit.take(gains)
-            model = self._model.take(values)
-            if model is not None:
-                self._controller.set_model(model)
-            self._motion.take(motion)
-        except ArmDynamicsError as error:
-            return set_parameters_result(error)
-        return set_parameters_result(None)
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
+        gains = changed_gains(self._controller, values)
+        motion = self._motion.changed(values)
+        self._model.changed(values)  # raises before any change
+        if gains is not None:
+            self.loop.fit.take(gains)
+        model = self._model.take(values)
+        if model is not None:
+            self._controller.set_model(model)
+        self._motion.take(motion)
 
-    def _values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
+        """Return the diagnostics values: tool errors, reachability and events."""
         watch, values = self._watch, dict[str, str]()
         if self.loop.latest is not None:
             state, reference, _ = self.loop.latest
@@ -112,7 +98,8 @@ class TaskSpaceControllerNode(ControllerNode):
             **event_values(self.loop.events),
         }
 
-    def _warnings(self) -> str:
+    def warnings(self) -> str:
+        """Return what prevents the tool from tracking its target, "" without any cause."""
         warnings = {
             "out of reach": self._watch.out_of_reach,
             "near a singularity": self._watch.near_singularity,

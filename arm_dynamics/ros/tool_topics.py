@@ -31,8 +31,8 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_splines import spline_through, timed_spline
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.errors import ArmDynamicsError, TrajectoryRejected
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
 from arm_dynamics.ros import conversions, qos
@@ -40,6 +40,7 @@ from arm_dynamics.ros.controller_parameters import ToolMotionParameters
 from arm_dynamics.ros.conversions import header, pose_message
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.loop_requests import BackgroundTask, Pause
+from arm_dynamics.ros.publisher_checks import publishers
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.viewer.rviz import axes_length
 
@@ -70,66 +71,64 @@ class ToolTopics:
         effort = controller.interface == "effort"
         self._limit = loop.arm.effort_limit if effort else np.full(loop.arm.nv, np.inf)
         self._task = BackgroundTask(self._reject)
-        self._subscriptions: dict[str, Any] = {}
         # A display must not subscribe to ~/target_pose: `ros2 topic pub --once` waits for only one
         # subscriber.
         self._target = node.create_publisher(PoseStamped, "~/current_target", qos.LATCHED)
-        self._subscribe(PoseStamped, "target_pose", self._take_pose)
-        self._subscribe(TwistStamped, "target_twist", self._take_twist)
-        self._subscribe(WrenchStamped, "target_wrench", self._take_wrench)
-        self._subscribe(Path, "path", self._take_path)
-        self._subscribe(MultiDOFJointTrajectory, "trajectory", self._take_timed_poses)
+        self._subscribe(PoseStamped, "target_pose", self.take_pose)
+        self._subscribe(TwistStamped, "target_twist", self.take_twist)
+        self._subscribe(WrenchStamped, "target_wrench", self.take_wrench)
+        self._subscribe(Path, "path", self.take_path)
+        self._subscribe(MultiDOFJointTrajectory, "trajectory", self.take_trajectory)
 
     def _subscribe(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
-        self._subscriptions[topic] = listen(
-            self._node,
-            kind,
-            f"~/{topic}",
-            partial(self._receive, topic, take),
-            qos.STREAM,
-            lambda text: self._loop.events.report("target_rejected", f"~/{topic}: {text}"),
+        def take_of_one_publisher(message: Any) -> None:
+            if subscription.get_publisher_count() > 1:
+                names = sorted(publishers(self._node, subscription.topic_name).values())
+                self._loop.events.report(
+                    "target_ignored",
+                    f"{subscription.topic_name}: publishers = {', '.join(names)}; expected one",
+                )
+            else:
+                take(message)
+
+        reject = partial(self._reject, topic)
+        subscription: Any = listen(
+            self._node, kind, f"~/{topic}", take_of_one_publisher, qos.STREAM, reject
         )
 
-    def _receive(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
-        subscription = self._subscriptions[topic]
-        if subscription.get_publisher_count() > 1:
-            endpoints = self._node.get_publishers_info_by_topic(subscription.topic_name)
-            names = sorted(f"{p.node_namespace.rstrip('/')}/{p.node_name}" for p in endpoints)
-            self._loop.events.report(
-                "target_ignored",
-                f"{subscription.topic_name}: publishers = {', '.join(names)}; expected one",
-            )
-        else:
-            take(message)
-
-    def _reject(self, topic: str, error: ArmDynamicsError) -> None:
-        self._loop.events.report("target_rejected", f"~/{topic}: {error}")
+    def _reject(self, topic: str, reason: object) -> None:
+        self._loop.events.report("target_rejected", f"~/{topic}: {reason}")
 
     def end(self) -> None:
         """Cancel the current check."""
         self._task.cancel()
 
-    def _take_pose(self, message: PoseStamped) -> None:
+    def take_pose(self, message: PoseStamped) -> None:
+        """Move the tool to the pose."""
         position, rotation = conversions.read_pose(self._frames, message)
         self._move_to(TargetPose.of(self._loop.arm, position, rotation, self._motion.limits))
         self._target.publish(message)
 
-    def _take_twist(self, message: TwistStamped) -> None:
+    def take_twist(self, message: TwistStamped) -> None:
+        """Move the tool with the twist until it expires."""
         twist, motion = conversions.read_twist(self._frames, message), self._motion
         self._move_to(TargetTwist.of(self._loop.arm, twist, motion.timeout, motion.limits))
 
-    def _take_wrench(self, message: WrenchStamped) -> None:
+    def take_wrench(self, message: WrenchStamped) -> None:
+        """Apply the wrench at the tool until it expires."""
         wrench = conversions.read_wrench(self._frames, message)
         now, reference = self._latest_reference()
         check_wrench(self._loop.arm, reference.q, wrench)
         self._following.set_wrench(wrench, now + self._motion.timeout)
 
-    def _take_path(self, message: Path) -> None:
+    def take_path(self, message: Path) -> None:
+        """Move the tool along the path, if it is feasible."""
         poses, limits = conversions.read_path(self._frames, message), self._motion.limits
         self._latest_reference()
         self._follow_if_feasible("path", lambda: spline_through(self._rest(), poses, limits), None)
 
-    def _take_timed_poses(self, message: MultiDOFJointTrajectory) -> None:
+    def take_trajectory(self, message: MultiDOFJointTrajectory) -> None:
+        """Move the tool through the poses at their times, if it is feasible."""
         times, poses, twists, start = conversions.read_timed_poses(self._frames, message)
         self._latest_reference()
 
@@ -140,8 +139,10 @@ class ToolTopics:
 
     def _move_to(self, goal: CartesianTarget) -> None:
         """Start in the next control cycle; unreachable targets are not rejected."""
-        glide = OnlineCartesianTrajectory.toward(self._loop.arm, goal, *self._latest_reference())
-        self._task.run_now(lambda: self._following.queue(glide))
+        trajectory = OnlineCartesianTrajectory.toward(
+            self._loop.arm, goal, *self._latest_reference()
+        )
+        self._task.run_now(lambda: self._following.queue(trajectory))
 
     def _rest(self, start: float | None = None) -> CartesianTrajectory:
         """Return the current reference configuration as a trajectory at rest."""
@@ -171,10 +172,10 @@ class ToolTopics:
         """Return a feasible trajectory from the reference at the end of its check."""
         for _ in range(ATTEMPTS):
             trajectory = build()
-            entered = trajectory.starting_from(
+            blended = trajectory.starting_from(
                 self._latest_reference()[0], Reference.hold(trajectory.posture)
             )
-            feasible = check_path(self._controller.arm, entered, self._limit, pause)
+            feasible = check_path(self._controller.arm, blended, self._limit, pause)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
                 return replace(feasible, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(
@@ -212,9 +213,10 @@ class ToolStatePublisher:
         self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
         self._axis = axes_length(loop.arm)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(STATE_PERIOD, self._publish, clock=steady)
+        self._timer = node.create_timer(STATE_PERIOD, self.publish, clock=steady)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Publish the last control cycle on the subscribed topics."""
         latest = self._loop.latest
         if latest is None:
             return
@@ -231,18 +233,15 @@ class ToolStatePublisher:
         references = (self._reference, self._markers, self._wrench)
         if any(publisher.get_subscription_count() for publisher in references):
             task = to_task_reference(self._loop.arm, reference)
-            self._wrench.publish(self._wrench_message(head, task, at[1]))
+            # In the axes of the tool, in which RViz draws it.
+            applied = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
+            force, torque = applied.wrench.force, applied.wrench.torque
+            wrench = in_axes(at[1], task.wrench).tolist()
+            force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
+            self._wrench.publish(applied)
             target = pose_message(task.position, task.rotation)
             self._reference.publish(PoseStamped(header=head, pose=target))
             self._markers.publish(self._reference_markers(head, task, at[0]))
-
-    def _wrench_message(self, head: Header, task: TaskReference, rotation: Matrix) -> WrenchStamped:
-        """Return the reference wrench in the axes of the tool, in which RViz draws it."""
-        message = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
-        force, torque = message.wrench.force, message.wrench.torque
-        wrench = in_axes(rotation, task.wrench).tolist()
-        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
-        return message
 
     def _reference_markers(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
         """Return the reference's axes, and a line to it from the tool if it is out of reach."""

@@ -6,7 +6,7 @@ controller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import nan
 from typing import Protocol
 
@@ -39,11 +39,40 @@ class CommandSink(Protocol):
         """Publish one command."""
 
 
+class StateSubscription:
+    """States on ``joint_states`` of one publisher: two arms would have different states."""
+
+    def __init__(
+        self, node: Node, names: tuple[str, ...], report: Callable[[str, str], None]
+    ) -> None:
+        """``report`` receives kind and text of rejected states and publishers."""
+        self._names, self._report = names, report
+        self._mailbox = Mailbox(node, JointState, "joint_states", qos.INCOMING)
+        self._reader = JointStateReader()
+        self.publisher = OnePublisher(node, report, kind="state_publisher")
+
+    def wait(self, timeout: float) -> bool:
+        """Return whether a message is received within ``timeout`` [s]."""
+        return self._mailbox.wait(timeout)
+
+    def newest(self) -> State | None:
+        """Return the newest state received since the last call, None without one."""
+        newest = None
+        for taken in self._mailbox.take():
+            try:
+                state = conversions.read_state(self._names, self._reader.read(taken.data))
+            except (InvalidValue, DriverFault) as error:
+                self._report("state_rejected", f"{self._mailbox.topic}: {error}")
+            else:
+                if self.publisher.accept(self._mailbox.topic, taken.publisher):
+                    newest = state
+        return newest
+
+
 class TopicDriver(Driver):
     """Reads ``joint_states``, writes ``joint_commands``; joints are matched by name.
 
-    Only the states of one publisher are accepted, because two arms have different states. The
-    node of the arm publishes in ``capabilities`` whether it accepts positions.
+    The node of the arm publishes in ``capabilities`` whether it accepts positions.
     """
 
     extra_interfaces: tuple[str, ...] = ("position",)
@@ -61,12 +90,9 @@ class TopicDriver(Driver):
         self._capabilities = capabilities
         self._servos: tuple[str, Mapping[str, float]] | None = None
         self._held: Vector | None = None
-        self._names = arm.joint_names
-        self._events = events
-        self._states = Mailbox(node, JointState, "joint_states", qos.INCOMING)
-        self._reader = JointStateReader()
+        self._states = StateSubscription(node, arm.joint_names, events.report)
+        self.publisher = self._states.publisher
         self._newest: State | None = None
-        self.publisher = OnePublisher(node, events.report, kind="state_publisher")
         self._commands = output or CommandPublisher(node, arm)
         self._timing: LoopTiming | None = None
 
@@ -100,7 +126,7 @@ class TopicDriver(Driver):
         """Return whether a new state was received within ``timeout`` [s]."""
         self.publisher.listen()
         if self._newest is None and self._states.wait(timeout):
-            self._collect()
+            self._newest = self._states.newest()
         return self._newest is not None
 
     def discard_state(self) -> None:
@@ -109,37 +135,23 @@ class TopicDriver(Driver):
 
     def read(self) -> State:
         """Return the newest state; raise DriverFault without one."""
-        self._collect()
-        state, self._newest = self._newest, None
+        newer, known = self._states.newest(), self._newest
+        self._newest = None
+        state = known if newer is None else newer
         if state is None:
             raise DriverFault("joint_states: new messages = 0; expected 1")
-        if self._capabilities is not None and self._capabilities.servos is not self._servos:
-            self._note_servos(self._capabilities.servos)
+        servos = None if self._capabilities is None else self._capabilities.servos
+        if servos is not None and servos is not self._servos:
+            before, self._servos = self._servos, servos
+            self.command_epoch += before is not None and servos[0] != before[0]
+            goals = [servos[1].get(name, nan) for name in self.arm.joint_names]
+            self._held = as_readonly(goals) if np.isfinite(goals).all() else None
         return state
-
-    def _collect(self) -> None:
-        """Read the received states; an invalid one is an event."""
-        for taken in self._states.take():
-            try:
-                state = conversions.read_state(self._names, self._reader.read(taken.data))
-            except (InvalidValue, DriverFault) as error:
-                self._events.report("state_rejected", f"{self._states.topic}: {error}")
-            else:
-                if self.publisher.accept(self._states.topic, taken.publisher):
-                    self._newest = state
 
     def write(self, command: Command) -> None:
         """Publish the command with the stamp of the state that it replies to."""
         self._held = None  # this command replaces the holding goals
         self._commands.publish(command)
-
-    def _note_servos(self, servos: tuple[str, Mapping[str, float]] | None) -> None:
-        """Record a new activation, holding goals without a command, or a return of commands."""
-        before, self._servos = self._servos, servos
-        if before is not None and servos is not None and servos[0] != before[0]:
-            self.command_epoch += 1
-        goals = [] if servos is None else [servos[1].get(name, nan) for name in self._names]
-        self._held = as_readonly(goals) if goals and np.isfinite(goals).all() else None
 
 
 class CommandPublisher:

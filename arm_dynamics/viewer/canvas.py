@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.viewer import layout
-from arm_dynamics.viewer.controls import Controls, EmergencyPanel
+from arm_dynamics.viewer.controls import Controls, EmergencyPanel, Feedback, Order
 from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine
-from arm_dynamics.viewer.feedback import Feedback
 from arm_dynamics.viewer.plot import History, HistorySample, JointPlot
 from arm_dynamics.viewer.scene_stage import page_reach, set_stage
 from arm_dynamics.viewer.skeleton import Skeleton
@@ -50,19 +48,19 @@ class Canvas:
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
         self.trace = ToolPathLine(server.scene, chain, sphere.radius / 500)
         self._gui, self._initial = server.gui, initial
-        self.feedback = Feedback(server.gui, order=layout.STATUS - 0.5)
+        self.feedback = Feedback(server.gui, order=Order.STATUS - 0.5)
         self.emergency = on_emergency and EmergencyPanel(
-            server.gui, on_emergency, self.feedback, order=layout.EMERGENCY
+            server.gui, on_emergency, self.feedback, order=Order.EMERGENCY
         )
         """The emergency stop, if the page has one."""
         self.controls: Controls | None = None
         """Sliders and buttons that move the arm, after ``add_controls``."""
         if interactive:
             self.add_controls()
-        self._status = server.gui.add_html("", order=layout.STATUS)
-        self._table = server.gui.add_html("", order=layout.TABLE)
-        self._plot = JointPlot(server.gui, self._names, self._units)
-        clear = server.gui.add_button("Clear path", order=layout.TRACE)
+        self._status = server.gui.add_html("", order=Order.STATUS)
+        self._table = server.gui.add_html("", order=Order.TABLE)
+        self._plot = JointPlot(server.gui, self._names, self._units, order=Order.PLOT)
+        clear = server.gui.add_button("Clear path", order=Order.PATH)
         clear.on_click(lambda _: self.trace.clear())
         self._panel_due = 0.0
         self._arm.show(initial.tolist())

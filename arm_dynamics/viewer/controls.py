@@ -1,26 +1,61 @@
-"""Controls of a page: joint sliders, buttons, parameter fields, emergency stop."""
+"""Controls of a page: joint sliders, buttons, parameter fields, emergency stop, their messages."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.viewer import layout
-from arm_dynamics.viewer.feedback import BAD, GOOD, Feedback
-from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.sliders import JointSliders
-from arm_dynamics.viewer.table import STYLE
+from arm_dynamics.viewer.table import STYLE, short
 
-LOG = logging.getLogger(__name__)
+
+class Order:
+    """Order of the parts of the panel, from the top."""
+
+    EMERGENCY, STATUS, ACTIONS, TARGETS, OPEN_FIELDS, TABLE, PLOT, FOLDED_FIELDS, PATH = map(
+        float, range(9)
+    )
+
+
+GOOD, BAD, PLAIN = "#69db7c", "#ff8787", "inherit"
+
+
+class Feedback:
+    """Line of text: green for a completed action, red for a rejected one, else without color."""
+
+    def __init__(self, gui: Any, *, order: float | None = None) -> None:
+        self._line = gui.add_html("", order=order)
+
+    @property
+    def html(self) -> str:
+        """HTML text of the line."""
+        return str(self._line.content)
+
+    def done(self, text: str) -> None:
+        """Show the result of a completed action."""
+        self._show(GOOD, text)
+
+    def rejected(self, reason: object) -> None:
+        """Show the reason of a rejected action."""
+        self._show(BAD, f"rejected: {reason}")
+
+    def note(self, text: str) -> None:
+        """Show another message, such as that of a running action."""
+        self._show(PLAIN, text)
+
+    def _show(self, color: str, text: str) -> None:
+        self._line.content = (
+            f'<div role="status" style="{STYLE};color:{color};overflow-wrap:anywhere">'
+            f"{escape(text)}</div>"
+        )
+
+
 Action = Callable[[], str]
 """Returns a message about the action, or raises an ArmDynamicsError that rejects it."""
-RELEASED = "emergency stop released"
-QUESTION = "The arm may move again as soon as the emergency stop is released."
 
 
 class ActionRow:
@@ -68,6 +103,123 @@ class ActionRow:
             self._busy.release()
 
 
+Field = tuple[str, str]
+"""Owner and label."""
+Numbers = Mapping[str, Mapping[str, float]]
+"""Owner to label to number."""
+Accept = Callable[[str, str, float], None]
+"""Applies an edit (owner, label, number), or rejects it by an ArmDynamicsError."""
+SETTLED = 0.7
+"""Time [s] without another key after which an edit is complete."""
+
+
+class ParameterFields:
+    """Fields of a page; a completed edit is passed to ``accept(owner, label, number)``.
+
+    ``accept`` rejects an edit by an ArmDynamicsError; a text that is not a finite number is also
+    rejected. The page then shows the reason in red, and the field returns to its last accepted
+    text. ``accept`` is called in threads of the page, one call at a time.
+    """
+
+    def __init__(
+        self,
+        gui: Any,
+        title: str,
+        numbers: Numbers,
+        accept: Accept,
+        *,
+        order: float | None = None,
+        settled: float = SETTLED,
+        folded: bool = False,
+    ) -> None:
+        """Create the fields; with ``folded`` only the title is visible until a user opens it."""
+        self.settled = settled
+        self._accept = accept
+        self._lock = threading.RLock()  # a change of a field by the program calls back immediately
+        self._timers: dict[Field, threading.Timer] = {}
+        self._fields: dict[Field, Any] = {}
+        self._folder = gui.add_folder(title, order=order, expand_by_default=not folded)
+        with self._folder:
+            tabs = gui.add_tab_group()
+            for owner, row in numbers.items():
+                with tabs.add_tab(short(owner)):
+                    for label, number in row.items():
+                        self._fields[owner, label] = gui.add_text(
+                            label, _text(number), hint=f"{owner}: {label}"
+                        )
+            self._feedback = Feedback(gui)
+        self._accepted = {field: str(handle.value) for field, handle in self._fields.items()}
+        for field, handle in self._fields.items():
+            handle.on_update(lambda _, field=field: self._edited(field))
+
+    @property
+    def message(self) -> str:
+        """Message about the last edit, as HTML."""
+        return self._feedback.html
+
+    def text(self, owner: str, label: str) -> str:
+        """Return the text of a field."""
+        return str(self._fields[owner, label].value)
+
+    def show(self, numbers: Numbers) -> None:
+        """Show other numbers without a call of ``accept``.
+
+        A field that a user edits keeps its text; if the edit is rejected, it shows the number.
+        """
+        with self._lock:
+            for (owner, label), handle in self._fields.items():
+                number = numbers.get(owner, {}).get(label)
+                before = self._accepted[owner, label]
+                if number is None or _read(before) == number:
+                    continue
+                self._accepted[owner, label] = _text(number)
+                if handle.value == before:
+                    handle.value = _text(number)
+
+    def remove(self) -> None:
+        """Remove the fields from the panel."""
+        self._folder.remove()
+
+    def _edited(self, field: Field) -> None:
+        """Restart the timer after which the edit is complete."""
+        timer = threading.Timer(self.settled, self._submit, (field,))
+        timer.daemon = True
+        with self._lock:
+            before, self._timers[field] = self._timers.get(field), timer
+        if before is not None:
+            before.cancel()
+        timer.start()
+
+    def _submit(self, field: Field) -> None:
+        """Pass a completed edit to ``accept`` and show the result."""
+        with self._lock:
+            handle, (owner, label) = self._fields[field], field
+            text = handle.value
+            if text == self._accepted[field]:
+                return
+            try:
+                number = check_float(f"{owner}: {label}", _read(text))
+                self._accept(owner, label, number)
+            except ArmDynamicsError as error:
+                self._feedback.rejected(error)
+                handle.value = self._accepted[field]
+            else:
+                self._accepted[field] = text
+                self._feedback.done(f"{owner}: {label} = {number:g}")
+
+
+def _text(number: float) -> str:
+    return f"{number:.10g}"
+
+
+def _read(text: str) -> Any:
+    """Return the number of ``text``; the text itself if it is not a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 class Controls:
     """Joint sliders, and the buttons and parameter fields added to them."""
 
@@ -81,14 +233,16 @@ class Controls:
         feedback: Feedback,
     ) -> None:
         self._gui, self.feedback = gui, feedback
-        self.sliders = JointSliders(gui, names, limits, initial.tolist(), units, order=layout.GOALS)
+        self.sliders = JointSliders(
+            gui, names, limits, initial.tolist(), units, order=Order.TARGETS
+        )
 
     def add_actions(
         self, label: str, actions: Mapping[str, Action], offered: Sequence[str] = ()
     ) -> ActionRow:
         """Add a row of buttons above the sliders; ``offered`` are visible first, by default all."""
         return ActionRow(
-            self._gui, label, actions, self.feedback, offered=offered, order=layout.ACTIONS
+            self._gui, label, actions, self.feedback, offered=offered, order=Order.ACTIONS
         )
 
     def add_parameters(
@@ -98,8 +252,12 @@ class Controls:
 
         ``accept(owner, label, number)`` applies an edit or raises an ArmDynamicsError.
         """
-        order = layout.FOLDED if folded else layout.EDITED
+        order = Order.FOLDED_FIELDS if folded else Order.OPEN_FIELDS
         return ParameterFields(self._gui, title, numbers, accept, order=order, folded=folded)
+
+
+RELEASED = "emergency stop released"
+QUESTION = "The arm may move again as soon as the emergency stop is released."
 
 
 class EmergencyPanel:

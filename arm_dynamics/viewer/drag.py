@@ -44,7 +44,7 @@ class Handle:
     index: int
     link: str
     aligned: Matrix
-    """Rotation (3, 3) from the axes of the link to those of the handle."""
+    """Rotation (3, 3) from the axes of the link to those of the handle: the one of least angle."""
     slides: bool
 
 
@@ -53,10 +53,11 @@ def handles(arm: ArmModel) -> tuple[Handle, ...]:
     nodes, result = Robot(parse_xml(arm.urdf)).joints, []
     for index, joint in enumerate(arm.joints):
         child = nodes[joint.name].find("child")
-        aligned = _with_x(np.array(unit_axis(nodes[joint.name])))
+        axis = np.array(unit_axis(nodes[joint.name]))
+        aligned: Matrix = pin.Quaternion.FromTwoVectors(np.array([1.0, 0.0, 0.0]), axis).matrix()
         if child is not None and joint.lower < joint.upper:
             link, slides = child.get("link") or "", joint.kind == "prismatic"
-            result.append(Handle(joint.name, index, link, aligned, slides))
+            result.append(Handle(joint.name, index, link, as_readonly(aligned), slides))
     return tuple(result)
 
 
@@ -138,9 +139,3 @@ class DragTarget:
         """Return the tool path (n, 3) [m] of a joint-space line from ``q`` (nv,) to the target."""
         steps = np.linspace(0.0, 1.0, POINTS)
         return as_readonly([tool_position(self._arm, q + s * (self.q - q)) for s in steps])
-
-
-def _with_x(axis: Vector) -> Matrix:
-    """Return the rotation (3, 3) of least angle whose first column is the unit vector ``axis``."""
-    turned: Matrix = pin.Quaternion.FromTwoVectors(np.array([1.0, 0.0, 0.0]), axis).matrix()
-    return as_readonly(turned)

@@ -133,7 +133,6 @@ class ArmDrawing:
         self, scene: Any, root: str, urdf: Any, skeleton: Skeleton, *, ghost: bool = False
     ) -> None:
         self._root = scene.add_frame(root, show_axes=False, visible=not ghost)
-        self._ghost = ghost
         paths = {skeleton.base: root}
         self._nodes: list[tuple[Link, Any]] = []
         for link in skeleton.links:
@@ -144,7 +143,23 @@ class ArmDrawing:
             )
             if link.index is not None:
                 self._nodes.append((link, node))
-        self._add_geometry(scene, urdf, paths)
+        graph = urdf.scene.graph
+        for name, mesh in urdf.scene.geometry.items():
+            for geometry in graph.geometry_nodes[name]:
+                parent = graph.transforms.parents[geometry]
+                if ghost and parent == urdf.base_link:
+                    continue  # the base never moves
+                path = f"{paths[parent]}/{geometry}"
+                # A transform can scale and mirror, which the pose of a node cannot.
+                placed = mesh.copy().apply_transform(graph.get(geometry, parent)[0])
+                if ghost:
+                    vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
+                    scene.add_mesh_simple(
+                        path, vertices, placed.faces, color=GHOST_COLOR,
+                        opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,
+                    )  # fmt: skip
+                else:
+                    scene.add_mesh_trimesh(path, _shaded(placed))
 
     def show(self, q: Sequence[float]) -> None:
         """Move the node of every joint to ``q``; only changed nodes are sent to the browsers."""
@@ -163,25 +178,6 @@ class ArmDrawing:
     def visible(self, value: bool) -> None:
         if value != self._root.visible:
             self._root.visible = value
-
-    def _add_geometry(self, scene: Any, urdf: Any, paths: dict[str, str]) -> None:
-        graph = urdf.scene.graph
-        for name, mesh in urdf.scene.geometry.items():
-            for node in graph.geometry_nodes[name]:
-                parent = graph.transforms.parents[node]
-                if self._ghost and parent == urdf.base_link:
-                    continue  # the base never moves
-                path = f"{paths[parent]}/{node}"
-                # A transform can scale and mirror, which the pose of a node cannot.
-                placed = mesh.copy().apply_transform(graph.get(node, parent)[0])
-                if self._ghost:
-                    vertices = GHOST_SCALE * (placed.vertices - placed.centroid) + placed.centroid
-                    scene.add_mesh_simple(
-                        path, vertices, placed.faces, color=GHOST_COLOR,
-                        opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,
-                    )  # fmt: skip
-                else:
-                    scene.add_mesh_trimesh(path, _shaded(placed))
 
 
 def _shaded(mesh: Any) -> Any:

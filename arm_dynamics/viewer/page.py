@@ -16,10 +16,15 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas
-from arm_dynamics.viewer.controls import Controls, EmergencyPanel
+from arm_dynamics.viewer.controls import (
+    Accept,
+    Controls,
+    EmergencyPanel,
+    Feedback,
+    Numbers,
+    ParameterFields,
+)
 from arm_dynamics.viewer.drawing import load_visuals
-from arm_dynamics.viewer.feedback import Feedback
-from arm_dynamics.viewer.parameter_fields import Accept, Numbers, ParameterFields
 from arm_dynamics.viewer.plot import History, HistorySample
 from arm_dynamics.viewer.server import open_server, quiet
 from arm_dynamics.viewer.sliders import Target

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.viewer import layout
 
 WINDOW = 10.0
 """Duration [s] of the history."""
@@ -30,6 +29,11 @@ class HistorySample(NamedTuple):
     reference: Vector | None = None
     voltage: Vector | None = None
     temperature: Vector | None = None
+
+    @property
+    def error(self) -> Vector | None:
+        """Reference minus position [rad or m]; None without a reference."""
+        return None if self.reference is None else self.reference - self.q
 
 
 class History:
@@ -63,6 +67,8 @@ COLORS = (
 VOLTAGE, TEMPERATURE = "voltage [V]", "temperature [°C]"
 QUANTITIES = ("position", "velocity", "effort", "error", VOLTAGE, TEMPERATURE)
 """Quantities of the plot; those of motors only if the motors report them."""
+FIELDS = ("q", "v", "effort", "error", "voltage", "temperature")
+"""Field of a HistorySample for each of QUANTITIES."""
 
 
 def color(joint: int) -> str:
@@ -73,11 +79,13 @@ def color(joint: int) -> str:
 class JointPlot:
     """Chart of all joints; a menu of the page selects the quantity."""
 
-    def __init__(self, gui: Any, names: Sequence[str], units: Sequence[str]) -> None:
-        self._size = len(names)
+    def __init__(
+        self, gui: Any, names: Sequence[str], units: Sequence[str], *, order: float
+    ) -> None:
+        self._gap = np.full(len(names), np.nan)
         self._labels = dict(zip(QUANTITIES, _labels(units), strict=True))
         offered = [self._labels[name] for name in QUANTITIES[:4]]
-        self._choice = gui.add_dropdown("Plot", offered, order=layout.PLOT)
+        self._choice = gui.add_dropdown("Plot", offered, order=order)
         axis: dict[str, Any] = {
             "stroke": "#9aa4b2",
             "grid": {"stroke": "rgba(140,150,170,.18)", "width": 1},
@@ -87,7 +95,7 @@ class JointPlot:
         self._chart = gui.add_uplot(
             data=tuple(np.zeros(2) for _ in series), series=tuple(series), height=230,
             scales={"x": {"time": False}}, axes=(axis, {**axis, "size": 48}),
-            legend={"show": False}, padding=(12, 14, 0, 0), order=layout.PLOT + 0.1,
+            legend={"show": False}, padding=(12, 14, 0, 0), order=order + 0.1,
         )  # fmt: skip
 
     def choose(self, quantity: str) -> None:
@@ -105,8 +113,9 @@ class JointPlot:
             measured = values is not None and np.isfinite(values).any()
             if measured and label not in self._choice.options:
                 self._choice.options = (*self._choice.options, label)
-        selected = list(self._labels.values()).index(self._choice.value)
-        curves = np.array([_values(sample, selected, self._size) for sample in samples])
+        field = FIELDS[list(self._labels.values()).index(self._choice.value)]
+        rows = (getattr(sample, field) for sample in samples)
+        curves = np.array([self._gap if row is None else row for row in rows])
         times = np.array([sample.time for sample in samples])
         self._chart.data = (times, *curves.T)
 
@@ -118,11 +127,3 @@ def _labels(units: Sequence[str]) -> tuple[str, ...]:
     effort = ", ".join({"rad": "N·m", "m": "N"}[unit] for unit in sorted({*units}, reverse=True))
     texts = (f"position [{position}]", f"velocity [{speed}]", f"effort [{effort}]")
     return (*texts, f"error [{position}]", VOLTAGE, TEMPERATURE)
-
-
-def _values(sample: HistorySample, quantity: int, size: int) -> Vector:
-    """Return a quantity of a sample by its index in QUANTITIES; NaN if the sample lacks it."""
-    error = None if sample.reference is None else sample.reference - sample.q
-    every = (sample.q, sample.v, sample.effort, error, sample.voltage, sample.temperature)
-    value = every[quantity]
-    return np.full(size, np.nan) if value is None else value

@@ -65,7 +65,16 @@ def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
     fixed = manager["Global Options"]
     fixed["Fixed Frame"] = frame_prefix + arm.base_frame
     fixed["Background Color"] = "; ".join(map(str, _background(arm)))
-    manager["Views"]["Current"].update(_view(sphere))
+    distance = sphere.camera_distance(tan(FIELD_OF_VIEW / 2))
+    x, y, z = VIEW.tolist()
+    manager["Views"]["Current"] |= {
+        "Distance": distance,
+        "Focal Point": dict(zip("XYZ", map(float, sphere.center), strict=True)),
+        "Focal Shape Size": sphere.radius / 20,
+        "Near Clip Distance": distance / 100,
+        "Pitch": asin(z),
+        "Yaw": atan2(y, x) % (2 * pi),
+    }
     axes = axes_length(arm)
     for display in manager["Displays"]:
         kind = display["Class"].rpartition("/")[2]
@@ -86,20 +95,6 @@ def link_length(arm: ArmModel) -> float:
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     lengths = steps[steps > 0.02 * steps.sum()]
     return float(lengths.mean()) if lengths.size else arm_reach(arm).radius
-
-
-def _view(sphere: BoundingSphere) -> dict[str, Any]:
-    """Return the properties of the orbiting camera."""
-    distance = sphere.camera_distance(tan(FIELD_OF_VIEW / 2))
-    x, y, z = VIEW.tolist()
-    return {
-        "Distance": distance,
-        "Focal Point": dict(zip("XYZ", map(float, sphere.center), strict=True)),
-        "Focal Shape Size": sphere.radius / 20,
-        "Near Clip Distance": distance / 100,
-        "Pitch": asin(z),
-        "Yaw": atan2(y, x) % (2 * pi),
-    }
 
 
 def _sizes(kind: str, sphere: BoundingSphere, axes: float) -> Mapping[str, Any]:

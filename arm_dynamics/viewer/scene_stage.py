@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import atan, pi, sin, tan
@@ -114,15 +114,24 @@ FREE = 0.4
 TOP, BOTTOM = np.array([58, 68, 84]), np.array([20, 24, 31])
 """Colors of the background gradient."""
 
-Corners = Mapping[str, Matrix]
-"""Corners (n, 3) [m] by link."""
-
 
 def page_reach(
     skeleton: Skeleton, limits: Sequence[tuple[float, float]], initial: Vector, urdf: Any
 ) -> BoundingSphere:
-    """Return the bounding sphere of the visible geometry of a URDF loaded by yourdfpy."""
-    corners = _corners(skeleton, urdf)
+    """Return the bounding sphere of the visible geometry of a URDF loaded by yourdfpy.
+
+    The points of a link are its origin and the corners of the boxes around its geometry.
+    """
+    links = (skeleton.base, *(link.name for link in skeleton.links))
+    boxes = {name: [np.zeros((1, 3))] for name in links}
+    graph = urdf.scene.graph
+    for geometry, mesh in urdf.scene.geometry.items():
+        box = np.array(list(product(*np.transpose(mesh.bounds))))
+        for node in graph.geometry_nodes[geometry]:
+            parent = graph.transforms.parents[node]
+            matrix = graph.get(node, parent)[0]
+            boxes[parent].append(box @ matrix[:3, :3].T + matrix[:3, 3])
+    corners = {name: np.concatenate(points) for name, points in boxes.items()}
 
     def points(q: Vector) -> Matrix:
         poses = skeleton.poses(q.tolist()).items()
@@ -134,20 +143,6 @@ def page_reach(
             fixed.add(link.name)
     base = np.concatenate([_transformed(poses[name], corners[name]) for name in fixed])
     return reach_sphere(points, base, limits, initial)
-
-
-def _corners(skeleton: Skeleton, urdf: Any) -> Corners:
-    """Return the corners (n, 3) [m] of the boxes around the geometry of each link, and origins."""
-    links = (skeleton.base, *(link.name for link in skeleton.links))
-    boxes = {name: [np.zeros((1, 3))] for name in links}
-    graph = urdf.scene.graph
-    for name, mesh in urdf.scene.geometry.items():
-        box = np.array(list(product(*np.transpose(mesh.bounds))))
-        for node in graph.geometry_nodes[name]:
-            link = graph.transforms.parents[node]
-            matrix = graph.get(node, link)[0]
-            boxes[link].append(box @ matrix[:3, :3].T + matrix[:3, 3])
-    return {name: np.concatenate(points) for name, points in boxes.items()}
 
 
 def _transformed(pose: ScenePose, points: Matrix) -> Matrix:
@@ -172,18 +167,6 @@ def set_stage(server: Any, sphere: BoundingSphere) -> None:
     scene.configure_environment_map(hdri=None)
     rows = TOP + (BOTTOM - TOP) * np.linspace(0, 1, 128)[:, None, None]
     scene.set_background_image(np.repeat(rows, 16, axis=1).astype(np.uint8), format="png")
-    _light(scene, size)
-    server.initial_camera.up = (0.0, 0.0, 1.0)
-    _aim(server.initial_camera, sphere, 1.0)
-
-    def aim_upright(client: Any) -> None:
-        if client.camera.aspect < 1:  # the panel covers the lower part of an upright screen
-            _aim(client.camera, sphere, client.camera.aspect)
-
-    server.on_client_connect(aim_upright)
-
-
-def _light(scene: Any, size: float) -> None:
     scene.configure_default_lights(enabled=False)
     scene.add_light_hemisphere(
         "/light/sky", sky_color=(225, 236, 255), ground_color=(96, 92, 88), intensity=2.1
@@ -194,6 +177,14 @@ def _light(scene: Any, size: float) -> None:
     scene.add_light_directional(
         "/light/rim", intensity=0.9, color=(190, 215, 255), position=(-4 * size, 3 * size, size)
     )
+    server.initial_camera.up = (0.0, 0.0, 1.0)
+    _aim(server.initial_camera, sphere, 1.0)
+
+    def aim_upright(client: Any) -> None:
+        if client.camera.aspect < 1:  # the panel covers the lower part of an upright screen
+            _aim(client.camera, sphere, client.camera.aspect)
+
+    server.on_client_connect(aim_upright)
 
 
 def _aim(camera: Any, sphere: BoundingSphere, aspect: float) -> None:

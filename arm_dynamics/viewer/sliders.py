@@ -13,7 +13,7 @@ from arm_dynamics.viewer.table import short
 
 Target = tuple[float, ...]
 LOG = logging.getLogger(__name__)
-PARTS = 1000
+MIN_STEPS = 1000
 """Smallest number of steps of a slider."""
 
 
@@ -128,5 +128,5 @@ def slider_range(lower: float, upper: float) -> tuple[float, float]:
 
 
 def _step(low: float, high: float) -> float:
-    """Return the power of ten that divides the range into PARTS to 10 PARTS steps."""
-    return 10.0 ** floor(log10((high - low) / PARTS)) if high > low else 1e-3
+    """Return the power of ten that divides the range into MIN_STEPS to 10 MIN_STEPS."""
+    return 10.0 ** floor(log10((high - low) / MIN_STEPS)) if high > low else 1e-3

@@ -61,7 +61,7 @@ def table_html(
         heads.append(f"{'1' if both else unit}/s")
     if sample.effort is not None:
         heads.append("N·m, N" if both else "N·m" if unit == "rad" else "N")
-    if sample.reference is not None:
+    if sample.error is not None:
         heads.append("error")
     cells = [f"<th style='{RIGHT};{DIM}'>{text}</th>" for text in heads]
     if "rad" in units:
@@ -83,8 +83,8 @@ def _row(
         cells.append(f"{sample.v[i]:+.3f}")
     if sample.effort is not None:
         cells.append(f"{sample.effort[i]:+.2f}")
-    if sample.reference is not None:
-        cells.append(f"{sample.reference[i] - q:+.4f}")
+    if sample.error is not None:
+        cells.append(f"{sample.error[i]:+.4f}")
     columns = [f"<td style='{RIGHT}'>{cell}</td>" for cell in cells]
     if "rad" in units:
         turned = f"{degrees(q):+.1f}" if units[i] == "rad" else ""

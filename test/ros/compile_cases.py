@@ -68,13 +68,13 @@ def joints(watch):
         request = Thread(target=node.set_parameters, args=([Parameter("controller", value=name)],))
         request.start()
         while request.is_alive():
-            node.tick()
+            node.run_cycle()
             sleep(PERIOD)
         still = driver.arm.configuration("initial")
         point = Waypoint(driver.time + 0.1, still, 0 * still, 0 * still)
         node.loop.follow(JointTrajectory((point,)), effort_check=True)
         for _ in range(TICKS):
-            node.tick()
+            node.run_cycle()
         seen.add(type(node.loop.controller).__name__)
     watch.armed = False
     assert driver.commands >= TICKS * len(names)
@@ -95,9 +95,9 @@ def tool(watch):
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion
     watch.armed = True
     for k in range(TICKS):
-        node.tick()
+        node.run_cycle()
         if k == TICKS // 2:
-            node._tool_topics._take_pose(message)
+            node._tool_topics.take_pose(message)
     watch.armed = False
     assert driver.commands >= TICKS - 1
     assert not node.loop.events.counts

@@ -124,7 +124,7 @@ def alive(ros):
 def test_a_second_controller_is_rejected_and_the_first_stays_active(domain):
     found = domain.diagnosis("simulator", rejections("commander_rejected"))
     assert f"{TOOL} is rejected" in found["last commander_rejected"]
-    assert f"{CONTROLLER} came first" in found["last commander_rejected"]
+    assert f"{CONTROLLER} is the accepted publisher" in found["last commander_rejected"]
     assert found["level"] == 1
     assert CONTROLLER in found["message"]
     assert TOOL in found["message"]
@@ -216,7 +216,7 @@ def test_a_second_simulator_is_reported(domain):
     other = domain.start("simulator")
     try:
         found = domain.diagnosis("joint_controller", rejections("state_publisher_rejected"))
-        assert "/simulator came first" in found["last state_publisher_rejected"]
+        assert "/simulator is the accepted publisher" in found["last state_publisher_rejected"]
         words = "/clock: /simulator, /simulator"
         domain.diagnosis("simulator", lambda values: words in values["message"])
     finally:
@@ -232,7 +232,7 @@ def test_the_second_controller_succeeds_a_killed_first_one_without_a_step(domain
     started, before = time.monotonic(), len(states)
     domain.first.kill()
     found = domain.diagnosis("simulator", lambda v: "commander_changed" in v)
-    assert f"{TOOL} counts; {CONTROLLER} is silent" in found["last commander_changed"]
+    assert f"{TOOL} is accepted; {CONTROLLER} is silent" in found["last commander_changed"]
     assert time.monotonic() - started < 10 * PUBLISHER_TIMEOUT
     domain.wait_longer(domain.arm_states, 1.0)
     q = np.array([m.position for m in domain.arm_states.messages(before, every=5)])

@@ -28,7 +28,7 @@ CASES = [
     *((("-m", "arm_dynamics.ros.joint_controller"), module) for module in IMPORTS),
     (entry("composed"), "arm_dynamics.ros.simulator"),
     (SIM, "numpy"),
-    (SIM, "arm_dynamics.ros.demo_motion"),
+    (SIM, "arm_dynamics.ros.controller_clients"),
 ]
 
 

@@ -15,7 +15,7 @@ from arm_dynamics.dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros import markers as mm
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
-from arm_dynamics.ros.rviz_scene import status_words
+from arm_dynamics.ros.rviz_controls import status_text
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 
@@ -136,19 +136,19 @@ def test_a_drag_does_not_jump_to_another_configuration():
 
 
 def test_texts_are_wrapped_and_removed():
-    shown = mm.words("EMERGENCY STOP: " + "a reason " * 12, np.zeros(3), 0.1, True, HEADER)
+    shown = mm.text_marker("EMERGENCY STOP: " + "a reason " * 12, np.zeros(3), 0.1, True, HEADER)
     assert (shown.action, shown.type) == (Marker.ADD, Marker.TEXT_VIEW_FACING)
     assert shown.scale.z == 0.1
     assert 0 < shown.scale.x < 0.1  # of a space: RViz takes 1.3 m without it
     assert max(map(len, shown.text.split("\n"))) <= 44 < len(shown.text)
-    assert mm.words("", np.zeros(3), 0.1, False, HEADER).action == Marker.DELETE
+    assert mm.text_marker("", np.zeros(3), 0.1, False, HEADER).action == Marker.DELETE
 
 
 def test_stops_and_problems_are_shown():
     status = DiagnosticsSummary()
-    assert status_words(status) == ("", False)
+    assert status_text(status) == ("", False)
     status.messages = {"simulator": "controlled stop", "joint_controller": "running", "page": "odd"}
     status.ok = {"simulator": False, "joint_controller": True, "page": False}
-    assert status_words(status) == ("simulator: controlled stop", False)
+    assert status_text(status) == ("simulator: controlled stop", False)
     status.messages["simulator"] = "emergency stop by topic emergency_stop"
-    assert status_words(status) == ("EMERGENCY STOP: topic emergency_stop", True)
+    assert status_text(status) == ("EMERGENCY STOP: topic emergency_stop", True)

@@ -81,7 +81,7 @@ def accepted(graph, publishers, dt=0.01, topic=COMMANDS):
 def test_the_first_publisher_is_accepted_and_the_other_rejected(graph):
     assert accepted(graph, [A, B] * 500) == [A] * 500
     assert graph.counts == {"commander_rejected": 500}
-    assert "/b is rejected; /a came first" in graph.latest["commander_rejected"]
+    assert "/b is rejected; /a is the accepted publisher" in graph.latest["commander_rejected"]
     assert graph.one.conflict == f"several publishers on {COMMANDS}: /a, /b"
     graph.now += 3 * PUBLISHER_TIMEOUT
     assert graph.one.conflict == ""
@@ -168,7 +168,7 @@ def test_commands_pause_after_a_change_of_publisher():
     node = SimpleNamespace(simulation=SimpleNamespace(state=state, period=period))
     for k in range(20_000):
         state.time = k * period
-        SimulatorNode._be_quiet(node)
+        SimulatorNode._pause_states(node)
         assert SimulatorNode._quiet.fget(node), state.time
         state.time += PAUSE
         assert not SimulatorNode._quiet.fget(node)

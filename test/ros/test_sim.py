@@ -296,14 +296,14 @@ def test_a_controller_without_a_supported_interface_is_rejected(ros):
 
 
 def options(*arguments):
-    options_given = command._parser().parse_args(arguments)
-    command._check(options_given)
+    options_given = command.command_parser().parse_args(arguments)
+    command.check_options(options_given)
     return options_given
 
 
 def test_the_help_lists_the_accepted_controllers():
     """The joint controller node runs each of them; others are rejected with the list."""
-    text = " ".join(command._parser().format_help().split())
+    text = " ".join(command.command_parser().format_help().split())
     offered = re.search(r"--controller NAME controller: (.*?) \(default", text)[1].split(", ")
     assert {"pid_gravity", "computed_torque", "lqr", "position"} <= {*offered}
     for name in plugins.registered_names("controllers"):

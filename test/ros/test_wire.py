@@ -56,7 +56,7 @@ def test_reader_uses_the_known_layout_when_only_numbers_change():
     writer = JointStateWriter(("a", "b"), FIELDS, "base")
     reader = JointStateReader()
     reader.read(writer.write(0.0, *np.zeros((3, 2))))
-    reader._learn = None  # a second look at the layout would fail here
+    reader._read_layout = None  # a second look at the layout would fail here
     content = reader.read(writer.write(12.5, *np.arange(6.0).reshape(3, 2)))
     assert content.time == 12.5
     assert content.effort.tolist() == [4.0, 5.0]

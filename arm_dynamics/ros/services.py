@@ -1,8 +1,11 @@
-"""Services and parameters of other nodes, called from threads that may wait."""
+"""Services with a message as response: server and client. Parameters of other nodes.
+
+Clients are called from threads that may wait.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any
 
@@ -12,7 +15,25 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
-from arm_dynamics.core.errors import DriverFault, InvalidValue
+from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
+
+
+def serve(node: Node, kind: type[Any], service: str, work: Callable[[Any], str]) -> None:
+    """Serve a Trigger or SetBool: ``work`` gets the request and returns the message.
+
+    An error of this package that it raises is the message of an unsuccessful response.
+    """
+
+    def respond(request: Any, response: Any) -> Any:
+        try:
+            response.message = work(request)
+            response.success = True
+        except ArmDynamicsError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    node.create_service(kind, service, respond)
+
 
 TIMEOUT = 15.0
 """Maximum time [s] until the response of a service."""

@@ -23,7 +23,8 @@ from starts import table
 
 from arm_dynamics import Command, Plant, State
 from arm_dynamics.batch import StepDerivative, rollout
-from arm_dynamics.batch.kernels.kernel import Kernel, KernelOptions
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.model.arm_model import ArmModel
 
 DT, ROLLOUTS, STEPS, REPETITIONS = 1e-4, 512, 4000, 15

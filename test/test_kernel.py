@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.batch import variation
-from arm_dynamics.batch.kernels.kernel import Kernel, KernelOptions
+from arm_dynamics.batch.kernels.kernel import Kernel
+from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, trace_step
 from arm_dynamics.batch.kernels.symbolic_math import Symbol, symbols, traced
 from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain

@@ -17,8 +17,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.arrays import BoolArray, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.model.audit.actuator import REFLECTED
-from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, REFLECTED, Robot
 from arm_dynamics.model.xml_source import parse_xml
 
 

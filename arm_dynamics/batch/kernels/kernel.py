@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import (
-    AGREEMENT,
-    arm_fingerprint,
+    KernelOptions,
     cached_module,
     casadi_required,
     equations_fingerprint,
@@ -18,57 +15,8 @@ from arm_dynamics.batch.kernels.kernel_cache import (
 )
 from arm_dynamics.batch.kernels.kernel_check import check_kernel
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
-from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
-from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
-
-
-@dataclass(frozen=True, eq=False)
-class KernelOptions:
-    """Options of a kernel: all that its source text depends on except the arm.
-
-    Attributes
-    ----------
-    integrator : str
-        One of ``step_trace.INTEGRATORS``.
-    interface : str
-        Command interface.
-    vary : tuple of str
-        Quantities that differ between rollouts, of ``variation.variable_names``.
-    precision : str
-        "float64" or "float32".
-    lanes : int
-        SIMD lanes: rollouts side by side.
-    pid : PidSpec, optional
-        PID controller inside the kernel.
-
-    Raises
-    ------
-    InvalidValue
-        If ``precision`` or ``lanes`` is out of range.
-
-    """
-
-    integrator: str = "semi_implicit_euler"
-    interface: str = "effort"
-    vary: tuple[str, ...] = ()
-    precision: str = "float64"
-    lanes: int = 32
-    pid: PidSpec | None = None
-
-    def __post_init__(self) -> None:
-        if self.precision not in AGREEMENT:
-            expected = " or ".join(AGREEMENT)
-            raise InvalidValue(f"kernel: precision = '{self.precision}'; expected {expected}")
-        if self.lanes < 1:
-            raise InvalidValue(f"kernel: lanes = {self.lanes}; expected at least 1")
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """All options, to be hashed."""
-        pid = None if self.pid is None else (*self.pid.key, arm_fingerprint(self.pid.arm))
-        return self.integrator, self.interface, self.vary, self.precision, self.lanes, pid
 
 
 class Kernel:

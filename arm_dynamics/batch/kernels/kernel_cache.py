@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import RLock
@@ -17,6 +18,7 @@ import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.code_cache import (
     cache_folder,
     guard,
@@ -24,7 +26,7 @@ from arm_dynamics.core.code_cache import (
     require_owned,
     write_private,
 )
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.core.files import file_lock
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.dynamics.bodies import bodies
@@ -45,6 +47,53 @@ TRIAL_STEP = 1e-4
 
 class KernelRejected(ArmDynamicsError):
     """A generated kernel does not agree with the plant or the controller."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelOptions:
+    """Options of a kernel: all that its source text depends on except the arm.
+
+    Attributes
+    ----------
+    integrator : str
+        One of ``step_trace.INTEGRATORS``.
+    interface : str
+        Command interface.
+    vary : tuple of str
+        Quantities that differ between rollouts, of ``variation.variable_names``.
+    precision : str
+        "float64" or "float32".
+    lanes : int
+        SIMD lanes: rollouts side by side.
+    pid : PidSpec, optional
+        PID controller inside the kernel.
+
+    Raises
+    ------
+    InvalidValue
+        If ``precision`` or ``lanes`` is out of range.
+
+    """
+
+    integrator: str = "semi_implicit_euler"
+    interface: str = "effort"
+    vary: tuple[str, ...] = ()
+    precision: str = "float64"
+    lanes: int = 32
+    pid: PidSpec | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in AGREEMENT:
+            expected = " or ".join(AGREEMENT)
+            raise InvalidValue(f"kernel: precision = '{self.precision}'; expected {expected}")
+        if self.lanes < 1:
+            raise InvalidValue(f"kernel: lanes = {self.lanes}; expected at least 1")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All options, to be hashed."""
+        pid = None if self.pid is None else (*self.pid.key, arm_fingerprint(self.pid.arm))
+        return self.integrator, self.interface, self.vary, self.precision, self.lanes, pid
 
 
 def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:

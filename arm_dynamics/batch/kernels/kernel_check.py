@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.kernels.kernel_cache import AGREEMENT, TRIAL_STEP, KernelRejected
+from arm_dynamics.batch.kernels.kernel_cache import (
+    AGREEMENT,
+    TRIAL_STEP,
+    KernelOptions,
+    KernelRejected,
+)
 from arm_dynamics.batch.kernels.layout import Layout, filled_block
 from arm_dynamics.batch.kernels.pid_spec import (
     GAINS,
@@ -22,9 +27,6 @@ from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
-
-if TYPE_CHECKING:
-    from arm_dynamics.batch.kernels.kernel import KernelOptions
 
 TRIAL_PERIOD = 2e-3
 """Control period [s] of the comparison."""

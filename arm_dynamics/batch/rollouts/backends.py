@@ -91,7 +91,8 @@ def _generated(
 ) -> MakeStepper | str:
     """Return the function that makes steppers with a kernel, or why no kernel exists."""
     try:  # numba is optional
-        from arm_dynamics.batch.kernels.kernel import Kernel, KernelOptions  # noqa: PLC0415
+        from arm_dynamics.batch.kernels.kernel import Kernel  # noqa: PLC0415
+        from arm_dynamics.batch.kernels.kernel_cache import KernelOptions  # noqa: PLC0415
 
         integrator, interface, precision = setup
         options = KernelOptions(integrator, interface, tuple(vary), precision, BLOCK, pid)

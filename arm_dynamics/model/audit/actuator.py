@@ -10,7 +10,7 @@ from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.model.audit.fault import Fault, listed, suggest, title
 from arm_dynamics.model.audit.numbers import MAX_NUMBER, unreadable
-from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.audit.robot import REFLECTED, Robot
 from arm_dynamics.model.hardware_info import NAMES
 from arm_dynamics.model.xml_source import Node
 
@@ -19,8 +19,6 @@ STOPS = (
     Parameter("stop_damping", 0.0, "N m s/rad", "damping of the end stops", lower=0.0),
 )
 DEFAULT_ACTUATOR = "ideal"
-REFLECTED = ("armature", "viscous_friction", "back_emf_damping", "breakaway_effort")
-"""Attributes of an actuator at the joint, computed from its constants."""
 
 
 def repeated_param_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:

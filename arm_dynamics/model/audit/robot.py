@@ -11,6 +11,8 @@ from functools import cached_property
 
 from arm_dynamics.model.xml_source import Node
 
+REFLECTED = ("armature", "viscous_friction", "back_emf_damping", "breakaway_effort")
+"""Attributes of an actuator at the joint, computed from its constants."""
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")
 MANY_COORDINATES = ("floating", "planar")
 KINDS = (*ONE_COORDINATE, "fixed")

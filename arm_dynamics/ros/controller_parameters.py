@@ -118,6 +118,22 @@ def changed_gains(controller: Controller, values: Mapping[str, Any]) -> Gains | 
     return gains
 
 
+def change_controller(
+    controller: Controller,
+    model: ControllerModelParameters,
+    values: Mapping[str, Any],
+    loop: ControlLoop,
+) -> None:
+    """Apply changed gains and model parameters; on an error of this package nothing changes."""
+    gains = changed_gains(controller, values)
+    model.changed(values)  # raises before any change
+    if gains is not None:
+        loop.fit.take(gains)
+    arm = model.take(values)
+    if arm is not None:
+        controller.set_model(arm)
+
+
 def show_gains(node: Node, controller: Controller) -> None:
     """Set the parameters to the active gains, where these were reduced."""
     values = {
@@ -186,13 +202,7 @@ class ControllerParameters:
         if NAME in values:
             self._replace(values, loop)
             return
-        gains = changed_gains(self.controller, values)
-        self._model.changed(values)  # raises before any change
-        if gains is not None:
-            loop.fit.take(gains)
-        model = self._model.take(values)
-        if model is not None:
-            self.controller.set_model(model)
+        change_controller(self.controller, self._model, values, loop)
 
     def _replace(self, values: Mapping[str, Any], loop: ControlLoop) -> None:
         others = [name for name in values if name != NAME]

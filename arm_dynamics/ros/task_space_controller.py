@@ -16,7 +16,7 @@ from arm_dynamics.ros.controller_node import ControllerNode
 from arm_dynamics.ros.controller_parameters import (
     ControllerModelParameters,
     ToolMotionParameters,
-    changed_gains,
+    change_controller,
     declare_gains,
     show_gains,
 )
@@ -69,14 +69,8 @@ class TaskSpaceControllerNode(ControllerNode):
 
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""
-        gains = changed_gains(self._controller, values)
         motion = self._motion.changed(values)
-        self._model.changed(values)  # raises before any change
-        if gains is not None:
-            self.loop.fit.take(gains)
-        model = self._model.take(values)
-        if model is not None:
-            self._controller.set_model(model)
+        change_controller(self._controller, self._model, values, self.loop)
         self._motion.take(motion)
 
     def values(self) -> dict[str, str]:

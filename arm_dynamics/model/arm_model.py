@@ -100,7 +100,7 @@ class ArmModel:
 
     def __post_init__(self) -> None:
         """Build the actuators, then the Pinocchio model that includes them."""
-        object.__setattr__(self, "gravity", as_readonly(self.gravity))  # unpickled, it is not
+        object.__setattr__(self, "gravity", as_readonly(self.gravity))  # an unpickled array is not
         actuators = tuple(_make_actuator(joint) for joint in self.joints)
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity

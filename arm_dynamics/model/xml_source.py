@@ -101,7 +101,7 @@ def read_text(path: Path) -> str:
     return text if encoding == "utf-8" else _DECLARED.sub(r'\1"UTF-8"', text, count=1)
 
 
-@lru_cache(maxsize=2)  # the audit, the model and the wiring read the same text
+@lru_cache(maxsize=2)  # the audit, the model and the hardware info read the same text
 def parse_xml(text: str) -> Node:
     """Return the root element of ``text``; raise XmlSyntaxError with the line of the error."""
     roots: list[Node] = []

@@ -14,7 +14,7 @@ def end_stop_effort(
     tau = k (lower - q) - b v  below, tau = k (upper - q) - b v  above.
 
     q [rad], v [rad/s], stiffness k [N·m/rad], damping b [N·m·s/rad]; returns [N·m].
-    Source: D. Baraff-style penalty stops as in DynaMechs (McMillan, Orin, McGhee 1995).
+    Source: penalty forces of joint limits in DynaMechs (McMillan, Orin, McGhee 1995).
     """
     beyond = where(q < lower, lower - q, where(q > upper, upper - q, 0.0))
     return where(beyond == 0.0, 0.0, stiffness * beyond - damping * v)

@@ -1,4 +1,4 @@
-"""Numerical methods of one time step: one integrator per file, chosen by name."""
+"""Numerical methods of one time step, chosen by name."""
 
 from __future__ import annotations
 

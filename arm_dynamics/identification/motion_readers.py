@@ -18,6 +18,7 @@ from arm_dynamics.identification.joint_messages import (
     joint_values,
 )
 from arm_dynamics.identification.motion_checks import (
+    FEWEST_SAMPLES,
     check_angles,
     increasing_rows,
     require_samples,
@@ -43,6 +44,8 @@ READABLE = (
 TEXT = (".csv", ".tsv", ".txt")
 LEAST_PERIOD = 3e-4
 """Period [s]; the time is in the unit in which its median is from this to 1000 times this."""
+LARGEST_REPEATED = 0.01
+"""Fraction of samples with the stamp of the one before, above which a note states it."""
 SHORTEST_PERIOD = 2e-5
 """Period [s] from which stamps are in s as well: no other unit makes it longer."""
 
@@ -200,6 +203,8 @@ def _bag_targets(
 ) -> Matrix | None:
     """Return the target positions (n, nv) before stamps (n,) [ns]; None without such a topic."""
     found = [t for t, kind in topics.items() if kind == JOINT_STATE and t.endswith(NOT_MEASURED)]
+    if not found:
+        return None
     rows: dict[str, list[tuple[int, Matrix]]] = {}
     for name, time, message in bag.messages(path, dict.fromkeys(found, JOINT_STATE)):
         values = joint_values(arm.joint_names, tuple(message.name), [message.position])[0]
@@ -248,6 +253,9 @@ def _of_table(
     raw = table.column(found.time)
     raw = raw - raw[0] if len(raw) else raw  # integer stamps keep their last digits
     scale = unit_scale("time", found.time)
+    if found.nanoseconds is not None:
+        raw, scale = raw * 10**9 + table.column(found.nanoseconds), 1e-9
+        raw = raw - raw[0] if len(raw) else raw
     source = table.source
     if scale is None:
         scale = _time_unit(np.asarray(raw, dtype=float), source, found.time)
@@ -297,6 +305,15 @@ def _checked(
     if not len(time):
         raise RecordingError(f"{source}: samples = 0; expected a recorded motion")
     rows = increasing_rows(time - time[0], source)
+    notes: tuple[str, ...] = ()
+    if len(time) - len(rows) > LARGEST_REPEATED * len(time):
+        repeated = f"{source}: stamps = {len(rows)} different of {len(time)}"
+        if len(rows) < FEWEST_SAMPLES <= len(time):
+            raise InvalidValue(
+                f"{repeated}; expected a different one for each sample; write stamps with more"
+                " digits"
+            )
+        notes = (f"{repeated}; samples with the stamp of the one before are dropped",)
     rows = rows[np.isfinite(q[rows]).all(axis=1)]
     if effort is not None:
         measured: Any = np.isfinite(effort[rows])
@@ -318,4 +335,4 @@ def _checked(
     check_angles(arm, q, source)
     kept: dict[str, Any] = {name: x[rows] for name, x in more.items() if np.isfinite(x[rows]).any()}
     data = MotionData(arm.joint_names, time, q, None if effort is None else effort[rows], source)
-    return replace(data, **kept) if kept else data
+    return replace(data, notes=notes, **kept)

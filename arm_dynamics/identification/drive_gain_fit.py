@@ -52,6 +52,9 @@ PASSES = 3
 """Preparations of the motions with renewed gains."""
 MASS_TOLERANCE = 2e-3
 """Standard deviation of a known payload mass, relative."""
+LEAST_RESIDUAL = 1e-4
+"""Smallest standard deviation of efforts, relative to their rms: smaller ones exceed the precision
+of the reduced Hessian."""
 TURNS = 5
 """Estimates with renewed robust weights."""
 
@@ -330,7 +333,9 @@ class DriveGainProblem:
         self._rows, self._effort, self._counted = rows, equations.effort, equations.counted(ideal)
         self._start, self._sigma = start, sigma
         self._z = np.concatenate((prior.start, np.zeros(nv)))
-        self._set_moments(self._counted / np.maximum(rms(self._effort, self._counted), 1e-9) ** 2)
+        size = np.maximum(rms(self._effort, self._counted), 1e-9)
+        self._largest_weight = (LEAST_RESIDUAL * size) ** -2.0
+        self._set_moments(self._counted / size**2)
 
     def minimize(self) -> Vector:
         """Return l (nv,) of the minimum; renew the robust weights."""
@@ -338,7 +343,8 @@ class DriveGainProblem:
             self._z = damped_newton(self.cost, self.slopes, self._z)
             x, logs = self._split(self._z)
             residual = self._effort - np.exp(-logs) * (self._rows @ x)
-            self._set_moments(robust_weights(residual, self._counted)[1])
+            weights = robust_weights(residual, self._counted)[1]
+            self._set_moments(np.minimum(weights, self._largest_weight))
         self._z = damped_newton(self.cost, self.slopes, self._z)
         return self._split(self._z)[1]
 

@@ -26,7 +26,6 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import (
     damped_newton,
-    positive_inverse,
     rms,
 )
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters, regressor
@@ -52,9 +51,6 @@ PASSES = 3
 """Preparations of the motions with renewed gains."""
 MASS_TOLERANCE = 2e-3
 """Standard deviation of a known payload mass, relative."""
-LEAST_RESIDUAL = 1e-4
-"""Smallest standard deviation of efforts, relative to their rms: smaller ones exceed the precision
-of the reduced Hessian."""
 TURNS = 5
 """Estimates with renewed robust weights."""
 
@@ -240,9 +236,8 @@ def drive_gains(
         unloaded = sum(len(part.time) for part in parts[: len(motions)])
         carrying = np.arange(len(equations.effort)) >= unloaded
         problem = DriveGainProblem(arm, equations, logs, sigma, carrying, payload_mass)
-        change = problem.minimize()
-        covariance, slopes = problem.covariance()
-        logs = logs + change
+        logs = logs + problem.minimize()
+    covariance, slopes = problem.covariance()
     vague = np.sqrt(np.diag(covariance)) > NOT_REVEALED * sigma
     return DriveGains(
         arm,
@@ -333,9 +328,7 @@ class DriveGainProblem:
         self._rows, self._effort, self._counted = rows, equations.effort, equations.counted(ideal)
         self._start, self._sigma = start, sigma
         self._z = np.concatenate((prior.start, np.zeros(nv)))
-        size = np.maximum(rms(self._effort, self._counted), 1e-9)
-        self._largest_weight = (LEAST_RESIDUAL * size) ** -2.0
-        self._set_moments(self._counted / size**2)
+        self._set_moments(self._counted / np.maximum(rms(self._effort, self._counted), 1e-9) ** 2)
 
     def minimize(self) -> Vector:
         """Return l (nv,) of the minimum; renew the robust weights."""
@@ -343,17 +336,32 @@ class DriveGainProblem:
             self._z = damped_newton(self.cost, self.slopes, self._z)
             x, logs = self._split(self._z)
             residual = self._effort - np.exp(-logs) * (self._rows @ x)
-            weights = robust_weights(residual, self._counted)[1]
-            self._set_moments(np.minimum(weights, self._largest_weight))
+            self._set_moments(robust_weights(residual, self._counted)[1])
         self._z = damped_newton(self.cost, self.slopes, self._z)
         return self._split(self._z)[1]
 
     def covariance(self) -> tuple[Matrix, Matrix]:
         """Return the covariance (nv, nv) of l, and ∂π/∂l (14 nv, nv), at the minimum."""
-        p, (_, hessian) = self._prior.start.size, self.slopes(self._z)
-        slopes = -positive_inverse(hessian[:p, :p]) @ hessian[:p, p:]
-        reduced = hessian[p:, p:] + hessian[p:, :p] @ slopes
-        return positive_inverse(reduced), slopes[self._arm_columns]
+        x, logs = self._split(self._z)
+        p, nv = x.size, logs.size
+        root = np.sqrt(self._weights) * np.exp(-logs)
+        rows = np.zeros((*root.shape, p + nv))
+        rows[:, :, :p] = self._rows * root[..., None]
+        joints = np.arange(nv)
+        rows[:, joints, p + joints] = -root * (self._rows @ x)
+        curvature = self._prior_slopes(x)[1]
+        sizes = np.sqrt(np.diag(curvature))
+        values, axes = np.linalg.eigh(curvature / sizes / sizes[:, None])
+        prior = np.zeros((p + nv, p + nv))
+        prior[:p, :p] = np.sqrt(np.maximum(values, 0.0))[:, None] * axes.T * sizes
+        prior[p + joints, p + joints] = 1 / self._sigma
+        # The Hessian RᵀR itself would lose the digits of a gain that exact data leave open.
+        factors = np.vstack((rows.reshape(-1, p + nv), prior))
+        norms = np.linalg.norm(factors, axis=0)
+        r = np.linalg.qr(factors / norms, mode="r")
+        deviations = np.linalg.inv(r[p:, p:]) / norms[p:, None]
+        slopes = -np.linalg.solve(r[:p, :p], r[:p, p:]) / norms[:p, None] * norms[p:]
+        return deviations @ deviations.T, slopes[self._arm_columns]
 
     def cost(self, z: Vector) -> float:
         """Return the value of the function; infinite outside the domain of π."""
@@ -372,11 +380,7 @@ class DriveGainProblem:
         p, c, away = x.size, np.exp(-logs), (self._start + logs) / self._sigma
         pulled, linear = self._squares @ x, self._products @ x
         quadratic = pulled @ x
-        slope, curvature = self._prior.slopes(x)
-        if self._mass is not None:
-            k, stiffness = self._mass_column, 1 / (MASS_TOLERANCE * self._mass) ** 2
-            slope[k] += stiffness * (x[k] - self._mass)
-            curvature[k, k] += stiffness
+        slope, curvature = self._prior_slopes(x)
         gradient = np.concatenate(
             (
                 slope + c**2 @ pulled - c @ self._products,
@@ -390,12 +394,22 @@ class DriveGainProblem:
         hessian[p:, p:] = np.diag(c**2 * quadratic + self._sigma**-2)
         return gradient, hessian
 
+    def _prior_slopes(self, x: Vector) -> tuple[Vector, Matrix]:
+        """Return gradient (p,) and Hessian of the divergence and of the payload's mass."""
+        slope, curvature = self._prior.slopes(x)
+        if self._mass is not None:
+            k, stiffness = self._mass_column, 1 / (MASS_TOLERANCE * self._mass) ** 2
+            slope[k] += stiffness * (x[k] - self._mass)
+            curvature[k, k] += stiffness
+        return slope, curvature
+
     def _split(self, z: Vector) -> tuple[Vector, Vector]:
         """Return π (p,) and l (nv,)."""
         return z[: self._prior.start.size], z[self._prior.start.size :]
 
     def _set_moments(self, weights: Matrix) -> None:
         """Set Σ w WᵀW (nv, p, p) and Σ w Wᵀτ (nv, p)."""
+        self._weights = weights
         weighted = self._rows * weights[..., None]
         self._squares = np.einsum("nip,niq->ipq", weighted, self._rows, optimize=True)
         self._products = np.einsum("nip,ni->ip", weighted, self._effort)

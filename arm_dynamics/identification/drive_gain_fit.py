@@ -358,7 +358,7 @@ class DriveGainProblem:
         # The Hessian RᵀR itself would lose the digits of a gain that exact data leave open.
         factors = np.vstack((rows.reshape(-1, p + nv), prior))
         norms = np.linalg.norm(factors, axis=0)
-        r = np.linalg.qr(factors / norms, mode="r")
+        r = np.asarray(np.linalg.qr(factors / norms, mode="r"))
         deviations = np.linalg.inv(r[p:, p:]) / norms[p:, None]
         slopes = -np.linalg.solve(r[:p, :p], r[:p, p:]) / norms[:p, None] * norms[p:]
         return deviations @ deviations.T, slopes[self._arm_columns]

@@ -1,5 +1,6 @@
 """The filtered check of self-collision equals the exhaustive one of all pairs of shapes."""
 
+import math
 import warnings
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
-from arm_dynamics.identification import collision_filter
+from arm_dynamics.identification import Excitation, collision_filter
+from arm_dynamics.identification import excitation_search as search
 from arm_dynamics.identification.self_collision import SelfCollision
 from arm_dynamics.model.load import parse_arm
 
@@ -104,6 +106,8 @@ def exhaustive(collision, arm, q):
     """Return the first pair in collision and its depth [m] by the check of all pairs."""
     shapes, results, data = collision._shapes, collision._results, arm.model.createData()
     found, depths = [], []
+    for request, margin in zip(results.collisionRequests, collision._margins, strict=True):
+        request.security_margin = margin
     for row in q:
         pin.computeCollisions(arm.model, data, shapes, results, row, False)
         hits = [k for k, result in enumerate(results.collisionResults) if result.isCollision()]
@@ -120,7 +124,7 @@ def require_equal(collision, arm, q):
     """Compare the filtered with the exhaustive check; return the fraction in collision."""
     hits, depths = exhaustive(collision, arm, q)
     found = [[] for _ in q]
-    for sample, k in collision._collisions(q, every=True):
+    for sample, k, _ in collision._collisions(q, every=True):
         found[sample].append(k)
     assert found == hits
     np.testing.assert_allclose(collision.depths(q), depths, atol=1e-12)
@@ -146,6 +150,74 @@ def test_equals_the_exhaustive_check_with_meshes(arm, collision, seed):
 def test_these_motions_collide_and_do_not(arm, collision):
     q = np.vstack([motion(arm, seed, 60) for seed in range(5)])
     assert 0.05 < require_equal(collision, arm, q) < 0.95
+
+
+def distances(collision, arm, q):
+    """Return the distance (pairs,) [m] of each checked pair of shapes."""
+    shapes, data = collision._shapes, arm.model.createData()
+    results = shapes.createData()
+    pin.computeDistances(arm.model, data, shapes, results, q)
+    return np.array([result.min_distance for result in results.distanceResults])
+
+
+@given(st.integers(0, 10**6), st.floats(1e-3, 0.5))
+@settings(max_examples=40, deadline=None)
+def test_motion_changes_no_distance_by_more_than_its_bound(arm, collision, seed, size):
+    random = np.random.default_rng(seed)
+    q = random.uniform(arm.lower, arm.upper)
+    change = size * random.uniform(-1, 1, arm.nv)
+    first, second = (distances(collision, arm, x) for x in (q, q + change))
+    apart = (first > 0) & (second > 0)  # overlapping meshes have no exact distance
+    bound = collision._reaches @ np.abs(change)
+    assert (np.abs(second - first)[apart] <= bound[apart] + 1e-9).all()
+    assert (collision._reaches <= collision.reach).all()
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e-3, 0.01, 0.05]))
+@settings(max_examples=40, deadline=None)
+def test_around_a_free_configuration_every_pair_keeps_half_of_its_clearance(
+    arm, collision, seed, size
+):
+    random = np.random.default_rng(seed)
+    q = random.uniform(arm.lower, arm.upper, (20, arm.nv))
+    free = collision.free_around(q, np.full(q.shape, size))
+    if free is None:
+        assert collision.any_of(q)
+        return
+    for row in q[free]:
+        for change in random.choice([-size, size], (4, arm.nv)):
+            assert (distances(collision, arm, row + change) >= collision._margins / 2 - 1e-9).all()
+
+
+def test_a_point_is_free_or_in_collision_and_a_large_motion_is_neither(arm, collision):
+    q = motion(arm, 0, 100)
+    hit = np.array([collision.any_of(row[None]) for row in q])
+    assert 0 < hit.sum() < len(q)
+    assert collision.free_around(q, np.zeros(q.shape)) is None
+    assert collision.free_around(q[~hit], np.zeros(q[~hit].shape)).all()
+    assert not collision.free_around(q[~hit], np.full(q[~hit].shape, 3.0)).any()
+
+
+def test_the_final_check_finds_a_collision_between_its_first_samples():
+    """A pulse cos(θ/2)^60 moves to a folded configuration and back in less than 0.1 s."""
+    arm = load_arm("so101")
+    start = arm.configuration("initial")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = SelfCollision(arm, 0.01, start)
+    q = np.vstack([motion(arm, seed, 40) for seed in range(5)])
+    folded = q[[own.any_of(row[None]) for row in q]][0]
+    k, middle = np.arange(1, 31), 2 * np.pi * 0.25 / 0.6
+    size = np.array([math.comb(60, 30 - i) for i in range(31)]) / 4.0**30
+    move = (folded - start)[:, None]
+    waves = (2 * size[1:] * move * wave(k * middle) for wave in (np.sin, np.cos))
+    center = start + size[0] * move[:, 0]
+    pulse = Excitation("a", arm.joint_names, 2.2, 0.8, 1, start, center, *waves)
+    np.testing.assert_allclose(pulse.sample(np.array([1.05]))[0][0], folded, atol=1e-9)
+    assert not own.any_of(pulse.sample(search._distinct_times(pulse, 0.1))[0])
+    problem = search._Problem(arm, pulse, search.motion_limits(arm, start), own, 0.01)
+    assert problem._collides(pulse)
+    assert not problem._collides(pulse.with_coefficients(pulse.coefficients * 0.1))
 
 
 @pytest.mark.parametrize("name", ["five_dof", "so101"])

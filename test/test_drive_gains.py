@@ -99,7 +99,10 @@ def test_a_gain_that_the_motion_does_not_reveal_is_named(noise):
         effort[:, 1] = 0.2 * np.sin(7 * time)
         motions.append(MotionData(arm.joint_names, time, q, None, current=effort / 5.0))
     alone = drive_gains(arm, motions[:1])
-    assert alone.undetermined == ("J1", "J2")  # masses and gain of a single joint
+    # J1 moves alone: its currents determine the product of gain and inertia only. Elimination with
+    # 90 digits gives the deviation 0.2660 for exact efforts.
+    assert alone.undetermined == ("J1", "J2")
+    np.testing.assert_allclose(alone.deviation, [0.2660, 0.3], rtol=0.01)
     found = drive_gains(arm, motions[:1], motions[1:], payload_mass=PAYLOAD)
     assert found.undetermined == ("J2",)
     assert any("not revealed by this motion, close to the prior: J2" in x for x in found.notes())

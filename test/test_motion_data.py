@@ -243,10 +243,33 @@ def test_damaged_text_is_rejected(tmp_path, text, message):
         load_motion(ARM, tmp_path / "a.csv")
 
 
-def test_text_in_another_encoding_is_rejected(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"\xff\xfetime")
-    with pytest.raises(RecordingError, match="expected a text file in UTF-8"):
-        load_motion(ARM, tmp_path / "a.csv")
+def test_text_in_other_encodings(tmp_path):
+    file = csv(tmp_path / "a.csv", ["time [ms]", "q1 [°]", "q2", "tau1", "tau2"], table())
+    expected = load_motion(ARM, file)
+    for encoding in ("latin-1", "utf-16", "utf-8-sig"):
+        file.write_bytes(file.with_name("a.csv").read_text("utf-8").encode(encoding))
+        data = load_motion(ARM, file)
+        np.testing.assert_array_equal(data.q, expected.q)
+        file = csv(tmp_path / "a.csv", ["time [ms]", "q1 [°]", "q2", "tau1", "tau2"], table())
+    for content in (b"\xff\xfetim", b"\xe0\0\0"):
+        file.write_bytes(content)
+        with pytest.raises(RecordingError, match="expected a text file; save it as UTF-8"):
+            load_motion(ARM, file)
+
+
+def test_a_line_of_units(tmp_path):
+    values = np.column_stack([1e3 * TIME, np.rad2deg(Q), 1e3 * TAU])
+    lines = csv(tmp_path / "a.csv", STANDARD, values).read_text().splitlines()
+    for units in ("ms,deg,deg,N·mm,N·mm", "[ms],[deg],[deg],[Nmm],[Nmm]"):
+        (tmp_path / "b.csv").write_text("\n".join([lines[0], units, *lines[1:]]), "utf-8")
+        check(load_motion(ARM, tmp_path / "b.csv"), 1e-9)
+
+
+def test_words_of_missing_values(tmp_path):
+    values = table().astype(object)
+    values[3, 1], values[5, 4], values[7, 2] = "NULL", "N/A", "-"
+    data = load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, values))
+    assert len(data.time) == N - 3
 
 
 # Stamps ----------------------------------------------------------------------------------------
@@ -263,6 +286,49 @@ def test_repeated_stamps_and_empty_fields_are_dropped(tmp_path):
     data = load_motion(ARM, file)
     assert len(data.time) == N - 1
     assert np.isfinite(data.effort).all()
+
+
+def test_repeated_stamps_are_stated(tmp_path):
+    coarse = np.floor(TIME * 50) / 50
+    different = len(np.unique(coarse))
+    data = load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(coarse)))
+    assert len(data.time) == different < N
+    assert f"stamps = {different} different of {N}; samples with the stamp" in data.notes[0]
+    single = (1.7e9 + TIME).astype(np.float32)
+    with pytest.raises(InvalidValue, match=rf"stamps = 1 different of {N}; .*more digits"):
+        load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table(single)))
+
+
+def test_seconds_and_nanoseconds_in_two_columns(tmp_path):
+    names = ["header.stamp.sec", "header.stamp.nanosec", *STANDARD[1:]]
+    stamps = 1_700_000_000_900_000_000 + np.round(TIME * 1e9).astype(np.int64)
+    values = np.column_stack([stamps // 10**9, stamps % 10**9, Q, TAU]).astype(object)
+    values[:, :2] = np.column_stack([stamps // 10**9, stamps % 10**9])
+    check(load_motion(ARM, csv(tmp_path / "a.csv", names, values)), 1e-9)
+    others = ["stamp_sec", "time_nanosec", *STANDARD[1:]]
+    with pytest.raises(RecordingError, match="columns of time = stamp_sec, time_nanosec; expected"):
+        find_columns(ARM.joint_names, others, "file")
+
+
+@pytest.mark.parametrize("form", ["{}T{}", "{} {}Z", "{}T{}+02:00"])
+def test_dates_as_stamps(tmp_path, form):
+    values = table().astype(object)
+    for k, time in enumerate(TIME):
+        values[k, 0] = form.format("2026-03-29", f"23:59:{time + 50:09.6f}")
+    check(load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, values)), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("joints", "names"),
+    [
+        (["shoulder_pan_joint", "elbow_joint"], ["shoulder_pan_pos", "elbow_pos"]),
+        (["joint_a1", "joint_a2"], ["A1_Pos [deg]", "A2_Pos [deg]"]),
+        (["joint_a1", "joint_a2"], ["AxisAct.A1", "AxisAct.A2"]),
+        (["robot_j1_joint", "j1_joint"], ["robot_j1_joint_q", "j1_joint_q"]),
+    ],
+)
+def test_joints_are_found_without_their_common_words(joints, names):
+    assert find_columns(joints, ["t", *names[::-1]], "file").position == tuple(names)
 
 
 def test_stamps_that_decrease_are_rejected_with_their_row(tmp_path):
@@ -353,6 +419,11 @@ def test_joints_of_a_bag_are_found_by_name(tmp_path):
     check(load_motion(ARM, next(folder.glob("*.mcap"))))
     check(load_motion(ARM, folder, topic=STATES))
     check(load_motion(ARM, bag(tmp_path / "positions", effort=False)), effort=False)
+
+
+def test_a_bag_without_commands_has_no_targets(tmp_path):
+    data = load_motion(ARM, bag(tmp_path / "bag"))
+    assert data.command_position is None
 
 
 def test_topics_of_a_bag(tmp_path):

@@ -1,8 +1,8 @@
 """Conservative filter of collision checks: pairs of shapes at a distance.
 
-A mesh is covered by the convex hulls of its parts, and each hull by a sphere. Shapes whose spheres
-or hulls keep a margin keep it also. Only the remaining pairs need the exact and slow check of their
-triangles.
+A mesh is covered by the convex hulls of its parts, and each hull by a sphere; a primitive shape by
+the spheres of its slices. Shapes whose spheres or hulls keep a margin keep it also. Only the
+remaining pairs need the exact and slow check.
 
 References
 ----------
@@ -72,29 +72,39 @@ class CollisionFilter:
         self._checks = [self._hull_pairs(i, j) for i, j in margins]
         self._results = self._hulls.createData()
         for (whole, parts), margin in zip(self._checks, self._margins.tolist(), strict=True):
-            for k in [] if whole is None else [whole, *parts[parts > 0].tolist()]:
+            for k in [] if whole is None else [whole, *np.unique(parts[parts > 0]).tolist()]:
                 self._results.collisionRequests[k].security_margin = margin
+        self._wide_results = self._hulls.createData()  # with margins of each check
 
-    def near(self, q: Matrix) -> Iterator[tuple[int, int]]:
+    def near(self, q: Matrix, more: Matrix | None = None) -> Iterator[tuple[int, int]]:
         """Return indices of configurations ``q`` (n, nv) and of pairs that may be too near.
 
-        The indices are in ascending order, those of the configurations first.
+        The indices are in ascending order, those of the configurations first. ``more`` (n, pairs)
+        [m] is added to the margins.
         """
         if not len(self._pairs):
             return
-        samples, pairs, parts = self._near_spheres(q)
+        margins = np.broadcast_to(self._margins, (len(q), len(self._pairs)))
+        results = self._results
+        if more is not None:
+            margins, results = margins + more, self._wide_results
+        samples, pairs, parts = self._near_spheres(q, margins)
         placed = -1
         for n, (sample, k) in enumerate(zip(samples.tolist(), pairs.tolist(), strict=True)):
             whole, checks = self._checks[k]
             if whole is not None:
                 if placed != sample:
                     pin.updateGeometryPlacements(
-                        self._model, self._data, self._hulls, self._results, q[sample]
+                        self._model, self._data, self._hulls, results, q[sample]
                     )
                     placed = sample
-                if not self._overlap(whole):
+                hulls = set(checks[parts[n]].tolist())
+                if more is not None:
+                    for i in (whole, *hulls):
+                        results.collisionRequests[i].security_margin = margins[sample, k]
+                if not pin.computeCollision(self._hulls, results, whole):
                     continue
-                if not any(map(self._overlap, checks[parts[n]].tolist())):
+                if not any(pin.computeCollision(self._hulls, results, i) for i in hulls):
                     continue
             yield sample, k
 
@@ -104,28 +114,27 @@ class CollisionFilter:
         Two primitive shapes have no index: their exact check is the one of their hulls.
         """
         parts = np.zeros((PARTS, PARTS), int)
-        if self._covers[i].is_exact and self._covers[j].is_exact:
+        own, other = self._covers[i], self._covers[j]
+        if len(own.hulls) == len(other.hulls) == 1:
             return None, parts
-        own, other = self._indices[i], self._indices[j]
-        pairs = [(own[0], other[0])] + [(a, b) for a in own[1:] for b in other[1:]]
         begin = len(self._hulls.collisionPairs)
-        for pair in pairs:
-            self._hulls.addCollisionPair(pin.CollisionPair(*pair))
-        shape = len(own) - 1, len(other) - 1
-        parts[: shape[0], : shape[1]] = begin + 1 + np.arange(len(pairs) - 1).reshape(shape)
+        found = {(0, 0): begin}
+        for a, b in np.ndindex(len(own.radii) - 1, len(other.radii) - 1):
+            pair = min(a + 1, len(own.hulls) - 1), min(b + 1, len(other.hulls) - 1)
+            parts[a, b] = found.setdefault(pair, begin + len(found))
+        for a, b in found:
+            ends = self._indices[i][a], self._indices[j][b]
+            self._hulls.addCollisionPair(pin.CollisionPair(*ends))
         return begin, parts
 
-    def _overlap(self, k: int) -> bool:
-        return bool(pin.computeCollision(self._hulls, self._results, k))
-
-    def _near_spheres(self, q: Matrix) -> tuple[IntArray, IntArray, BoolArray]:
+    def _near_spheres(self, q: Matrix, margins: Matrix) -> tuple[IntArray, IntArray, BoolArray]:
         """Return samples and pairs (m,) of near spheres, and near parts (m, PARTS, PARTS)."""
         rotations, origins = _placements(self._model, self._axes, q)
         centers = origins[:, self._bodies] + np.einsum(
             "nbij,bj->nbi", rotations[:, self._bodies], self._centers
         )
         first, second = self._pairs.T
-        reach = self._radii[first] + self._radii[second] + self._margins
+        reach = self._radii[first] + self._radii[second] + margins
         samples, pairs = np.nonzero(
             ((centers[:, first] - centers[:, second]) ** 2).sum(axis=2) <= reach**2
         )
@@ -138,29 +147,38 @@ class CollisionFilter:
         for axis in range(3):
             square += (ends[0][:, :, None, axis] - ends[1][:, None, :, axis]) ** 2
         reaches = self._part_radii[first][:, :, None] + self._part_radii[second][:, None]
-        reaches += self._margins[:, None, None]
-        parts = square <= (reaches**2)[pairs]
+        parts = square <= (reaches[pairs] + margins[samples, pairs, None, None]) ** 2
         kept = parts.any(axis=(1, 2))
         return samples[kept], pairs[kept], parts[kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cover:
-    """Hulls of a shape, the first one around all others, with their spheres in the body's frame."""
+    """Hulls of a shape and their spheres in the body's frame, the first one around all others.
+
+    A primitive shape is its only hull, and the spheres are those of its slices.
+    """
 
     hulls: list[Any]
     centers: Matrix
     radii: Vector
-    is_exact: bool
 
     @classmethod
     def of(cls, shape: pin.GeometryObject) -> _Cover:
         geometry, placement = shape.geometry, shape.placement
         if not hasattr(geometry, "tri_indices"):
             geometry.computeLocalAABB()
-            center, radius = placement.act(np.array(geometry.aabb_center)), geometry.aabb_radius
-            radius = float(radius) if radius < 1e6 else np.inf  # that of a plane
-            return cls([geometry] * 2, np.array([center] * 2), np.full(2, radius), True)
+            sides = np.array(geometry.aabb_local.max_ - geometry.aabb_local.min_)
+            if not geometry.aabb_radius < 1e6:  # that of a plane
+                return cls([geometry], np.zeros((2, 3)), np.full(2, np.inf))
+            longest = int(np.argmax(sides))
+            slices = np.repeat(np.array(geometry.aabb_center)[None], PARTS + 1, axis=0)
+            slices[1:, longest] += ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * sides[longest]
+            cut = sides.copy()
+            cut[longest] /= PARTS
+            sizes = np.full(PARTS + 1, np.linalg.norm(cut) / 2)
+            sizes[0] = geometry.aabb_radius
+            return cls([geometry], np.array([placement.act(x) for x in slices]), sizes)
         triangles = map(geometry.tri_indices, range(geometry.num_tris))
         corners = np.array([(t[0], t[1], t[2]) for t in triangles], int)
         vertices = np.array(geometry.vertices())
@@ -171,7 +189,7 @@ class _Cover:
             hulls.append(_hull(type(geometry), points))
             centers.append(placement.act(center))
             radii.append(float(np.linalg.norm(points - center, axis=1).max()))
-        return cls(hulls, np.array(centers), np.array(radii), False)
+        return cls(hulls, np.array(centers), np.array(radii))
 
 
 def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:

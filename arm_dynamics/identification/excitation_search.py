@@ -27,6 +27,7 @@ from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
 from arm_dynamics.identification.excitation_information import effort_weights
 from arm_dynamics.identification.excitation_limits import (
     MotionLimits,
+    extreme_values,
     largest_scale,
     scale_to_limits,
 )
@@ -66,7 +67,8 @@ REFINEMENT, NEAR_LIMIT = 20, 0.05
 """Samples around a maximum of effort, of those nearer to the limit than this fraction of it."""
 REDUCTION, MAX_REDUCTIONS = 0.98, 300
 """Scale of one reduction of the motion about its start, and their maximum number."""
-MAX_COLLISION_SAMPLES = 40_000
+COLLISION_INTERVAL = 0.1
+"""Width [s] of the first intervals of the final check of self-collision."""
 Progress = Callable[[int, int], object]
 
 
@@ -87,8 +89,8 @@ def excite(
 
     Limits of position, velocity and acceleration hold at exact extremes. The efforts of the prior
     model with friction stay within EFFORT_FRACTION of the effort limits and of the motors' ranges:
-    they are sampled every 5 ms, and finer at their maxima. Links keep the clearance between all
-    samples; the floor and the surroundings are not known. The same arguments give the same
+    they are sampled every 5 ms, and finer at their maxima. Links keep half the clearance at all
+    times; the floor and the surroundings are not known. The same arguments give the same
     trajectory.
 
     Parameters
@@ -411,18 +413,28 @@ class _Problem:
         return not fine or bool(self._excess_at(motion, np.concatenate(fine)).max() <= 0)
 
     def _collides(self, motion: Excitation) -> bool:
-        """Return whether links are nearer than half the clearance at any time.
+        """Return whether links are nearer than half of their clearance at any time.
 
-        Samples are so dense that no point moves by more than half the clearance from the nearest.
+        |q(t) - q(m)| <= |v(m)| w / 2 + max |a| w² / 8 in an interval of width w around m. Intervals
+        are divided until this motion is too small for a collision.
         """
-        times = _distinct_times(motion, 1e-3)
-        q = motion.sample(times)[0]
-        moved = np.abs(np.diff(q, axis=0)) @ self._collision.reach
-        path = np.concatenate(([0.0], np.cumsum(moved)))
-        count = min(int(np.ceil(path[-1] / self._clearance)) + 1, MAX_COLLISION_SAMPLES)
-        order = np.unique(np.searchsorted(path, np.linspace(0, path[-1], count)))
-        coarse = order[:: max(len(order) // 100, 1)]
-        return self._collision.any_of(q[coarse]) or self._collision.any_of(q[order])
+        acceleration = np.abs(extreme_values(motion)[2]).max(axis=0)
+        times = _distinct_times(motion, COLLISION_INTERVAL)
+        if self._collision.any_of(motion.sample(times)[0]):
+            return True
+        widths = np.diff(times)
+        within = widths < 1.5 * COLLISION_INTERVAL  # not the periods that repeat
+        middles, widths = (times[:-1] + widths / 2)[within], widths[within]
+        while len(middles):
+            q, v, _ = motion.sample(middles)
+            half = widths[:, None] / 2
+            free = self._collision.free_around(q, np.abs(v) * half + acceleration * half**2 / 2)
+            if free is None:
+                return True
+            quarter = widths[~free] / 4
+            middles = np.concatenate((middles[~free] - quarter, middles[~free] + quarter))
+            widths = np.concatenate((2 * quarter, 2 * quarter))
+        return False
 
 
 def _evaluation_times(rest: Excitation) -> tuple[Vector, Vector]:

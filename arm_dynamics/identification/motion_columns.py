@@ -2,8 +2,10 @@
 
 A name is split into words: at every character other than a letter or digit, between letters and
 digits, and before a capital after a small letter. Case does not count, and neither do the words
-of ``IGNORED``. A column then belongs to a quantity by the first of these rules that finds every
-joint; the third counts only where the others find none, or where numbers from 0 meet joints from 1:
+of ``IGNORED``. The name of a joint also counts without them if other words are left:
+``shoulder_pan`` and ``A1`` belong to ``shoulder_pan_joint`` and ``joint_a1``. A column then belongs
+to a quantity by the first of these rules that finds every joint; the third counts only where the
+others find none, or where numbers from 0 meet joints from 1:
 
 1. the words of the joint and one word of the quantity: ``position.J1``, ``J1_position``,
    ``/joint_states/J1/effort``;
@@ -16,7 +18,8 @@ motor currents: current, curr, i. Of motor voltages: voltage, volt; columns with
 count where no others have voltages. Of target positions: target, action, command, goal, with or
 without a word of positions: ``command.position.J1``, ``target_q_0``. Of the time: time, timestamp,
 stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values; a column of time may also
-end with it, ``time_ms``. Other words exclude a column: ``command.effort.J1``.
+end with it, ``time_ms``. A second one adds nanoseconds to seconds: ``header.stamp.sec`` and
+``header.stamp.nanosec``. Other words exclude a column: ``command.effort.J1``.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ WORDS = {
 """Quantity → words that name it."""
 IGNORED = {
     "joint", "joints", "j", "axis", "motor", "actuator", "arm", "main", "follower", "robot",
-    "state", "states", "observation", "actual", "measured", "present", "feedback", "header",
+    "state", "states", "observation", "actual", "act", "measured", "present", "feedback", "header",
     "field", "ros",
 }  # fmt: skip
 UNITS = {
@@ -50,7 +53,7 @@ UNITS = {
     "voltage": {"v": 1.0, "mv": 1e-3},
     "time": {
         "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
-        "ns": 1e-9, "nsec": 1e-9,
+        "ns": 1e-9, "nsec": 1e-9, "nsecs": 1e-9, "nanosec": 1e-9, "nanoseconds": 1e-9,
     },
 }  # fmt: skip
 """Quantity → unit in a name → factor to SI units."""
@@ -59,7 +62,10 @@ REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN
 
 @dataclass(frozen=True, slots=True)
 class MotionColumns:
-    """Names of the columns of a motion: one of the time, the others one per joint."""
+    """Names of the columns of a motion: of the time, the others one per joint.
+
+    ``nanoseconds`` is a column of integers that are added to seconds in ``time``.
+    """
 
     time: str
     position: tuple[str, ...]
@@ -67,6 +73,7 @@ class MotionColumns:
     target: tuple[str, ...] | None
     current: tuple[str, ...] | None = None
     voltage: tuple[str, ...] | None = None
+    nanoseconds: str | None = None
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -130,7 +137,11 @@ def find_columns(
         if name not in known:
             raise ConfigError(f"columns: {key} = '{name}'; expected one of {_listed(known)}")
     free = [name for name in known if name not in chosen.values()]
-    time = chosen.get("time") or _time_column(free, source)
+    nanoseconds = None
+    if "time" in chosen:
+        time = chosen["time"]
+    else:
+        time, nanoseconds = _time_columns(free, source)
     position = _columns_of("position", joints, free, source, chosen)
     effort = _columns_of("effort", joints, free, source, chosen)
     target = _optional_columns("target", joints, free, source, chosen)
@@ -144,10 +155,11 @@ def find_columns(
             f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
-    return MotionColumns(time, position, effort, target, current, voltage)
+    return MotionColumns(time, position, effort, target, current, voltage, nanoseconds)
 
 
-def _time_column(names: Sequence[str], source: str) -> str:
+def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
+    """Return the column of the time, and the one of the nanoseconds of its seconds or None."""
     found = []
     for name in names:
         words = [word for word in words_of(name) if word not in IGNORED]
@@ -155,13 +167,18 @@ def _time_column(names: Sequence[str], source: str) -> str:
             words.pop()
         if len(words) == 1 and words[0] in WORDS["time"]:
             found.append(name)
+    if len(found) == 2:  # sec and nanosec of the same stamp
+        seconds, nanoseconds = sorted(found, key=lambda name: -(unit_scale("time", name) or 0.0))
+        scales = unit_scale("time", seconds), unit_scale("time", nanoseconds)
+        if scales == (1.0, 1e-9) and words_of(seconds)[:-1] == words_of(nanoseconds)[:-1]:
+            return seconds, nanoseconds
     if len(found) != 1:
         what = _listed(found) if found else f"none of {_listed(names)}"
         raise RecordingError(
             f"{source}: columns of time = {what}; expected one, such as time, t, stamp or"
             f" timestamp; {REMEDY.format(key='time')}"
         )
-    return found[0]
+    return found[0], None
 
 
 def _optional_columns(
@@ -222,16 +239,22 @@ def _by_joint(
 ) -> dict[str, list[str]]:
     """Return the columns with the words of each joint, and one word of the quantity if not bare."""
     found: dict[str, list[str]] = {}
-    split = {joint: words_of(joint) for joint in joints}
+    split = []
+    for joint in joints:
+        own = words_of(joint)
+        split.append((joint, own, True))
+        short = tuple(word for word in own if word not in IGNORED)
+        if short != own and any(word.isalpha() for word in short):
+            split.append((joint, short, False))
     for name in names:
         words = _words(quantity, name)
         matches = []
-        for joint, own in split.items():
+        for joint, own, is_whole in split:
             for i in range(len(words) - len(own) + 1 if own else 0):
                 rest = _counted(quantity, words[:i] + words[i + len(own) :])
                 fits = not rest if bare else len(rest) == 1 and rest[0] in WORDS[quantity]
                 if words[i : i + len(own)] == own and fits:
-                    matches.append(((len(own), joint in name), joint))
+                    matches.append(((is_whole, len(own), joint in name), joint))
                     break
         best = [joint for rank, joint in matches if rank == max(matches)[0]]
         if len(best) == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,12 +12,8 @@ import numpy as np
 
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
-from arm_dynamics.identification.joint_messages import (
-    combined,
-    has_all_joints,
-    joint_values,
-)
 from arm_dynamics.identification.motion_checks import (
+    FEWEST_SAMPLES,
     check_angles,
     increasing_rows,
     require_samples,
@@ -43,8 +39,12 @@ READABLE = (
 TEXT = (".csv", ".tsv", ".txt")
 LEAST_PERIOD = 3e-4
 """Period [s]; the time is in the unit in which its median is from this to 1000 times this."""
+LARGEST_REPEATED = 0.01
+"""Fraction of samples with the stamp of the one before, above which a note states it."""
 SHORTEST_PERIOD = 2e-5
 """Period [s] from which stamps are in s as well: no other unit makes it longer."""
+LARGEST_DISTANCE = 1.5
+"""Distance to the nearest message of a joint, in its median periods, up to which it counts."""
 
 
 def load_motion(
@@ -200,6 +200,8 @@ def _bag_targets(
 ) -> Matrix | None:
     """Return the target positions (n, nv) before stamps (n,) [ns]; None without such a topic."""
     found = [t for t, kind in topics.items() if kind == JOINT_STATE and t.endswith(NOT_MEASURED)]
+    if not found:
+        return None
     rows: dict[str, list[tuple[int, Matrix]]] = {}
     for name, time, message in bag.messages(path, dict.fromkeys(found, JOINT_STATE)):
         values = joint_values(arm.joint_names, tuple(message.name), [message.position])[0]
@@ -248,6 +250,9 @@ def _of_table(
     raw = table.column(found.time)
     raw = raw - raw[0] if len(raw) else raw  # integer stamps keep their last digits
     scale = unit_scale("time", found.time)
+    if found.nanoseconds is not None:
+        raw, scale = raw * 10**9 + table.column(found.nanoseconds), 1e-9
+        raw = raw - raw[0] if len(raw) else raw
     source = table.source
     if scale is None:
         scale = _time_unit(np.asarray(raw, dtype=float), source, found.time)
@@ -297,6 +302,15 @@ def _checked(
     if not len(time):
         raise RecordingError(f"{source}: samples = 0; expected a recorded motion")
     rows = increasing_rows(time - time[0], source)
+    notes: tuple[str, ...] = ()
+    if len(time) - len(rows) > LARGEST_REPEATED * len(time):
+        repeated = f"{source}: stamps = {len(rows)} different of {len(time)}"
+        if len(rows) < FEWEST_SAMPLES <= len(time):
+            raise InvalidValue(
+                f"{repeated}; expected a different one for each sample; write stamps with more"
+                " digits"
+            )
+        notes = (f"{repeated}; samples with the stamp of the one before are dropped",)
     rows = rows[np.isfinite(q[rows]).all(axis=1)]
     if effort is not None:
         measured: Any = np.isfinite(effort[rows])
@@ -318,4 +332,67 @@ def _checked(
     check_angles(arm, q, source)
     kept: dict[str, Any] = {name: x[rows] for name, x in more.items() if np.isfinite(x[rows]).any()}
     data = MotionData(arm.joint_names, time, q, None if effort is None else effort[rows], source)
-    return replace(data, **kept) if kept else data
+    return replace(data, notes=notes, **kept)
+
+
+def joint_values(
+    joints: Sequence[str], names: Sequence[str], fields: Sequence[Sequence[float]]
+) -> Matrix:
+    """Return the values (fields, joints) of a message; NaN where it contains none."""
+    found = np.full((len(fields), len(joints)), np.nan)
+    at = [(i, names.index(joint)) for i, joint in enumerate(joints) if joint in names]
+    for row, values in zip(found, fields, strict=True):
+        if len(values) == len(names):
+            for i, k in at:
+                row[i] = values[k]
+    return found
+
+
+def has_all_joints(rows: Sequence[Matrix]) -> bool:
+    """Return whether messages (fields, joints) together contain positions of all joints."""
+    found = np.zeros(rows[0].shape[1], dtype=bool)
+    for row in rows:
+        found |= np.isfinite(row[0])
+        if found.all():
+            return True
+    return False
+
+
+def combined(time: Vector, values: FloatArray) -> tuple[Vector, FloatArray]:
+    """Return the values of all joints at common stamps.
+
+    If messages contain all joints, the others are dropped. Otherwise joints are interpolated
+    linearly to the stamps of the joint with the fewest messages. Values are NaN before the first
+    and after the last message of their joint, and more than LARGEST_DISTANCE periods from any.
+
+    Parameters
+    ----------
+    time : Vector
+        Stamps (n,) [s] of the messages.
+    values : FloatArray
+        Values (n, fields, joints) with positions first; NaN where a message contains none.
+
+    Returns
+    -------
+    tuple[Vector, FloatArray]
+        Stamps (m,) [s] and values (fields, m, joints).
+
+    """
+    has = np.isfinite(values[:, 0])
+    complete = has.all(axis=1)
+    if complete.any():
+        return time[complete], np.moveaxis(values[complete], 1, 0)
+    order = np.argsort(time, kind="stable")  # messages of different publishers
+    time, values, has = time[order], values[order], has[order]
+    common = np.unique(time[has[:, np.argmin(has.sum(axis=0))]])
+    found = np.full((values.shape[1], common.size, values.shape[2]), np.nan)
+    for field, row in enumerate(found):
+        for i in range(values.shape[2]):
+            known = np.isfinite(values[:, field, i])
+            if known.sum() > 1:
+                own = time[known]
+                row[:, i] = np.interp(common, own, values[known, field, i], np.nan, np.nan)
+                after = np.clip(np.searchsorted(own, common), 1, own.size - 1)
+                distance = np.minimum(np.abs(common - own[after - 1]), np.abs(own[after] - common))
+                row[distance > LARGEST_DISTANCE * np.median(np.diff(own)), i] = np.nan
+    return common, found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,13 @@ from numpy.typing import NDArray
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.identification.motion_columns import WORDS, words_of
+from arm_dynamics.identification.motion_columns import UNITS, WORDS, unit_scale, words_of
 
 DELIMITERS = (";", "\t", ",")
 """The first that the line of names has separates the fields; else spaces do."""
+MISSING = ("", "na", "n/a", "null", "none", "-")
+"""Fields without a value, in lower case."""
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 VERSIONS = ("v2.", "v3.")
 """Layouts of LeRobot datasets: one Parquet file per episode, or several episodes per file."""
 FEATURE = "observation.state"
@@ -43,8 +48,10 @@ def read_csv(path: Path) -> Table:
     """Read a text file with a line of names; the delimiter is a comma, semicolon, tab or space.
 
     Lines that begin with ``#`` are comments; the last one before the numbers may hold the names.
-    Numbers may have a decimal comma where the delimiter is another character. An empty field is
-    not a number (NaN).
+    A line of units below the names is appended to them in brackets. Numbers may have a decimal
+    comma where the delimiter is another character. The words of ``MISSING`` and empty fields are
+    not numbers (NaN). Dates of ISO 8601 become integer nanoseconds, in UTC without a time zone.
+    Text that is not UTF-8 is UTF-16 with a byte order mark, else Latin-1.
 
     Raises
     ------
@@ -53,9 +60,16 @@ def read_csv(path: Path) -> Table:
 
     """
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        content = path.read_bytes()
+        is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        try:
+            lines = content.decode("utf-16" if is_utf16 else "utf-8-sig").splitlines()
+        except UnicodeDecodeError:
+            if is_utf16 or b"\0" in content:
+                raise
+            lines = content.decode("latin-1").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"{path}: {error}; expected a text file in UTF-8") from error
+        raise RecordingError(f"{path}: {error}; expected a text file; save it as UTF-8") from error
     numbered = [(i, line) for i, line in enumerate(lines, 1) if line.strip()]
     data = [(i, line) for i, line in numbered if not line.lstrip().startswith("#")]
     if not data:
@@ -72,6 +86,14 @@ def read_csv(path: Path) -> Table:
                 " first line of names; add one, such as time,q1,q2,tau1,tau2"
             )
         names, first = tuple(named), 0
+    elif len(data) > 1:
+        units = _fields(data[1][1], delimiter)
+        if len(units) == len(names) and any(units) and all(_is_unit(unit) for unit in units):
+            pairs = zip(names, units, strict=True)
+            names = tuple(
+                f"{name} [{unit.strip('[]()')}]" if unit else name for name, unit in pairs
+            )
+            first = 2
     if len(set(names)) != len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise RecordingError(
@@ -112,17 +134,31 @@ def _is_number(text: str, delimiter: str) -> bool:
     return True
 
 
+def _is_unit(text: str) -> bool:
+    """Return whether a field is empty or a unit of a quantity, with or without brackets."""
+    return not text or any(unit_scale(key, f"x [{text.strip('[]()')}]") for key in UNITS)
+
+
 def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int | float:
-    """Return an integer, a float, or NaN for an empty field."""
+    """Return an integer, a float, or NaN for an empty field; a date in ns since 1970."""
     try:
         return int(text)
     except ValueError:
         pass
     try:
-        return float(text if delimiter == "," else text.replace(",", ".")) if text else np.nan
+        return float(text if delimiter == "," else text.replace(",", "."))
+    except ValueError:
+        if text.lower() in MISSING:
+            return np.nan
+    try:
+        date = datetime.fromisoformat(text.removesuffix("Z").replace(",", "."))
+        since = date.replace(tzinfo=date.tzinfo or timezone.utc) - EPOCH
+        return since // timedelta(microseconds=1) * 1000
     except ValueError as error:
         raise RecordingError(
-            f"{path}: line {line}: {name} = '{text[:40]}'; expected a number"
+            f"{path}: line {line}: {name} = '{text[:40]}'; expected a number with a decimal point,"
+            " or an empty field; correct the line, or separate the fields by semicolons if numbers"
+            " have decimal commas"
         ) from error
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import combinations
 from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
 from arm_dynamics.identification.collision_filter import CollisionFilter
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
@@ -50,8 +51,13 @@ class SelfCollision:
     missing : tuple of str
         Meshes that were not found; a RuntimeWarning names them.
     reach : (nv,) array
-        Largest distance [m] that a point of the arm moves per unit of each joint's motion: at most
+        Largest change of a distance [m] between two links per unit of each joint's motion: at most
         Σ_i reach_i |Δq_i| between two configurations.
+
+    References
+    ----------
+    F. Schwarzer, M. Saha, J.-C. Latombe, Adaptive dynamic collision checking for single and
+    multiple articulated robots in complex environments, IEEE T-RO 21 (2005), section III.
 
     """
 
@@ -68,11 +74,18 @@ class SelfCollision:
         self._shapes = pin.buildGeomFromUrdfString(self._model, text, pin.COLLISION)
         self._data = self._model.createData()
         self._filter = CollisionFilter(self._model, self._shapes)
-        pairs = _distant_pairs(self._model, self._shapes)
+        bodies, parents = [x.parentJoint for x in self._shapes.geometryObjects], self._model.parents
+        pairs = [
+            (i, j)
+            for i, j in combinations(range(len(bodies)), 2)
+            if bodies[i] != bodies[j] and bodies[j] != parents[bodies[i]]
+            and bodies[i] != parents[bodies[j]]
+        ]  # fmt: skip
         self._use_pairs(dict.fromkeys(pairs, clearance))
         self._use_pairs(self._not_permanent(arm, clearance))
         self._use_pairs(self._apart_at(np.array(start), clearance))
-        self.reach = _reach(arm, self._shapes)
+        self._reaches = _reaches(arm, self._shapes)
+        self.reach: Vector = self._reaches.max(axis=0, initial=0.0)
 
     @property
     def pairs(self) -> int:
@@ -81,8 +94,8 @@ class SelfCollision:
 
     def find(self, q: Vector) -> tuple[str, str] | None:
         """Return two links nearer than their clearance at ``q`` (nv,) [rad or m], or None."""
-        for _, hit in self._collisions(q[None]):
-            pair = self._shapes.collisionPairs[hit]
+        for _, k, _ in self._collisions(q[None]):
+            pair = self._shapes.collisionPairs[k]
             return self._link(pair.first), self._link(pair.second)
         return None
 
@@ -92,35 +105,72 @@ class SelfCollision:
         It is the first colliding pair of each configuration; 0 without one.
         """
         found = np.zeros(len(q))
-        for sample, hit in self._collisions(q):
-            distance = pin.computeDistance(self._shapes, self._results, hit).min_distance
-            margin = self._results.collisionRequests[hit].security_margin
-            found[sample] = max(float(margin) - float(distance), 0.0)
+        for sample, _, depth in self._collisions(q):
+            found[sample] = depth
         return found
 
     def any_of(self, q: Matrix) -> bool:
         """Return whether the arm collides at one of the configurations ``q`` (n, nv)."""
         return any(True for _ in self._collisions(q))
 
-    def _collisions(self, q: Matrix, every: bool = False) -> Iterator[tuple[int, int]]:
-        """Return the indices of configurations and of their first or of all colliding pairs.
+    def free_around(self, q: Matrix, moved: Matrix) -> BoolArray | None:
+        """Return around which configurations the arm certainly does not collide.
 
-        The placements of the shapes are those of the configuration.
+        Parameters
+        ----------
+        q : (n, nv) array
+            Configurations [rad or m].
+        moved : (n, nv) array
+            Largest distance of each joint from them [rad or m].
+
+        Returns
+        -------
+        (n,) array or None
+            True where all pairs keep half of their clearance within ``moved``; False where smaller
+            distances have to be examined. None if the arm collides at one of the configurations.
+
+        """
+        changes = moved @ self._reaches.T
+        more = np.maximum(changes - self._margins / 2, 0.0)
+        found = np.ones(len(q), bool)
+        for sample, k in self._near(q, more):
+            depth = self._depth(k)
+            if depth > 0:
+                return None
+            if more[sample, k] > -depth:
+                found[sample] = False
+        return found
+
+    def _collisions(self, q: Matrix, every: bool = False) -> Iterator[tuple[int, int, float]]:
+        """Return indices of configurations, of their first or all colliding pairs, and depths."""
+        hit = -1
+        for sample, k in self._near(q):
+            if (sample != hit or every) and (depth := self._depth(k)) > 0:
+                hit = sample
+                yield sample, k, depth
+
+    def _near(self, q: Matrix, more: Matrix | None = None) -> Iterator[tuple[int, int]]:
+        """Return indices of configurations and pairs that may collide, with the shapes placed.
+
+        A pair may collide if it is nearer than its clearance plus ``more`` (n, pairs) [m].
         """
         for begin in range(0, len(q), BATCH):
-            placed = hit = -1
-            rows = q[begin : begin + BATCH]
-            for sample, k in self._filter.near(rows):
-                if sample == hit and not every:
-                    continue
+            part, placed = slice(begin, begin + BATCH), -1
+            for sample, k in self._filter.near(q[part], None if more is None else more[part]):
                 if sample != placed:
                     pin.updateGeometryPlacements(
-                        self._model, self._data, self._shapes, self._results, rows[sample]
+                        self._model, self._data, self._shapes, self._results, q[begin + sample]
                     )
                     placed = sample
-                if pin.computeCollision(self._shapes, self._results, k):
-                    hit = sample
-                    yield begin + sample, k
+                yield begin + sample, k
+
+    def _depth(self, k: int) -> float:
+        """Return by how much [m] pair ``k`` of the placed shapes is nearer than its clearance.
+
+        Meshes have a distance in less time than a check of their collision with a margin.
+        """
+        distance = pin.computeDistance(self._shapes, self._results, k).min_distance
+        return float(self._margins[k] - distance)
 
     def _link(self, shape: int) -> str:
         frame = self._shapes.geometryObjects[shape].parentFrame
@@ -132,8 +182,7 @@ class SelfCollision:
         for pair in margins:
             self._shapes.addCollisionPair(pin.CollisionPair(*pair))
         self._results = self._shapes.createData()
-        for request, margin in zip(self._results.collisionRequests, margins.values(), strict=True):
-            request.security_margin = margin
+        self._margins = np.array(list(margins.values()), float)
         self._filter.use_pairs(margins)
 
     def _not_permanent(self, arm: ArmModel, clearance: float) -> dict[tuple[int, int], float]:
@@ -142,8 +191,8 @@ class SelfCollision:
         lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
         q = random.uniform(np.minimum(lower, upper), np.maximum(upper, lower), (TRIALS, arm.nv))
         counts = np.zeros(self.pairs)
-        for _, hit in self._collisions(q, every=True):
-            counts[hit] += 1
+        for _, k, _ in self._collisions(q, every=True):
+            counts[k] += 1
         return {
             (pair.first, pair.second): clearance
             for pair, count in zip(self._shapes.collisionPairs, counts, strict=True)
@@ -190,35 +239,29 @@ def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:
     return ElementTree.tostring(robot, encoding="unicode"), tuple(dict.fromkeys(missing))
 
 
-def _distant_pairs(model: pin.Model, shapes: pin.GeometryModel) -> list[tuple[int, int]]:
-    """Return the pairs of shapes of two bodies that no joint connects directly."""
-    bodies = [shape.parentJoint for shape in shapes.geometryObjects]
-    return [
-        (i, j)
-        for i in range(len(bodies))
-        for j in range(i + 1, len(bodies))
-        if bodies[i] != bodies[j]
-        and model.parents[bodies[i]] != bodies[j]
-        and model.parents[bodies[j]] != bodies[i]
-    ]
+def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
+    """Return upper bounds (pairs, nv) of the change of each pair's distance per joint's motion.
 
-
-def _reach(arm: ArmModel, shapes: pin.GeometryModel) -> Vector:
-    """Return an upper bound (nv,) of the distances moved per unit of each joint's motion."""
+    A joint that moves both shapes does not change their distance. Any other one moves the points of
+    a shape by at most their largest distance from its axis.
+    """
     model = arm.model
-    reach = np.zeros(model.njoints)
-    for shape in shapes.geometryObjects:
+    distances = np.zeros((len(shapes.geometryObjects), model.njoints))
+    for own, shape in zip(distances, shapes.geometryObjects, strict=True):
         shape.geometry.computeLocalAABB()
         size = np.linalg.norm(shape.geometry.aabb_center) + shape.geometry.aabb_radius
-        own = np.linalg.norm(shape.placement.translation) + size
-        reach[shape.parentJoint] = max(reach[shape.parentJoint], own)
-    for body in range(model.njoints - 1, 0, -1):
-        joint, parent = arm.joints[body - 1], model.parents[body]
-        prismatic = joint.kind == "prismatic"
-        travel = max(abs(joint.lower), abs(joint.upper)) if prismatic else 0.0
-        offset = float(np.linalg.norm(model.jointPlacements[body].translation)) + travel
-        reach[parent] = max(reach[parent], offset + reach[body])
-        if prismatic:
-            reach[body] = 1.0
-    found: Vector = reach[1:]
+        longest = float(np.linalg.norm(shape.placement.translation) + size)
+        body = shape.parentJoint
+        while body > 0:
+            joint = arm.joints[body - 1]
+            prismatic = joint.kind == "prismatic"
+            own[body] = 1.0 if prismatic else longest
+            travel = max(abs(joint.lower), abs(joint.upper)) if prismatic else 0.0
+            longest += float(np.linalg.norm(model.jointPlacements[body].translation)) + travel
+            body = model.parents[body]
+    first, second = (
+        distances[[getattr(pair, end) for pair in shapes.collisionPairs], 1:]
+        for end in ("first", "second")
+    )
+    found: FloatArray = np.where((first > 0) & (second > 0), 0.0, first + second)
     return found

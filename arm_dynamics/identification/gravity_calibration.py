@@ -11,8 +11,8 @@ Without a direction, s = 0 and friction is a random effort within ±f, of varian
 minimize  ½ Σ w (τ - Y π - o - f s)² / (σ² + (1 - |s|) f² / 3) + d(π)
 
 Two poses a, b at the same configuration from both sides are replaced by their sum and difference
-(τ_a ± τ_b) / √2. The sum contains no friction, however far the joint relaxed, and has a variance
-of its own: a joint's differences vary with its relaxation, its sums with the noise of the efforts.
+(τ_a ± τ_b) / √2. The sum contains no friction, however far the joint relaxed, and has a separate
+variance: a joint's differences vary with its relaxation, its sums with the noise of the efforts.
 Next to pairs, the direction of a single pose does not count: a pause may have any friction.
 
 The divergence d to the description keeps every body consistent and determines what gravity does not

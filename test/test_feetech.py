@@ -140,6 +140,29 @@ def test_effort_is_estimated_from_current_and_its_direction(sign):
     assert bus.read()[1].tau == pytest.approx(shafts[1].effort, abs=1.08 * 6.5e-3)
 
 
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("speed", [2.5, -1.5])
+def test_effort_of_a_braking_motor_is_against_its_duty(sign, speed, signed):
+    """Back-EMF above the applied 4 V reverses the current; registers only have the duty's sign."""
+    bus, wire, shafts = started("voltage")
+    bus.read()
+    bus.enable(IDS)
+    bus.write(dict.fromkeys(IDS, MotorCommand("voltage", sign * 4.0)))
+    shafts[1].v = sign * speed
+    wire.motors.step(wire.time)
+    assert shafts[1].effort * sign * (-1 if speed > 2 else 1) > 0
+    servo = wire.motors.servos[0]
+    put = servo.put
+
+    def put_signed(memory, address, value, bit=0):
+        current = address == 69
+        put(memory, address, sign * value if current else value, 15 if current else bit)
+
+    servo.put = put_signed if signed else put
+    assert bus.read()[1].tau == pytest.approx(shafts[1].effort, abs=1.08 * 6.5e-3)
+
+
 def test_turns_are_counted_from_the_first_position():
     """11 rad in either direction in steps of 0.3, past the end of the encoder's turn."""
     bus, _, shafts = started()

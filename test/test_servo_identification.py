@@ -140,6 +140,34 @@ def test_the_stated_deviations_are_those_of_the_errors():
     assert np.mean(np.abs(scores) < 3) > 0.9
 
 
+def test_residuals_that_the_model_does_not_explain_widen_the_deviations(motions):
+    """A slow error of the positions, as of an elastic arm: each value is within 4 deviations."""
+    motion = motions[0]
+    wave = np.sin(2.0 * motion.time)[:, None] * motion.q[:, ::-1]
+    plain, disturbed = (
+        identify_servos(ARM, [replace(motion, q=motion.q + size * wave)]) for size in (0.0, 0.01)
+    )
+    widths = []
+    for one, other in zip(plain.quantities, disturbed.quantities, strict=True):
+        if one.is_determined and other.is_determined and one.name != "delay":
+            shift = 100 * abs(math.log(other.value / one.value))
+            assert shift < 4 * math.hypot(one.deviation, other.deviation), one.name
+            widths.append(other.deviation / one.deviation)
+    assert np.median(widths) > 1.5
+
+
+def test_the_ratio_of_torque_constant_and_back_emf_is_not_assumed_known(result):
+    """With a known ratio, damping by back-EMF would determine the scale of masses and friction."""
+    found = {one.name: one for one in result.quantities}
+    assert found["payload"].deviation > 3
+    scale = found["payload"].value / 0.1, *result.loop_gain / EMULATED_GAIN
+    widths = (
+        found["payload"].deviation,
+        *(found[f"{j}.loop_gain"].deviation for j in ARM.joint_names),
+    )
+    assert all(abs(100 * math.log(x)) < 3 * w for x, w in zip(scale, widths, strict=True))
+
+
 def test_the_command_writes_a_urdf_that_predicts_another_recording(motions, tmp_path, capsys):
     paths = [tmp_path / f"run{k}.csv" for k in (1, 2)]
     for path, motion in zip(paths, motions, strict=True):

@@ -5,15 +5,19 @@
 π are the inertial parameters of the links as far as gravity shows them, o effort offsets and f
 Coulomb friction. s = -1, 0 or 1 is the direction in which a joint moved before it stopped. A joint
 that approaches a pose slowly is assumed to stop with sliding friction against its direction: static
-friction at rest is only bounded by ±f. If the joint relaxes when it stops, f is underestimated, but
-approaches from both sides still cancel in the gravity torque. Without a direction, s = 0 and
-friction is a random effort within ±f, of variance f² / 3.
+friction at rest is only bounded by ±f. If the joint relaxes when it stops, f is underestimated.
+Without a direction, s = 0 and friction is a random effort within ±f, of variance f² / 3.
 
-minimize  ½ Σ w (τ - Y π - o - f s)² / (σ_i² + (1 - |s|) f² / 3) + d(π)
+minimize  ½ Σ w (τ - Y π - o - f s)² / (σ² + (1 - |s|) f² / 3) + d(π)
+
+Two poses a, b at the same configuration from both sides are replaced by their sum and difference
+(τ_a ± τ_b) / √2. The sum contains no friction, however far the joint relaxed, and has a separate
+variance: a joint's differences vary with its relaxation, its sums with the noise of the efforts.
+Next to pairs, the direction of a single pose does not count: a pause may have any friction.
 
 The divergence d to the description keeps every body consistent and determines what gravity does not
-show; it counts as one measurement with a deviation of 100 %. The variances σ_i² of the joints and
-the robust weights w are those of least squares without d.
+show; it counts as one measurement with a deviation of 100 %. The variances σ² of each joint and the
+robust weights w are those of least squares without d.
 
 References
 ----------
@@ -33,7 +37,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import (
+    BoolArray,
     FloatArray,
+    IntArray,
     Matrix,
     Vector,
     as_readonly,
@@ -69,6 +75,12 @@ SMALLEST_SCALE = 1e-5
 """Smallest standard deviation of the residuals, relative to the rms effort."""
 TURNS = 6
 """Least squares estimates with renewed variances and robust weights."""
+PRIOR_FREEDOM = 2.0
+"""Degrees of freedom with which the variance of differences counts in that of sums of pairs."""
+HIDDEN = 0.1
+"""Asymmetry of two approaches, relative to the friction that their difference does not show."""
+PAIR_DISTANCE = 0.05
+"""Largest difference of two poses, relative to the range of a joint, that count as one."""
 CONFIGURATIONS = 200
 """Random configurations at which gravity torques are compared."""
 
@@ -235,6 +247,8 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     poses, saturated = _without_saturation(arm, poses)
     q, effort = (np.array([getattr(p, name) for p in poses]) for name in ("q", "effort"))
     direction = np.array([p.direction for p in poses])
+    pairs = _pairs(arm, q, direction)
+    direction = _used_directions(direction, pairs)
     rows, every = static_rows(arm, q, direction), np.ones(effort.shape, dtype=bool)
     base = _unknowns(arm, direction)
     count = effort.size
@@ -252,7 +266,7 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
             f" most {MAX_CONDITION:g}; measure poses that differ more in all joints"
         )
     prior = DescriptionPrior.of(arm, rms(effort, every), np.zeros(arm.nv))
-    fitted, covariance = _estimate(rows, effort, direction, prior, base)
+    fitted, covariance = _estimate(arm, rows, effort, direction, prior, base, pairs)
     spread = np.sqrt(np.diag(covariance))
     free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
     found, nv = np.array(fitted), arm.nv
@@ -350,31 +364,47 @@ def _unknowns(arm: ArmModel, direction: Matrix) -> BaseParameters:
 
 
 def _estimate(
+    arm: ArmModel,
     rows: FloatArray,
     effort: Matrix,
     direction: Matrix,
     prior: DescriptionPrior,
     base: BaseParameters,
+    pairs: IntArray,
 ) -> tuple[Vector, Matrix]:
     """Return the parameters (p,) and their covariance (p, p).
 
     Variances and robust weights are those of least squares of the base parameters without prior.
+    Sums of pairs have their own variance in the last turn only: few of them would be fitted by
+    ever larger weights.
     """
-    nv, count = effort.shape[1], effort.size
+    nv = effort.shape[1]
+    rows, effort, mean = _with_means(rows, effort, direction, pairs)
     own = rows[:, :, base.independent]
     valid, x = np.ones(effort.shape, dtype=bool), prior.start.copy()
     size = rms(effort, valid)
     floor = SMALLEST_SCALE * np.maximum(size, 1e-3 * size.max(initial=1e-9))
-    freedom = np.sqrt(count / (count - base.size))
+    floor = np.maximum(floor, _hidden_effort(arm, effort, pairs, mean))
+    known = direction != 0
     weights = np.broadcast_to(1 / np.maximum(size, floor) ** 2, effort.shape)
-    for _ in range(TURNS):
+    for turn in range(TURNS):
         root = np.sqrt(weights)
         matrix = (own * root[..., None]).reshape(-1, base.size)
         x[base.independent] = np.linalg.lstsq(matrix, (effort * root).ravel(), rcond=None)[0]
         residual = effort - own @ x[base.independent]
-        friction = (1 - np.abs(direction)) * x[12 * nv : 13 * nv] ** 2 / 3
-        total = (freedom * robust_scale(residual, valid)) ** 2
-        variance = np.maximum(total - friction.mean(axis=0), floor**2) + friction
+        leverage = np.sum(np.linalg.qr(matrix)[0] ** 2, axis=1).reshape(effort.shape)
+        friction = np.broadcast_to(x[12 * nv : 13 * nv] ** 2 / 3, effort.shape)
+        every, _ = _variance(residual, leverage, valid)
+        split = mean & (turn == TURNS - 1)
+        slipped, _ = _variance(residual, leverage, known & ~split)
+        noise = np.where(known.any(axis=0), slipped, np.maximum(every - friction[0], 0.0))
+        exact, freedom = _variance(residual, leverage, split)
+        part = freedom / (freedom + PRIOR_FREEDOM)
+        few = 1 + 2 / freedom  # variance of Student's t
+        variance = np.where(known, noise, noise + friction)
+        exact = few * exact**part * np.maximum(noise, exact) ** (1 - part)
+        variance = np.where(split, exact, variance)
+        variance = np.maximum(variance, floor**2)
         robust = 1 / np.maximum(1.0, np.abs(residual) / np.sqrt(variance) / HUBER)
         weights = robust / variance
     weighted = rows * weights[..., None]
@@ -382,6 +412,71 @@ def _estimate(
     products = np.tensordot(weighted, effort, ((0, 1), (0, 1)))
     found = consistent_minimum(squares, products, prior, 1.0, prior.start)
     return found, positive_inverse(squares + prior.slopes(found)[1])
+
+
+def _hidden_effort(arm: ArmModel, effort: Matrix, pairs: IntArray, mean: BoolArray) -> Vector:
+    """Return the part (nv,) of the gravity torque that dry friction may hide in sums of pairs.
+
+    At rest friction balances any torque up to f. A joint that shows d in its differences hides up
+    to f - d in its sums; approaches from both sides hide nearly the same with opposite signs.
+    """
+    described = np.sqrt(2) * nominal_parameters(arm)[12 * arm.nv : 13 * arm.nv]
+    found = np.zeros(arm.nv)
+    for i in np.flatnonzero(mean.any(axis=0)):
+        shown = np.abs(effort[pairs[mean[pairs[:, 0], i], 1], i])
+        found[i] = HIDDEN * (max(described[i], shown.max()) - np.median(shown))
+    return found
+
+
+def _variance(residual: Matrix, leverage: Matrix, own: BoolArray) -> tuple[Vector, Vector]:
+    """Return the variance (nv,) of the errors of some residuals (n, nv), and its freedom (nv,)."""
+    freedom = np.maximum(own.sum(axis=0) - np.sum(own * leverage, axis=0), 1.0)
+    return robust_scale(residual, own) ** 2 * own.sum(axis=0) / freedom, freedom
+
+
+def _pairs(arm: ArmModel, q: Matrix, direction: Matrix) -> IntArray:
+    """Return the indices (k, 2) of poses (n, nv) that are one configuration from both sides."""
+    left, found = list(range(len(q))), []
+    near = PAIR_DISTANCE * np.subtract(*usable_range(arm)[::-1])
+    while left:
+        k = left.pop(0)
+        distance = np.max(np.abs(q[left] - q[k]) / near, axis=1, initial=0.0)
+        opposite = (direction[left] * direction[k] < 0).any(axis=1)
+        distance = np.where(opposite, distance, np.inf)
+        if left and distance.min() <= 1:
+            found.append((k, left.pop(int(distance.argmin()))))
+    return np.array(found, dtype=int).reshape(-1, 2)
+
+
+def _used_directions(direction: Matrix, pairs: IntArray) -> Matrix:
+    """Return the directions (n, nv), 0 for single poses of joints that have pairs.
+
+    A pause between pairs, or a start, may have any friction.
+    """
+    paired = np.zeros(direction.shape, dtype=bool)
+    for a, b in pairs.tolist():
+        paired[[a, b]] = direction[a] * direction[b] < 0
+    found: Matrix = np.where(paired | ~paired.any(axis=0), direction, 0.0)
+    return found
+
+
+def _with_means(
+    rows: FloatArray, effort: Matrix, direction: Matrix, pairs: IntArray
+) -> tuple[FloatArray, Matrix, BoolArray]:
+    """Return rows and efforts with those of each pair a, b replaced by (a + b, a - b) / √2.
+
+    The last value (n, nv) marks the sums, which contain no friction. Joints of a pair that moved in
+    the same direction keep their rows.
+    """
+    rows, effort, mean = rows.copy(), effort.copy(), np.zeros(effort.shape, dtype=bool)
+    for a, b in pairs.tolist():
+        own = direction[a] * direction[b] < 0
+        for values in (rows, effort):
+            first, second = values[a, own].copy(), values[b, own].copy()
+            values[a, own], values[b, own] = first + second, first - second
+            values[[[a], [b]], own] /= np.sqrt(2)
+        mean[a, own] = True
+    return rows, effort, mean
 
 
 def _gravity_errors(arm: ArmModel, found: Vector, covariance: Matrix) -> tuple[Vector, Vector]:

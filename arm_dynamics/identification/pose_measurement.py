@@ -22,7 +22,7 @@ from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 
-APPROACH_TIME, SETTLING_TIME, READING_TIME = 1.5, 0.5, 0.3
+APPROACH_TIME, SETTLING_TIME, READING_TIME = 1.5, 0.5, 0.5
 """Duration [s] of an approach, of the rest after it, and of the readings that are averaged."""
 MIN_MOVE_TIME = 0.5
 """Shortest duration [s] of a motion between two poses."""

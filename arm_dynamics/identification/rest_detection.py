@@ -15,6 +15,8 @@ SMOOTHING_TIME = 0.1
 """Length of the average [s] that removes the noise of positions."""
 REST_SPEED = 0.02
 """Speed [rad/s or m/s] of the average below which a joint is at rest."""
+SETTLING_TIME = 0.25
+"""Time [s] at the start of a rest that does not count, at most half of it."""
 LEAST_APPROACH = 2e-3
 """Displacement [rad or m] before rest that states a direction."""
 APPROACH_TIME = 0.5
@@ -24,7 +26,7 @@ APPROACH_TIME = 0.5
 def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...]:
     """Return the poses at which all joints of a recording rest.
 
-    Position and effort of a pose are the averages over the second half of its rest. A joint
+    Position and effort of a pose are the averages over its rest without the first 0.25 s. A joint
     approached it in the direction of its displacement just before, else since the pose before; a
     joint that did not move keeps its direction.
 
@@ -64,13 +66,13 @@ def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...
     for first, last in edges.reshape(-1, 2).tolist():
         if (last - first) * period < rest:
             continue
-        half = slice((first + last) // 2, last)
-        pose = q[half].mean(axis=0)
+        still = slice(min(first + round(SETTLING_TIME / period), (first + last) // 2), last)
+        pose = q[still].mean(axis=0)
         before = poses[-1].q if poses else pose
         for start in (before, smooth[max(0, first - round(APPROACH_TIME / period))]):
             moved = pose - start
             direction = np.where(np.abs(moved) > LEAST_APPROACH, np.sign(moved), direction)
-        poses.append(StaticPose(pose, effort[half].mean(axis=0), direction.copy()))
+        poses.append(StaticPose(pose, effort[still].mean(axis=0), direction.copy()))
     if not poses:
         raise InvalidValue(
             f"{motion.source}: poses at rest for {rest:g} s = 0; expected ten or more; hold the arm"

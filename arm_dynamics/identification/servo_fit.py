@@ -16,7 +16,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.output_error import OutputError, differences
+from arm_dynamics.identification.output_error import OutputError, Residuals, differences
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
 from arm_dynamics.identification.torque_problem import correlation_time
@@ -36,8 +36,12 @@ UNDETERMINED = 0.5
 """Deviation over that of the prior above which a quantity counts as left to the description."""
 TURNS, STEPS = 2, 10
 """Estimates with renewed weights, and their Levenberg-Marquardt steps."""
-DIFFERENCE = 1e-2
+BLOCK_TIME = 1.0
+"""Duration [s] of the blocks whose gradients count as independent."""
+DIFFERENCE = 5e-2
 """Change of θ for derivatives."""
+AXES_TURNS, LEAST_STEP = 2, 1e-2
+"""Sensitivities with renewed principal axes, and their smallest change of θ."""
 CONVERGED = 1e-3
 """Decrease of the cost below which a turn ends."""
 
@@ -98,6 +102,8 @@ class ServoFit:
         ]
         self._counted = [_counted(w) for w in windows]
         pairs = list(zip(windows, self._counted, strict=True))
+        blocks = [(w.time[counted] - w.time[0]) // BLOCK_TIME for w, counted in pairs]
+        self._block = np.concatenate([1e6 * k + own for k, own in enumerate(blocks)])
         self._measured = np.concatenate([w.q[counted] for w, counted in pairs])
         self._time = np.concatenate([w.time[counted] for w, counted in pairs])
         self._weights = np.ones_like(self._measured)
@@ -138,12 +144,37 @@ class ServoFit:
         return theta
 
     def deviations(self, theta: Vector) -> tuple[Vector, float]:
-        """Return standard deviations of θ (p,) and the condition number of the sensitivities."""
-        self._set_weights(self._residuals(theta[None])[0], correlated=True)
+        """Return standard deviations of θ (p,) and the condition number of the sensitivities.
+
+        The covariance is C = H⁻¹, with the Hessian H of the cost, and at least C (S + I) C. S is
+        the sum of g gᵀ over the blocks of the motion, g the gradient of one block: residuals that
+        the model does not explain are not independent. The sensitivities are differences over one
+        standard deviation along the principal axes of C: with small changes, the noise of
+        simulations with dry friction would seem to determine every quantity.
+        """
+        residual = self._residuals(theta[None])[0]
+        self._set_weights(residual, correlated=True)
         free = self.variation.free
+        residuals, size = self._free_residuals(theta), int(free.sum())
+        inverse = positive_inverse(self._problem(theta).hessian(theta[free]))
+        for _ in range(AXES_TURNS):
+            length, axes = np.linalg.eigh(inverse)
+            steps = (axes * np.sqrt(np.maximum(length, LEAST_STEP**2))).T
+            ends = residuals(np.concatenate((theta[free] + steps, theta[free] - steps)))
+            rows = np.nan_to_num((ends[:size] - ends[size:]).reshape(size, -1)) / 2
+            squares = (rows * self._weights.reshape(-1)) @ rows.T
+            inverse = steps.T @ positive_inverse(squares + steps @ steps.T) @ steps
+        back = np.linalg.inv(steps)  # from axes to θ
         hessian = np.eye(theta.size)
-        hessian[np.ix_(free, free)] = self._problem(theta).hessian(theta[free])
-        self.covariance = positive_inverse(hessian)
+        hessian[np.ix_(free, free)] += back @ squares @ back.T
+        each = (back @ rows).reshape(size, *residual.shape) * (self._weights * residual)
+        first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
+        scores = inverse @ np.add.reduceat(each.sum(axis=2), first, axis=1)
+        few = len(first) / max(len(first) - 1, 1)
+        wider = few * np.sum(scores**2, axis=1) + np.sum(inverse**2, axis=1)
+        wider = np.sqrt(np.maximum(1.0, wider / np.diag(inverse)))
+        self.covariance = np.eye(theta.size)
+        self.covariance[np.ix_(free, free)] = inverse * wider * wider[:, None]
         deviation = np.sqrt(np.diag(self.covariance))
         own = np.flatnonzero(self.variation.free & (deviation <= UNDETERMINED))
         squares = (hessian - np.eye(theta.size))[np.ix_(own, own)]
@@ -165,6 +196,13 @@ class ServoFit:
 
     def _problem(self, theta: Vector) -> OutputError:
         """Return the output error by the free ones of θ (p,), with θ ~ N(0, 1)."""
+        residuals, free = self._free_residuals(theta), self.variation.free
+        size = int(free.sum())
+        slopes = differences(residuals, DIFFERENCE)
+        return OutputError(residuals, slopes, self._weights, np.eye(size), np.zeros(size))
+
+    def _free_residuals(self, theta: Vector) -> Residuals:
+        """Return the residuals as a function of the free ones of θ (p,)."""
         free = self.variation.free
 
         def residuals(points: Matrix) -> FloatArray:
@@ -172,9 +210,7 @@ class ServoFit:
             full[:, free] = points
             return self._residuals(full)
 
-        size = int(free.sum())
-        slopes = differences(residuals, DIFFERENCE)
-        return OutputError(residuals, slopes, self._weights, np.eye(size), np.zeros(size))
+        return residuals
 
     def _set_weights(self, residual: Matrix, *, correlated: bool) -> None:
         """Set w / (σ² c); w is less for outliers."""

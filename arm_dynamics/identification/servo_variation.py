@@ -45,8 +45,10 @@ UNITS = {
     "current_limit": "A",
     "mass": "kg",
 }
-MOTORS, PAYLOAD, DELAY = 0.1, 1.5, 0.03
-"""σ of a common factor of all motor constants kt and ke, of the payload, and of the delay [s]."""
+MOTORS, BACK_EMF, PAYLOAD, DELAY = 0.1, 0.1, 1.5, 0.03
+"""σ of a common factor of all motor constants kt and ke, of a further one of ke, of the payload,
+and of the delay [s]. The efficiency of the gear and the data sheet's rounding separate kt and ke:
+with a known ratio, back-EMF would determine the scale of all efforts."""
 TYPICAL_FRICTION, TYPICAL_STRIBECK, TYPICAL_LOSS = 0.02, 0.1, 0.05
 """Friction over stall torque, Stribeck over Coulomb friction and loss of a gear without values."""
 TYPICAL_SPEED = 0.1
@@ -91,15 +93,15 @@ class ServoVariation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of θ: "J1.loop_gain" … "J5.mass", "motor_constants", "payload", "delay"."""
+        """Names of θ: "J1.loop_gain" … "J5.mass", "motor_constants", "back_emf" … "delay"."""
         own = (f"{joint}.{name}" for name in TOLERANCES for joint in self.arm.joint_names)
-        return (*own, "motor_constants", "payload", "delay")
+        return (*own, "motor_constants", "back_emf", "payload", "delay")
 
     @property
     def units(self) -> tuple[str, ...]:
         """Units of ``values``."""
         own = (unit for unit in UNITS.values() for _ in self.arm.joints)
-        return (*own, "", "kg", "s")
+        return (*own, "", "", "kg", "s")
 
     @property
     def is_typical(self) -> BoolArray:
@@ -110,7 +112,7 @@ class ServoVariation:
     def sigma(self) -> Vector:
         """Tolerances σ (p,) of θ; that of the delay in s."""
         return np.append(
-            np.repeat(list(TOLERANCES.values()), self.arm.nv), (MOTORS, PAYLOAD, DELAY)
+            np.repeat(list(TOLERANCES.values()), self.arm.nv), (MOTORS, BACK_EMF, PAYLOAD, DELAY)
         )
 
     def values(self, theta: Matrix) -> Matrix:
@@ -142,8 +144,8 @@ class ServoVariation:
             "motor.stiction": slip + stribeck * coulomb / ratio,
             "motor.efficiency": 1 - loss,
             "motor.back_efficiency": 1 - np.minimum(back, LARGEST_LOSS),
-            "motor.kt": x[:, -3:-2] * _constants(arm, "kt"),
-            "motor.ke": x[:, -3:-2] * _constants(arm, "ke"),
+            "motor.kt": x[:, -4:-3] * _constants(arm, "kt"),
+            "motor.ke": x[:, -4:-3] * x[:, -3:-2] * _constants(arm, "ke"),
             "motor.supply_voltage": supply * self.loops.max_duty,
             "motor.current_limit": current,
             "link.mass": mass,
@@ -203,7 +205,7 @@ def _values(arm: ArmModel, loops: ServoLoops) -> Vector:
         [arm.links.inertias[i + 1].mass for i in range(arm.nv)],
     )
     rows = (np.asarray(x, dtype=float) for x in by_joint)
-    return np.concatenate((*rows, [1.0, arm.payload.mass, 0.0]))
+    return np.concatenate((*rows, [1.0, 1.0, arm.payload.mass, 0.0]))
 
 
 def _constants(arm: ArmModel, name: str) -> Vector:

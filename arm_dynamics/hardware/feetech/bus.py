@@ -26,6 +26,7 @@ SETTINGS = (
     Parameter("baud", 1e6, "bit/s", "rate of the serial port", above=0),
     Parameter("latency", 8e-3, "s", "of adapter and system, before a reply counts as lost", 0.0),
     Parameter("kt", 1.08, "N·m/A", "torque constant at the shaft; default: 12 V servo", above=0),
+    Parameter("ke", 2.4, "V·s/rad", "back-EMF constant at the shaft; default: 12 V servo", above=0),
 )
 
 
@@ -33,8 +34,8 @@ class Feetech(RegisterMotorBus):
     """Servos of Feetech's STS series on one serial port.
 
     The servos have no command watchdog: in position mode a servo holds its last goal indefinitely,
-    with a PWM it continues to turn. The effort is computed from the measured current; LOAD gives
-    only its direction, because LOAD is the applied duty and no torque.
+    with a PWM it continues to turn. The effort is computed from the measured current; its
+    direction follows from LOAD, the applied duty, and the back-EMF.
 
     Parameters
     ----------
@@ -129,12 +130,12 @@ class Feetech(RegisterMotorBus):
     def read(self) -> Mapping[int, Reading]:
         """Return the readings of the servos that replied now, by id."""
         replies = self._transport.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
-        readings, kt = {}, self._values["kt"]
+        readings, constants = {}, (self._values["kt"], self._values["ke"])
         for id, (time, packet) in replies.items():
             self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
             raw = table.POSITION.unpack(packet.data, BLOCK_START)
             steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
-            reading = table.to_reading(packet.data, packet.error, steps, phase, kt, time)
+            reading = table.to_reading(packet.data, packet.error, steps, phase, *constants, time)
             readings[id] = reading
             if not reading.enabled:
                 self._enabled.discard(id)  # a goal would enable its torque again

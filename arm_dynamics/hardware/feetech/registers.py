@@ -1,12 +1,13 @@
 """Memory table of Feetech's STS servos: registers, units, models.
 
-q = (position - 2048) 2π / 4096,   V = PWM / 1000 · V_supply,   τ = k_t i sign(LOAD)
+q = (position - 2048) 2π / 4096,   V = PWM / 1000 · V_supply,   τ = k_t |i| sign(V - k_e q̇)
 
 Signed values are a magnitude and a sign bit. Values up to address 39 survive a loss of power if
-they are written while LOCK is 0. The current is measured (in steps of 6.5 mA, its sign only by some
-firmware), the torque is not: it is computed from the current, without the friction of the 1:345
-gear. LOAD is not a torque either, but the applied duty in thousandths: it gives the direction if
-the current has no sign.
+they are written while LOCK is 0. The current is measured in steps of 6.5 mA, the torque is not: it
+is computed from the current, without the friction of the 1:345 gear. Its direction is not measured:
+LOAD is the applied duty in thousandths, and a sign of the current, if the firmware has one, is that
+of the duty. While the motor brakes, its back-EMF exceeds the applied voltage, and the current flows
+against it. The direction is therefore that of the voltage V - k_e q̇ at the winding's resistance.
 
 References
 ----------
@@ -132,7 +133,9 @@ class TurnCounter:
         return raw + self.count * STEPS
 
 
-def to_reading(data: bytes, error: int, steps: int, phase: int, kt: float, time: float) -> Reading:
+def to_reading(
+    data: bytes, error: int, steps: int, phase: int, kt: float, ke: float, time: float
+) -> Reading:
     """Return the block of a cycle in SI units at the output shaft.
 
     Parameters
@@ -147,19 +150,24 @@ def to_reading(data: bytes, error: int, steps: int, phase: int, kt: float, time:
         Register PHASE.
     kt : float
         Torque constant [N·m/A].
+    ke : float
+        Back-EMF constant [V·s/rad].
     time : float
         Arrival [s].
 
     """
-    load, current = LOAD.unpack(data, BLOCK_START), CURRENT.unpack(data, BLOCK_START)
-    velocity = SPEED.unpack(data, BLOCK_START)
+    current = CURRENT.unpack(data, BLOCK_START)
+    supply = SUPPLY.unpack(data, BLOCK_START) * SUPPLY_UNIT
+    unit = STEP * (1 if phase & FAST_UNIT else SLOW_UNIT)
+    velocity = SPEED.unpack(data, BLOCK_START) * unit
+    voltage = LOAD.unpack(data, BLOCK_START) / FULL_PWM * supply - ke * velocity
     return Reading(
         time,
         (steps - CENTER) * STEP,
-        velocity * STEP * (1 if phase & FAST_UNIT else SLOW_UNIT),
-        kt * CURRENT_UNIT * (current if current < 0 else copysign(current, load)),
+        velocity,
+        kt * CURRENT_UNIT * copysign(current, voltage),
         float(TEMPERATURE.unpack(data, BLOCK_START)),
-        SUPPLY.unpack(data, BLOCK_START) * SUPPLY_UNIT,
+        supply,
         fault_text(STATUS.unpack(data, BLOCK_START) | error),
         TORQUE.unpack(data, BLOCK_START) != 0,
     )

@@ -102,7 +102,7 @@ def test_a_gain_that_the_motion_does_not_reveal_is_named(noise):
     # J1 moves alone: its currents determine the product of gain and inertia only. Elimination with
     # 90 digits gives the deviation 0.2660 for exact efforts.
     assert alone.undetermined == ("J1", "J2")
-    np.testing.assert_allclose(alone.deviation, [0.2660, 0.3], rtol=0.01)
+    np.testing.assert_allclose(alone.deviation, [0.2660, 0.3], rtol=0.01 if noise == 0 else 0.1)
     found = drive_gains(arm, motions[:1], motions[1:], payload_mass=PAYLOAD)
     assert found.undetermined == ("J2",)
     assert any("not revealed by this motion, close to the prior: J2" in x for x in found.notes())

@@ -232,7 +232,14 @@ def _leaves(table: Mapping[Any, Any], path: tuple[str, ...] = ()) -> Iterator[tu
 
 
 def _is_gain_of_other_controller(rest: str, declared: Collection[str]) -> bool:
-    """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group."""
+    """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group.
+
+    A controller of positions declares no gains: its joints are those of its ``constraints``.
+    """
     group, _, gain = rest.rpartition(".")
-    groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}
+    groups = {
+        name.split(".", 1)[1].rpartition(".")[0]
+        for name in declared
+        if name.startswith(("gains.", "constraints."))
+    }
     return (group in groups or group == "controller") and is_gain(group, gain)

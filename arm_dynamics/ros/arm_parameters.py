@@ -159,7 +159,7 @@ def _period(rate: float, dt: float) -> float:
         nearest = 1 / (steps * dt)
         raise ConfigError(
             f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
-            f" set {nearest:.6g} Hz"
+            f" set {nearest:.12g} Hz"
         )
     return 1 / rate
 

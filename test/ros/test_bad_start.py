@@ -1,6 +1,7 @@
 """A node that cannot start reports the cause in one message and ends with exit code 2."""
 
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.ros.arm_parameters import _period
 from arm_dynamics.ros.ros_parameters import (
     addressed_parameters,
     parameter_entries,
@@ -177,6 +179,13 @@ def test_gains_of_a_parameter_file_with_a_controller_without_gains(tmp_path, gai
         return
     with pytest.raises(ConfigError, match=r"'gains\.pan\.pp'; expected a declared parameter"):
         require_declared(node, entries=entries)
+
+
+def test_the_proposed_update_rate_is_accepted():
+    with pytest.raises(ConfigError) as rejection:
+        _period(333.0, 1e-4)
+    proposed = re.search(r"; set (\S+) Hz", str(rejection.value))[1]
+    assert _period(float(proposed), 1e-4) == pytest.approx(0.003)
 
 
 EDITING = """

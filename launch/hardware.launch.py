@@ -110,13 +110,12 @@ def _controller(given, files):
 def _arm(given, files):
     """Return the arm's node; the driver simulated has the same topics, at wall-clock time."""
     record = {"recording_path": given["record"]} if given["record"] else {}
-    if given["driver"] == SIMULATED:
-        time = {"use_sim_time": "false", "publish_clock": "false", "real_time_factor": ""}
-        time["rate"] = given["update_rate"]
-        simulator = simulator_parameters({**given, **time})
-        return parts.required_node("simulator", given, *files, simulator | record)
     rate = given["update_rate"]
     rates = {"update_rate": parts.positive_argument("update_rate", rate)} if rate else {}
+    if given["driver"] == SIMULATED:
+        time = {"use_sim_time": "false", "publish_clock": "false", "real_time_factor": ""}
+        simulator = simulator_parameters({**given, **time, "rate": ""})
+        return parts.required_node("simulator", given, *files, simulator | rates | record)
     names = ("driver", "port", "driver_settings", "command_interface")
     controller = given["controller"]
     motors = {}

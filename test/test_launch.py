@@ -236,8 +236,9 @@ def test_the_driver_argument_selects_the_arm(stand_in):
     found = nodes(started("hardware", driver="simulated", controller="none"))
     assert set(found) == {"simulator"}
     assert parameters(found["simulator"])["publish_clock"] is False
-    with pytest.raises(ConfigError, match="update_rate = 'fast'"):
-        started("hardware", update_rate="fast")
+    for driver in ("", "simulated"):
+        with pytest.raises(ConfigError, match=r"^update_rate = 'fast'"):
+            started("hardware", driver=driver, update_rate="fast")
 
 
 def test_an_excitation_is_run_and_recorded(stand_in, tmp_path):

@@ -139,7 +139,7 @@ def declared_simulation(
         nearest = 1 / (steps * dt)
         raise ConfigError(
             f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
-            f" set {nearest:.6g} Hz"
+            f" set {nearest:.12g} Hz"
         )
     with display(q):
         simulation = Simulation(

@@ -70,6 +70,10 @@ class HardwareNode(LoopLifecycleNode):
         self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
             self._configure_timer.cancel()
+            self.get_logger().info(
+                "unconfigured: no port is open;"
+                f" `ros2 lifecycle set {self.get_fully_qualified_name()} configure` opens it"
+            )
         on_change(self, self.change_parameters)
 
     # --- transitions, in the loop's thread

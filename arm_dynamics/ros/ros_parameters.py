@@ -13,7 +13,11 @@ from math import inf, isinf
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
-from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.exceptions import (
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    ParameterNotDeclaredException,
+)
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
@@ -112,12 +116,17 @@ def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, floa
 
 
 def take_numbers_as_text(node: Node) -> None:
-    """Accept text for numbers: `ros2 param load` reads 1e-05 and inf as text."""
+    """Accept text for numbers: `ros2 param load` reads 1e-05 and inf as text.
+
+    A parameter that the node does not declare is rejected with its name, which rclpy omits.
+    """
 
     def as_number(given: RosParameter) -> RosParameter:
         """Return text converted to the declared number or numbers; anything else unchanged."""
         if not node.has_parameter(given.name):
-            return given
+            near = get_close_matches(given.name, node._parameters, n=1, cutoff=SIMILAR_NAME_RATIO)
+            remedy = f"; did you mean '{near[0]}'?" if near else ""
+            raise ParameterNotDeclaredException(f"'{given.name}'{remedy}")
         descriptor = node.describe_parameter(given.name)
         text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
         try:
@@ -243,7 +252,14 @@ def _leaves(table: Mapping[Any, Any], path: tuple[str, ...] = ()) -> Iterator[tu
 
 
 def _is_gain_of_other_controller(rest: str, declared: Collection[str]) -> bool:
-    """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group."""
+    """Return whether ``<group>.<gain>`` is a gain of another controller, in a possible group.
+
+    A controller of positions declares no gains: its joints are those of its ``constraints``.
+    """
     group, _, gain = rest.rpartition(".")
-    groups = {name.split(".", 1)[1].rpartition(".")[0] for name in declared if name[:6] == "gains."}
+    groups = {
+        name.split(".", 1)[1].rpartition(".")[0]
+        for name in declared
+        if name.startswith(("gains.", "constraints."))
+    }
     return (group in groups or group == "controller") and is_gain(group, gain)

@@ -1,6 +1,7 @@
 """A node that cannot start reports the cause in one message and ends with exit code 2."""
 
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.ros.arm_parameters import _period
 from arm_dynamics.ros.ros_parameters import (
     addressed_parameters,
     parameter_entries,
@@ -159,6 +161,31 @@ def test_a_dictionary_that_a_launch_file_gives_to_several_nodes(tmp_path, sectio
         return
     with pytest.raises(ConfigError, match=r"'gravity'; expected .*; move .* section /\*\* of a"):
         require_declared(node, entries=entries)
+
+
+@pytest.mark.parametrize(("gain", "accepted"), [("p", True), ("pp", False)])
+def test_gains_of_a_parameter_file_with_a_controller_without_gains(tmp_path, gain, accepted):
+    """hardware.launch.py arm:=so101 starts the controller position with config/so101.yaml."""
+    file = tmp_path / "so101.yaml"
+    file.write_text(f"joint_controller:\n  ros__parameters: {{gains: {{pan: {{{gain}: 30.0}}}}}}\n")
+    node = SimpleNamespace(
+        get_name=lambda: "joint_controller",
+        _parameters={"controller": None, "constraints.pan.goal": None},
+        _parameter_overrides={f"gains.pan.{gain}": 30.0},
+    )
+    entries = parameter_entries(["node", "--ros-args", "--params-file", str(file)])
+    if accepted:
+        require_declared(node, entries=entries)
+        return
+    with pytest.raises(ConfigError, match=r"'gains\.pan\.pp'; expected a declared parameter"):
+        require_declared(node, entries=entries)
+
+
+def test_the_proposed_update_rate_is_accepted():
+    with pytest.raises(ConfigError) as rejection:
+        _period(333.0, 1e-4)
+    proposed = re.search(r"; set (\S+) Hz", str(rejection.value))[1]
+    assert _period(float(proposed), 1e-4) == pytest.approx(0.003)
 
 
 EDITING = """

@@ -36,6 +36,7 @@ def shared(motors):
 def test_the_log_names_the_next_lifecycle_transition(motors, shared):
     shared.wait_for(lambda: "2 motors reply" in motors.process.output, "no log line")
     assert "ros2 lifecycle set /hardware activate" in motors.process.output
+    assert "ros2 lifecycle set /hardware configure" in motors.process.output
 
 
 def test_commands_with_old_state_stamps_are_rejected(motors, shared):

@@ -9,6 +9,7 @@ from .domain import claim_domain
 from .link import GAINS
 
 import rclpy  # isort: skip
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.parameter import (
     Parameter,
     parameter_dict_from_yaml_file,
@@ -116,6 +117,17 @@ def test_an_infinite_value_is_dumped_as_a_number(started, tmp_path):
     sent = parameter_dict_from_yaml_file(str(dump(node, tmp_path / "dump.yaml")), True)
     assert sent[CLAMP].value.type == Parameter.Type.DOUBLE.value
     assert sent[CLAMP].value.double_value == MAX_DOUBLE
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("gains.R2.pp", "'gains.R2.pp'; did you mean 'gains.R2.p'?"), ("zzz", "'zzz'")],
+)
+def test_an_undeclared_parameter_is_rejected_with_its_name(started, name, reason):
+    node = started(JointControllerNode)
+    with pytest.raises(ParameterNotDeclaredException) as rejection:
+        node.set_parameters_atomically([Parameter(name, value=1.0)])
+    assert str(rejection.value) == f"Invalid access to undeclared parameter(s): {reason}"
 
 
 def test_numbers_sent_as_text_by_ros2param_are_accepted(started):

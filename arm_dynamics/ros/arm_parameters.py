@@ -130,20 +130,15 @@ def declared_simulation(
     timeout = declare_number(node, TIMEOUT.name, TIMEOUT, 0.1)
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
     q = arm.check_position("initial q", start) if start else arm.configuration("initial")
-    if not 0 < rate * dt <= 1:
-        raise ConfigError(
-            f"update_rate = {rate:g} Hz; expected above 0 and at most 1 / dt = {1 / dt:g} Hz"
-        )
-    steps = round(1 / (rate * dt))
-    if abs(steps * dt * rate - 1) > 1e-9:
-        nearest = 1 / (steps * dt)
-        raise ConfigError(
-            f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
-            f" set {nearest:.12g} Hz"
-        )
     with display(q):
         simulation = Simulation(
-            arm, q=q, dt=dt, period=1 / rate, timeout=timeout, integrator=method, nominal=nominal
+            arm,
+            q=q,
+            dt=dt,
+            period=control_period(rate, dt),
+            timeout=timeout,
+            integrator=method,
+            nominal=nominal,
         )
     return simulation, factor
 
@@ -156,6 +151,22 @@ def lockstep_by_default(file: str | Path | None) -> bool:
     """
     given = {} if file is None else node_parameters(file, "simulator")
     return bool(given.get("lockstep", given.get("publish_clock", True)))
+
+
+def control_period(rate: float, dt: float) -> float:
+    """Return 1 / rate [s]; raise ConfigError with the nearest rate that divides into time steps."""
+    if not 0 < rate * dt <= 1:
+        raise ConfigError(
+            f"update_rate = {rate:g} Hz; expected above 0 and at most 1 / dt = {1 / dt:g} Hz"
+        )
+    steps = round(1 / (rate * dt))
+    if abs(steps * dt * rate - 1) > 1e-9:
+        nearest = 1 / (steps * dt)
+        raise ConfigError(
+            f"update_rate = {rate:g} Hz; expected a period that is a multiple of dt = {dt:g} s;"
+            f" set {nearest:.12g} Hz"
+        )
+    return 1 / rate
 
 
 RATE = Parameter(

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.ros.arm_parameters import _period
+from arm_dynamics.ros.arm_parameters import control_period
 from arm_dynamics.ros.ros_parameters import (
     addressed_parameters,
     parameter_entries,
@@ -183,9 +183,9 @@ def test_gains_of_a_parameter_file_with_a_controller_without_gains(tmp_path, gai
 
 def test_the_proposed_update_rate_is_accepted():
     with pytest.raises(ConfigError) as rejection:
-        _period(333.0, 1e-4)
+        control_period(333.0, 1e-4)
     proposed = re.search(r"; set (\S+) Hz", str(rejection.value))[1]
-    assert _period(float(proposed), 1e-4) == pytest.approx(0.003)
+    assert control_period(float(proposed), 1e-4) == pytest.approx(0.003)
 
 
 EDITING = """

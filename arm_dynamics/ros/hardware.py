@@ -70,10 +70,6 @@ class HardwareNode(LoopLifecycleNode):
         self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
             self._configure_timer.cancel()
-            self.get_logger().info(
-                "unconfigured: no port is open;"
-                f" `ros2 lifecycle set {self.get_fully_qualified_name()} configure` opens it"
-            )
         on_change(self, self.change_parameters)
 
     # --- transitions, in the loop's thread
@@ -140,6 +136,11 @@ class HardwareNode(LoopLifecycleNode):
 
     def run(self, stop: ShutdownFlag) -> None:
         """Run control cycles until ``stop`` is set."""
+        if self._configure_timer.is_canceled():
+            self.get_logger().info(
+                "unconfigured: no port is open;"
+                f" `ros2 lifecycle set {self.get_fully_qualified_name()} configure` opens it"
+            )
         log: AbstractContextManager[StateLog | None] = nullcontext()
         if self._record:
             log = closing(StateLog(self._arm, self._record, self._events))

@@ -95,9 +95,12 @@ def test_a_gain_that_the_motion_does_not_reveal_is_named():
     effort[:, 1] = 0.2 * np.sin(7 * time)  # of no model
     motion = MotionData(arm.joint_names, time, q * still, None, current=effort / 5.0)
     found = drive_gains(arm, [motion])
-    assert found.undetermined == ("J2",)
-    assert any("not revealed by this motion, close to the prior: J2" in x for x in found.notes())
-    assert np.isnan(found.parameters()[1].deviation)
+    # J1 moves alone: its currents determine the product of gain and inertia only. Elimination with
+    # 90 digits gives the deviation 0.2660 for these numbers.
+    assert found.undetermined == ("J1", "J2")
+    np.testing.assert_allclose(found.deviation, [0.2660, 0.3], rtol=0.01)
+    assert any("this motion, close to the prior: J1, J2" in note for note in found.notes())
+    assert np.isnan([row.deviation for row in found.parameters()]).all()
     assert found.gain.shape == (nv,)
 
 

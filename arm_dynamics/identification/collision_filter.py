@@ -176,9 +176,9 @@ class _Cover:
             slices[1:, longest] += ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * sides[longest]
             cut = sides.copy()
             cut[longest] /= PARTS
-            radii = np.full(PARTS + 1, np.linalg.norm(cut) / 2)
-            radii[0] = geometry.aabb_radius
-            return cls([geometry], np.array([placement.act(x) for x in slices]), radii)
+            sizes = np.full(PARTS + 1, np.linalg.norm(cut) / 2)
+            sizes[0] = geometry.aabb_radius
+            return cls([geometry], np.array([placement.act(x) for x in slices]), sizes)
         triangles = map(geometry.tri_indices, range(geometry.num_tris))
         corners = np.array([(t[0], t[1], t[2]) for t in triangles], int)
         vertices = np.array(geometry.vertices())

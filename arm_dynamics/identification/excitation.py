@@ -16,6 +16,7 @@ identification, IEEE T-RA 13 (1997), section III.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,10 +270,9 @@ class MotionBasis:
             strict=True,
         ):
             powers = (times[mask] - begin)[:, None] ** np.arange(6)
-            factors = np.arange(6.0)
             for order, rows in enumerate(found):
-                shifted = spline[order:] * _falling(factors[order:], order)[:, None]
-                rows[mask] = powers[:, : 6 - order] @ shifted
+                factors = [math.perm(power, order) for power in range(order, 6)]
+                rows[mask] = powers[:, : 6 - order] @ (spline[order:] * np.c_[factors])
         for rows in found:
             rows[~moving] = 0.0
         return found
@@ -287,14 +287,6 @@ class MotionBasis:
             np.hstack([zero, k * cosine, -k * sine]),
             np.hstack([zero, -(k**2) * sine, -(k**2) * cosine]),
         )
-
-
-def _falling(powers: FloatArray, order: int) -> FloatArray:
-    """Return p (p - 1) ... (p - order + 1) of ``powers`` p."""
-    product = np.ones_like(powers)
-    for j in range(order):
-        product = product * (powers - j)
-    return product
 
 
 def _table(file: str | Path, name: str, rows: Any, joints: tuple[str, ...]) -> FloatArray:

@@ -61,20 +61,16 @@ class ExcitationQuality:
     @property
     def unrevealed(self) -> tuple[str, ...]:
         """Base parameters that the motion does not reveal, in words."""
-        return tuple(
-            f"{_shortened(self.base.describe(i))}: {_in_words(x)}"
-            for i, x in enumerate(self.deviations.tolist())
-            if not x <= LARGE_DEVIATION
-        )
-
-
-def _in_words(deviation: float) -> str:
-    """Return the reason why a base parameter with this relative deviation is not revealed."""
-    if not np.isfinite(deviation):
-        return "no effect on an effort"
-    if deviation > INSEPARABLE:
-        return "not distinguishable from other parameters"
-    return f"standard deviation {deviation:.0%} of its size"
+        found = []
+        for i in np.flatnonzero(~(self.deviations <= LARGE_DEVIATION)).tolist():
+            deviation = float(self.deviations[i])
+            reason = f"standard deviation {deviation:.0%} of its size"
+            if deviation > INSEPARABLE:
+                reason = "not distinguishable from other parameters"
+            if not np.isfinite(deviation):
+                reason = "no effect on an effort"
+            found.append(f"{_shortened(self.base.describe(i))}: {reason}")
+        return tuple(found)
 
 
 @requires_arm

@@ -3,6 +3,7 @@
 Positions and efforts pass the same zero-phase low-pass filter, and so do the states of dry
 friction, which jump where the filtered efforts do not (parallel filtering). The cut-off frequency
 follows from the spectrum of the positions; samples are then decimated to a few per period of it.
+The delay of the efforts is the one at which the equations leave the least residual.
 
 References
 ----------
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.interpolate
+import scipy.linalg
 import scipy.ndimage
 
 from arm_dynamics.core.arrays import (
@@ -33,8 +35,8 @@ from arm_dynamics.core.arrays import (
 )
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.dynamic_parameters import regressor
-from arm_dynamics.identification.effort_delay import DELAY_RANGE, DELAY_STEP, effort_delay
+from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
+from arm_dynamics.identification.dynamic_parameters import parameter_names, regressor
 from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.friction_terms import stribeck_shapes, stribeck_velocities
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
@@ -60,6 +62,8 @@ LONGEST_STOP = 0.003
 
 LONGEST_TURN = 0.2
 """Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
+DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
+"""Delays of the effort that are compared [s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,3 +291,64 @@ def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
             found[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
             state = found[last - 1, i]
     return found
+
+
+def effort_delay(
+    arm: ArmModel, equations: EffortEquations, efforts: FloatArray
+) -> tuple[float, str]:
+    """Return the time [s] by which the efforts are late, 0 if it is not certain, and a note.
+
+    The residual of weighted least squares over the base parameters is least at the delay, with the
+    friction model that explains the efforts best. A parabola through the three least values gives
+    the delay, and its curvature the standard deviation.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm.
+    equations : EffortEquations
+        Equations of n samples.
+    efforts : FloatArray
+        Efforts (nd, n, nv) [N·m or N] at the delays from -DELAY_RANGE to DELAY_RANGE.
+
+    Returns
+    -------
+    tuple[float, str]
+        Delay [s] and a sentence with its standard deviation.
+
+    """
+    nv = arm.nv
+    base = base_parameters(structural_rows(arm), parameter_names(arm))
+    shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
+
+    def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, int]:
+        """Return the logarithm of the residual, the cost of each delay, and degrees of freedom."""
+        rows = equations.rows(np.full(nv, model))[:, :, base.independent]
+        scale = np.ones(nv)
+        for _ in range(3):
+            weights = valid / scale
+            weighted = (rows * weights[..., None]).reshape(-1, base.size)
+            targets = (efforts * weights).reshape(len(shifts), -1).T
+            squares = weighted.T @ weighted
+            squares[np.diag_indices_from(squares)] *= 1 + 1e-12
+            values = scipy.linalg.lstsq(squares, weighted.T @ targets)[0]
+            cost = np.sum((targets - weighted @ values) ** 2, axis=0)
+            k = int(np.argmin(cost))
+            residual = np.where(valid, efforts[k] - rows @ values[:, k], 0.0)
+            scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-9)
+        return float(np.log(scale).sum()), cost, max(int(valid.sum()) - base.size, 1)
+
+    fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]
+    model = int(np.argmin([fit[0] for fit in fits]))
+    _, cost, freedom = cost_of(model, equations.counted(np.full(nv, model)))
+    k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
+    slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
+    curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
+    if curvature <= 0:
+        return 0.0, "efforts: no delay found"
+    late = float(shifts[k] - slope / curvature)
+    variance = cost[k] / freedom
+    text = f"{1e3 * late:.2f} ± {1e3 * np.sqrt(2 * variance / curvature):.2f} ms"
+    if abs(late) < 3 * np.sqrt(2 * variance / curvature) or abs(late) > DELAY_RANGE:
+        return 0.0, f"efforts: no delay found ({text})"
+    return late, f"efforts: delay = {text}, taken out"

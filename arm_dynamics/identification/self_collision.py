@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import combinations
 from xml.etree import ElementTree
 
 import numpy as np
@@ -73,7 +74,13 @@ class SelfCollision:
         self._shapes = pin.buildGeomFromUrdfString(self._model, text, pin.COLLISION)
         self._data = self._model.createData()
         self._filter = CollisionFilter(self._model, self._shapes)
-        pairs = _distant_pairs(self._model, self._shapes)
+        bodies, parents = [x.parentJoint for x in self._shapes.geometryObjects], self._model.parents
+        pairs = [
+            (i, j)
+            for i, j in combinations(range(len(bodies)), 2)
+            if bodies[i] != bodies[j] and bodies[j] != parents[bodies[i]]
+            and bodies[i] != parents[bodies[j]]
+        ]  # fmt: skip
         self._use_pairs(dict.fromkeys(pairs, clearance))
         self._use_pairs(self._not_permanent(arm, clearance))
         self._use_pairs(self._apart_at(np.array(start), clearance))
@@ -230,19 +237,6 @@ def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:
             else:
                 mesh.set("filename", str(file.resolve()))
     return ElementTree.tostring(robot, encoding="unicode"), tuple(dict.fromkeys(missing))
-
-
-def _distant_pairs(model: pin.Model, shapes: pin.GeometryModel) -> list[tuple[int, int]]:
-    """Return the pairs of shapes of two bodies that no joint connects directly."""
-    bodies = [shape.parentJoint for shape in shapes.geometryObjects]
-    return [
-        (i, j)
-        for i in range(len(bodies))
-        for j in range(i + 1, len(bodies))
-        if bodies[i] != bodies[j]
-        and model.parents[bodies[i]] != bodies[j]
-        and model.parents[bodies[j]] != bodies[i]
-    ]
 
 
 def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:

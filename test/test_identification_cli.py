@@ -92,7 +92,7 @@ FEW = np.repeat(np.random.default_rng(0).uniform(-1, 1, (4, 2)), 500, axis=0)
         (TIME, TRIANGLE, TAU, (), "only; expected several for each joint"),
         (TIME, Q, np.clip(1e3 * TAU, -LIMIT, LIMIT), (), "its limit of 200 N·m in 99 % of the"),
         (BACKWARD, Q, TAU, (), "time = 3.000000 s after 9.990000 s; expected increasing stamps"),
-        (0 * TIME, Q, TAU, (), "samples = 1; expected at least 10 with increasing stamps"),
+        (0 * TIME, Q, TAU, (), "stamps = 1 different of 2000; expected a different one for each"),
         (TIME, Q[:, :1], TAU[:, :1], (), "expected also joints J2"),
         (TIME, Q, None, (), "they give ranges and speeds only; record efforts, or the target"),
         (TIME, Q, TAU, ("--servo", "sts3215"), "target positions = none; expected one per joint"),

@@ -289,6 +289,11 @@ def test_a_missing_topic_is_named(recording, tmp_path, topic, text):
         replay(changed(recording[0], tmp_path / "changed", drop))
 
 
+def test_no_topics_have_no_messages(recording):
+    assert not list(bag.messages(recording[0], {}))
+    assert not list(bag.messages(recording[0], {"/other": "sensor_msgs/msg/JointState"}))
+
+
 def test_messages_of_another_arm_are_rejected(recording, tmp_path):
     def rename(name, count, message):
         if name == "/joint_states":

@@ -179,7 +179,7 @@ def _legs(arm: ArmModel, poses: Matrix, speeds: Vector) -> Iterator[Leg]:
     collision, at = SelfCollision(arm, CLEARANCE, start), start
     for q in poses:
         low = q - delta
-        if at is not start and not path_is_free(collision, at, low, CLEARANCE):
+        if at is not start and not path_is_free(collision, at, low):
             yield _move(at, start, speeds)
             at = start
         yield _move(at, low, speeds)

@@ -128,13 +128,20 @@ def approach_distance(arm: ArmModel) -> Vector:
     return found
 
 
-def path_is_free(collision: SelfCollision, start: Vector, end: Vector, clearance: float) -> bool:
+def path_is_free(collision: SelfCollision, start: Vector, end: Vector) -> bool:
     """Return whether the straight joint-space path (nv,) to (nv,) is without self-collision.
 
-    Samples are so dense that no point moves by more than the clearance between them.
+    All pairs of shapes keep half of their clearance: intervals are divided until a bound decides.
     """
-    count = int(np.ceil(np.abs(end - start) @ collision.reach / clearance)) + 1
-    return not collision.any_of(start + np.linspace(0, 1, count + 1)[1:, None] * (end - start))
+    middles, half = np.array([0.5]), 0.5
+    while len(middles):
+        q = start + middles[:, None] * (end - start)
+        free = collision.free_around(q, np.tile(half * np.abs(end - start), (len(q), 1)))
+        if free is None:
+            return False
+        half /= 2
+        middles = np.concatenate((middles[~free] - half, middles[~free] + half))
+    return not collision.any_of(end[None])
 
 
 def _candidates(arm: ArmModel, clearance: float, random: np.random.Generator, count: int) -> Matrix:
@@ -147,10 +154,9 @@ def _candidates(arm: ArmModel, clearance: float, random: np.random.Generator, co
     collision = SelfCollision(arm, clearance, start)
     found: list[Vector] = []
     for own in q:
-        ends = (own, own - distance, own + distance)
-        if not collision.pairs or (
-            not collision.any_of(np.array(ends))
-            and path_is_free(collision, start, ends[1], clearance)
+        low, high = own - distance, own + distance
+        if not collision.any_of(np.array((own, low, high))) and (
+            path_is_free(collision, start, low) and path_is_free(collision, low, high)
         ):
             found.append(own)
         if len(found) == count:

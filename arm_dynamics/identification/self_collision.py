@@ -85,7 +85,6 @@ class SelfCollision:
         self._use_pairs(self._not_permanent(arm, clearance))
         self._use_pairs(self._apart_at(np.array(start), clearance))
         self._reaches = _reaches(arm, self._shapes)
-        self.reach: Vector = self._reaches.max(axis=0, initial=0.0)
 
     @property
     def pairs(self) -> int:

@@ -181,6 +181,8 @@ def messages(folder: Path, topics: Mapping[str, str] = TYPES) -> Iterator[tuple[
     """
     with _reader(folder) as (bag, types):
         known = [c for c in bag.connections if topics.get(c.topic) == c.msgtype]
+        if not known:  # rosbags reads an empty list as all topics
+            return
         for connection, time, data in bag.messages(known):
             yield connection.topic, time, types.deserialize_cdr(data, connection.msgtype)
 

@@ -76,8 +76,8 @@ SMALLEST_SCALE = 1e-5
 TURNS = 6
 """Least squares estimates with renewed variances and robust weights."""
 PRIOR_FREEDOM = 2.0
-"""Degrees of freedom with which an expected variance of sums of pairs counts in the deviations: that
-of differences, or of hidden friction that is uniformly distributed."""
+"""Degrees of freedom with which an expected variance of sums of pairs counts in the deviations:
+that of differences, or of hidden friction that is uniformly distributed."""
 ASYMMETRY = 0.1
 """Least asymmetry of two approaches, relative to the friction that their difference hides."""
 PAIR_DISTANCE = 0.05

@@ -76,9 +76,10 @@ SMALLEST_SCALE = 1e-5
 TURNS = 6
 """Least squares estimates with renewed variances and robust weights."""
 PRIOR_FREEDOM = 2.0
-"""Degrees of freedom with which the variance of differences counts in that of sums of pairs."""
-HIDDEN = 0.1
-"""Asymmetry of two approaches, relative to the friction that their difference does not show."""
+"""Degrees of freedom with which an expected variance of sums of pairs counts in the deviations:
+that of differences, or of hidden friction that is uniformly distributed."""
+ASYMMETRY = 0.1
+"""Least asymmetry of two approaches, relative to the friction that their difference hides."""
 PAIR_DISTANCE = 0.05
 """Largest difference of two poses, relative to the range of a joint, that count as one."""
 CONFIGURATIONS = 200
@@ -375,8 +376,8 @@ def _estimate(
     """Return the parameters (p,) and their covariance (p, p).
 
     Variances and robust weights are those of least squares of the base parameters without prior.
-    Sums of pairs have their own variance in the last turn only: few of them would be fitted by
-    ever larger weights.
+    Sums of pairs have a separate variance in the last turn only: few of them would be fitted by
+    ever larger weights. The covariance contains the uncertainty of this variance.
     """
     nv = effort.shape[1]
     rows, effort, mean = _with_means(rows, effort, direction, pairs)
@@ -384,7 +385,8 @@ def _estimate(
     valid, x = np.ones(effort.shape, dtype=bool), prior.start.copy()
     size = rms(effort, valid)
     floor = SMALLEST_SCALE * np.maximum(size, 1e-3 * size.max(initial=1e-9))
-    floor = np.maximum(floor, _hidden_effort(arm, effort, pairs, mean))
+    hidden = _hidden_effort(arm, effort, pairs, mean)
+    floor = np.maximum(floor, ASYMMETRY * hidden)
     known = direction != 0
     weights = np.broadcast_to(1 / np.maximum(size, floor) ** 2, effort.shape)
     for turn in range(TURNS):
@@ -400,17 +402,17 @@ def _estimate(
         noise = np.where(known.any(axis=0), slipped, np.maximum(every - friction[0], 0.0))
         exact, freedom = _variance(residual, leverage, split)
         part = freedom / (freedom + PRIOR_FREEDOM)
-        few = 1 + 2 / freedom  # variance of Student's t
+        expected = np.maximum(exact, np.maximum(noise, hidden**2 / 3))
+        uncertain = (1 + 2 / freedom) * (expected / np.maximum(exact, floor**2)) ** (1 - part)
         variance = np.where(known, noise, noise + friction)
-        exact = few * exact**part * np.maximum(noise, exact) ** (1 - part)
-        variance = np.where(split, exact, variance)
-        variance = np.maximum(variance, floor**2)
+        variance = np.maximum(np.where(split, exact, variance), floor**2)
         robust = 1 / np.maximum(1.0, np.abs(residual) / np.sqrt(variance) / HUBER)
         weights = robust / variance
-    weighted = rows * weights[..., None]
-    squares = np.tensordot(weighted, rows, ((0, 1), (0, 1)))
-    products = np.tensordot(weighted, effort, ((0, 1), (0, 1)))
+    products = np.tensordot(rows * weights[..., None], effort, ((0, 1), (0, 1)))
+    squares = np.tensordot(rows * weights[..., None], rows, ((0, 1), (0, 1)))
     found = consistent_minimum(squares, products, prior, 1.0, prior.start)
+    weights = np.where(split, weights / np.maximum(uncertain, 1.0), weights)
+    squares = np.tensordot(rows * weights[..., None], rows, ((0, 1), (0, 1)))
     return found, positive_inverse(squares + prior.slopes(found)[1])
 
 
@@ -424,7 +426,7 @@ def _hidden_effort(arm: ArmModel, effort: Matrix, pairs: IntArray, mean: BoolArr
     found = np.zeros(arm.nv)
     for i in np.flatnonzero(mean.any(axis=0)):
         shown = np.abs(effort[pairs[mean[pairs[:, 0], i], 1], i])
-        found[i] = HIDDEN * (max(described[i], shown.max()) - np.median(shown))
+        found[i] = max(described[i], shown.max()) - np.median(shown)
     return found
 
 

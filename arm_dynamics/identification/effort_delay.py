@@ -9,6 +9,7 @@ from arm_dynamics.core.arrays import BoolArray, FloatArray, Vector
 from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
 from arm_dynamics.identification.dynamic_parameters import parameter_names
 from arm_dynamics.identification.effort_equations import EffortEquations
+from arm_dynamics.identification.torque_problem import correlation_time
 from arm_dynamics.model.arm_model import ArmModel
 
 DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
@@ -17,12 +18,12 @@ DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
 
 def effort_delay(
     arm: ArmModel, equations: EffortEquations, efforts: FloatArray
-) -> tuple[float, str]:
-    """Return the time [s] by which the efforts are late, 0 if it is not certain, and a note.
+) -> tuple[float, float, str]:
+    """Return the time [s] by which the efforts are late, 0 if not certain, its deviation, a note.
 
     The residual of weighted least squares over the base parameters is least at the delay, with the
     friction model that explains the efforts best. A parabola through the three least values gives
-    the delay, and its curvature the standard deviation.
+    the delay, and its curvature and the correlation time of the residual the standard deviation.
 
     Parameters
     ----------
@@ -35,16 +36,19 @@ def effort_delay(
 
     Returns
     -------
-    tuple[float, str]
-        Delay [s] and a sentence with its standard deviation.
+    tuple[float, float, str]
+        Delay [s], its standard deviation [s] and a sentence.
 
     """
     nv = arm.nv
     base = base_parameters(structural_rows(arm), parameter_names(arm))
     shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
 
-    def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, int]:
-        """Return the logarithm of the residual, the cost of each delay, and degrees of freedom."""
+    def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, float]:
+        """Return the logarithm of the residual, the cost of each delay, and degrees of freedom.
+
+        Correlated samples count as one.
+        """
         rows = equations.rows(np.full(nv, model))[:, :, base.independent]
         scale = np.ones(nv)
         for _ in range(3):
@@ -58,7 +62,8 @@ def effort_delay(
             k = int(np.argmin(cost))
             residual = np.where(valid, efforts[k] - rows @ values[:, k], 0.0)
             scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-9)
-        return float(np.log(scale).sum()), cost, max(int(valid.sum()) - base.size, 1)
+        freedom = max(int(valid.sum()) - base.size, 1) / correlation_time(residual / scale)
+        return float(np.log(scale).sum()), cost, freedom
 
     fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]
     model = int(np.argmin([fit[0] for fit in fits]))
@@ -67,10 +72,10 @@ def effort_delay(
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
     curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
     if curvature <= 0:
-        return 0.0, "efforts: no delay found"
+        return 0.0, 0.0, "efforts: no delay found"
     late = float(shifts[k] - slope / curvature)
-    variance = cost[k] / freedom
-    text = f"{1e3 * late:.2f} ± {1e3 * np.sqrt(2 * variance / curvature):.2f} ms"
-    if abs(late) < 3 * np.sqrt(2 * variance / curvature) or abs(late) > DELAY_RANGE:
-        return 0.0, f"efforts: no delay found ({text})"
-    return late, f"efforts: delay = {text}, taken out"
+    deviation = float(np.sqrt(2 * cost[k] / freedom / curvature))
+    text = f"{1e3 * late:.2f} ± {1e3 * deviation:.2f} ms"
+    if abs(late) < 3 * deviation or abs(late) > DELAY_RANGE:
+        return 0.0, deviation, f"efforts: no delay found ({text})"
+    return late, deviation, f"efforts: delay = {text}, taken out"

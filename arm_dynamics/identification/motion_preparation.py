@@ -56,7 +56,7 @@ BLOCK_PERIODS = 2.0
 FAST_RATIO = 5.0
 """Bandwidth of the direction of motion over the cut-off frequency."""
 LONGEST_STOP = 0.003
-"""Time [s] of saturation or rest within two periods of the filter up to which a sample counts."""
+"""Time [s] of saturation or long rest within two periods of the filter up to which a sample counts."""
 
 LONGEST_TURN = 0.2
 """Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
@@ -146,13 +146,18 @@ def prepare_motion(
     if len(parts) > 1 or len(pieces) < len(parts):
         gaps = f"{data.source}: {len(parts)} segments between gaps of the stamps"
         notes.append(f"{gaps}; {len(parts) - len(pieces)} of them too short for the filter")
+    deviation = 0.0
     if delay is None:
         shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
         efforts = np.concatenate([piece.efforts(shifts) for piece in pieces], axis=1)
-        delay, note = effort_delay(arm, equations, efforts)
+        delay, deviation, note = effort_delay(arm, equations, efforts)
         notes.append(note)
-    effort = np.concatenate([piece.efforts(np.array([delay]))[0] for piece in pieces])
-    equations = replace(equations, effort=as_readonly(effort))
+    near = delay + np.array([0.0, -DELAY_STEP, DELAY_STEP])
+    effort, early, late = np.concatenate([piece.efforts(near) for piece in pieces], axis=1)
+    error = deviation * (late - early) / (2 * DELAY_STEP)
+    equations = replace(
+        equations, effort=as_readonly(effort), errors=as_readonly(error[None])
+    )
     return PreparedMotion(time, v, equations, frequency, delay, tuple(notes))
 
 
@@ -228,12 +233,12 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
     window, rest = 2 * int(rate / frequency) + 1, np.ones((max(2, int(LONGEST_TURN * rate)), 1))
     resting = scipy.ndimage.binary_opening(~certain, rest)
-    unusable, stopped = (
-        scipy.ndimage.uniform_filter1d(x.astype(float), window, axis=0) * window / rate
-        for x in (saturated | resting, ~certain)
-    )
-    time, smooth, v, a, effort, sliding, unusable, stopped = (
-        x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, stopped)
+    unusable = scipy.ndimage.uniform_filter1d((saturated | resting).astype(float), window, axis=0)
+    turning = ~certain | (np.diff(sign, axis=0, prepend=sign[:1]) != 0)
+    moving = ~scipy.ndimage.maximum_filter1d(turning, window, axis=0)
+    unusable = unusable * window / rate > LONGEST_STOP
+    time, smooth, v, a, effort, sliding, unusable, moving = (
+        x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, moving)
     )
     rate /= keep
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
@@ -250,8 +255,8 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
         np.moveaxis(sliding[used], 1, 0),
         np.array(PRESLIDING),
         effort[used],
-        (unusable <= LONGEST_STOP)[used],
-        (stopped <= LONGEST_STOP)[used],
+        ~unusable[used],
+        moving[used],
         np.floor((time[used] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
         np.moveaxis(shapes[used], 0, 2),
         velocity,
@@ -263,14 +268,20 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
 def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:
     """Return the direction of motion (n, nv), -1, 0 or 1, and where it is certain.
 
-    The direction changes only where the speed v (n, nv) exceeds the noise that positions with
-    ``noise`` (n, nv) leave in it.
+    It is certain where the speed v (n, nv) exceeds the noise that positions with ``noise`` (n, nv)
+    leave in it. Between certain samples of opposite directions it changes where the line between
+    their velocities is zero: later, the friction would make the efforts seem early.
     """
     deviation = 1.4826 * np.median(np.abs(noise), axis=0)
     deviation = deviation * 2 * np.pi * cutoff * np.sqrt(2 * cutoff / (3 * rate))
     certain = np.abs(v) > np.maximum(4 * deviation, 1e-3 * np.abs(v).max(axis=0))
-    latest = np.maximum.accumulate(np.where(certain, np.arange(len(v))[:, None], 0), axis=0)
-    return np.sign(np.take_along_axis(v, latest, axis=0)), certain
+    index, last = np.arange(len(v))[:, None], len(v) - 1
+    before = np.maximum.accumulate(np.where(certain, index, 0), axis=0)
+    after = np.minimum.accumulate(np.where(certain, index, last)[::-1], axis=0)[::-1]
+    after = np.where(np.take_along_axis(certain, after, axis=0), after, before)
+    first, second = (np.take_along_axis(v, x, axis=0) for x in (before, after))
+    passed = (index - before) * np.abs(second) > (after - index) * np.abs(first)
+    return np.sign(np.where(passed, second, first)), certain
 
 
 def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:

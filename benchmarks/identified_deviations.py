@@ -86,7 +86,10 @@ def hidden_arm(arm: ArmModel, random: np.random.Generator) -> ArmModel:
     nv, values = arm.nv, np.array(nominal_parameters(arm))
     bodies = consistent_prior(values[: 10 * nv].reshape(nv, 10))
     values[: 10 * nv] = np.concatenate(
-        [from_log_cholesky(log_cholesky_parameters(b) + BODIES * random.normal(size=10)) for b in bodies]
+        [
+            from_log_cholesky(log_cholesky_parameters(b) + BODIES * random.normal(size=10))
+            for b in bodies
+        ]
     )
     values[10 * nv : 13 * nv] *= random.uniform(1 - TERMS, 1 + TERMS, 3 * nv)
     return with_parameters(arm, values)

@@ -51,13 +51,15 @@ SATURATED, EXCEEDED = 0.98, 1.2
 """Effort over effort limit at which a motor is saturated, and above which the limit is wrong."""
 LEAST_PERIODS, LEAST_SAMPLES = 3.2, 100
 """Shortest segment: periods of the cut-off frequency, and samples."""
+EDGE = 1.5
+"""Time at each end on which a filter settles, in periods of its cut-off frequency."""
 BLOCK_PERIODS = 2.0
 """Length of a block of samples in periods of the cut-off frequency."""
 FAST_RATIO = 5.0
 """Bandwidth of the direction of motion over the cut-off frequency."""
 LONGEST_STOP = 0.003
-"""Time [s] of saturation or long rest within two periods of the filter up to which a sample counts."""
-
+"""Time [s] of saturation or long rest within two periods of the filter up to which a sample counts.
+"""
 LONGEST_TURN = 0.2
 """Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
 
@@ -155,9 +157,7 @@ def prepare_motion(
     near = delay + np.array([0.0, -DELAY_STEP, DELAY_STEP])
     effort, early, late = np.concatenate([piece.efforts(near) for piece in pieces], axis=1)
     error = deviation * (late - early) / (2 * DELAY_STEP)
-    equations = replace(
-        equations, effort=as_readonly(effort), errors=as_readonly(error[None])
-    )
+    equations = replace(equations, effort=as_readonly(effort), errors=as_readonly(error[None]))
     return PreparedMotion(time, v, equations, frequency, delay, tuple(notes))
 
 
@@ -237,10 +237,12 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     turning = ~certain | (np.diff(sign, axis=0, prepend=sign[:1]) != 0)
     moving = ~scipy.ndimage.maximum_filter1d(turning, window, axis=0)
     unusable = unusable * window / rate > LONGEST_STOP
-    time, smooth, v, a, effort, sliding, unusable, moving = (
-        x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, moving)
-    )
     rate /= keep
+    settled = int(EDGE * rate / fast)
+    inside = slice(settled * keep, len(time) - settled * keep, keep)
+    time, smooth, v, a, effort, sliding, unusable, moving = (
+        x[inside] for x in (time, smooth, v, a, effort, sliding, unusable, moving)
+    )
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
     rows = regressor(arm, smooth, v, a)
     rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
@@ -248,7 +250,8 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     velocity = stribeck_velocities(arm)
     shapes = low_pass(stribeck_shapes(sliding, v, velocity), frequency, rate)
     effort, sliding, v = (low_pass(x, frequency, rate) for x in (effort, sliding, v))
-    edge, step = int(1.5 * rate / frequency), max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
+    edge = max(1, int(EDGE * rate / frequency) - settled)
+    step = max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
     used = slice(edge, -edge, step)
     equations = EffortEquations(
         rows[used],

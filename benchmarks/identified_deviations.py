@@ -97,7 +97,7 @@ def hidden_arm(arm: ArmModel, random: np.random.Generator) -> ArmModel:
 
 def simulated(truth: ArmModel, motion: Excitation) -> MotionData:
     """Return the motion of an arm under computed torque, with late efforts, without noise."""
-    times = PERIOD * np.arange(int(motion.duration / PERIOD))
+    times: Vector = PERIOD * np.arange(int(motion.duration / PERIOD), dtype=float)
     q, v, a = motion.sample(times)
     viscous, coulomb = nominal_parameters(truth)[11 * truth.nv : 13 * truth.nv].reshape(2, -1)
     friction = viscous * v + coulomb * np.sign(v)

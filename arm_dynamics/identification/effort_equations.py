@@ -37,7 +37,7 @@ class EffortEquations:
     count, ``moving`` (n, nv): those without a stop of the joint nearby, ``block`` (n,): index of
     the block of consecutive samples. ``shapes`` (m, k, n, nv) are the ``stribeck_shapes`` of the
     velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
-    ``errors`` (e, n, nv) [N·m or N] are further errors of the efforts that all samples share, each
+    ``errors`` (e, n, nv) [N·m or N] are further errors of the efforts, common to all samples, each
     of the size of one standard deviation.
     """
 

@@ -233,16 +233,15 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
     window, rest = 2 * int(rate / frequency) + 1, np.ones((max(2, int(LONGEST_TURN * rate)), 1))
     resting = scipy.ndimage.binary_opening(~certain, rest)
-    unusable = scipy.ndimage.uniform_filter1d((saturated | resting).astype(float), window, axis=0)
+    stopped = (saturated | resting).astype(float)
+    stopped = scipy.ndimage.uniform_filter1d(stopped, window, axis=0) * window / rate
     turning = ~certain | (np.diff(sign, axis=0, prepend=sign[:1]) != 0)
-    moving = ~scipy.ndimage.maximum_filter1d(turning, window, axis=0)
-    unusable = unusable * window / rate > LONGEST_STOP
+    turning = scipy.ndimage.maximum_filter1d(turning, window, axis=0)
     rate /= keep
     settled = int(EDGE * rate / fast)
     inside = slice(settled * keep, len(time) - settled * keep, keep)
-    time, smooth, v, a, effort, sliding, unusable, moving = (
-        x[inside] for x in (time, smooth, v, a, effort, sliding, unusable, moving)
-    )
+    valid, moving = (stopped <= LONGEST_STOP)[inside], ~turning[inside]
+    time, smooth, v, a, effort, sliding = (x[inside] for x in (time, smooth, v, a, effort, sliding))
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
     rows = regressor(arm, smooth, v, a)
     rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
@@ -258,7 +257,7 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
         np.moveaxis(sliding[used], 1, 0),
         np.array(PRESLIDING),
         effort[used],
-        ~unusable[used],
+        valid[used],
         moving[used],
         np.floor((time[used] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
         np.moveaxis(shapes[used], 0, 2),

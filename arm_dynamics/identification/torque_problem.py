@@ -242,7 +242,7 @@ class TorqueProblem:
     def _score_covariance(self, parameters: Vector) -> Matrix:
         """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks.
 
-        Errors ε of the efforts that all samples share add the scores Σ w Wᵀ ε.
+        Errors ε of the efforts, common to all samples, add the scores Σ w Wᵀ ε.
         """
         scores = self._products - self._squares @ parameters
         scores = scores - scores.mean(axis=0)

@@ -92,6 +92,7 @@ def test_a_gain_that_the_motion_does_not_reveal_is_named():
     still = np.array([1.0, 0.0])
     parameters = np.array(nominal_parameters(arm))
     effort = regressor(arm, q * still, v * still, a * still) @ parameters
+    effort[:, 0] += 0.01 * effort[:, 0].std() * np.random.default_rng(0).normal(size=time.size)
     effort[:, 1] = 0.2 * np.sin(7 * time)  # of no model
     motion = MotionData(arm.joint_names, time, q * still, None, current=effort / 5.0)
     found = drive_gains(arm, [motion])

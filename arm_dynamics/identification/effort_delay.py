@@ -9,6 +9,7 @@ from arm_dynamics.core.arrays import BoolArray, FloatArray, Vector
 from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
 from arm_dynamics.identification.dynamic_parameters import parameter_names
 from arm_dynamics.identification.effort_equations import EffortEquations
+from arm_dynamics.identification.friction_terms import LOSS, FrictionTerm
 from arm_dynamics.identification.torque_problem import correlation_time
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -21,9 +22,11 @@ def effort_delay(
 ) -> tuple[float, float, str]:
     """Return the time [s] by which the efforts are late, 0 if not certain, its deviation, a note.
 
-    The residual of weighted least squares over the base parameters is least at the delay, with the
-    friction model that explains the efforts best. A parabola through the three least values gives
-    the delay, and its curvature and the correlation time of the residual the standard deviation.
+    The residual of weighted least squares over the base parameters, Stribeck friction and gear
+    losses is least at the delay, with the presliding distance that explains the efforts best.
+    Friction that is not part of the equations would change the delay. A parabola through the three
+    least values gives the delay; its curvature and the correlation time of the residual give the
+    standard deviation.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def effort_delay(
     """
     nv = arm.nv
     base = base_parameters(structural_rows(arm), parameter_names(arm))
+    slips = 0 if equations.velocity is None else len(equations.velocity)
+    terms = [FrictionTerm(i, k) for i in range(nv) for k in (*range(slips), LOSS)]
     shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
 
     def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, float]:
@@ -49,20 +54,23 @@ def effort_delay(
 
         Correlated samples count as one.
         """
-        rows = equations.rows(np.full(nv, model))[:, :, base.independent]
+        models = np.full(nv, model)
+        linear, effort = equations.rows(models)[:, :, base.independent], np.zeros_like(valid, float)
         scale = np.ones(nv)
         for _ in range(3):
+            rows = np.concatenate((linear, equations.term_rows(models, terms, effort)), axis=2)
             weights = valid / scale
-            weighted = (rows * weights[..., None]).reshape(-1, base.size)
+            weighted = (rows * weights[..., None]).reshape(len(valid) * nv, -1)
             targets = (efforts * weights).reshape(len(shifts), -1).T
             squares = weighted.T @ weighted
             squares[np.diag_indices_from(squares)] *= 1 + 1e-12
             values = scipy.linalg.lstsq(squares, weighted.T @ targets)[0]
             cost = np.sum((targets - weighted @ values) ** 2, axis=0)
             k = int(np.argmin(cost))
-            residual = np.where(valid, efforts[k] - rows @ values[:, k], 0.0)
+            effort = rows @ values[:, k]
+            residual = np.where(valid, efforts[k] - effort, 0.0)
             scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-9)
-        freedom = max(int(valid.sum()) - base.size, 1) / correlation_time(residual / scale)
+        freedom = max(int(valid.sum()) - rows.shape[2], 1) / correlation_time(residual / scale)
         return float(np.log(scale).sum()), cost, freedom
 
     fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]

@@ -89,8 +89,11 @@ class DriveGainProblem:
         """Return the covariance (nv, nv) of l, and ∂π/∂l (14 nv, nv), at the minimum."""
         p, (_, hessian) = self._prior.start.size, self.slopes(self._z)
         slopes = -positive_inverse(hessian[:p, :p]) @ hessian[:p, p:]
-        reduced = hessian[p:, p:] + hessian[p:, :p] @ slopes
-        return positive_inverse(reduced), slopes[self._arm_columns]
+        prior = np.diag(self._sigma**-2)
+        information = hessian[p:, p:] - prior + hessian[p:, :p] @ slopes
+        values, vectors = np.linalg.eigh((information + information.T) / 2)
+        information = (vectors * np.maximum(values, 0.0)) @ vectors.T  # without rounding errors
+        return positive_inverse(information + prior), slopes[self._arm_columns]
 
     def cost(self, z: Vector) -> float:
         """Return the value of the function; infinite outside the domain of π."""

@@ -34,9 +34,9 @@ class EffortEquations:
     ``regressor`` W (n, nv, p) has no entries for Coulomb friction. Those are in ``sliding``
     (m, n, nv), the states s of the Dahl model for the distances ``presliding`` (m,) [rad or m]; the
     first one is 0, with s = sign(v). ``effort`` (n, nv) [N·m], ``valid`` (n, nv): equations that
-    count, ``moving`` (n, nv): those without a stop of the joint nearby, ``block`` (n,): index of
-    the block of consecutive samples. ``shapes`` (m, k, n, nv) are the ``stribeck_shapes`` of the
-    velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
+    count, ``moving`` (n, nv): those without a stop or reversal of the joint nearby, ``block`` (n,):
+    index of the block of consecutive samples. ``shapes`` (m, k, n, nv) are the ``stribeck_shapes``
+    of the velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
     ``errors`` (e, n, nv) [N·m or N] are further errors of the efforts, common to all samples, each
     of the size of one standard deviation.
     """
@@ -69,7 +69,8 @@ class EffortEquations:
     def counted(self, models: IntArray | None) -> BoolArray:
         """Return the equations (n, nv) that count with the friction models (nv,).
 
-        While a joint sticks, its friction without presliding is unknown. None: all valid ones.
+        While a joint sticks or reverses, its friction without presliding is unknown. None: all
+        valid ones.
         """
         return self.valid if models is None else self.valid & (self.moving | (models > 0))
 

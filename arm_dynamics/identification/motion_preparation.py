@@ -3,6 +3,9 @@
 Positions and efforts pass the same zero-phase low-pass filter, and so do the states of dry
 friction, which jump where the filtered efforts do not (parallel filtering). The cut-off frequency
 follows from the spectrum of the positions; samples are then decimated to a few per period of it.
+Dry friction without presliding is unknown near a reversal, which the filter spreads over two of its
+periods: noise hides its time, and a joint sticks for a while. A friction that changes its sign too
+late makes the efforts seem early, and the delay makes all other parameters wrong.
 
 References
 ----------

@@ -34,9 +34,11 @@ class EffortEquations:
     ``regressor`` W (n, nv, p) has no entries for Coulomb friction. Those are in ``sliding``
     (m, n, nv), the states s of the Dahl model for the distances ``presliding`` (m,) [rad or m]; the
     first one is 0, with s = sign(v). ``effort`` (n, nv) [N·m], ``valid`` (n, nv): equations that
-    count, ``moving`` (n, nv): those without a stop of the joint nearby, ``block`` (n,): index of
-    the block of consecutive samples. ``shapes`` (m, k, n, nv) are the ``stribeck_shapes`` of the
-    velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
+    count, ``moving`` (n, nv): those without a stop or reversal of the joint nearby, ``block`` (n,):
+    index of the block of consecutive samples. ``shapes`` (m, k, n, nv) are the ``stribeck_shapes``
+    of the velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
+    ``errors`` (e, n, nv) [N·m or N] are further errors of the efforts, common to all samples, each
+    of the size of one standard deviation.
     """
 
     regressor: FloatArray
@@ -48,6 +50,7 @@ class EffortEquations:
     block: IntArray
     shapes: FloatArray | None = None
     velocity: Matrix | None = None
+    errors: FloatArray | None = None
 
     def part(self, used: BoolArray) -> EffortEquations:
         """Return the samples ``used`` (n,)."""
@@ -60,12 +63,14 @@ class EffortEquations:
             moving=self.moving[used],
             block=self.block[used],
             shapes=None if self.shapes is None else self.shapes[:, :, used],
+            errors=None if self.errors is None else self.errors[:, used],
         )
 
     def counted(self, models: IntArray | None) -> BoolArray:
         """Return the equations (n, nv) that count with the friction models (nv,).
 
-        While a joint sticks, its friction without presliding is unknown. None: all valid ones.
+        While a joint sticks or reverses, its friction without presliding is unknown. None: all
+        valid ones.
         """
         return self.valid if models is None else self.valid & (self.moving | (models > 0))
 
@@ -134,12 +139,30 @@ def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
         np.concatenate(blocks),
         _joined_shapes(parts),
         parts[0].velocity,
+        _joined_errors(parts),
     )
 
 
 def _joined_shapes(parts: Sequence[EffortEquations]) -> FloatArray | None:
     found = [part.shapes for part in parts if part.shapes is not None]
     return np.concatenate(found, axis=2) if len(found) == len(parts) else None
+
+
+def _joined_errors(parts: Sequence[EffortEquations]) -> FloatArray | None:
+    """Return the errors of all parts; those of different parts are independent."""
+    found = []
+    for part in parts:
+        if part.errors is not None:
+            found.append(
+                np.concatenate(
+                    [
+                        part.errors if x is part else np.zeros((len(part.errors), *x.effort.shape))
+                        for x in parts
+                    ],
+                    axis=1,
+                )
+            )
+    return np.concatenate(found) if found else None
 
 
 def description_prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:

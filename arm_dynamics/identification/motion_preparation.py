@@ -3,7 +3,9 @@
 Positions and efforts pass the same zero-phase low-pass filter, and so do the states of dry
 friction, which jump where the filtered efforts do not (parallel filtering). The cut-off frequency
 follows from the spectrum of the positions; samples are then decimated to a few per period of it.
-The delay of the efforts is the one at which the equations leave the least residual.
+Dry friction without presliding is unknown near a reversal, which the filter spreads over two of its
+periods: noise hides its time, and a joint sticks for a while. A friction that changes its sign too
+late makes the efforts seem early, and the delay makes all other parameters wrong.
 
 References
 ----------
@@ -22,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import scipy.interpolate
-import scipy.linalg
 import scipy.ndimage
 
 from arm_dynamics.core.arrays import (
@@ -35,8 +36,8 @@ from arm_dynamics.core.arrays import (
 )
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
-from arm_dynamics.identification.dynamic_parameters import parameter_names, regressor
+from arm_dynamics.identification.dynamic_parameters import regressor
+from arm_dynamics.identification.effort_delay import DELAY_RANGE, DELAY_STEP, effort_delay
 from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.friction_terms import stribeck_shapes, stribeck_velocities
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
@@ -53,17 +54,17 @@ SATURATED, EXCEEDED = 0.98, 1.2
 """Effort over effort limit at which a motor is saturated, and above which the limit is wrong."""
 LEAST_PERIODS, LEAST_SAMPLES = 3.2, 100
 """Shortest segment: periods of the cut-off frequency, and samples."""
+EDGE = 1.5
+"""Time at each end on which a filter settles, in periods of its cut-off frequency."""
 BLOCK_PERIODS = 2.0
 """Length of a block of samples in periods of the cut-off frequency."""
 FAST_RATIO = 5.0
 """Bandwidth of the direction of motion over the cut-off frequency."""
 LONGEST_STOP = 0.003
-"""Time [s] of saturation or rest within two periods of the filter up to which a sample counts."""
-
+"""Time [s] of saturation or long rest within two periods of the filter up to which a sample counts.
+"""
 LONGEST_TURN = 0.2
 """Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
-DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
-"""Delays of the effort that are compared [s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,13 +151,16 @@ def prepare_motion(
     if len(parts) > 1 or len(pieces) < len(parts):
         gaps = f"{data.source}: {len(parts)} segments between gaps of the stamps"
         notes.append(f"{gaps}; {len(parts) - len(pieces)} of them too short for the filter")
+    deviation = 0.0
     if delay is None:
         shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
         efforts = np.concatenate([piece.efforts(shifts) for piece in pieces], axis=1)
-        delay, note = effort_delay(arm, equations, efforts)
+        delay, deviation, note = effort_delay(arm, equations, efforts)
         notes.append(note)
-    effort = np.concatenate([piece.efforts(np.array([delay]))[0] for piece in pieces])
-    equations = replace(equations, effort=as_readonly(effort))
+    near = delay + np.array([0.0, -DELAY_STEP, DELAY_STEP])
+    effort, early, late = np.concatenate([piece.efforts(near) for piece in pieces], axis=1)
+    error = deviation * (late - early) / (2 * DELAY_STEP)
+    equations = replace(equations, effort=as_readonly(effort), errors=as_readonly(error[None]))
     return PreparedMotion(time, v, equations, frequency, delay, tuple(notes))
 
 
@@ -232,14 +236,15 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
     window, rest = 2 * int(rate / frequency) + 1, np.ones((max(2, int(LONGEST_TURN * rate)), 1))
     resting = scipy.ndimage.binary_opening(~certain, rest)
-    unusable, stopped = (
-        scipy.ndimage.uniform_filter1d(x.astype(float), window, axis=0) * window / rate
-        for x in (saturated | resting, ~certain)
-    )
-    time, smooth, v, a, effort, sliding, unusable, stopped = (
-        x[::keep] for x in (time, smooth, v, a, effort, sliding, unusable, stopped)
-    )
+    stopped = (saturated | resting).astype(float)
+    stopped = scipy.ndimage.uniform_filter1d(stopped, window, axis=0) * window / rate
+    turning = ~certain | (np.diff(sign, axis=0, prepend=sign[:1]) != 0)
+    turning = scipy.ndimage.maximum_filter1d(turning, window, axis=0)
     rate /= keep
+    settled = int(EDGE * rate / fast)
+    inside = slice(settled * keep, len(time) - settled * keep, keep)
+    valid, moving = (stopped <= LONGEST_STOP)[inside], ~turning[inside]
+    time, smooth, v, a, effort, sliding = (x[inside] for x in (time, smooth, v, a, effort, sliding))
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
     rows = regressor(arm, smooth, v, a)
     rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
@@ -247,15 +252,16 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     velocity = stribeck_velocities(arm)
     shapes = low_pass(stribeck_shapes(sliding, v, velocity), frequency, rate)
     effort, sliding, v = (low_pass(x, frequency, rate) for x in (effort, sliding, v))
-    edge, step = int(1.5 * rate / frequency), max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
+    edge = max(1, int(EDGE * rate / frequency) - settled)
+    step = max(1, int(rate / (SAMPLES_PER_PERIOD * frequency)))
     used = slice(edge, -edge, step)
     equations = EffortEquations(
         rows[used],
         np.moveaxis(sliding[used], 1, 0),
         np.array(PRESLIDING),
         effort[used],
-        (unusable <= LONGEST_STOP)[used],
-        (stopped <= LONGEST_STOP)[used],
+        valid[used],
+        moving[used],
         np.floor((time[used] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
         np.moveaxis(shapes[used], 0, 2),
         velocity,
@@ -267,14 +273,20 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
 def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Matrix, BoolArray]:
     """Return the direction of motion (n, nv), -1, 0 or 1, and where it is certain.
 
-    The direction changes only where the speed v (n, nv) exceeds the noise that positions with
-    ``noise`` (n, nv) leave in it.
+    It is certain where the speed v (n, nv) exceeds the noise that positions with ``noise`` (n, nv)
+    leave in it. Between certain samples of opposite directions it changes where the line between
+    their velocities is zero: later, the friction would make the efforts seem early.
     """
     deviation = 1.4826 * np.median(np.abs(noise), axis=0)
     deviation = deviation * 2 * np.pi * cutoff * np.sqrt(2 * cutoff / (3 * rate))
     certain = np.abs(v) > np.maximum(4 * deviation, 1e-3 * np.abs(v).max(axis=0))
-    latest = np.maximum.accumulate(np.where(certain, np.arange(len(v))[:, None], 0), axis=0)
-    return np.sign(np.take_along_axis(v, latest, axis=0)), certain
+    index, last = np.arange(len(v))[:, None], len(v) - 1
+    before = np.maximum.accumulate(np.where(certain, index, 0), axis=0)
+    after = np.minimum.accumulate(np.where(certain, index, last)[::-1], axis=0)[::-1]
+    after = np.where(np.take_along_axis(certain, after, axis=0), after, before)
+    first, second = (np.take_along_axis(v, x, axis=0) for x in (before, after))
+    passed = (index - before) * np.abs(second) > (after - index) * np.abs(first)
+    return np.sign(np.where(passed, second, first)), certain
 
 
 def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
@@ -291,64 +303,3 @@ def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
             found[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
             state = found[last - 1, i]
     return found
-
-
-def effort_delay(
-    arm: ArmModel, equations: EffortEquations, efforts: FloatArray
-) -> tuple[float, str]:
-    """Return the time [s] by which the efforts are late, 0 if it is not certain, and a note.
-
-    The residual of weighted least squares over the base parameters is least at the delay, with the
-    friction model that explains the efforts best. A parabola through the three least values gives
-    the delay, and its curvature the standard deviation.
-
-    Parameters
-    ----------
-    arm : ArmModel
-        The arm.
-    equations : EffortEquations
-        Equations of n samples.
-    efforts : FloatArray
-        Efforts (nd, n, nv) [N·m or N] at the delays from -DELAY_RANGE to DELAY_RANGE.
-
-    Returns
-    -------
-    tuple[float, str]
-        Delay [s] and a sentence with its standard deviation.
-
-    """
-    nv = arm.nv
-    base = base_parameters(structural_rows(arm), parameter_names(arm))
-    shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
-
-    def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, int]:
-        """Return the logarithm of the residual, the cost of each delay, and degrees of freedom."""
-        rows = equations.rows(np.full(nv, model))[:, :, base.independent]
-        scale = np.ones(nv)
-        for _ in range(3):
-            weights = valid / scale
-            weighted = (rows * weights[..., None]).reshape(-1, base.size)
-            targets = (efforts * weights).reshape(len(shifts), -1).T
-            squares = weighted.T @ weighted
-            squares[np.diag_indices_from(squares)] *= 1 + 1e-12
-            values = scipy.linalg.lstsq(squares, weighted.T @ targets)[0]
-            cost = np.sum((targets - weighted @ values) ** 2, axis=0)
-            k = int(np.argmin(cost))
-            residual = np.where(valid, efforts[k] - rows @ values[:, k], 0.0)
-            scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-9)
-        return float(np.log(scale).sum()), cost, max(int(valid.sum()) - base.size, 1)
-
-    fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]
-    model = int(np.argmin([fit[0] for fit in fits]))
-    _, cost, freedom = cost_of(model, equations.counted(np.full(nv, model)))
-    k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
-    slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
-    curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
-    if curvature <= 0:
-        return 0.0, "efforts: no delay found"
-    late = float(shifts[k] - slope / curvature)
-    variance = cost[k] / freedom
-    text = f"{1e3 * late:.2f} ± {1e3 * np.sqrt(2 * variance / curvature):.2f} ms"
-    if abs(late) < 3 * np.sqrt(2 * variance / curvature) or abs(late) > DELAY_RANGE:
-        return 0.0, f"efforts: no delay found ({text})"
-    return late, f"efforts: delay = {text}, taken out"

@@ -186,12 +186,18 @@ def refine(
 def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:
     """Return the fit with deviations that contain the difference (14 nv,) of both estimates.
 
-    Noise of the positions biases them, each differently. Residuals do not show a bias.
+    Errors of the equations bias them, each differently; residuals do not show a bias. For base
+    parameters σ² increases by half the square of the difference, the part of one of two independent
+    errors, and by half of that of an average difference relative to σ: a small difference may be
+    chance.
     """
-    deviation = np.hypot(fit.deviation, difference)
-    base_deviation = np.hypot(fit.base_deviation, fit.base.values(difference))
+    own = np.square(fit.base.values(difference))
+    average = np.mean(own / fit.base_deviation**2) * fit.base_deviation**2
+    base_deviation = np.sqrt(fit.base_deviation**2 + 0.5 * (own + average))
     return replace(
-        fit, deviation=as_readonly(deviation), base_deviation=as_readonly(base_deviation)
+        fit,
+        deviation=as_readonly(np.hypot(fit.deviation, difference)),
+        base_deviation=as_readonly(base_deviation),
     )
 
 

@@ -240,10 +240,17 @@ class TorqueProblem:
             self._products[k] = rows.T @ effort[block].reshape(-1)
 
     def _score_covariance(self, parameters: Vector) -> Matrix:
-        """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks."""
+        """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks.
+
+        Errors ε of the efforts, common to all samples, add the scores Σ w Wᵀ ε.
+        """
         scores = self._products - self._squares @ parameters
         scores = scores - scores.mean(axis=0)
         found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
+        if self._equations.errors is not None:
+            rows = self.rows.reshape(-1, self.rows.shape[2])
+            further = (self._weights * self._equations.errors).reshape(-1, len(rows)) @ rows
+            found = found + further.T @ further
         return found
 
 

@@ -19,6 +19,7 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
+from arm_dynamics.identification.coupled_motors import CoupledMotors
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
     with_friction_terms,
@@ -64,7 +65,10 @@ def recorded(arm, truth, seed, seconds, friction, noise=1e-4):
 def friction_of(nv, velocity, stribeck, loss):
     """Return friction without presliding, with equal losses in both directions."""
     none = np.full((2, nv), np.nan)
-    return JointFriction(np.zeros(nv, dtype=int), velocity, stribeck, np.array([loss, loss]), none)
+    return JointFriction(
+        np.zeros(nv, dtype=int), velocity, stribeck, np.array([loss, loss]), none,
+        CoupledMotors.none(nv),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

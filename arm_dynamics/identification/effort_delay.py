@@ -46,10 +46,12 @@ def effort_delay(
     def cost_of(model: int, valid: BoolArray) -> tuple[float, Vector, int]:
         """Return the logarithm of the residual, the cost of each delay, and degrees of freedom."""
         rows = equations.rows(np.full(nv, model))[:, :, base.independent]
+        if equations.coupled is not None:
+            rows = np.concatenate((rows, equations.coupled), axis=2)
         scale = np.ones(nv)
         for _ in range(3):
             weights = valid / scale
-            weighted = (rows * weights[..., None]).reshape(-1, base.size)
+            weighted = (rows * weights[..., None]).reshape(-1, rows.shape[2])
             targets = (efforts * weights).reshape(len(shifts), -1).T
             squares = weighted.T @ weighted
             squares[np.diag_indices_from(squares)] *= 1 + 1e-12

@@ -78,10 +78,8 @@ def command_parser() -> argparse.ArgumentParser:
     add("--payload-mass", type=Number("--payload-mass", 1e-3, 1e4, "kg"), metavar="KG", help=text)
     add_motion_options(parser)
     add_servo_option(parser)
-    text = (
-        "motor that several joints turn: factors of their velocities, for example J5=1,J6=1; repeat"
-    )
-    text += " the option for each motor"
+    text = "motor that several joints turn: factors of their velocities, for example J5=1,J6=1;"
+    text += " repeat the option for each motor"
     add("--coupled", action="append", default=[], metavar="JOINT=FACTOR,...", help=text)
     text = "regression of the efforts only, without simulation of the motions"
     add("--no-simulation", action="store_true", help=text)

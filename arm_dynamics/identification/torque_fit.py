@@ -68,9 +68,9 @@ class TorqueFit:
     is the distance over which Coulomb friction develops, ``friction`` the friction that held-out
     blocks chose. ``simulated`` (14 nv,) are the parameters of an arm in simulation: Stribeck
     friction and gear losses that its actuators do not represent count as Coulomb friction of the
-    same mean, and coupled motors as motors of each of their joints. ``residual`` (nv,) [N·m] is the rms error,
-    ``condition`` the condition number of the weighted base regressor with columns of length 1,
-    ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
+    same mean, and coupled motors as motors of each of their joints. ``residual`` (nv,) [N·m] is the
+    rms error, ``condition`` the condition number of the weighted base regressor with columns of
+    length 1, ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     ``information`` (p, p) is Σ w WᵀW, ``prior_information`` (p, p) γ times the Hessian of d.
     """
 

@@ -28,7 +28,7 @@ TOLERANCE = 1e-4
 """Relative tolerance of the rank: the one that FIGAROH's warning recommends. With its default, base
 parameters fit noise here."""
 BORDER = 1.5
-"""Periods of the cut-off frequency that the fit leaves out at both ends."""
+"""Periods of the cut-off frequency that the fit omits at both ends."""
 FAST = 1000.0
 """Sampling rate [Hz] from which on samples are decimated by 10."""
 
@@ -114,7 +114,7 @@ def main() -> None:
     )
     peer = Peer(robot, list(model.names)[1:], data["coupled"].tolist(), float(data["cutoff"]))
     begin = time.process_time()
-    peer.use(*(data[name] for name in ("time", "q", "effort")), border=BORDER)
+    peer.use(data["time"], data["q"], data["effort"], BORDER)
     fast = 1 / float(np.median(np.diff(data["time"]))) >= FAST
     peer.solve(decimate=fast, plotting=False, wls=True)
     seconds = time.process_time() - begin

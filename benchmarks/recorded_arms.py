@@ -5,7 +5,7 @@
 
 The data are not part of this repository. ``--panda`` is a copy of
 github.com/marcocognetti/FrankaEmikaPandaDynModel, ``--figaroh-examples`` one of
-github.com/thanhndv212/figaroh-examples; data sets whose folder is not given are left out. PYTHON
+github.com/thanhndv212/figaroh-examples; data sets whose folder is not given are omitted. PYTHON
 is the interpreter of an environment with ``pip install figaroh``.
 
 The first 60 % of each recording are fitted, the last 40 % predicted. Efforts of both programs are

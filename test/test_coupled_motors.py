@@ -37,7 +37,7 @@ def with_motors(data, exact, factors, terms):
 
 
 def case(coupled, terms):
-    """Return arm, hidden truth, and noisy and exact motions of ``five_dof`` with coupled motors."""
+    """Return ``five_dof``, hidden parameters, and noisy and exact motions with coupled motors."""
     arm = load_arm("five_dof")
     nv, values = arm.nv, np.array(nominal_parameters(hidden_truth(arm, 3)))
     values[11 * nv : 13 * nv] = np.repeat([0.1, 0.2], nv)

@@ -133,7 +133,7 @@ class CoupledMotors:
             parts = [
                 f"{'-' if row[i] < 0 else '+'} {'' if abs(row[i]) == 1 else f'{abs(row[i]):g} '}"
                 f"{joints[i]}"
-                for i in np.flatnonzero(row)
+                for i in np.flatnonzero(row).tolist()
             ]
             found.append(" ".join(parts).removeprefix("+ "))
         return found

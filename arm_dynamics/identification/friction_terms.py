@@ -79,8 +79,14 @@ class JointFriction:
                 velocity[i], stribeck[i] = c["stribeck_velocity"] / c["gear_ratio"], excess
             loss[:, i] = 1 - c["efficiency"], 1 / c["back_efficiency"] - 1
         none = np.full((2, nv), np.nan)
-        arrays = (as_readonly(x) for x in (velocity, stribeck, loss, none))
-        return cls(np.zeros(nv, dtype=int), *arrays, CoupledMotors.none(nv))
+        return cls(
+            np.zeros(nv, dtype=int),
+            as_readonly(velocity),
+            as_readonly(stribeck),
+            as_readonly(loss),
+            as_readonly(none),
+            CoupledMotors.none(nv),
+        )
 
     @property
     def has_stribeck(self) -> BoolArray:

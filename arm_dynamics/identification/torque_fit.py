@@ -201,11 +201,18 @@ def _joint_friction(
             loss[:, i] = parameters[k]
         elif equations.velocity is not None:
             velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
-    arrays = (as_readonly(x) for x in (velocity, stribeck, loss, deviation))
-    if factors is None:
-        return JointFriction(models, *arrays, CoupledMotors.none(nv))
-    values, spreads = (x[14 * nv : first].reshape(-1, 3) for x in (parameters, spread))
-    return JointFriction(models, *arrays, CoupledMotors(factors, values, spreads))
+    motors = CoupledMotors.none(nv)
+    if factors is not None:
+        values, spreads = (x[14 * nv : first].reshape(-1, 3) for x in (parameters, spread))
+        motors = CoupledMotors(factors, values, spreads)
+    return JointFriction(
+        models,
+        as_readonly(velocity),
+        as_readonly(stribeck),
+        as_readonly(loss),
+        as_readonly(deviation),
+        motors,
+    )
 
 
 def _simulated(

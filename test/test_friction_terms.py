@@ -1,6 +1,7 @@
 """Stribeck friction and gear losses of joints, chosen by held-out error."""
 
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
+from arm_dynamics.identification.coupled_motors import CoupledMotors
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
     with_friction_terms,
@@ -26,6 +28,7 @@ from arm_dynamics.identification.friction_terms import (
     without_gear_loss,
 )
 from arm_dynamics.identification.identified_urdf import identified_urdf
+from arm_dynamics.identification.torque_problem import TorqueProblem, is_less
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.gearing import gear_loss
 
@@ -64,7 +67,10 @@ def recorded(arm, truth, seed, seconds, friction, noise=1e-4):
 def friction_of(nv, velocity, stribeck, loss):
     """Return friction without presliding, with equal losses in both directions."""
     none = np.full((2, nv), np.nan)
-    return JointFriction(np.zeros(nv, dtype=int), velocity, stribeck, np.array([loss, loss]), none)
+    return JointFriction(
+        np.zeros(nv, dtype=int), velocity, stribeck, np.array([loss, loss]), none,
+        CoupledMotors.none(nv),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +142,30 @@ def test_plain_friction_needs_no_further_terms():
     fit = fit_torque(arm, prepare_motion(arm, noisy).equations)
     assert not (fit.friction.has_loss | fit.friction.has_stribeck).any()
     np.testing.assert_array_equal(fit.simulated, fit.parameters)
+
+
+def test_an_error_is_less_beyond_its_standard_error():
+    other = np.ones((16, 3))
+    error = other - 0.1
+    error[:, 1] += np.tile([1.0, -1.0], 8)  # the same sum, 0.4 times its standard error
+    error[:, 2] = 0.99  # certain, but small
+    np.testing.assert_array_equal(is_less(error, other, 0.95), [True, False, False])
+
+
+@pytest.mark.parametrize(("certain", "expected"), [(2, [1, 1, 0, 0]), (3, [1, 1, 1, 1])])
+def test_joints_follow_most_joints_of_the_arm_in_presliding(certain, expected, monkeypatch):
+    """A small decrease counts if more than half of the joints have a large one."""
+    errors = np.ones((2, 16, 4))
+    errors[1, :, :certain] = 0.5
+    errors[1, :, certain:] = 0.995
+    problem = object.__new__(TorqueProblem)
+    problem._scale, problem._parameters = np.ones(4), np.zeros(1)
+    problem._equations = SimpleNamespace(presliding=np.array([0.0, 1e-3]))
+    held_out = iter(errors)
+    monkeypatch.setattr(problem, "_set_rows", lambda models: None)
+    monkeypatch.setattr(problem, "_set_moments", lambda: None)
+    monkeypatch.setattr(problem, "held_out_error", lambda gamma, starts: next(held_out))
+    np.testing.assert_array_equal(problem.best_friction_models(), expected)
 
 
 def test_the_friction_of_a_description_is_that_of_its_motors():

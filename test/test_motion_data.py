@@ -703,6 +703,13 @@ def test_small_efforts_and_one_speed_give_warnings():
     assert warning.startswith("run: joint 'J1': speed = 0.5 only")
 
 
+def test_efforts_that_read_0_while_the_joint_moves_give_a_warning():
+    effort = np.array(MOTION.effort)
+    effort[: int(0.6 * len(effort)), 0] = 0.0
+    (warning,) = check_units(ARM, replace(MOTION, effort=effort))
+    assert f"effort of joint '{ARM.joint_names[0]}' = 0 in 6" in warning
+
+
 def test_an_effort_limit_that_is_exceeded_is_not_saturation():
     efforts = np.column_stack(
         [np.where(LONG > 5, 210.0, 260.0) * np.sign(SWEEP[:, 0]), SWEEP[:, 1]]

@@ -79,6 +79,9 @@ def command_parser() -> argparse.ArgumentParser:
     add("--payload-mass", type=Number("--payload-mass", 1e-3, 1e4, "kg"), metavar="KG", help=text)
     add_motion_options(parser)
     add_servo_option(parser)
+    text = "motor that several joints turn: factors of their velocities, for example J5=1,J6=1;"
+    text += " repeat the option for each motor"
+    add("--coupled", action="append", default=[], metavar="JOINT=FACTOR,...", help=text)
     text = "regression of the efforts only, without simulation of the motions"
     add("--no-simulation", action="store_true", help=text)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
@@ -107,6 +110,10 @@ def run(arguments: Sequence[str]) -> int:
         )
     if args.without and not (args.payload or known):
         raise ConfigError("--without = given; expected with --payload or --payload-mass only")
+    if args.coupled and (args.gravity or args.payload or known or args.servo):
+        raise ConfigError(
+            "--coupled = given; expected without --gravity, --payload, --payload-mass and --servo"
+        )
     if args.report is not None:
         require_matplotlib("--report")
     arm = load_arm(args.arm, args.lock)
@@ -135,6 +142,8 @@ def _fit(
 ) -> list[Path]:
     """Identify the arm, print the report and write the files of the options; return them."""
     gains: Vector | None = None
+    remarks: list[str] = []
+    coupled = [coupled_motor(text) for text in args.coupled]
     if fits_positions(args, motions):
         with waiting("fitting the positions"):
             servos = identify_servos(arm, motions, held_out, servos=args.servo)
@@ -145,10 +154,11 @@ def _fit(
         with waiting("fitting the efforts"):
             result = identify(
                 arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
-                payload_mass=args.payload_mass, simulate=not args.no_simulation,
+                payload_mass=args.payload_mass, coupled=coupled, simulate=not args.no_simulation,
             )  # fmt: skip
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
+        remarks = result.fit.friction.coupled.notes(arm.joint_names)
     print_summary(summary)
     targets = [motion.command_position for motion in motions]
     suits_servos = all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
@@ -162,10 +172,24 @@ def _fit(
                 f" {100 * POOR_PREDICTION:g} %; the recordings contain target positions: fit these"
                 " with --servo NAME (--servo sts3215)"
             )
-    written = _write(changed, values, deviations, summary.sources, args, gains)
+    written = _write(changed, values, deviations, summary.sources, args, gains, remarks)
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written
+
+
+def coupled_motor(text: str) -> dict[str, float]:
+    """Return the factors of the joint velocities of a motor, "J5=1,J6=1", by joint name."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, factor = part.rpartition("=")
+        try:
+            found[name.strip()] = float(factor)
+        except ValueError:
+            raise ConfigError(
+                f"--coupled = {text}; expected JOINT=FACTOR of each joint, for example J5=1,J6=1"
+            ) from None
+    return found
 
 
 def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
@@ -205,11 +229,14 @@ def _write(
     sources: Sequence[str],
     args: argparse.Namespace,
     servo_gains: Vector | None = None,
+    remarks: Sequence[str] = (),
 ) -> list[Path]:
     """Write --output and --tolerances; return the files."""
     texts: list[tuple[Path, str]] = []
     if args.output is not None:
-        text = identified_urdf(arm, values, deviations=deviations, date=_today(), sources=sources)
+        text = identified_urdf(
+            arm, values, deviations=deviations, date=_today(), sources=sources, remarks=remarks
+        )
         if servo_gains is not None:
             text = with_servo_gains(text, arm, servo_gains)
         parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm

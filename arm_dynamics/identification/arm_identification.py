@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.coupled_motors import coupling_factors
 from arm_dynamics.identification.drive_gain_fit import (
     DriveGains,
     recorded_gains,
@@ -128,6 +129,7 @@ class Identification:
             for name, prior, value, deviation in values
         )
         parameters += friction_parameters(arm, fit.friction)
+        parameters += fit.friction.coupled.parameters(arm.joint_names)
         parameters += self.motors.parameters() if self.motors else ()
         parameters += self.gains.parameters() if self.gains else ()
         left = {
@@ -160,6 +162,7 @@ def identify(
     cutoff: float | None = None,
     loaded: Sequence[MotionData] = (),
     payload_mass: float | None = None,
+    coupled: Sequence[Mapping[str, float]] = (),
     simulate: bool = True,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
@@ -183,6 +186,8 @@ def identify(
         Motions with currents and a payload, which determine the scale of the drive gains.
     payload_mass : float, optional
         Mass of this payload [kg].
+    coupled : Sequence[Mapping[str, float]]
+        Coupled motors: factors of the joint velocities by joint name (``coupled_motors``).
     simulate : bool
         Refine the parameters by simulation of the motions; the first one of an arm compiles.
 
@@ -195,22 +200,27 @@ def identify(
     ------
     InvalidValue
         For motions without efforts, too short, with one speed only, or too similar to determine
-        the parameters.
+        the parameters; for coupled motors of unknown joints or without efforts.
 
     """
-    check_arm(arm)
+    factors = coupling_factors(check_arm(arm), coupled) if coupled else None
     # 1. Motions to fit, and motions that check the result.
     recorded, checks = fitted_and_held_out(motions, held_out)
     require_speeds(recorded)
     # 2. Efforts of motions with currents only.
     motions, gains = recorded, recorded_gains(arm, recorded, loaded, payload_mass, cutoff)
+    if gains and coupled:
+        raise InvalidValue(
+            "coupled motors: recordings = currents without efforts; expected efforts; multiply the"
+            " currents by gear ratio and torque constant"
+        )
     if gains:
         motions, checks = ([gains.efforts(x) for x in part] for part in (recorded, checks))
     # 3. Equations of the efforts.
-    prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
+    prepared = [prepare_motion(arm, motion, cutoff, None, factors) for motion in motions]
     equations = joined_equations([motion.equations for motion in prepared])
     # 4. Parameters from efforts, refined by simulation.
-    fit, refinement = fit_torque(arm, equations), ""
+    fit, refinement = fit_torque(arm, equations, factors), ""
     if simulate:
         fit, refinement = refine(arm, motions, prepared, fit)
     # 5. Constants of drives and motors, and the identified arm.
@@ -223,12 +233,13 @@ def identify(
     # 6. Efforts of the held-out motion, filtered and delayed as the fitted ones.
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
-    tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
+    tests = [prepare_motion(arm, motion, frequency, late, factors) for motion in checks]
     models = fit.friction.presliding
     # 7. Report.
     notes = [
         *(note for motion in prepared for note in motion.notes),
         *friction_notes(arm, fit.presliding, fit.friction),
+        *fit.friction.coupled.notes(arm.joint_names),
         *motor_notes,
         *(gains.notes() if gains else ()),
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}",

@@ -56,6 +56,8 @@ def effort_delay(
         """
         models = np.full(nv, model)
         linear, effort = equations.rows(models)[:, :, base.independent], np.zeros_like(valid, float)
+        if equations.coupled is not None:
+            linear = np.concatenate((linear, equations.coupled), axis=2)
         scale = np.ones(nv)
         for _ in range(3):
             rows = np.concatenate((linear, equations.term_rows(models, terms, effort)), axis=2)

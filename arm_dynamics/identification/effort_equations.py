@@ -39,6 +39,7 @@ class EffortEquations:
     of the velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
     ``errors`` (e, n, nv) [N·m or N] are further errors of the efforts, common to all samples, each
     of the size of one standard deviation.
+    ``coupled`` (n, nv, 3 nc) are the ``coupled_rows`` of coupled motors; None: no such motors.
     """
 
     regressor: FloatArray
@@ -51,6 +52,7 @@ class EffortEquations:
     shapes: FloatArray | None = None
     velocity: Matrix | None = None
     errors: FloatArray | None = None
+    coupled: FloatArray | None = None
 
     def part(self, used: BoolArray) -> EffortEquations:
         """Return the samples ``used`` (n,)."""
@@ -64,6 +66,7 @@ class EffortEquations:
             block=self.block[used],
             shapes=None if self.shapes is None else self.shapes[:, :, used],
             errors=None if self.errors is None else self.errors[:, used],
+            coupled=None if self.coupled is None else self.coupled[used],
         )
 
     def counted(self, models: IntArray | None) -> BoolArray:
@@ -105,12 +108,20 @@ class EffortEquations:
     def predicted(self, parameters: Vector, friction: JointFriction) -> Matrix:
         """Return the efforts (n, nv) of parameters (14 nv,) and the friction of the joints."""
         found: Matrix = self.rows(friction.presliding) @ parameters + self.stribeck(friction)
+        found += self.coupled_efforts(friction)
         return with_gear_loss(found, self.states(friction), friction.loss)
 
     def states(self, friction: JointFriction) -> Matrix:
         """Return the states (n, nv) of the Dahl models of the joints."""
         own = [self.sliding[m, :, i] for i, m in enumerate(friction.presliding.tolist())]
         return np.stack(own, axis=1)
+
+    def coupled_efforts(self, friction: JointFriction) -> Matrix:
+        """Return the efforts (n, nv) [N·m or N] of coupled motors."""
+        if self.coupled is None or not friction.coupled.terms.size:
+            return np.zeros_like(self.effort)
+        found: Matrix = self.coupled @ friction.coupled.terms.ravel()
+        return found
 
     def stribeck(self, friction: JointFriction) -> Matrix:
         """Return the Stribeck friction (n, nv) [N·m or N] of the joints."""
@@ -137,15 +148,16 @@ def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
         np.concatenate([part.valid for part in parts]),
         np.concatenate([part.moving for part in parts]),
         np.concatenate(blocks),
-        _joined_shapes(parts),
+        _joined([part.shapes for part in parts], 2),
         parts[0].velocity,
-        _joined_errors(parts),
+        errors=_joined_errors(parts),
+        coupled=_joined([part.coupled for part in parts], 0),
     )
 
 
-def _joined_shapes(parts: Sequence[EffortEquations]) -> FloatArray | None:
-    found = [part.shapes for part in parts if part.shapes is not None]
-    return np.concatenate(found, axis=2) if len(found) == len(parts) else None
+def _joined(parts: Sequence[FloatArray | None], axis: int) -> FloatArray | None:
+    found = [part for part in parts if part is not None]
+    return np.concatenate(found, axis=axis) if len(found) == len(parts) else None
 
 
 def _joined_errors(parts: Sequence[EffortEquations]) -> FloatArray | None:

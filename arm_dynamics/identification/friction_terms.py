@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector, as_readonly
+from arm_dynamics.identification.coupled_motors import CoupledMotors
 from arm_dynamics.identification.fit_report import ParameterFit
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -53,7 +54,8 @@ class JointFriction:
     ``presliding`` (nv,): index of the distance of the Dahl model. ``velocity`` (nv,): Stribeck
     velocity v_s [rad/s or m/s], ``stribeck`` (nv,): f_s [N·m or N]; ``loss`` (2, nv): κ while the
     motor drives and while it is driven. All are 0 where a joint has none. ``deviation`` (2, nv):
-    standard deviations of f_s and κ, NaN if not estimated.
+    standard deviations of f_s and κ, NaN if not estimated. ``coupled``: motors that move several
+    joints.
     """
 
     presliding: IntArray
@@ -61,6 +63,7 @@ class JointFriction:
     stribeck: Vector
     loss: Matrix
     deviation: Matrix
+    coupled: CoupledMotors
 
     @classmethod
     def of(cls, arm: ArmModel) -> JointFriction:
@@ -76,8 +79,14 @@ class JointFriction:
                 velocity[i], stribeck[i] = c["stribeck_velocity"] / c["gear_ratio"], excess
             loss[:, i] = 1 - c["efficiency"], 1 / c["back_efficiency"] - 1
         none = np.full((2, nv), np.nan)
-        arrays = (as_readonly(x) for x in (velocity, stribeck, loss, none))
-        return cls(np.zeros(nv, dtype=int), *arrays)
+        return cls(
+            np.zeros(nv, dtype=int),
+            as_readonly(velocity),
+            as_readonly(stribeck),
+            as_readonly(loss),
+            as_readonly(none),
+            CoupledMotors.none(nv),
+        )
 
     @property
     def has_stribeck(self) -> BoolArray:
@@ -87,8 +96,8 @@ class JointFriction:
 
     @property
     def has_terms(self) -> bool:
-        """Whether any joint has Stribeck friction or gear loss."""
-        return bool((self.has_stribeck | self.has_loss).any())
+        """Whether any joint has Stribeck friction, gear loss or a coupled motor."""
+        return bool((self.has_stribeck | self.has_loss).any() or self.coupled.terms.size)
 
     @property
     def has_loss(self) -> BoolArray:

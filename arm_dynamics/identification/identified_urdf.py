@@ -101,6 +101,7 @@ def identified_urdf(
     deviations: Vector | None = None,
     date: str | datetime.date,
     sources: Sequence[str],
+    remarks: Sequence[str] = (),
 ) -> str:
     """Return the arm's URDF with identified inertia, friction, rotor inertia and motor constants.
 
@@ -126,6 +127,8 @@ def identified_urdf(
         Date of the identification.
     sources : Sequence[str]
         Names of the recordings.
+    remarks : Sequence[str]
+        Further sentences of the header.
 
     Returns
     -------
@@ -174,7 +177,7 @@ def identified_urdf(
             for name, row in zip(JOINT_TERMS, _rows(old, values, spread, part), strict=True)
         ]
         writer.write_joint(i, target.joints[i], terms)
-    writer.write_header(sources, arm, values[13 * nv :])
+    writer.write_header(sources, arm, values[13 * nv :], remarks)
     return writer.text.text()
 
 
@@ -197,7 +200,9 @@ class _Writer:
         }
         self._control: dict[str, tuple[Joint, dict[str, str], set[str]]] = {}
 
-    def write_header(self, sources: Sequence[str], arm: ArmModel, offsets: Vector) -> None:
+    def write_header(
+        self, sources: Sequence[str], arm: ArmModel, offsets: Vector, remarks: Sequence[str]
+    ) -> None:
         """Insert the comment above <robot>, and write the <ros2_control> block."""
         lines = [f"{MARK} {self.date} from {', '.join(map(str, sources)) or 'no recording'}"]
         lines += ["Values in comments: old -> new (standard deviation in per cent of the new one)."]
@@ -214,6 +219,7 @@ class _Writer:
         ]
         if given:
             lines += [f"Effort offsets, not part of a URDF: {', '.join(given)}."]
+        lines += remarks
         self._write_control()
         lines = [part for line in lines for part in wrap(line, 90, subsequent_indent="  ")]
         self.text.insert_before(self.text.root, comment_text("\n     ".join(lines)))

@@ -17,6 +17,8 @@ LARGEST_ANGLE = 4 * np.pi
 """Position [rad] beyond which, and beyond its limits, a joint is recorded in degrees."""
 LARGEST_EFFORT, LEAST_EFFORT = 20.0, 1e-3
 """Plausible effort over effort limit."""
+ABSENT_SHARE = 0.5
+"""Fraction of samples with effort 0 above which a drive does not report small efforts."""
 SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 STRIDE_TIME = 0.1
@@ -137,7 +139,8 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        One sentence for each joint with one speed only, and for efforts that are very small.
+        One sentence for each joint with one speed only, for efforts that are very small, and for
+        each moving joint with effort 0 in most of the samples.
 
     Raises
     ------
@@ -189,12 +192,19 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
             f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion, or with"
             " less load"
         )
+    absent = (size == 0).mean(axis=0) * (np.ptp(data.q, axis=0) > LEAST_MOTION)
+    warnings = [
+        f"{data.source}: effort of joint '{arm.joint_names[i]}' = 0 in {100 * absent[i]:.0f} % of"
+        " the samples; the drive may not report small currents; its friction and inertia are not"
+        " determined"
+        for i in np.flatnonzero(absent > ABSENT_SHARE)
+    ]
     if limited.any() and (size.max(axis=0) < LEAST_EFFORT * limit)[limited].all():
-        return [
+        warnings.append(
             f"{data.source}: efforts = at most {np.nanmax(ratio):.2g} of their limits; they may be"
             " currents [A] or in kN·m"
-        ]
-    return []
+        )
+    return warnings
 
 
 def _effort_unit(joint: Joint) -> str:

@@ -36,6 +36,7 @@ from arm_dynamics.core.arrays import (
 )
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.coupled_motors import coupled_rows, with_motor_rest
 from arm_dynamics.identification.dynamic_parameters import regressor
 from arm_dynamics.identification.effort_delay import DELAY_RANGE, DELAY_STEP, effort_delay
 from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
@@ -85,7 +86,11 @@ class PreparedMotion:
 
 @with_one_blas_thread
 def prepare_motion(
-    arm: ArmModel, data: MotionData, cutoff: float | None = None, delay: float | None = None
+    arm: ArmModel,
+    data: MotionData,
+    cutoff: float | None = None,
+    delay: float | None = None,
+    coupled: Matrix | None = None,
 ) -> PreparedMotion:
     """Return the equations of the efforts of a recorded motion.
 
@@ -99,6 +104,8 @@ def prepare_motion(
         Cut-off frequency [Hz] (default: from the spectrum of the positions).
     delay : float, optional
         Time [s] by which the efforts are late (default: estimated).
+    coupled : Matrix, optional
+        Factors (nc, nv) of coupled motors (``coupling_factors``).
 
     Returns
     -------
@@ -129,7 +136,7 @@ def prepare_motion(
     fast = min(FAST_RATIO * frequency, 0.25 * rate)
     frequency = min(frequency, fast)
     pieces = [
-        _filtered(arm, part, rate, fast, frequency)
+        _filtered(arm, part, rate, fast, frequency, coupled)
         for part in parts
         if len(part.time) > max(LEAST_PERIODS * rate / frequency, LEAST_SAMPLES)
     ]
@@ -224,7 +231,14 @@ def _resampled(data: MotionData, effort: Matrix, limit: Vector, rate: float) -> 
     )
 
 
-def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency: float) -> _Piece:
+def _filtered(
+    arm: ArmModel,
+    part: _Samples,
+    rate: float,
+    fast: float,
+    frequency: float,
+    coupled: Matrix | None,
+) -> _Piece:
     """Return the equations of a segment, without the ends on which the filter settles."""
     time, q, effort = part.time, part.q, part.effort
     keep = max(1, int(rate / (4 * fast)))
@@ -232,23 +246,30 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
     smooth, effort = low_pass(q, fast, rate), low_pass(effort, fast, rate)
     v = np.gradient(smooth, 1 / rate, axis=0, edge_order=2)
     a = np.gradient(v, 1 / rate, axis=0, edge_order=2)
-    sign, certain = direction(q - smooth, v, fast, rate)
+    factors = np.zeros((0, arm.nv)) if coupled is None else coupled
+    turns = np.vstack((np.eye(arm.nv), factors)).T  # velocities of joints, then of coupled motors
+    signs, certain = direction((q - smooth) @ turns, v @ turns, fast, rate)
+    steady = certain & (np.diff(signs, axis=0, prepend=signs[:1]) == 0)
+    certain, steady = (with_motor_rest(x, factors) for x in (certain, steady))
+    sign, motor_sign = np.split(signs, [arm.nv], axis=1)
     sliding = np.stack([dahl_states(smooth, sign, x) for x in PRESLIDING], axis=1)
     window, rest = 2 * int(rate / frequency) + 1, np.ones((max(2, int(LONGEST_TURN * rate)), 1))
     resting = scipy.ndimage.binary_opening(~certain, rest)
     stopped = (saturated | resting).astype(float)
     stopped = scipy.ndimage.uniform_filter1d(stopped, window, axis=0) * window / rate
-    turning = ~certain | (np.diff(sign, axis=0, prepend=sign[:1]) != 0)
-    turning = scipy.ndimage.maximum_filter1d(turning, window, axis=0)
+    turning = scipy.ndimage.maximum_filter1d(~steady, window, axis=0)
     rate /= keep
     settled = int(EDGE * rate / fast)
     inside = slice(settled * keep, len(time) - settled * keep, keep)
     valid, moving = (stopped <= LONGEST_STOP)[inside], ~turning[inside]
-    time, smooth, v, a, effort, sliding = (x[inside] for x in (time, smooth, v, a, effort, sliding))
+    time, smooth, v, a, effort, sliding, motor_sign = (
+        x[inside] for x in (time, smooth, v, a, effort, sliding, motor_sign)
+    )
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
     rows = regressor(arm, smooth, v, a)
     rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
     rows = low_pass(rows, frequency, rate)
+    motors = low_pass(coupled_rows(factors, v, a, motor_sign), frequency, rate)
     velocity = stribeck_velocities(arm)
     shapes = low_pass(stribeck_shapes(sliding, v, velocity), frequency, rate)
     effort, sliding, v = (low_pass(x, frequency, rate) for x in (effort, sliding, v))
@@ -265,6 +286,7 @@ def _filtered(arm: ArmModel, part: _Samples, rate: float, fast: float, frequency
         np.floor((time[used] - time[0]) * frequency / BLOCK_PERIODS).astype(int),
         np.moveaxis(shapes[used], 0, 2),
         velocity,
+        coupled=None if coupled is None else motors[used],
     )
     moved = scipy.interpolate.make_interp_spline(time, effort, 3)
     return _Piece(time[used], v[used], equations, moved, (time[0], time[-1]))

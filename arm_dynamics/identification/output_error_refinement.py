@@ -204,18 +204,22 @@ def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:
 def without_terms(
     motion: MotionData, prepared: PreparedMotion, fit: TorqueFit
 ) -> tuple[MotionData, PreparedMotion]:
-    """Return the motion without the efforts of Stribeck friction and gear losses of the fit."""
+    """Return the motion without Stribeck friction, gear losses and coupled motors of the fit."""
     friction, equations = fit.friction, prepared.equations
     if not friction.has_terms or motion.effort is None:
         return motion, prepared
     effort = equations.predicted(fit.parameters, friction)
     terms = equations.stribeck(friction) + effort
+    terms += equations.coupled_efforts(friction)
     terms -= without_gear_loss(effort, equations.states(friction), friction.loss)
     at = motion.time - prepared.delay
     recorded = [np.interp(at, prepared.time, column) for column in terms.T]
     return (
         replace(motion, effort=motion.effort - np.stack(recorded, axis=1)),
-        replace(prepared, equations=replace(equations, effort=equations.effort - terms)),
+        replace(
+            prepared,
+            equations=replace(equations, effort=equations.effort - terms, coupled=None),
+        ),
     )
 
 

@@ -44,6 +44,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     positive_inverse,
     rms,
 )
+from arm_dynamics.identification.coupled_motors import CoupledMotors
 from arm_dynamics.identification.dynamic_parameters import parameter_names
 from arm_dynamics.identification.effort_equations import EffortEquations, description_prior
 from arm_dynamics.identification.friction_terms import (
@@ -67,9 +68,9 @@ class TorqueFit:
     is the distance over which Coulomb friction develops, ``friction`` the friction that held-out
     blocks chose. ``simulated`` (14 nv,) are the parameters of an arm in simulation: Stribeck
     friction and gear losses that its actuators do not represent count as Coulomb friction of the
-    same mean. ``residual`` (nv,) [N·m] is the rms error,
-    ``condition`` the condition number of the weighted base regressor with columns of length 1,
-    ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
+    same mean, and coupled motors as motors of each of their joints. ``residual`` (nv,) [N·m] is the
+    rms error, ``condition`` the condition number of the weighted base regressor with columns of
+    length 1, ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     ``information`` (p, p) is Σ w WᵀW, ``prior_information`` (p, p) γ times the Hessian of d.
     """
 
@@ -91,7 +92,9 @@ class TorqueFit:
 
 
 @with_one_blas_thread
-def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
+def fit_torque(
+    arm: ArmModel, equations: EffortEquations, factors: Matrix | None = None
+) -> TorqueFit:
     """Return the dynamic parameters that explain measured efforts.
 
     Parameters
@@ -100,6 +103,8 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
         The arm of the description: geometry, gravity and prior.
     equations : EffortEquations
         Regressor and efforts of a prepared motion.
+    factors : Matrix, optional
+        Factors (nc, nv) of its coupled motors.
 
     Returns
     -------
@@ -135,7 +140,7 @@ def fit_torque(arm: ArmModel, equations: EffortEquations) -> TorqueFit:
     every = problem.estimate(gamma)
     every_spread = problem.deviations(max(gamma, 1.0), every)
     parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
-    friction = _joint_friction(equations, models, terms, every, every_spread)
+    friction = _joint_friction(equations, models, terms, every, every_spread, factors)
     free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
@@ -184,6 +189,7 @@ def _joint_friction(
     terms: Sequence[FrictionTerm],
     parameters: Vector,
     spread: Vector,
+    factors: Matrix | None,
 ) -> JointFriction:
     """Return the friction of estimated terms, the last of the parameters."""
     nv = models.size
@@ -195,8 +201,18 @@ def _joint_friction(
             loss[:, i] = parameters[k]
         elif equations.velocity is not None:
             velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
-    arrays = (as_readonly(x) for x in (velocity, stribeck, loss, deviation))
-    return JointFriction(models, *arrays)
+    motors = CoupledMotors.none(nv)
+    if factors is not None:
+        values, spreads = (x[14 * nv : first].reshape(-1, 3) for x in (parameters, spread))
+        motors = CoupledMotors(factors, values, spreads)
+    return JointFriction(
+        models,
+        as_readonly(velocity),
+        as_readonly(stribeck),
+        as_readonly(loss),
+        as_readonly(deviation),
+        motors,
+    )
 
 
 def _simulated(
@@ -209,6 +225,7 @@ def _simulated(
     more = np.abs(equations.stribeck(friction)) + lost
     counted, nv = equations.counted(friction.presliding), arm.nv
     found: Vector = parameters.copy()
+    found[10 * nv : 13 * nv] += friction.coupled.own_terms
     for i in unrepresented_joints(arm):
         mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
         found[12 * nv + i] += mean

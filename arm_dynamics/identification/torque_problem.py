@@ -34,6 +34,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     rms,
     robust_scale,
 )
+from arm_dynamics.identification.coupled_motors import typical_terms
 from arm_dynamics.identification.effort_equations import EffortEquations
 from arm_dynamics.identification.friction_terms import (
     LOSS,
@@ -49,6 +50,8 @@ FOLDS = 5
 """Number of sets of blocks, each of which is held out once."""
 WORTHWHILE, WORTHWHILE_TERM = 0.98, 0.95
 """Ratio of held-out errors below which presliding, and a further term, are part of the friction."""
+STANDARD_ERRORS = 1.0
+"""Standard errors by which the held-out error of the blocks has to decrease in addition."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
 
@@ -96,19 +99,20 @@ class TorqueProblem:
         self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
         return self._parameters
 
-    def held_out_error(self, gamma: float, starts: list[Vector]) -> Vector:
-        """Return Σ w (τ - W π)² (nv,) of each fold with the parameters of the others.
+    def held_out_error(self, gamma: float, starts: list[Vector]) -> Matrix:
+        """Return Σ w (τ - W π)² (nb, nv) of each block with the parameters of the other folds.
 
         ``starts`` are the parameters (p,) of each fold at which the minimization starts; they are
         replaced by the minimizers.
         """
-        error = np.zeros(self._scale.size)
+        error = np.zeros((len(self._blocks), self._scale.size))
         for k in range(FOLDS):
             x = consistent_minimum(*self._total(self._fold != k), self._prior, gamma, starts[k])
             starts[k] = x
-            for block in (self._blocks[b] for b in np.flatnonzero(self._fold == k)):
+            for b in np.flatnonzero(self._fold == k):
+                block = self._blocks[b]
                 residual = self._equations.effort[block] - self.rows[block] @ x
-                error += np.sum(self._weights[block] * residual**2, axis=0)
+                error[b] = np.sum(self._weights[block] * residual**2, axis=0)
         return error
 
     def best_prior_weight(self) -> float:
@@ -118,7 +122,11 @@ class TorqueProblem:
         return PRIOR_WEIGHTS[int(np.argmin(errors))]
 
     def best_friction_models(self) -> IntArray:
-        """Return, for each joint, the index of the presliding distance of least held-out error."""
+        """Return, for each joint, the index of the presliding distance of least held-out error.
+
+        Presliding has to reduce the error (``is_less``). The joints of an arm have similar gears:
+        if it does for more than half of them, any decrease is enough for the others.
+        """
         errors, nv, count = [], self._scale.size, self._equations.presliding.size
         if count == 1:
             return np.zeros(nv, dtype=int)
@@ -127,9 +135,11 @@ class TorqueProblem:
             self._set_rows(np.full(nv, model))
             self._set_moments()
             errors.append(self.held_out_error(1.0, starts))
-        found: IntArray = np.argmin(errors, axis=0)
-        found[np.min(errors, axis=0) > WORTHWHILE * errors[0]] = 0
-        return found
+        found, joints = np.argmin(np.sum(errors, axis=1), axis=0), np.arange(nv)
+        best = np.array(errors)[found, :, joints].T
+        has_presliding = is_less(best, errors[0], WORTHWHILE)
+        models: IntArray = np.where(has_presliding | (has_presliding.mean() > 0.5), found, 0)
+        return models
 
     def best_terms(self, models: IntArray, described: JointFriction) -> tuple[FrictionTerm, ...]:
         """Return the friction terms of least held-out error with the friction models (nv,).
@@ -145,21 +155,24 @@ class TorqueProblem:
         slips = [i for i in joints if not described.has_stribeck[i]]
         loads = [FrictionTerm(i, LOSS) for i in joints if not described.has_loss[i]]
 
-        def error(terms: Sequence[FrictionTerm]) -> Vector:
+        def error(terms: Sequence[FrictionTerm]) -> Matrix:
             self._set_rows(models, (*stribeck, *loss, *terms))
             self._set_moments()
             return self.held_out_error(1.0, [self._parameters] * FOLDS)
 
         without, count = error(()), len(equations.velocity)
         speeds = [error([FrictionTerm(i, k) for i in slips]) for k in range(count)]
-        best = np.argmin(speeds, axis=0)
+        best = np.argmin(np.sum(speeds, axis=1), axis=0)
         slow = [FrictionTerm(i, int(best[i])) for i in slips]
-        with_slow, with_load = np.min(speeds, axis=0), error(loads)
-        with_both = error([*slow, *loads])
-        one = np.minimum(with_slow, with_load)
-        both = with_both < WORTHWHILE_TERM * np.minimum(one, without)
-        use_slow = both | ((with_slow < WORTHWHILE_TERM * without) & (with_slow <= with_load))
-        use_load = both | ((with_load < WORTHWHILE_TERM * without) & (with_load < with_slow))
+        with_slow = np.array(speeds)[best, :, np.arange(models.size)].T
+        with_load, with_both = error(loads), error([*slow, *loads])
+        is_slow = with_slow.sum(axis=0) <= with_load.sum(axis=0)
+        one = np.where(is_slow, with_slow, with_load)
+        needed = is_less(one, without, WORTHWHILE_TERM)
+        both = is_less(with_both, one, WORTHWHILE_TERM) & is_less(
+            with_both, without, WORTHWHILE_TERM
+        )
+        use_slow, use_load = both | (needed & is_slow), both | (needed & ~is_slow)
         self._set_rows(models)
         self._set_moments()
         stribeck += [term for term in slow if use_slow[term.joint]]
@@ -215,17 +228,25 @@ class TorqueProblem:
         self.rows = self._equations.rows(models)
         start, old = self._description.start, self._parameters
         self._prior, self._parameters = self._description, old[: start.size]
-        if models is not None and terms:
+        coupled = self._equations.coupled
+        if models is not None and (terms or coupled is not None):
             more = self._equations.term_rows(models, terms, self._effort)
+            sizes = np.array(
+                [
+                    TYPICAL_LOSS if index == LOSS else TYPICAL_STRIBECK * float(self._typical[i])
+                    for i, index in terms
+                ]
+            )
+            if coupled is not None:
+                more = np.concatenate((coupled, more), axis=2)
+                nv = self._effort.shape[1]
+                own = typical_terms(coupled, start[10 * nv : 13 * nv])
+                sizes = np.concatenate((own, sizes))
             self.rows = np.concatenate((self.rows, more), axis=2)
-            typical = [
-                TYPICAL_LOSS if index == LOSS else TYPICAL_STRIBECK * float(self._typical[i])
-                for i, index in terms
-            ]
-            self._prior = self._description.with_further(np.array(typical))
+            self._prior = self._description.with_further(sizes)
             same = old.size == self._prior.start.size
-            more_values = old[start.size :] if same else np.array(typical)
-            self._parameters = np.concatenate((self._parameters, more_values))
+            values = old[start.size :] if same else sizes
+            self._parameters = np.concatenate((self._parameters, values))
 
     def _set_moments(self) -> None:
         """Set Σ w WᵀW and Σ w Wᵀτ of each block."""
@@ -252,6 +273,20 @@ class TorqueProblem:
             further = (self._weights * self._equations.errors).reshape(-1, len(rows)) @ rows
             found = found + further.T @ further
         return found
+
+
+def is_less(error: Matrix, other: Matrix, ratio: float) -> BoolArray:
+    """Return whether held-out errors of blocks (nb, nv) are less than others, by joint (nv,).
+
+    Their sum is below ``ratio`` of the other, and the difference is above its standard error.
+    """
+    difference = other - error
+    spread = np.sqrt(len(difference)) * difference.std(axis=0)
+    total = difference.sum(axis=0)
+    found: BoolArray = (total > (1 - ratio) * other.sum(axis=0)) & (
+        total > STANDARD_ERRORS * spread
+    )
+    return found
 
 
 def robust_weights(residual: Matrix, counted: BoolArray) -> tuple[Vector, Matrix]:

@@ -10,13 +10,15 @@ is the interpreter of an environment with ``pip install figaroh``.
 
 The first 60 % of each recording are fitted, the last 40 % predicted. Efforts of both programs are
 compared after the same low-pass filter, at the samples that count for ``identify``: without
-saturation and without rest of the joint. Times are processor times of preparation and fit.
+saturation and without rest of the joint. Times are processor times of preparation and fit, with one
+thread of linear algebra.
 ``figaroh_peer.py`` states the steps of FIGAROH; its cut-off frequency is that of its example.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -165,7 +167,9 @@ def figaroh(
         )  # fmt: skip
         script = Path(__file__).with_name("figaroh_peer.py")
         command = [str(python), "-W", "ignore", str(script), str(data), str(answer)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, **one_thread}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
         found = np.load(answer)
         seconds, predicted = float(found["seconds"]), found["predicted"]
     rate = 1 / held_out.period

@@ -111,7 +111,7 @@ setup(
             *UNIT,
             "ruff>=0.6",
             "mypy>=1.11",
-            "import-linter>=2.1",
+            "import-linter>=2.17",
             "types-PyYAML",
             "pyserial>=3.5",
             "python-can>=4.4",

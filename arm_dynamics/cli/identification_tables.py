@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from arm_dynamics.identification import PayloadFit
-from arm_dynamics.identification.fit_report import FitSummary, fit_tables
+from arm_dynamics.identification.fit_report import fit_tables
+from arm_dynamics.identification.fit_summary import FitSummary
 from arm_dynamics.identification.gravity_calibration import GravityFit
 from arm_dynamics.identification.payload_fit import QUANTITIES
 

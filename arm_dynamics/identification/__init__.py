@@ -33,14 +33,12 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.excitation_limits import extreme_values
     from arm_dynamics.identification.excitation_search import excite
     from arm_dynamics.identification.fit_report import (
-        FitSummary,
-        JointFit,
-        ParameterFit,
         fit_html,
         fit_tables,
         fit_text,
         write_fit_report,
     )
+    from arm_dynamics.identification.fit_summary import FitSummary, JointFit, ParameterFit
     from arm_dynamics.identification.friction_terms import JointFriction
     from arm_dynamics.identification.gravity_calibration import (
         GravityFit,
@@ -77,14 +75,14 @@ _MODULES = {
     "EffortEquations": ".torque_fit",
     "Excitation": ".excitation",
     "ExcitationQuality": ".excitation_information",
-    "FitSummary": ".fit_report",
+    "FitSummary": ".fit_summary",
     "GravityFit": ".gravity_calibration",
     "Identification": ".arm_identification",
-    "JointFit": ".fit_report",
+    "JointFit": ".fit_summary",
     "JointFriction": ".friction_terms",
     "MotionData": ".motion_data",
     "MotorConstants": ".motor_constants",
-    "ParameterFit": ".fit_report",
+    "ParameterFit": ".fit_summary",
     "PayloadFit": ".payload_fit",
     "PendulumMotion": ".servo_pendulum",
     "PositionLoop": ".servo_parameters",

@@ -24,7 +24,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     with_parameters,
 )
 from arm_dynamics.identification.effort_equations import joined_equations
-from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.fit_summary import FitSummary, JointFit, ParameterFit
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
     friction_notes,

@@ -24,7 +24,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.fit_report import ParameterFit
+from arm_dynamics.identification.fit_summary import ParameterFit
 from arm_dynamics.model.arm_model import ArmModel
 
 TERMS = ("armature", "viscous", "coulomb")

@@ -34,7 +34,7 @@ from arm_dynamics.identification.effort_equations import (
     description_prior,
     joined_equations,
 )
-from arm_dynamics.identification.fit_report import ParameterFit
+from arm_dynamics.identification.fit_summary import ParameterFit
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
 from arm_dynamics.identification.payload_body import payload_ball, tool_link

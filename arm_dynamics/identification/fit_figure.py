@@ -10,7 +10,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, legend, styled
-from arm_dynamics.identification.fit_report import JointFit
+from arm_dynamics.identification.fit_summary import JointFit
 
 HEIGHT = 4.2
 """Height of a figure [inch]."""

@@ -6,115 +6,19 @@ The input are plain values (``FitSummary``). The HTML file has no scripts and lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import require_matplotlib
+from arm_dynamics.identification.fit_summary import FitSummary
 
 MISSING = "-"
 """Cell of a value that is not known."""
 UNDETERMINED = "not distinguished"
 """Cell of a deviation of a parameter that the motion does not determine."""
-NO_CURVE = np.empty(0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JointFit:
-    """Prediction of one joint's effort or position, on motion that was not used for the fit.
-
-    Attributes
-    ----------
-    name, unit : str
-        Joint, and unit of its effort or position: "N·m", "N", "mrad" or "mm".
-    rms_before, rms_after : float
-        RMS of measured minus predicted value, with the URDF's values and with the identified
-        ones [unit].
-    error_before, error_after : float
-        The same relative to the RMS of the measured effort, a fraction; for positions relative to
-        their standard deviation.
-    time : Vector
-        Times (n,) of the curves [s]; empty without curves.
-    measured, before, after : Vector
-        Measured value and both predictions (n,) [unit].
-
-    """
-
-    name: str
-    unit: str
-    rms_before: float
-    rms_after: float
-    error_before: float
-    error_after: float
-    time: Vector = field(default_factory=lambda: NO_CURVE)
-    measured: Vector = field(default_factory=lambda: NO_CURVE)
-    before: Vector = field(default_factory=lambda: NO_CURVE)
-    after: Vector = field(default_factory=lambda: NO_CURVE)
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterFit:
-    """An identified parameter: ``deviation`` is its standard deviation in per cent of ``value``.
-
-    NaN or infinity marks a parameter that the motion does not determine; its value is the prior.
-    """
-
-    name: str
-    unit: str
-    prior: float
-    value: float
-    deviation: float
-
-    @property
-    def is_determined(self) -> bool:
-        """Whether the motion determines the parameter."""
-        return isfinite(self.deviation)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FitSummary:
-    """Result of an identification, as plain values.
-
-    Attributes
-    ----------
-    arm, date : str
-        Name of the arm and date of the identification.
-    sources, held_out : tuple of str
-        Names of the recordings that were fitted, and of those that check the result.
-    joints : tuple of JointFit
-        Prediction by joint.
-    parameters : tuple of ParameterFit
-        Parameters in the order of the table.
-    condition : float
-        Condition number of the weighted regressor of the base parameters.
-    groups : tuple of str
-        Parameters that this motion does not distinguish, in words.
-    notes : tuple of str
-        Remarks: filter, delay, friction model, warnings.
-    combinations : tuple of str
-        Combinations of several parameters that efforts determine, in words.
-    quantity : str
-        Predicted quantity: "effort" or "position".
-
-    """
-
-    arm: str
-    date: str
-    sources: tuple[str, ...]
-    held_out: tuple[str, ...]
-    joints: tuple[JointFit, ...]
-    parameters: tuple[ParameterFit, ...]
-    condition: float
-    groups: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    combinations: tuple[str, ...] = ()
-    quantity: str = "effort"
 
 
 class FitTable(NamedTuple):

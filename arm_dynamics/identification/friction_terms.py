@@ -23,7 +23,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector, as_readonly
 from arm_dynamics.identification.coupled_motors import CoupledMotors
-from arm_dynamics.identification.fit_report import ParameterFit
+from arm_dynamics.identification.fit_summary import ParameterFit
 from arm_dynamics.model.arm_model import ArmModel
 
 STRIBECK_VELOCITIES = (0.01, 0.03, 0.1, 0.3)

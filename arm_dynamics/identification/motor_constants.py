@@ -31,7 +31,7 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.consistent_least_squares import HUBER, UNDETERMINED
 from arm_dynamics.identification.drive_gain_fit import DriveGains
-from arm_dynamics.identification.fit_report import ParameterFit
+from arm_dynamics.identification.fit_summary import ParameterFit
 from arm_dynamics.identification.low_pass import low_pass, motion_cutoff
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.model.arm_argument import check_arm

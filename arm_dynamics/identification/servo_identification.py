@@ -29,7 +29,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters
-from arm_dynamics.identification.fit_report import FitSummary, JointFit, ParameterFit
+from arm_dynamics.identification.fit_summary import FitSummary, JointFit, ParameterFit
 from arm_dynamics.identification.motion_checks import check_targets, require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.position_loops import servo_loops

@@ -5,12 +5,11 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time: they run alone.
-ALONE := $(foreach name,follow_joint_trajectory hardware hardware_lines hostile safety, \
-	test/ros/test_$(name).py) test/test_driver_processes.py
+ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
+	safety,test/ros/test_$(name).py) test/test_driver_processes.py
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
 # These tests of running nodes take long: `make test` leaves them to test-all.
-LONG := $(foreach name,capabilities hardware_log parameters states task_space,test/ros/test_$(name).py) \
-	test/test_viewer.py
+LONG := $(foreach name,parameters states task_space,test/ros/test_$(name).py) test/test_viewer.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.

@@ -62,8 +62,9 @@ def test_the_identified_urdf_predicts_the_motion_that_was_not_fitted(tmp_path, m
                 user = User(patch, consent) if words[:2] == ["hardware", "run"] else None
                 with pytest.raises(SystemExit) as ended:
                     main(shortened(words))
-                said = user.leave() if user else capsys.readouterr().out
-            assert not ended.value.code, said
+                printed, errors_printed = capsys.readouterr()
+                said = user.leave() if user else printed
+            assert not ended.value.code, (words, said, errors_printed)
             if words[0] == "compare":
                 found.append(errors(said))
     before, after = found

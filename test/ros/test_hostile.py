@@ -84,8 +84,9 @@ def bad_parameter(ros, node):
     ros.client(SetParameters, f"{node}/set_parameters").call_async(request)
 
 
-def rejections(kind):
-    return lambda values: int(values.get(kind, 0)) >= 1
+def rejections(kind, name=""):
+    """Return whether diagnostics count rejections, the last one of ``name``, once discovered."""
+    return lambda values: int(values.get(kind, 0)) >= 1 and name in values[f"last {kind}"]
 
 
 # --- a simulated arm, two controllers and a page
@@ -122,7 +123,7 @@ def alive(ros):
 
 
 def test_a_second_controller_is_rejected_and_the_first_stays_active(domain):
-    found = domain.diagnosis("simulator", rejections("commander_rejected"))
+    found = domain.diagnosis("simulator", rejections("commander_rejected", TOOL))
     assert f"{TOOL} is rejected" in found["last commander_rejected"]
     assert f"{CONTROLLER} is the accepted publisher" in found["last commander_rejected"]
     assert found["level"] == 1
@@ -288,7 +289,7 @@ def test_invalid_bytes_and_a_second_commander_do_not_disable_torque(motors):
         motors.diagnosis(lambda values, k=kind: k in values)
     first = len(motors.states)
     with rival(motors):
-        found = motors.diagnosis(rejections("commander_rejected"))
+        found = motors.diagnosis(rejections("commander_rejected", "/test_listener"))
         assert "/test_listener is rejected" in found["last commander_rejected"]
         assert "/joint_controller" in found["last commander_rejected"]
         os.kill(motors.process.pid, signal.SIGSTOP)

@@ -297,7 +297,8 @@ def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Mat
 
     It is certain where the speed v (n, nv) exceeds the noise that positions with ``noise`` (n, nv)
     leave in it. Between certain samples of opposite directions it changes where the line between
-    their velocities is zero: later, the friction would make the efforts seem early.
+    their velocities is zero: later, the friction would make the efforts seem early. A joint that
+    rests keeps the direction in which it stopped.
     """
     deviation = 1.4826 * np.median(np.abs(noise), axis=0)
     deviation = deviation * 2 * np.pi * cutoff * np.sqrt(2 * cutoff / (3 * rate))
@@ -308,6 +309,7 @@ def direction(noise: Matrix, v: Matrix, cutoff: float, rate: float) -> tuple[Mat
     after = np.where(np.take_along_axis(certain, after, axis=0), after, before)
     first, second = (np.take_along_axis(v, x, axis=0) for x in (before, after))
     passed = (index - before) * np.abs(second) > (after - index) * np.abs(first)
+    passed &= after - before <= LONGEST_TURN * rate
     return np.sign(np.where(passed, second, first)), certain
 
 

@@ -139,5 +139,9 @@ def test_coupled_motors_need_efforts(wrist):
 
 def test_the_option_names_joints_and_factors():
     assert coupled_motor("J5=1, J6=-0.5") == {"J5": 1.0, "J6": -0.5}
-    with pytest.raises(ConfigError, match="--coupled = J5,J6; expected JOINT=FACTOR"):
-        coupled_motor("J5,J6")
+    for text in ("J5,J6", "=1", "J5=1,J5=2"):
+        with pytest.raises(ConfigError, match=f"--coupled = {text}; expected JOINT=FACTOR"):
+            coupled_motor(text)
+    for text in ("J5=1,J6=nan", "J5=1,J6=x"):
+        with pytest.raises(ConfigError, match="--coupled J6 = .*; expected a number"):
+            coupled_motor(text)

@@ -81,7 +81,10 @@ def command_parser() -> argparse.ArgumentParser:
     add_servo_option(parser)
     text = "motor that several joints turn: factors of their velocities, for example J5=1,J6=1;"
     text += " repeat the option for each motor"
-    add("--coupled", action="append", default=[], metavar="JOINT=FACTOR,...", help=text)
+    add(
+        "--coupled", type=coupled_motor, action="append", default=[],
+        metavar="JOINT=FACTOR,...", help=text,
+    )  # fmt: skip
     text = "regression of the efforts only, without simulation of the motions"
     add("--no-simulation", action="store_true", help=text)
     add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
@@ -143,7 +146,6 @@ def _fit(
     """Identify the arm, print the report and write the files of the options; return them."""
     gains: Vector | None = None
     remarks: list[str] = []
-    coupled = [coupled_motor(text) for text in args.coupled]
     if fits_positions(args, motions):
         with waiting("fitting the positions"):
             servos = identify_servos(arm, motions, held_out, servos=args.servo)
@@ -154,7 +156,8 @@ def _fit(
         with waiting("fitting the efforts"):
             result = identify(
                 arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
-                payload_mass=args.payload_mass, coupled=coupled, simulate=not args.no_simulation,
+                payload_mass=args.payload_mass, coupled=args.coupled,
+                simulate=not args.no_simulation,
             )  # fmt: skip
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
@@ -182,13 +185,12 @@ def coupled_motor(text: str) -> dict[str, float]:
     """Return the factors of the joint velocities of a motor, "J5=1,J6=1", by joint name."""
     found: dict[str, float] = {}
     for part in text.split(","):
-        name, _, factor = part.rpartition("=")
-        try:
-            found[name.strip()] = float(factor)
-        except ValueError:
+        name, _, factor = (word.strip() for word in part.rpartition("="))
+        if not name or name in found:
             raise ConfigError(
                 f"--coupled = {text}; expected JOINT=FACTOR of each joint, for example J5=1,J6=1"
-            ) from None
+            )
+        found[name] = Number(f"--coupled {name}", -1e3, 1e3)(factor)
     return found
 
 

@@ -130,12 +130,13 @@ def declared_simulation(
     timeout = declare_number(node, TIMEOUT.name, TIMEOUT, 0.1)
     factor = declare_number(node, FACTOR.name, FACTOR, 1.0)
     q = arm.check_position("initial q", start) if start else arm.configuration("initial")
+    period = control_period(rate, dt)
     with display(q):
         simulation = Simulation(
             arm,
             q=q,
             dt=dt,
-            period=control_period(rate, dt),
+            period=period,
             timeout=timeout,
             integrator=method,
             nominal=nominal,

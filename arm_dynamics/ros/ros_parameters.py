@@ -262,4 +262,4 @@ def _is_gain_of_other_controller(rest: str, declared: Collection[str]) -> bool:
         for name in declared
         if name.startswith(("gains.", "constraints."))
     }
-    return (group in groups or group == "controller") and is_gain(group, gain)
+    return group != "" and group in {*groups, "controller"} and is_gain(group, gain)

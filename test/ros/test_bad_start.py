@@ -163,21 +163,23 @@ def test_a_dictionary_that_a_launch_file_gives_to_several_nodes(tmp_path, sectio
         require_declared(node, entries=entries)
 
 
-@pytest.mark.parametrize(("gain", "accepted"), [("p", True), ("pp", False)])
+@pytest.mark.parametrize(
+    ("gain", "accepted"), [("gains.pan.p", True), ("gains.pan.pp", False), ("gains.p", False)]
+)
 def test_gains_of_a_parameter_file_with_a_controller_without_gains(tmp_path, gain, accepted):
     """hardware.launch.py arm:=so101 starts the controller position with config/so101.yaml."""
     file = tmp_path / "so101.yaml"
-    file.write_text(f"joint_controller:\n  ros__parameters: {{gains: {{pan: {{{gain}: 30.0}}}}}}\n")
+    file.write_text(f"joint_controller:\n  ros__parameters: {{{gain}: 30.0}}\n")
     node = SimpleNamespace(
         get_name=lambda: "joint_controller",
-        _parameters={"controller": None, "constraints.pan.goal": None},
-        _parameter_overrides={f"gains.pan.{gain}": 30.0},
+        _parameters={"controller": None, "constraints.pan.goal": None, "constraints.goal_time": 0},
+        _parameter_overrides={gain: 30.0},
     )
     entries = parameter_entries(["node", "--ros-args", "--params-file", str(file)])
     if accepted:
         require_declared(node, entries=entries)
         return
-    with pytest.raises(ConfigError, match=r"'gains\.pan\.pp'; expected a declared parameter"):
+    with pytest.raises(ConfigError, match=f"'{re.escape(gain)}'; expected a declared parameter"):
         require_declared(node, entries=entries)
 
 

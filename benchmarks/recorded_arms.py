@@ -10,8 +10,9 @@ is the interpreter of an environment with ``pip install figaroh``.
 
 The first 60 % of each recording are fitted, the last 40 % predicted. Efforts of both programs are
 compared after the same low-pass filter, at the samples that count for ``identify``: without
-saturation and without rest of the joint. Times are processor times of preparation and fit, with one
-thread of linear algebra.
+saturation, rest and, unless presliding was chosen, reversals of the joint. The delay that
+``identify`` estimates is removed from its own comparison only. Times are processor times of
+preparation and fit, with one thread of linear algebra.
 ``figaroh_peer.py`` states the steps of FIGAROH; its cut-off frequency is that of its example.
 """
 

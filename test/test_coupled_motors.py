@@ -18,7 +18,11 @@ from arm_dynamics.identification import (
     prepare_motion,
     with_parameters,
 )
-from arm_dynamics.identification.coupled_motors import coupling_factors
+from arm_dynamics.identification.coupled_motors import (
+    coupled_rows,
+    coupling_factors,
+    typical_terms,
+)
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.model.load import parse_arm
 
@@ -143,5 +147,13 @@ def test_the_option_names_joints_and_factors():
         with pytest.raises(ConfigError, match=f"--coupled = {text}; expected JOINT=FACTOR"):
             coupled_motor(text)
     for text in ("J5=1,J6=nan", "J5=1,J6=x"):
-        with pytest.raises(ConfigError, match="--coupled J6 = .*; expected a number"):
+        with pytest.raises(ConfigError, match=r"--coupled J6 = .*; expected a number"):
             coupled_motor(text)
+
+
+def test_a_motor_that_never_turns_has_the_least_terms_of_all_joints():
+    coupled = coupled_rows(np.array([[2.0, 0.0, -1.0]]), *np.zeros((2, 5, 3)), np.zeros((5, 1)))
+    terms = np.arange(1.0, 10.0)
+    np.testing.assert_array_equal(typical_terms(coupled, terms), [1, 4, 7])
+    turning = coupled_rows(np.array([[2.0, 0.0, -1.0]]), *np.zeros((2, 5, 3)), np.ones((5, 1)))
+    np.testing.assert_array_equal(typical_terms(turning, terms), [1 / 4, 4 / 4, 7 / 2])

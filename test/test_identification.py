@@ -412,3 +412,14 @@ def test_recordings_that_determine_nothing_are_rejected(five_dof_motions):
         prepare_motion(arm, cut, 5.0)
     with pytest.raises(InvalidValue, match="motions = 0"):
         identify(arm, [])
+
+
+def test_a_joint_at_rest_is_named_and_has_no_error():
+    arm = load_arm("two_link")
+    time = np.arange(0, 20, 0.004)
+    q, v, a = np.array(fourier(arm, 0, 20.0)(time)) * [1.0, 0.0]
+    effort = regressor(arm, q, v, a) @ np.array(nominal_parameters(arm))
+    result = identify(arm, [MotionData(arm.joint_names, time, q, effort)], simulate=False)
+    assert any("joints J2: at rest or saturated in all samples" in note for note in result.notes)
+    assert np.isnan(result.after.relative_error).tolist() == [False, True]
+    assert result.after.relative_error[0] < 0.02

@@ -310,7 +310,7 @@ def test_seconds_and_nanoseconds_in_two_columns(tmp_path):
         find_columns(ARM.joint_names, others, "file")
 
 
-@pytest.mark.parametrize("form", ["{}T{}", "{} {}Z", "{}T{}+02:00"])
+@pytest.mark.parametrize("form", ["{}T{}", "{} {}Z", "{}T{}+02:00", "{}T{}000Z"])
 def test_dates_as_stamps(tmp_path, form):
     values = table().astype(object)
     for k, time in enumerate(TIME):

@@ -147,6 +147,8 @@ def _fit(
     gains: Vector | None = None
     remarks: list[str] = []
     if fits_positions(args, motions):
+        if args.coupled:
+            raise ConfigError("--coupled = given; expected with recordings of efforts")
         with waiting("fitting the positions"):
             servos = identify_servos(arm, motions, held_out, servos=args.servo)
         summary = servos.summary(_today())
@@ -168,7 +170,7 @@ def _fit(
         target is not None and np.isfinite(target).any(axis=0).all() for target in targets
     )
     if gains is None and suits_servos:
-        error, name = max((joint.error_after, joint.name) for joint in summary.joints)
+        error, name = max((np.nan_to_num(x.error_after), x.name) for x in summary.joints)
         if error > POOR_PREDICTION:
             print(
                 f"efforts of joint '{name}': held-out error = {100 * error:.3g} %; expected at most"

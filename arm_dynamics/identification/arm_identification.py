@@ -23,7 +23,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     parameter_names,
     with_parameters,
 )
-from arm_dynamics.identification.effort_equations import joined_equations
+from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit, ParameterFit
 from arm_dynamics.identification.friction_terms import (
     JointFriction,
@@ -62,7 +62,7 @@ class Prediction:
 
     @property
     def rms(self) -> Vector:
-        """RMS of measured minus predicted efforts (nv,) [N·m or N]."""
+        """RMS of measured minus predicted efforts (nv,) [N·m or N]; NaN without samples."""
         return self._rms(self.measured - self.predicted)
 
     @property
@@ -71,8 +71,9 @@ class Prediction:
         return self.rms / np.maximum(self._rms(self.measured), 1e-12)
 
     def _rms(self, values: Matrix) -> Vector:
-        count = np.maximum(self.counted.sum(axis=0), 1)
-        found: Vector = np.sqrt(np.sum(self.counted * values**2, axis=0) / count)
+        count = self.counted.sum(axis=0)
+        squares = np.sum(self.counted * values**2, axis=0) / np.maximum(count, 1)
+        found: Vector = np.sqrt(np.where(count > 0, squares, np.nan))
         return found
 
 
@@ -242,6 +243,7 @@ def identify(
         *fit.friction.coupled.notes(arm.joint_names),
         *motor_notes,
         *(gains.notes() if gains else ()),
+        *resting_notes(arm, equations),
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}",
         *filter(None, [refinement]),
     ]
@@ -302,6 +304,13 @@ def fitted_and_held_out(
         fitted.append(motion if is_whole else motion.part(slice(None, k), "begin"))
         checks.append(motion if is_whole else motion.part(slice(k, None), "end"))
     return fitted, checks
+
+
+def resting_notes(arm: ArmModel, equations: EffortEquations) -> list[str]:
+    """Return a sentence about joints that have no equations, if there are any."""
+    resting = np.array(arm.joint_names)[~equations.valid.any(axis=0)].tolist()
+    what = f"joints {', '.join(resting)}: at rest or saturated in all samples; not identified"
+    return [what] if resting else []
 
 
 def predicted_efforts(

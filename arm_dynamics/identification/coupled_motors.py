@@ -81,15 +81,19 @@ def coupled_rows(factors: Matrix, v: Matrix, a: Matrix, sign: Matrix) -> FloatAr
 
 
 def typical_terms(coupled: FloatArray, terms: Vector) -> Vector:
-    """Return I, b, f (3 nc,) of each motor: the least of its joints' terms (3 nv,).
+    """Return I, b, f (3 nc,) of each motor: the least I_j / r², b_j / r², f_j / |r| of its joints.
 
-    ``coupled`` (n, nv, 3 nc) are its ``coupled_rows``.
+    ``terms`` (3 nv,) are those of the joints. ``coupled`` (n, nv, 3 nc) are the ``coupled_rows``,
+    whose direction of motion contains |r|. A motor that never turns has the least of all joints.
     """
-    is_joint = np.any(coupled != 0, axis=0)
-    kinds = np.arange(coupled.shape[2]) % len(TERMS)
-    of_joints = terms.reshape(len(TERMS), -1)[kinds].T
-    found: Vector = np.min(np.where(is_joint, of_joints, np.inf), axis=0)
-    return found
+    size = np.abs(coupled[:, :, 2::3]).max(axis=0)
+    of_joints = terms.reshape(len(TERMS), -1)
+    found = np.empty((size.shape[1], len(TERMS)))
+    for k, r in enumerate(size.T):
+        own = r > 0 if (r > 0).any() else np.ones(r.size, dtype=bool)
+        scale = np.where(r > 0, r, 1.0)[own]
+        found[k] = (of_joints[:, own] / np.stack((scale**2, scale**2, scale))).min(axis=1)
+    return found.ravel()
 
 
 def with_motor_rest(certain: BoolArray, factors: Matrix) -> BoolArray:
@@ -152,7 +156,7 @@ class CoupledMotors:
         return [
             f"coupled motor {name}: rotor inertia {inertia:.4g} kg m^2, viscous friction"
             f" {viscous:.4g} N m s/rad, Coulomb friction {coulomb:.4g} N m; a URDF has no coupled"
-            " motors: its joints contain these as if the other joint rests"
+            " motors: armature and friction of its joints contain them, without the coupling"
             for name, (inertia, viscous, coulomb) in zip(
                 self.names(joints), self.terms.tolist(), strict=True
             )

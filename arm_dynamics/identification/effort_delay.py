@@ -82,10 +82,13 @@ def effort_delay(
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
     curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2
     if curvature <= 0:
-        return 0.0, 0.0, "efforts: no delay found"
+        return 0.0, DELAY_RANGE, "efforts: no delay found"
     late = float(shifts[k] - slope / curvature)
     deviation = float(np.sqrt(2 * cost[k] / freedom / curvature))
     text = f"{1e3 * late:.2f} ± {1e3 * deviation:.2f} ms"
-    if abs(late) < 3 * deviation or abs(late) > DELAY_RANGE:
-        return 0.0, deviation, f"efforts: no delay found ({text})"
+    if abs(late) > DELAY_RANGE:
+        limit = f"expected at most {1e3 * DELAY_RANGE:g} ms"
+        return 0.0, abs(late), f"efforts: delay = {text}; {limit}; not removed"
+    if abs(late) < 3 * deviation:
+        return 0.0, max(deviation, abs(late)), f"efforts: no delay found ({text})"
     return late, deviation, f"efforts: delay = {text}, taken out"

@@ -73,9 +73,13 @@ class EffortEquations:
         """Return the equations (n, nv) that count with the friction models (nv,).
 
         While a joint sticks or reverses, its friction without presliding is unknown. None: all
-        valid ones.
+        valid ones, as for a joint that has no others.
         """
-        return self.valid if models is None else self.valid & (self.moving | (models > 0))
+        if models is None:
+            return self.valid
+        counted = self.valid & (self.moving | (models > 0))
+        found: BoolArray = np.where(counted.any(axis=0), counted, self.valid)
+        return found
 
     def rows(self, models: IntArray | None) -> FloatArray:
         """Return W (n, nv, p) with the friction models (nv,), indices into ``presliding``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -151,7 +152,9 @@ def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int 
         if text.lower() in MISSING:
             return np.nan
     try:
-        date = datetime.fromisoformat(text.removesuffix("Z").replace(",", "."))
+        # Python 3.10 reads three or six digits of a second.
+        digits = re.sub(r"[.,](\d+)", lambda found: f".{found[1]:0<6.6}", text.removesuffix("Z"))
+        date = datetime.fromisoformat(digits)
         since = date.replace(tzinfo=date.tzinfo or timezone.utc) - EPOCH
         return since // timedelta(microseconds=1) * 1000
     except ValueError as error:

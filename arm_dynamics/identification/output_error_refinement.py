@@ -186,14 +186,14 @@ def refine(
 def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:
     """Return the fit with deviations that contain the difference (14 nv,) of both estimates.
 
-    Errors of the equations bias them, each differently; residuals do not show a bias. For base
-    parameters σ² increases by half the square of the difference, the part of one of two independent
-    errors, and by half of that of an average difference relative to σ: a small difference may be
-    chance.
+    Errors of the equations bias them, each differently; residuals do not show a bias. The variance
+    of base parameters with the difference δ becomes σ² + ½ (δ² + σ² mean(δ² / σ²)): δ² is that of
+    two errors, and a small one may be chance.
     """
-    own = np.square(fit.base.values(difference))
-    average = np.mean(own / fit.base_deviation**2) * fit.base_deviation**2
-    base_deviation = np.sqrt(fit.base_deviation**2 + 0.5 * (own + average))
+    own, variance = np.square(fit.base.values(difference)), fit.base_deviation**2
+    known = np.isfinite(variance) & (variance > 0)
+    average = variance * np.mean(own[known] / variance[known]) if known.any() else 0.0
+    base_deviation = np.sqrt(variance + 0.5 * (own + average))
     return replace(
         fit,
         deviation=as_readonly(np.hypot(fit.deviation, difference)),

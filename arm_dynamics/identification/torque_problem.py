@@ -217,6 +217,7 @@ class TorqueProblem:
         full[own] = inverse @ products
         middle = self._score_covariance(full)[np.ix_(own, own)]
         spread = np.sqrt(np.diag(inverse @ middle @ inverse))
+        spread = np.where(np.diag(squares) > 0, spread, np.inf)
         return full[base.independent], spread[:size], condition
 
     def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:

@@ -26,7 +26,9 @@ SETTINGS = (
     Parameter("baud", 1e6, "bit/s", "rate of the serial port", above=0),
     Parameter("latency", 8e-3, "s", "of adapter and system, before a reply counts as lost", 0.0),
     Parameter("kt", 1.08, "N·m/A", "torque constant at the shaft; default: 12 V servo", above=0),
-    Parameter("ke", 2.4, "V·s/rad", "back-EMF constant at the shaft; default: 12 V servo", above=0),
+    Parameter(
+        "ke", 2.4, "V·s/rad", "back-EMF constant; set it with kt; default: 12 V servo", above=0
+    ),
 )
 
 

@@ -6,10 +6,11 @@ RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time: they run alone.
 ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
-	safety,test/ros/test_$(name).py) test/test_driver_processes.py
+	safety states,test/ros/test_$(name).py) $(foreach name,calibration_tutorial driver_processes \
+	hardware_cli,test/test_$(name).py)
 IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
 # These tests of running nodes take long: `make test` leaves them to test-all.
-LONG := $(foreach name,parameters states task_space,test/ros/test_$(name).py) test/test_viewer.py
+LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/test_viewer.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.

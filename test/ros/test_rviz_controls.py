@@ -149,13 +149,13 @@ def test_without_move_on_release_only_the_menu_moves_the_arm(scene):
 def test_the_menu_stops_a_motion(scene):
     scene.rest()
     start, name = scene.q, JOINT + scene.arm.joint_names[0]
-    dragged = scene.dragged_joint(0, 1.5)
+    dragged = scene.dragged_joint(0, 3.0)  # a busy machine sends the stop late
     for kind in (DOWN, MOVED, UP):
         scene.client.send(name, kind, dragged)
     scene.ros.wait_for(lambda: abs(scene.q[0] - start[0]) > 0.1, "no motion")
     scene.client.send(name, CHOSEN, entry=STOP)
     scene.rest()
-    assert 0.1 < abs(scene.q[0] - start[0]) < 1.45
+    assert 0.1 < abs(scene.q[0] - start[0]) < 2.9
 
 
 def test_an_emergency_stop_is_shown_and_disables_dragging(scene):

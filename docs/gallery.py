@@ -27,9 +27,9 @@ DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "gallery.md"
 FOLDER = DOCS / "images" / "gallery"
 CONTENT = FOLDER / "content.json"
-TOLERANCE = 1e-6
-"""Tolerance relative to a curve's largest value: motion amplifies rounding, which depends on
-the machine."""
+TOLERANCE = 1e-4
+"""Tolerance relative to a curve's largest value, a tenth of a pixel: motions and fits amplify
+rounding, which depends on the machine."""
 FLOOR = 1e-9
 """Differences of curves below this are rounding."""
 HEAD = """# Gallery

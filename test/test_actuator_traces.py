@@ -195,6 +195,7 @@ def rate_of_one_interface(interface, command, q, v, act, constants, decay, sourc
         decay[0], source[0] = 50.0, 50.0 * command
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("interface", ["effort", "velocity"])
 def test_arrays_have_the_same_length_in_traces_and_unwritten_terms_are_zero(monkeypatch, interface):
     members = {
@@ -230,6 +231,7 @@ def attribute(interface, command, q, v, act, constants):
     return constants[: constants.size][GAIN] * command.real
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("function", [branch, comparison_by_python, rounding, attribute])
 def test_equations_without_a_trace_are_simulated_by_the_plant(monkeypatch, function):
     kind = type(function.__name__, (actuator(function),), {"__module__": __name__})

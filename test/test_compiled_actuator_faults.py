@@ -85,6 +85,7 @@ EVALUATED = [field for field in RAISING if field != "damping"]
 """Equations of these integrators, which do not evaluate the damping of a motor by torque."""
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("integrator", "field"),
     [
@@ -224,6 +225,7 @@ def test_a_nan_at_rest_is_reported_with_joint_and_class(faulty):
         Plant(faulty(ActuatorEquations(sound.effort, rate_nan_at_rest)))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
 @pytest.mark.parametrize(
     ("equations", "message"),

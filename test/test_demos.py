@@ -352,6 +352,7 @@ def test_the_animation_shows_the_motion_of_the_arms():
     assert (moving.frames - 1) / moving.rate == pytest.approx(fall().time[-1])
 
 
+@pytest.mark.figures
 def test_gallery_is_current():
     """Update the gallery with ``make gallery``."""
     gallery = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "gallery.py"))

@@ -180,6 +180,7 @@ def test_start_at_a_position_limit():
     assert motion.start.tolist() == [0.0, 0.2]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("limit", ["lower", "upper"])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_joint_that_starts_at_its_limit_moves(limit, seed):

@@ -185,6 +185,7 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path):
     assert "expected a file or directory" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_whole_tree_is_clean():
     done = run()
     assert (done.returncode, done.stdout) == (0, "")

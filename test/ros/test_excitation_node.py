@@ -64,6 +64,7 @@ def test_a_motion_that_the_controller_rejects_ends_the_node(shared, states, tmp_
     assert "rejected by joint_controller" in node.output
 
 
+@pytest.mark.slow
 @pytest.mark.hardware
 def test_it_waits_for_the_activation_and_an_interrupt_cancels_it(tmp_path):
     motors = Motors(tmp_path)

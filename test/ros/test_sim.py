@@ -158,6 +158,7 @@ def test_children_end_with_a_killed_supervisor(ros):
     ros.wait_for(lambda: not any(alive(pid) for pid in started.values()), "children live on", 20)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_child_ends_the_run(ros):
     process, started = running(ros)
     os.kill(started["arm_dynamics.ros.joint_controller"], signal.SIGKILL)

@@ -4,7 +4,8 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# These tests measure motion in real time: they run alone.
+# These tests measure motion in real time: they run one after another. Only the tests without nodes
+# run beside them, with the lowest priority.
 ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
 	safety states,test/ros/test_$(name).py) $(foreach name,calibration_tutorial driver_processes \
 	hardware_cli,test/test_$(name).py)
@@ -15,7 +16,7 @@ IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
-PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # The wheels are a complete ROS 2: variables of another installation must not reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -47,15 +48,18 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE) $(IGNORE_LONG)
+	@$(PYTEST) -n $(JOBS) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE) $(IGNORE_LONG)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@code=0; $(PYTEST) --durations=25 $(IGNORE_ALONE) || code=$$?; \
-		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; exit $$code
+	@nice -n 19 $(PYTEST) -n 2 --durations=25 $(IGNORE_ALONE) --ignore=test/ros > $(VENV)/test-all.log 2>&1 & batch=$$!; \
+		trap 'kill $$batch 2> /dev/null; exit 130' INT TERM; code=0; \
+		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; \
+		$(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_ALONE) test/ros || code=$$?; \
+		wait $$batch || code=$$?; cat $(VENV)/test-all.log; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

@@ -297,8 +297,9 @@ def test_invalid_bytes_and_a_second_commander_do_not_disable_torque(motors):
         os.kill(motors.process.pid, signal.SIGCONT)
         seen = len(motors.states)
         motors.ros.wait_for(lambda: len(motors.states) > seen + 200, "no joint_states")
-        found = motors.diagnosis(lambda values: float(values["commands per second"]) > 0)
-    assert found["state"] == "active", motors.ros.report(str(found))
+        found = motors.diagnosis(
+            lambda values: float(values["commands per second"]) > 0 and values["state"] == "active"
+        )
     assert "commander_changed" not in found, motors.ros.report(str(found))
     assert motors.life == "active"
     q = np.array([m.position for m in motors.states.messages(first)])

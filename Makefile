@@ -4,8 +4,8 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# These tests measure motion in real time: they run one after another. Only the tests without nodes
-# run beside them, with the lowest priority.
+# These tests measure motion in real time: they run one after another. Only test-batch, the tests
+# without nodes, runs beside them, with the lowest priority.
 ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
 	safety states,test/ros/test_$(name).py) $(foreach name,calibration_tutorial driver_processes \
 	hardware_cli,test/test_$(name).py)
@@ -16,7 +16,8 @@ IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
-PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest \
+	--dist loadfile --no-loadscope-reorder
 
 # The wheels are a complete ROS 2: variables of another installation must not reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -28,7 +29,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test test-all lint docs bench urdf gallery clean
+.PHONY: help setup setup-test sim test test-all test-nodes test-batch lint docs bench urdf gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -55,11 +56,15 @@ endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@nice -n 19 $(PYTEST) -n 2 --durations=25 $(IGNORE_ALONE) --ignore=test/ros > $(VENV)/test-all.log 2>&1 & batch=$$!; \
-		trap 'kill $$batch 2> /dev/null; exit 130' INT TERM; code=0; \
-		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; \
-		$(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_ALONE) test/ros || code=$$?; \
-		wait $$batch || code=$$?; cat $(VENV)/test-all.log; exit $$code
+	@$(MAKE) --no-print-directory -j 2 -k test-nodes test-batch
+
+test-nodes:
+	@code=0; $(PYTEST) -n 0 --durations=25 $(ALONE) || code=$$?; \
+		$(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_ALONE) test/ros || code=$$?; exit $$code
+
+test-batch:
+	@code=0; nice -n 19 $(PYTEST) -n 2 --durations=25 $(IGNORE_ALONE) --ignore=test/ros \
+		> $(VENV)/test-batch.log 2>&1 || code=$$?; cat $(VENV)/test-batch.log; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

@@ -18,7 +18,7 @@ GUI = "joint_state_publisher_gui"
 
 def generate_launch_description():
     view = Path(__file__).with_name("view.launch.py")
-    return parts.description(ARGUMENTS, _sliders, view)
+    return parts.description(ARGUMENTS, _sliders, view, use_sim_time="false")
 
 
 def _sliders(given):

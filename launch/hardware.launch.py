@@ -76,7 +76,7 @@ ARGUMENTS = (
 
 def generate_launch_description():
     view = Path(__file__).with_name("view.launch.py")
-    return parts.description(ARGUMENTS, _nodes, view)
+    return parts.description(ARGUMENTS, _nodes, view, use_sim_time="false")
 
 
 def _nodes(given):

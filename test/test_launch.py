@@ -186,11 +186,33 @@ def test_task_space_controllers_can_be_selected(stand_in):
         started("task_space", params_file="/no/such.yaml")
 
 
+def includes(actions):
+    return [a for a in actions if a.kind == "IncludeLaunchDescription"]
+
+
 @pytest.mark.parametrize("name", ["simulation", "display", "task_space", "hardware"])
 def test_included_launch_files_exist(name, stand_in):
     _, actions = described(name)
-    (included,) = (a.values[0] for a in actions if a.kind == "IncludeLaunchDescription")
-    assert Path(included) in FILES
+    (included,) = includes([*actions, *started(name)])
+    assert Path(included.values[0]) in FILES
+
+
+@pytest.mark.parametrize("name", ["display", "hardware"])
+def test_the_clock_of_the_view_is_fixed_and_hidden_without_a_simulation(name, stand_in):
+    """`--show-args` lists the arguments of a file included in the description itself."""
+    _, actions = described(name)
+    assert not includes(actions)
+    (view,) = includes(started(name, use_sim_time="true"))
+    assert dict(view.launch_arguments) == {"use_sim_time": "false"}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_invalid_frame_prefix_ends_the_launch(name, stand_in):
+    for prefix in ("a b", "/left", "left\n", "größe/"):
+        with pytest.raises(ArmDynamicsError, match=r"^frame_prefix = .*; expected") as error:
+            started(name, frame_prefix=prefix)
+        assert "\n" not in str(error.value)
+    started(name, frame_prefix="left_arm-2.b/")
 
 
 @pytest.mark.parametrize("viewer", ["true", "false"])
@@ -567,7 +589,8 @@ def test_view_names_missing_programs_and_the_remedy(stand_in, monkeypatch):
 def test_a_missing_viser_is_reported(name, viewer, stand_in, monkeypatch):
     parts = importlib.import_module(PARTS)
     monkeypatch.setattr(parts, "find_spec", lambda name: None)
-    assert "-m pip install 'viser>=" in started(name, **viewer)[-1].msg
+    (message,) = (a.msg for a in started(name, **viewer) if a.kind == "LogInfo")
+    assert "-m pip install 'viser>=" in message
 
 
 def test_a_viewer_without_a_port_ends_the_launch(stand_in):
@@ -602,5 +625,7 @@ def real_arguments():
 @pytest.mark.skipif(not REAL, reason="the launch package is not installed (it comes with ROS 2)")
 def test_the_launch_package_reads_every_file():
     for name, arguments in real_arguments():
-        assert ARGUMENTS[name] <= {argument.name for argument in arguments}
+        names = {argument.name for argument in arguments}
+        assert ARGUMENTS[name] <= names
+        assert ("use_sim_time" in names) is ("use_sim_time" in ARGUMENTS[name])
         assert all(argument.description for argument in arguments)

@@ -8,11 +8,13 @@ Programs that read it expect no states of fixed joints. ``load_arm`` finds meshe
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pinocchio as pin
 
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.mesh_files import find_mesh
 from arm_dynamics.model.urdf_writer import format_numbers, rpy
@@ -56,6 +58,24 @@ def with_fixed_joints(arm: ArmModel) -> str:
             if joint.get("name") in arm.locked:
                 block.remove(joint)
     return ElementTree.tostring(robot, encoding="unicode")
+
+
+FRAME_PREFIX = re.compile(r"([A-Za-z0-9_.-][A-Za-z0-9_./-]*)?")
+"""Prefixes of frames that tf2 and the tools that show frames accept."""
+
+
+def check_frame_prefix(prefix: str) -> str:
+    """Return ``prefix``, the prefix of all frames as of robot_state_publisher.
+
+    Raises InvalidValue for other characters than letters, digits and ``_ . - /``, and for a
+    leading ``/``, which tf2 rejects.
+    """
+    if not FRAME_PREFIX.fullmatch(prefix):
+        raise InvalidValue(
+            f"frame_prefix = {prefix!r}; expected letters A-Z a-z, digits and _ . - / without a"
+            " leading /, such as 'left/'"
+        )
+    return prefix
 
 
 REGISTERED = "share/ament_index/resource_index/packages"

@@ -148,6 +148,43 @@ class CommandTopics:
         return is_reply
 
 
+REPLY_TIMEOUT = 5.0
+"""Wall-clock time [s] without a reply from which a simulator in lockstep reports its wait."""
+
+
+class LockstepWait:
+    """Reports that simulated time waits for a reply, after REPLY_TIMEOUT and at each doubling."""
+
+    def __init__(self, node: Node, events: Events) -> None:
+        self._logger, self._events = node.get_logger(), events
+        self._topic = node.resolve_topic_name("joint_commands")
+        self._waited, self._next = 0.0, REPLY_TIMEOUT
+
+    @property
+    def trouble(self) -> str:
+        """What simulated time waits for; "" while commands arrive."""
+        if self._waited < REPLY_TIMEOUT:
+            return ""
+        return (
+            f"{self._topic}: time without a command = {self._waited:.0f} s; expected one with the"
+            " stamp of the newest state; simulated time waits for it (lockstep): start or restart"
+            " the controller, which compiles at its first start"
+        )
+
+    def elapse(self, duration: float) -> None:
+        """Add ``duration`` [s] of wall-clock time without a reply, while time is not paused."""
+        self._waited += duration
+        if self._waited >= self._next:
+            self._next *= 2
+            self._events.report("command_missing", self.trouble)
+
+    def end(self) -> None:
+        """Record a reply."""
+        if self._waited >= REPLY_TIMEOUT:
+            self._logger.info(f"{self._topic}: commands continue after {self._waited:.0f} s")
+        self._waited, self._next = 0.0, REPLY_TIMEOUT
+
+
 PATH_CAPACITY = 200
 PATH_PERIOD = 0.1
 

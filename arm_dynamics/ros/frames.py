@@ -18,7 +18,7 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.dynamics.kinematics.frames import link_placements
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.robot_description import robot_description
+from arm_dynamics.model.robot_description import check_frame_prefix, robot_description
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.ros_parameters import declare_fixed
 
@@ -37,10 +37,12 @@ class Frames(NamedTuple):
 
 
 def declare_frames(node: Node, arm: ArmModel) -> Frames:
-    """Declare the parameter ``frame_prefix``; return the arm's frames with that prefix."""
-    prefix = declare_fixed(
-        node, FRAME_PREFIX, "", "prefix of frame names, as of robot_state_publisher (left/)"
-    )
+    """Declare the parameter ``frame_prefix``; return the arm's frames with that prefix.
+
+    Raises InvalidValue for a prefix that is not valid in a frame.
+    """
+    text = "prefix of frame names, as of robot_state_publisher (left/)"
+    prefix = check_frame_prefix(declare_fixed(node, FRAME_PREFIX, "", text))
     return Frames(prefix + arm.base_frame, prefix + arm.tool_frame, prefix)
 
 

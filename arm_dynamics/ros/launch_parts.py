@@ -28,6 +28,7 @@ from arm_dynamics.core.requirements import to_install
 from arm_dynamics.core.state import MIXED
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.robot_description import check_frame_prefix
 from arm_dynamics.viewer.rviz import rviz_config
 
 Argument = tuple[str, str, str, "list[str] | None"]
@@ -75,7 +76,10 @@ PARAMS_FILE: Argument = (
 
 
 def description(
-    arguments: Iterable[Argument], nodes: Callable[[dict[str, str]], list[Any]], *included: Path
+    arguments: Iterable[Argument],
+    nodes: Callable[[dict[str, str]], list[Any]],
+    *included: Path,
+    **fixed: str,
 ) -> LaunchDescription:
     """Return a launch description.
 
@@ -88,19 +92,28 @@ def description(
         ends the launch.
     *included : Path
         Other launch files.
+    **fixed : str
+        Arguments of the other launch files that a user cannot choose. With any, ``--show-args``
+        lists none of the other files' arguments.
 
     """
     known = list(arguments)
+    files = [
+        IncludeLaunchDescription(str(file), launch_arguments=list(fixed.items()))
+        for file in included
+    ]
 
     def function(context: Any) -> list[Any]:
-        return nodes({name: LaunchConfiguration(name).perform(context) for name, *_ in known})
+        given = {name: LaunchConfiguration(name).perform(context) for name, *_ in known}
+        check_frame_prefix(given[FRAME_PREFIX[0]])
+        return [*nodes(given), *(files if fixed else ())]
 
     declared = [
         DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
         for name, default, text, choices in known
     ]
-    files = [IncludeLaunchDescription(str(file)) for file in included]
-    return LaunchDescription([*declared, OpaqueFunction(function=function), *files])
+    listed = [] if fixed else files  # --show-args does not look into a function
+    return LaunchDescription([*declared, OpaqueFunction(function=function), *listed])
 
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:

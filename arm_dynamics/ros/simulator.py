@@ -27,7 +27,13 @@ from arm_dynamics.ros.arm_parameters import (
     declared_model,
     declared_simulation,
 )
-from arm_dynamics.ros.arm_topics import CommandTopics, ReplyWait, StateTopics, ToolTrace
+from arm_dynamics.ros.arm_topics import (
+    CommandTopics,
+    LockstepWait,
+    ReplyWait,
+    StateTopics,
+    ToolTrace,
+)
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
@@ -97,6 +103,7 @@ class SimulatorNode(Node):
                 now=lambda: self.simulation.state.time,
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
+        self._lockstep_wait = LockstepWait(self, events)
         self._requests = LoopRequests()
         self.emergency = EmergencyStopInterface(
             self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
@@ -150,10 +157,11 @@ class SimulatorNode(Node):
         self._states_paused_until = self.simulation.state.time + PAUSE
 
     def _conflict(self) -> str:
-        """Return conflicting publishers of commands, states or clock, and the lag behind /clock."""
+        """Return conflicting publishers, the lag behind /clock, and a wait for a command."""
         commands = self._commands.publisher.conflict if self._commands is not None else ""
         others = (sole.conflict() for sole in self._sole)
-        return "; ".join(filter(None, (commands, *others, self.pacer.trouble)))
+        waits = (self.pacer.trouble, self._lockstep_wait.trouble)
+        return "; ".join(filter(None, (commands, *others, *waits)))
 
     def engage_emergency_stop(self, source: str) -> str:
         """Stop simulated time until the reset; return the text of the emergency stop."""
@@ -242,10 +250,13 @@ class SimulatorNode(Node):
         if self._states_paused:
             self.simulation.advance()
             return True
-        until = time.monotonic() + REPEAT_PERIOD
+        started = time.monotonic()
+        until = started + REPEAT_PERIOD
         if self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic())):
+            self._lockstep_wait.end()
             self.simulation.advance()
             return True
+        self._lockstep_wait.elapse(time.monotonic() - started)
         self.states.publish(self.simulation.state)
         return False
 

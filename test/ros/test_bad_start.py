@@ -69,6 +69,7 @@ CASES = {
         {"safety.max_temperature": 20.0},
         ["derating_temperature", "20"],
     ),
+    "frame prefix with a blank": ("simulator", {"frame_prefix": "a b"}, ["'a b'", "letters"]),
     "settings without a name": ("hardware", {"driver_settings": "=fast"}, ["=fast", "name=value"]),
     "viewer, unknown arm": ("viewer", {"arm": "six_dof"}, ["six_dof"]),
 }

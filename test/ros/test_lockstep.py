@@ -2,9 +2,13 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from arm_dynamics.ros.arm_topics import REPLY_TIMEOUT, LockstepWait
+from arm_dynamics.safety.events import Events
 
 from .link import GAINS, LOCKSTEP, Motion, Ros, joint_state
 
@@ -108,3 +112,45 @@ def test_a_command_with_another_stamp_does_not_advance_time(ros):
     assert set(Motion(states.messages()).stamps) == {0}
     ros.publish(joint_state(effort=[0.0] * 5), "joint_commands")
     ros.wait_for(lambda: Motion(states.messages()).stamps[-1] == 2_000_000, "no command accepted")
+
+
+def test_a_wait_for_a_command_is_reported_until_commands_continue(ros):
+    """The test is the controller: it answers the first state and then dies."""
+    states, reply = ros.states(), joint_state(effort=[0.0] * 5)
+    simulator = ros.start("simulator", **LOCKSTEP)
+    ros.publish(reply, "joint_commands")
+    ros.wait_for(
+        lambda: len(states) and Motion([states.newest]).stamps == [2_000_000], "no command accepted"
+    )
+    found = ros.diagnosis("simulator", lambda values: values["message"] != "running")
+    for text in (found["message"], found["last command_missing"]):
+        assert text.startswith("/joint_commands: time without a command = "), text
+        assert "start or restart the controller" in text
+    assert "command_missing: /joint_commands" in simulator.output
+    reply.header.stamp.nanosec = 2_000_000
+    ros.publish(reply, "joint_commands")
+    ros.diagnosis("simulator", lambda values: values["message"] == "running")
+    assert "/joint_commands: commands continue after" in simulator.output
+
+
+def test_a_long_wait_is_reported_at_each_doubling_and_its_end_once():
+    reports, infos = [], []
+    logger = SimpleNamespace(info=infos.append)
+    node = SimpleNamespace(
+        get_logger=lambda: logger, resolve_topic_name=lambda name: f"/left/{name}"
+    )
+    wait = LockstepWait(node, Events(lambda kind, text: reports.append((kind, text))))
+    wait.elapse(0.9 * REPLY_TIMEOUT)
+    wait.end()
+    assert wait.trouble == ""
+    assert not reports
+    for _ in range(70):
+        wait.elapse(0.1 * REPLY_TIMEOUT)
+    assert [kind for kind, _ in reports] == ["command_missing"] * 3
+    waits = [float(text.split(" = ")[1].split()[0]) for _, text in reports]
+    assert waits == [REPLY_TIMEOUT, 2 * REPLY_TIMEOUT, 4 * REPLY_TIMEOUT]
+    assert reports[0][1].startswith("/left/joint_commands: time without a command = ")
+    wait.end()
+    wait.end()
+    assert len(infos) == 1
+    assert wait.trouble == ""

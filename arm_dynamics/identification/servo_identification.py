@@ -35,6 +35,7 @@ from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.position_loops import servo_loops
 from arm_dynamics.identification.servo_fit import (
     DIFFERENCE,
+    LAST_TURNS,
     UNDETERMINED,
     PositionPrediction,
     ServoFit,
@@ -171,13 +172,14 @@ def identify_servos(
     described = variation.with_free(only_gain)
     first = ServoFit(described, windows).first_guess()
     problem = ServoFit(variation, windows)
-    theta = problem.minimum(first)
+    theta = problem.minimum(problem.with_best_payload(first))
     deviation, condition = problem.deviations(theta)
     invented = variation.is_typical & (deviation > UNDETERMINED)
     if invented.any():
         problem = ServoFit(variation.with_free(~invented), windows)
-        theta = problem.minimum(np.where(invented, 0.0, theta))
-        deviation, condition = problem.deviations(theta)
+        theta = problem.minimum(np.where(invented, 0.0, theta), LAST_TURNS)
+        _, condition = problem.deviations(theta)
+    deviation = np.sqrt(np.diag(problem.covariance))
     found, tests = problem.variation, servo_windows(checks)
     identified = found.arm_of(theta)
     factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))

@@ -36,7 +36,7 @@ LEAST_SCALE = 2e-4
 """Smallest residual σ_i [rad or m] with which a joint is weighted."""
 UNDETERMINED = 0.5
 """Deviation over that of the prior above which a quantity counts as left to the description."""
-TURNS, LAST_TURNS, STEPS = 4, 2, 4
+TURNS, LAST_TURNS, STEPS = 4, 2, 5
 """Estimates with renewed weights, those that continue from a minimum with more unknowns, and the
 Levenberg-Marquardt steps of each."""
 BLOCK_TIME = 1.0
@@ -164,7 +164,7 @@ class ServoFit:
             theta[free] = problem.minimum(theta[free], STEPS, CONVERGED).parameters
         return theta
 
-    def deviations(self, theta: Vector) -> tuple[Vector, float]:
+    def deviations(self, theta: Vector, earlier: Vector | None = None) -> tuple[Vector, float]:
         """Return standard deviations of the minimum and the condition number of the sensitivities.
 
         The covariance is C = H⁻¹, with the Hessian H of the cost, and at least C (S + I) C. S is
@@ -174,7 +174,7 @@ class ServoFit:
 
         The deviations (p,) do not contain the distance from θ (p,) to the minimum, which the
         iteration does not reach in a narrow curved valley of the cost. ``covariance`` contains it:
-        the step C Σ g is a further error.
+        the step C Σ g is a further error, and so is the difference to an ``earlier`` estimate.
         """
         residual = self._residuals(theta[None])[0]
         self._set_weights(residual)
@@ -198,7 +198,8 @@ class ServoFit:
         wider = np.maximum(1.0, wider / own)
         deviation = np.ones(theta.size)
         deviation[free] = np.sqrt(wider * own)
-        wider = np.sqrt(wider + step**2 / own)
+        change = np.zeros(size) if earlier is None else (theta - earlier)[free]
+        wider = np.sqrt(wider + (step**2 + change**2) / own)
         self.covariance = np.eye(theta.size)
         self.covariance[np.ix_(free, free)] = inverse * wider * wider[:, None]
         found = np.flatnonzero(free & (deviation <= UNDETERMINED))

@@ -16,7 +16,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.output_error import OutputError, Residuals, differences
+from arm_dynamics.identification.output_error import OutputError
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
 from arm_dynamics.identification.torque_problem import correlation_time
@@ -30,20 +30,23 @@ SAMPLE_PERIOD = 0.01
 GAIN_FACTORS = tuple(2.0**k for k in range(-3, 4))
 FIRST_DELAYS = (0.0, 0.02, 0.05, 0.1)
 """Common factors of the loop gains, and delays [s], from which the fit starts."""
+PAYLOAD_FACTORS, FIRST_PAYLOADS = (2**-0.5, 1.0, 2**0.5), (0.0, 0.5, 1.0, 1.5, 2.0)
+"""Further factors of the loop gains, and θ of payloads, from which the fit starts."""
 LEAST_SCALE = 2e-4
 """Smallest residual σ_i [rad or m] with which a joint is weighted."""
 UNDETERMINED = 0.5
 """Deviation over that of the prior above which a quantity counts as left to the description."""
-TURNS, STEPS = 2, 10
-"""Estimates with renewed weights, and their Levenberg-Marquardt steps."""
+TURNS, LAST_TURNS, STEPS = 4, 2, 5
+"""Estimates with renewed weights, those that continue from a minimum with more unknowns, and the
+Levenberg-Marquardt steps of each."""
 BLOCK_TIME = 1.0
 """Duration [s] of the blocks whose gradients count as independent."""
 DIFFERENCE = 5e-2
-"""Change of θ for derivatives."""
-AXES_TURNS, LEAST_STEP = 2, 1e-2
-"""Sensitivities with renewed principal axes, and their smallest change of θ."""
-CONVERGED = 1e-3
-"""Decrease of the cost below which a turn ends."""
+"""Change of θ for the first derivatives."""
+LEAST_STEP = 1e-2
+"""Smallest change of θ for the derivatives along the principal axes."""
+CONVERGED = 1e-4
+"""Relative decrease of the cost below which a turn ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +110,7 @@ class ServoFit:
         self._measured = np.concatenate([w.q[counted] for w, counted in pairs])
         self._time = np.concatenate([w.time[counted] for w, counted in pairs])
         self._weights = np.ones_like(self._measured)
+        self._steps: Matrix = DIFFERENCE * np.eye(int(variation.free.sum()))
         self.covariance: Matrix = np.eye(len(variation.names))
 
     def prediction(self, theta: Vector) -> PositionPrediction:
@@ -121,66 +125,102 @@ class ServoFit:
         self, factors: Sequence[float] = GAIN_FACTORS, delays: Sequence[float] = FIRST_DELAYS
     ) -> Vector:
         """Return θ (p,) with the best common factor of the loop gains and delay [s]."""
-        names = self.variation.names
-        gains = np.array([name.endswith("loop_gain") for name in names])
-        candidates = np.array(
+        gains = self._gains[:-1]
+        return self._best(
             [
-                np.append(gains[:-1] * np.log(factor) / TOLERANCES["loop_gain"], delay / DELAY)
+                np.append(gains * np.log(factor) / TOLERANCES["loop_gain"], delay / DELAY)
                 for factor in factors
                 for delay in delays
             ]
         )
-        errors = np.nan_to_num(self._residuals(candidates) ** 2, nan=np.inf).mean(axis=(1, 2))
-        found: Vector = candidates[int(np.argmin(errors))]
-        return found
 
-    def minimum(self, theta: Vector) -> Vector:
-        """Return the minimizing θ (p,); the weights are renewed each turn."""
-        for turn in range(TURNS):
-            self._set_weights(self._residuals(theta[None])[0], correlated=turn > 0)
-            free = self.variation.free
-            theta = np.where(free, theta, 0.0)
-            theta[free] = self._problem(theta).minimum(theta[free], STEPS, CONVERGED).parameters
+    def with_best_payload(self, theta: Vector) -> Vector:
+        """Return θ (p,) with the best payload and common factor of its loop gains.
+
+        Far from its payload an arm lags or falls, and the slopes lead to a wrong minimum.
+        """
+        heavier = np.array([name == "payload" for name in self.variation.names])
+        return self._best(
+            [
+                np.where(heavier, payload, theta)
+                + self._gains * np.log(factor) / TOLERANCES["loop_gain"]
+                for factor in PAYLOAD_FACTORS
+                for payload in FIRST_PAYLOADS
+            ]
+        )
+
+    def minimum(self, theta: Vector, turns: int = TURNS) -> Vector:
+        """Return the minimizing θ (p,); the weights are renewed each turn.
+
+        The residuals of a wrong θ are large and correlated. Their weights are small, so that the
+        first turns change only what the description cannot explain.
+        """
+        free = self.variation.free
+        theta = np.where(free, theta, 0.0)
+        prior, center = np.eye(int(free.sum())), np.zeros(int(free.sum()))
+        for _ in range(turns):
+            self._set_weights(self._residuals(theta[None])[0])
+            problem = OutputError(self._free_residuals, self._slopes, self._weights, prior, center)
+            theta[free] = problem.minimum(theta[free], STEPS, CONVERGED).parameters
         return theta
 
-    def deviations(self, theta: Vector) -> tuple[Vector, float]:
-        """Return standard deviations of θ (p,) and the condition number of the sensitivities.
+    def deviations(self, theta: Vector, earlier: Vector | None = None) -> tuple[Vector, float]:
+        """Return standard deviations of the minimum and the condition number of the sensitivities.
 
         The covariance is C = H⁻¹, with the Hessian H of the cost, and at least C (S + I) C. S is
         the sum of g gᵀ over the blocks of the motion, g the gradient of one block: residuals that
-        the model does not explain are not independent. The sensitivities are differences over one
-        standard deviation along the principal axes of C: with small changes, the noise of
-        simulations with dry friction would seem to determine every quantity.
+        the model does not explain are not independent. The sensitivities are central differences
+        over one standard deviation along the principal axes of C.
+
+        The deviations (p,) do not contain the distance from θ (p,) to the minimum, which the
+        iteration does not reach in a narrow curved valley of the cost. ``covariance`` contains it:
+        the step C Σ g is a further error, and so is the difference to an ``earlier`` estimate.
         """
         residual = self._residuals(theta[None])[0]
-        self._set_weights(residual, correlated=True)
+        self._set_weights(residual)
         free = self.variation.free
-        residuals, size = self._free_residuals(theta), int(free.sum())
-        inverse = positive_inverse(self._problem(theta).hessian(theta[free]))
-        for _ in range(AXES_TURNS):
-            length, axes = np.linalg.eigh(inverse)
-            steps = (axes * np.sqrt(np.maximum(length, LEAST_STEP**2))).T
-            ends = residuals(np.concatenate((theta[free] + steps, theta[free] - steps)))
-            rows = np.nan_to_num((ends[:size] - ends[size:]).reshape(size, -1)) / 2
-            squares = (rows * self._weights.reshape(-1)) @ rows.T
-            inverse = steps.T @ positive_inverse(squares + steps @ steps.T) @ steps
+        size = int(free.sum())
+        steps = self._steps
+        ends = self._free_residuals(np.concatenate((theta[free] + steps, theta[free] - steps)))
+        rows = np.nan_to_num((ends[:size] - ends[size:]).reshape(size, -1)) / 2
+        squares = (rows * self._weights.reshape(-1)) @ rows.T
+        inverse = self._renew_axes(squares)
         back = np.linalg.inv(steps)  # from axes to θ
         hessian = np.eye(theta.size)
         hessian[np.ix_(free, free)] += back @ squares @ back.T
         each = (back @ rows).reshape(size, *residual.shape) * (self._weights * residual)
         first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
         scores = inverse @ np.add.reduceat(each.sum(axis=2), first, axis=1)
+        step = scores.sum(axis=1) + inverse @ theta[free]
         few = len(first) / max(len(first) - 1, 1)
+        own = np.diag(inverse)
         wider = few * np.sum(scores**2, axis=1) + np.sum(inverse**2, axis=1)
-        wider = np.sqrt(np.maximum(1.0, wider / np.diag(inverse)))
+        wider = np.maximum(1.0, wider / own)
+        deviation = np.ones(theta.size)
+        deviation[free] = np.sqrt(wider * own)
+        change = np.zeros(size) if earlier is None else (theta - earlier)[free]
+        wider = np.sqrt(wider + (step**2 + change**2) / own)
         self.covariance = np.eye(theta.size)
         self.covariance[np.ix_(free, free)] = inverse * wider * wider[:, None]
-        deviation = np.sqrt(np.diag(self.covariance))
-        own = np.flatnonzero(self.variation.free & (deviation <= UNDETERMINED))
-        squares = (hessian - np.eye(theta.size))[np.ix_(own, own)]
+        found = np.flatnonzero(free & (deviation <= UNDETERMINED))
+        squares = (hessian - np.eye(theta.size))[np.ix_(found, found)]
         root = 1 / np.sqrt(np.diag(squares))
-        condition = np.sqrt(np.linalg.cond(squares * root * root[:, None])) if own.size else np.nan
+        condition = (
+            np.sqrt(np.linalg.cond(squares * root * root[:, None])) if found.size else np.nan
+        )
         return deviation, float(condition)
+
+    @property
+    def _gains(self) -> Vector:
+        """1 for loop gains (p,), else 0."""
+        names = self.variation.names
+        return np.array([float(name.endswith("loop_gain")) for name in names])
+
+    def _best(self, candidates: Sequence[Vector]) -> Vector:
+        """Return the candidate (p,) of least mean square error."""
+        errors = np.nan_to_num(self._residuals(np.array(candidates)) ** 2, nan=np.inf)
+        found: Vector = candidates[int(np.argmin(errors.mean(axis=(1, 2))))]
+        return found
 
     def _predicted(self, theta: Matrix) -> FloatArray:
         varied, delay = self.variation.varied(theta)
@@ -194,31 +234,40 @@ class ServoFit:
         found: FloatArray = self._predicted(theta) - self._measured
         return found
 
-    def _problem(self, theta: Vector) -> OutputError:
-        """Return the output error by the free ones of θ (p,), with θ ~ N(0, 1)."""
-        residuals, free = self._free_residuals(theta), self.variation.free
-        size = int(free.sum())
-        slopes = differences(residuals, DIFFERENCE)
-        return OutputError(residuals, slopes, self._weights, np.eye(size), np.zeros(size))
+    def _free_residuals(self, points: Matrix) -> FloatArray:
+        """Return the residuals of the free ones (k, free) of θ; the others are 0."""
+        full = np.zeros((len(points), len(self.variation.names)))
+        full[:, self.variation.free] = points
+        return self._residuals(full)
 
-    def _free_residuals(self, theta: Vector) -> Residuals:
-        """Return the residuals as a function of the free ones of θ (p,)."""
-        free = self.variation.free
+    def _slopes(self, x: Vector, residual: Matrix) -> Matrix:
+        """Return ∂r/∂θ (free, n nv) by differences of one standard deviation along principal axes.
 
-        def residuals(points: Matrix) -> FloatArray:
-            full = np.tile(theta, (len(points), 1))
-            full[:, free] = points
-            return self._residuals(full)
+        With small changes, the noise of simulations with dry friction would seem to determine
+        every quantity.
+        """
+        steps = self._steps
+        moved = (self._free_residuals(x + steps) - residual).reshape(x.size, -1)
+        rows = np.nan_to_num(moved, nan=0.0, posinf=0.0, neginf=0.0)
+        self._renew_axes((rows * self._weights.reshape(-1)) @ rows.T)
+        found: Matrix = np.linalg.inv(steps) @ rows
+        return found
 
-        return residuals
+    def _renew_axes(self, squares: Matrix) -> Matrix:
+        """Return C (free, free) of the squared sensitivities to the steps; renew the steps."""
+        steps = self._steps
+        inverse: Matrix = steps.T @ positive_inverse(squares + steps @ steps.T) @ steps
+        length, axes = np.linalg.eigh(inverse)
+        self._steps = (axes * np.sqrt(np.maximum(length, LEAST_STEP**2))).T
+        return inverse
 
-    def _set_weights(self, residual: Matrix, *, correlated: bool) -> None:
+    def _set_weights(self, residual: Matrix) -> None:
         """Set w / (σ² c); w is less for outliers."""
         every = np.ones(residual.shape, dtype=bool)
         scale = np.maximum(robust_scale(residual, every), LEAST_SCALE)
         relative = residual / scale
-        count = correlation_time(relative) if correlated else 1.0
-        self._weights = 1 / (np.maximum(1.0, np.abs(relative) / HUBER) * scale**2 * count)
+        outlier = np.maximum(1.0, np.abs(relative) / HUBER)
+        self._weights = 1 / (outlier * scale**2 * correlation_time(relative))
 
 
 def _counted(window: MotionData) -> BoolArray:

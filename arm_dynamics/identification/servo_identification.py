@@ -6,7 +6,8 @@ targets (``ServoSimulation``). The parameters minimize the difference to the rec
 ½ Σ ((q - q_sim(θ)) / σ_i)² / c + ½ |θ|²
 
 θ are relative deviations from the description (``ServoVariation``), σ_i is the residual of joint i,
-c the correlation time of the residuals in samples. Friction, losses and a payload that the
+c the correlation time of the residuals in samples. Both are renewed with θ: they are large at the
+start, where the residuals are errors of the model. Friction, losses and a payload that the
 description does not have stay 0 unless the motion determines them.
 
 References
@@ -35,6 +36,7 @@ from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.position_loops import servo_loops
 from arm_dynamics.identification.servo_fit import (
     DIFFERENCE,
+    LAST_TURNS,
     UNDETERMINED,
     PositionPrediction,
     ServoFit,
@@ -171,13 +173,15 @@ def identify_servos(
     described = variation.with_free(only_gain)
     first = ServoFit(described, windows).first_guess()
     problem = ServoFit(variation, windows)
-    theta = problem.minimum(first)
+    theta = problem.minimum(problem.with_best_payload(first))
     deviation, condition = problem.deviations(theta)
     invented = variation.is_typical & (deviation > UNDETERMINED)
     if invented.any():
         problem = ServoFit(variation.with_free(~invented), windows)
-        theta = problem.minimum(np.where(invented, 0.0, theta))
-        deviation, condition = problem.deviations(theta)
+        earlier = theta
+        theta = problem.minimum(np.where(invented, 0.0, earlier), LAST_TURNS)
+        _, condition = problem.deviations(theta, earlier)
+    deviation = np.sqrt(np.diag(problem.covariance))
     found, tests = problem.variation, servo_windows(checks)
     identified = found.arm_of(theta)
     factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))

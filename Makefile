@@ -5,7 +5,7 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time: they run one after another. Only test-batch, the tests
-# without nodes, runs beside them, with the lowest priority.
+# without nodes, runs at the same time, with the lowest priority.
 ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
 	safety states,test/ros/test_$(name).py) $(foreach name,calibration_tutorial driver_processes \
 	hardware_cli,test/test_$(name).py)

@@ -1,10 +1,11 @@
 """Held-out efforts of recorded arms: ``identify`` and FIGAROH on the same samples.
 
     python benchmarks/recorded_arms.py --panda FOLDER --panda-urdf FILE
-        --figaroh-examples FOLDER --figaroh-python PYTHON
+        --ur10e FOLDER --figaroh-examples FOLDER --figaroh-python PYTHON
 
 The data are not part of this repository. ``--panda`` is a copy of
-github.com/marcocognetti/FrankaEmikaPandaDynModel, ``--figaroh-examples`` one of
+github.com/marcocognetti/FrankaEmikaPandaDynModel, ``--ur10e`` one of
+github.com/shamilmamedov/dynamic_calibration, ``--figaroh-examples`` one of
 github.com/thanhndv212/figaroh-examples; data sets whose folder is not given are omitted. PYTHON
 is the interpreter of an environment with ``pip install figaroh``.
 
@@ -75,6 +76,20 @@ def panda(folder: Path, urdf: Path) -> list[Case]:
     arm = load_arm(urdf, FINGERS)
     motion = MotionData(arm.joint_names, stamps, q.reshape(-1, 7), effort.reshape(-1, 7), "panda")
     return [Case("Panda", arm, motion, 10.0)]
+
+
+def ur10e(folder: Path) -> list[Case]:
+    """Return a UR10e: 39 s at about 95 Hz. FIGAROH has no example of it.
+
+    The file has time, positions, velocities, and currents, desired currents and desired torques of
+    the motors. Drive gains are the ratio of its last two.
+    """
+    arm = load_arm(folder / "URe/urdf/ur10e.urdf")
+    log = folder / "dataset_ur10e/identification_data/ur-20_02_10-30sec_12harm.csv"
+    stamps, columns = np.split(np.loadtxt(log, delimiter=","), [1], axis=1)
+    gains = np.array([11.97, 11.97, 9.84, 10.76, 10.76, 10.76])
+    q, effort = columns[:, :6], columns[:, 12:18] * gains
+    return [Case("UR10e", arm, MotionData(arm.joint_names, stamps[:, 0], q, effort, "ur10e"), 10.0)]
 
 
 def tx40(folder: Path) -> list[Case]:
@@ -186,17 +201,19 @@ def main() -> None:
     """Print the table."""
     warnings.simplefilter("ignore", RuntimeWarning)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("panda", "panda-urdf", "figaroh-examples", "figaroh-python"):
+    for name in ("panda", "panda-urdf", "ur10e", "figaroh-examples", "figaroh-python"):
         parser.add_argument(f"--{name}", type=Path, metavar=name.rpartition("-")[2].upper())
     args = parser.parse_args()
     cases: list[Case] = []
     if args.panda and args.panda_urdf:
         cases += panda(args.panda, args.panda_urdf)
+    if args.ur10e:
+        cases += ur10e(args.ur10e)
     if args.figaroh_examples:
         cases += tx40(args.figaroh_examples / "examples/staubli_TX40")
         cases += tiago(args.figaroh_examples / "examples/tiago")
     if not cases:
-        parser.error("data = none; expected --panda with --panda-urdf, or --figaroh-examples")
+        parser.error("data = none; expected --panda with --panda-urdf, --ur10e or --figaroh-examples")
     print(machine())
     print("\n| arm | program | relative error by joint [%] | median [%] | processor time [s] |")
     print("|---|---|---|---|---|")

@@ -213,7 +213,9 @@ def main() -> None:
         cases += tx40(args.figaroh_examples / "examples/staubli_TX40")
         cases += tiago(args.figaroh_examples / "examples/tiago")
     if not cases:
-        parser.error("data = none; expected --panda with --panda-urdf, --ur10e or --figaroh-examples")
+        parser.error(
+            "data = none; expected --panda with --panda-urdf, --ur10e or --figaroh-examples"
+        )
     print(machine())
     print("\n| arm | program | relative error by joint [%] | median [%] | processor time [s] |")
     print("|---|---|---|---|---|")

@@ -82,14 +82,16 @@ def ur10e(folder: Path) -> list[Case]:
     """Return a UR10e: 39 s at about 95 Hz. FIGAROH has no example of it.
 
     The file has time, positions, velocities, and currents, desired currents and desired torques of
-    the motors. Drive gains are the ratio of its last two.
+    the motors. Drive gains are the ratio of its last two. The rests at both ends are omitted.
     """
     arm = load_arm(folder / "URe/urdf/ur10e.urdf")
     log = folder / "dataset_ur10e/identification_data/ur-20_02_10-30sec_12harm.csv"
-    stamps, columns = np.split(np.loadtxt(log, delimiter=","), [1], axis=1)
+    rows = np.loadtxt(log, delimiter=",")
+    moving = np.flatnonzero(np.abs(rows[:, 7:13]).max(axis=1) > 0.01)
+    rows = rows[moving[0] : moving[-1]]
     gains = np.array([11.97, 11.97, 9.84, 10.76, 10.76, 10.76])
-    q, effort = columns[:, :6], columns[:, 12:18] * gains
-    return [Case("UR10e", arm, MotionData(arm.joint_names, stamps[:, 0], q, effort, "ur10e"), 10.0)]
+    q, effort = rows[:, 1:7], rows[:, 13:19] * gains
+    return [Case("UR10e", arm, MotionData(arm.joint_names, rows[:, 0], q, effort, "ur10e"), 10.0)]
 
 
 def tx40(folder: Path) -> list[Case]:

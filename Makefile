@@ -4,8 +4,7 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# These tests measure motion in real time: they run one after another. Only test-batch, the tests
-# without nodes, runs at the same time, with the lowest priority.
+# These tests measure motion in real time: they run alone.
 ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
 	safety states,test/ros/test_$(name).py) $(foreach name,calibration_tutorial driver_processes \
 	hardware_cli,test/test_$(name).py)
@@ -29,7 +28,7 @@ BIN := $(ISOLATED) $(VENV)/bin
 SETUP := $(ISOLATED) $(PYTHON) scripts/setup_env.py --venv $(VENV) --extras
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test sim test test-all test-nodes test-batch lint docs bench urdf gallery clean
+.PHONY: help setup setup-test sim test test-all lint docs bench urdf gallery clean
 
 help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
@@ -56,15 +55,8 @@ endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@$(MAKE) --no-print-directory -j 2 -k test-nodes test-batch
-
-test-nodes:
-	@code=0; $(PYTEST) -n 0 --durations=25 $(ALONE) || code=$$?; \
-		$(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_ALONE) test/ros || code=$$?; exit $$code
-
-test-batch:
-	@code=0; nice -n 19 $(PYTEST) -n 2 --durations=25 $(IGNORE_ALONE) --ignore=test/ros \
-		> $(VENV)/test-batch.log 2>&1 || code=$$?; cat $(VENV)/test-batch.log; exit $$code
+	@code=0; $(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_ALONE) || code=$$?; \
+		$(PYTEST) -n 0 --durations=25 $(ALONE) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

@@ -34,8 +34,8 @@ from arm_dynamics.identification.gravity_calibration import (
     static_rows,
 )
 from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.pose_table import is_pose_table
 from arm_dynamics.identification.pseudo_inertia import is_consistent
+from arm_dynamics.identification.recorded_poses import is_pose_table
 from arm_dynamics.identification.self_collision import SelfCollision
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.model_error import with_model_error

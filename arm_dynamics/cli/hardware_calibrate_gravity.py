@@ -37,7 +37,7 @@ from arm_dynamics.identification.pose_measurement import (
     plan_legs,
 )
 from arm_dynamics.identification.pose_selection import choose_poses
-from arm_dynamics.identification.pose_table import write_poses
+from arm_dynamics.identification.recorded_poses import write_poses
 
 MAX_SPEED, SPEED = 90.0, 20.0
 """Limit and default of --speed [deg/s]."""

@@ -40,7 +40,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.fit_report import write_fit_report
 from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.pose_table import is_pose_table, read_poses
+from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm, parse_arm

@@ -21,7 +21,6 @@ from arm_dynamics.batch.tuning.montecarlo import (
     montecarlo,
     step_from,
 )
-from arm_dynamics.batch.tuning.parameter_file import replace_text
 from arm_dynamics.batch.tuning.tolerance import (
     Tolerance,
     ToleranceMap,
@@ -41,6 +40,7 @@ from arm_dynamics.cli.arm_options import (
 )
 from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.files import replace_text
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, check_steps, seconds, seed
 from arm_dynamics.model.arm_model import ArmModel
 

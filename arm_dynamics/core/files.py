@@ -1,4 +1,4 @@
-"""Files and folders on disk: locks between processes, and errors of writing."""
+"""Files and folders on disk: locks between processes, atomic writes, errors of writing."""
 
 from __future__ import annotations
 
@@ -59,6 +59,19 @@ def output_file(file: str | Path) -> Iterator[Path]:
     except OSError as error:
         cause = error.strerror or error
         raise ConfigError(f"{file}: {cause}; expected a path that can be written") from error
+
+
+def replace_text(file: Path, text: str) -> Path:
+    """Write ``text`` to ``file`` atomically; raises ConfigError if that fails."""
+    fresh = file.with_name(f".{file.name}.new")
+    try:
+        with output_file(file):
+            fresh.write_text(text, encoding="utf-8")
+            os.replace(fresh, file)
+    finally:
+        with suppress(OSError):  # already renamed if writing succeeded
+            fresh.unlink()
+    return file
 
 
 def prepare_folder(folder: Path) -> Path:

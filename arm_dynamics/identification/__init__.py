@@ -53,9 +53,8 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.payload_fit import PayloadFit, identify_payload
     from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
     from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
-    from arm_dynamics.identification.pose_table import read_poses, write_poses
     from arm_dynamics.identification.position_loops import ServoLoops, servo_loops, with_servo_gains
-    from arm_dynamics.identification.rest_detection import static_poses
+    from arm_dynamics.identification.recorded_poses import read_poses, static_poses, write_poses
     from arm_dynamics.identification.servo_fit import PositionPrediction
     from arm_dynamics.identification.servo_friction import ServoFriction
     from arm_dynamics.identification.servo_identification import (
@@ -122,18 +121,18 @@ _MODULES = {
     "plan_legs": ".pose_measurement",
     "prepare_motion": ".motion_preparation",
     "read_bam": ".servo_parameters",
-    "read_poses": ".pose_table",
+    "read_poses": ".recorded_poses",
     "regressor": ".dynamic_parameters",
     "servo_loops": ".position_loops",
     "simulate_pendulum": ".servo_pendulum",
-    "static_poses": ".rest_detection",
+    "static_poses": ".recorded_poses",
     "uncertainty_yaml": ".uncertainty",
     "unrevealed": ".excitation_information",
     "with_bam": ".servo_motor",
     "with_parameters": ".dynamic_parameters",
     "with_servo_gains": ".position_loops",
     "write_fit_report": ".fit_report",
-    "write_poses": ".pose_table",
+    "write_poses": ".recorded_poses",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.batch.kernels.pid_spec import GAINS, PID_CONTROLLERS, ControlTick, PidSpec
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.batch.rollouts import inputs
-from arm_dynamics.batch.rollouts.backends import BLOCK, Setup, select_backend
+from arm_dynamics.batch.rollouts.backends import BLOCK, BatchStepper, Setup, select_backend
 from arm_dynamics.batch.rollouts.closed_loop_stepper import (
     ClosedLoopStepper,
     PidLoop,
@@ -40,7 +40,6 @@ from arm_dynamics.batch.rollouts.rollout_task import (
     RolloutTask,
     require_memory_limit,
 )
-from arm_dynamics.batch.rollouts.steppers import BatchStepper
 from arm_dynamics.batch.rollouts.task_runner import (
     Execution,
     Progress,

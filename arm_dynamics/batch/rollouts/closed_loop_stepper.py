@@ -18,8 +18,8 @@ from arm_dynamics.batch.kernels.pid_spec import (
     python_tick,
 )
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS, update_all_metrics
+from arm_dynamics.batch.rollouts.backends import BatchStepper, Records
 from arm_dynamics.batch.rollouts.inputs import InitialStates
-from arm_dynamics.batch.rollouts.steppers import BatchStepper, Records
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.dynamics.rigid_body import gravity
 

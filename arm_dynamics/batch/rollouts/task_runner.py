@@ -20,9 +20,8 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
-from arm_dynamics.batch.rollouts.backends import BLOCK, select_backend
+from arm_dynamics.batch.rollouts.backends import BLOCK, BatchStepper, select_backend
 from arm_dynamics.batch.rollouts.rollout_task import RolloutData, RolloutTask
-from arm_dynamics.batch.rollouts.steppers import BatchStepper
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import FloatArray, check_int
 from arm_dynamics.core.errors import ConfigError, InvalidValue

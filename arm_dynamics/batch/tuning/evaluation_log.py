@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.tuning.parameter_file import replace_text
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.files import replace_text
 
 VERSION = 1
 POINT_TOLERANCE = 1e-9

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from math import isfinite
-from pathlib import Path
 
 import yaml
 
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.core.files import output_file
 
 
 def parameter_text(
@@ -52,19 +48,6 @@ def parameter_text(
         inside = ", ".join(f"{gain}: {value!r}" for gain, value in row.items() if isfinite(value))
         lines.append(f"      {_plain(joint)}: {{{inside}}}")
     return "\n".join(lines) + "\n"
-
-
-def replace_text(file: Path, text: str) -> Path:
-    """Write ``text`` to ``file`` atomically; raises ConfigError if that fails."""
-    fresh = file.with_name(f".{file.name}.new")
-    try:
-        with output_file(file):
-            fresh.write_text(text, encoding="utf-8")
-            os.replace(fresh, file)
-    finally:
-        with suppress(OSError):  # already renamed if writing succeeded
-            fresh.unlink()
-    return file
 
 
 def _plain(text: str) -> str:

@@ -12,10 +12,10 @@ import yaml
 from arm_dynamics.batch.tuning.cases import Cases
 from arm_dynamics.batch.tuning.gain_search import TuningResult
 from arm_dynamics.batch.tuning.margins import MarginRows, Margins
-from arm_dynamics.batch.tuning.parameter_file import parameter_text, replace_text
+from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.validation import ValidationResult
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.files import prepare_folder
+from arm_dynamics.core.files import prepare_folder, replace_text
 from arm_dynamics.core.requirements import require_matplotlib
 
 STATE, GAINS, WORST, MARGINS, REPORT = (

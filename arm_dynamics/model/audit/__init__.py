@@ -14,9 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from arm_dynamics.model.audit import (
-    actuator,
     files,
-    hardware_info,
     inertia,
     joints,
     numbers,
@@ -66,13 +64,13 @@ JOINT_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
 CONTROL_BLOCK_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
     ros2_control.plugin_faults,
     ros2_control.tool_frame_faults,
-    hardware_info.bus_faults,
-    hardware_info.motor_faults,
-    hardware_info.repeated_id_faults,
+    ros2_control.bus_faults,
+    ros2_control.motor_faults,
+    ros2_control.repeated_id_faults,
 )
 CONTROL_JOINT_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
-    actuator.repeated_param_faults,
-    actuator.actuator_faults,
+    ros2_control.repeated_param_faults,
+    ros2_control.actuator_faults,
     ros2_control.interface_faults,
     ros2_control.initial_position_faults,
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.simulation.integrators.adaptive import Adaptive
-from arm_dynamics.simulation.integrators.euler_and_verlet import (
+from arm_dynamics.simulation.integrators.explicit_integrators import (
     ExplicitEuler,
+    Rk4,
     SemiImplicitEuler,
     VelocityVerlet,
 )
 from arm_dynamics.simulation.integrators.implicit_midpoint import ImplicitMidpoint
 from arm_dynamics.simulation.integrators.integrator import Integrator, System
-from arm_dynamics.simulation.integrators.rk4 import Rk4
 
 INTEGRATORS: dict[str, type[Integrator]] = {
     c.name: c

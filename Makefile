@@ -15,8 +15,7 @@ IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
-PYTEST = env -u PYTHONDONTWRITEBYTECODE -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest \
-	--dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # The wheels are a complete ROS 2: variables of another installation must not reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -48,15 +47,15 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) -n $(JOBS) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE) $(IGNORE_LONG)
+	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE) $(IGNORE_LONG)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@code=0; $(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_ALONE) || code=$$?; \
-		$(PYTEST) -n 0 --durations=25 $(ALONE) || code=$$?; exit $$code
+	@code=0; $(PYTEST) --durations=25 $(IGNORE_ALONE) || code=$$?; \
+		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

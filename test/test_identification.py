@@ -293,6 +293,30 @@ def test_a_motion_of_one_joint_leaves_the_others_to_the_description():
     assert {"J2.viscous", "J2.coulomb", "J2.armature"} <= set(fit.undetermined)
 
 
+def test_a_rotor_inertia_that_the_description_lacks_is_found_whatever_its_size():
+    """Rotors of geared wrists have a multiple of the inertia of their links."""
+    arm = load_arm("five_dof")
+    values = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    values[10 * arm.nv : 11 * arm.nv] = [0.5, 0.5, 0.5, 0.3, 0.3]
+    equations, _, _ = ideal_equations(arm, with_parameters(arm, values), 0)
+    fit = fit_torque(arm, equations)
+    found = dict(zip(parameter_names(arm), fit.parameters, strict=True))
+    assert fit.prior_weight >= 0.1
+    assert found["R5.armature"] == pytest.approx(0.3, rel=0.05)
+    assert "R5.armature" not in fit.undetermined
+
+
+def test_a_friction_far_above_that_of_the_description_is_determined():
+    """The deviation of a relative prior grows with the estimate."""
+    arm = load_arm("two_link")
+    values = np.array(nominal_parameters(arm))
+    values[11 * arm.nv : 12 * arm.nv] *= 1000.0
+    equations, _, _ = ideal_equations(arm, with_parameters(arm, values), 0, noise=0.1)
+    fit = fit_torque(arm, equations)
+    assert not {"J1.viscous", "J2.viscous"} & set(fit.undetermined)
+    np.testing.assert_allclose(fit.parameters[22:24], 100.0, rtol=0.05)
+
+
 def test_too_few_equations_are_rejected():
     arm = load_arm("two_link")
     equations, _, _ = ideal_equations(arm, arm, 0, seconds=2.0)

@@ -24,7 +24,7 @@ def print_summary(summary: FitSummary) -> None:
             table.add_row(*row)
         console.print(table)
     if summary.groups:
-        print("Not distinguished by this motion, close to the values of the description:")
+        print("Not distinguished by this motion; the description determines these values too:")
         for group in summary.groups:
             print(f"  {group}")
     for note in summary.notes:

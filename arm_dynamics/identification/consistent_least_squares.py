@@ -30,10 +30,9 @@ from arm_dynamics.model.arm_model import ArmModel
 
 OFFSET_SCALE = 0.1
 """Standard deviation of the prior of an effort offset, relative to the rms effort of its joint."""
-FRICTION_SCALE = 0.05
-"""Prior of friction that the description does not have, relative to the rms effort."""
-ARMATURE_SCALE = 0.1
-"""Prior of a rotor inertia that the description does not have, relative to its link's inertia."""
+TERM_SCALE = 0.05
+"""Prior of friction, and of rotor inertia times acceleration, that the description does not have,
+relative to the rms effort."""
 HUBER = 3.0
 """Residual [σ] above which a sample counts less: outliers only."""
 UNDETERMINED = 0.3
@@ -79,23 +78,26 @@ class DescriptionPrior:
         return DescriptionPrior(self._links, self._terms, self._offset, further)
 
     @classmethod
-    def of(cls, arm: ArmModel, effort: Vector, speed: Vector) -> DescriptionPrior:
+    def of(
+        cls, arm: ArmModel, effort: Vector, speed: Vector, acceleration: Vector
+    ) -> DescriptionPrior:
         """Return the divergence from ``arm``; terms that it lacks get a typical size.
 
         Parameters
         ----------
         arm : ArmModel
             Arm of the description.
-        effort, speed : Vector
-            RMS effort [N·m] and velocity [rad/s] (nv,) of the measurements.
+        effort, speed, acceleration : Vector
+            RMS effort [N·m], velocity [rad/s] and acceleration [rad/s²] (nv,) of the measurements.
 
         """
         nv, nominal = arm.nv, nominal_parameters(arm)
         effort = np.maximum(effort, 1e-9)
         links = consistent_prior(nominal[: 10 * nv].reshape(nv, 10))
-        armature = ARMATURE_SCALE * links[:, [4, 6, 9]].max(axis=1)
-        friction = FRICTION_SCALE * effort
-        typical = np.concatenate((armature, friction / np.maximum(speed, 1e-3), friction))
+        size = TERM_SCALE * effort
+        typical = np.concatenate(
+            (size / np.maximum(acceleration, 1e-3), size / np.maximum(speed, 1e-3), size)
+        )
         described = nominal[10 * nv : 13 * nv]
         return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
 

@@ -184,5 +184,7 @@ def _joined_errors(parts: Sequence[EffortEquations]) -> FloatArray | None:
 def description_prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
     """Return the divergence from the description, with typical sizes from the equations."""
     own = np.arange(arm.nv)
-    speed = rms(equations.regressor[:, own, 11 * arm.nv + own], equations.valid)
-    return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed)
+    acceleration, speed = (
+        rms(equations.regressor[:, own, k * arm.nv + own], equations.valid) for k in (10, 11)
+    )
+    return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed, acceleration)

@@ -127,7 +127,10 @@ def _sources(summary: FitSummary) -> Iterator[str]:
 def _lists(summary: FitSummary) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield title and entries of the lists that have any."""
     if summary.groups:
-        yield "Parameters not distinguished by this motion, kept at their prior", summary.groups
+        yield (
+            "Parameters not distinguished by this motion; the description determines them too",
+            summary.groups,
+        )
     if summary.combinations:
         yield "Combinations that the efforts determine", summary.combinations
     if summary.notes:

@@ -266,7 +266,8 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
             f"gravity calibration: condition number of the poses = {condition:.3g}; expected at"
             f" most {MAX_CONDITION:g}; measure poses that differ more in all joints"
         )
-    prior = DescriptionPrior.of(arm, rms(effort, every), np.zeros(arm.nv))
+    at_rest = np.zeros(arm.nv)
+    prior = DescriptionPrior.of(arm, rms(effort, every), at_rest, at_rest)
     fitted, covariance = _estimate(arm, rows, effort, direction, prior, base, pairs)
     spread = np.sqrt(np.diag(covariance))
     free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))

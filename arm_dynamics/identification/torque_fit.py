@@ -141,7 +141,16 @@ def fit_torque(
     every_spread = problem.deviations(max(gamma, 1.0), every)
     parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
     friction = _joint_friction(equations, models, terms, every, every_spread, factors)
-    free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
+    # A prior of a positive parameter is relative: its deviation grows with the estimate.
+    free = np.sqrt(
+        np.max(
+            [
+                np.diag(positive_inverse(prior.slopes(x)[1]))
+                for x in (prior.start, every[: 14 * arm.nv])
+            ],
+            axis=0,
+        )
+    )
     base_values, base_spread, condition = problem.base_estimate(base)
     return TorqueFit(
         as_readonly(parameters),

@@ -18,7 +18,13 @@ from arm_dynamics.identification import (
     nominal_parameters,
     regressor,
 )
-from arm_dynamics.identification.drive_gain_fit import described_gains, with_described_efforts
+from arm_dynamics.identification.drive_gain_fit import (
+    DriveGainProblem,
+    described_gains,
+    with_described_efforts,
+    with_efforts,
+)
+from arm_dynamics.identification.motion_preparation import prepare_motion
 
 PAYLOAD = 0.8
 FACTORS = np.array([0.85, 0.77, 0.95, 1.09, 1.25])
@@ -83,6 +89,39 @@ def test_gains_of_an_arm_without_torque_constants():
     assert with_described_efforts(arm, motion) is motion
     with pytest.raises(InvalidValue, match="joints J2: sign = opposite"):
         drive_gains(arm, [replace(motion, current=motion.current * [1, -1])])
+
+
+def test_gains_of_an_arm_without_friction_and_rotors_in_its_description():
+    """Large friction and rotors explain most currents; J1 has no gravity load."""
+    arm = load_arm("puma560").with_actuator("ideal")
+    for joint in arm.joint_names:
+        arm = arm.with_joint(joint, damping=0.0, friction=0.0)
+    values, size = np.array(nominal_parameters(arm)), np.array([40, 60, 30, 5, 5, 4.0])
+    values[60:78] = np.concatenate((size / 20, size / 8, size / 4))
+    gain = np.array([12.0, 12.0, 10.0, 10.0, 11.0, 11.0])
+    found = drive_gains(arm, [currents(arm, values, gain, 0)])
+    error = np.log(found.gain / gain)
+    # The masses of the description are the true ones: the scale is known where they show.
+    assert (np.abs(error) < 3 * np.maximum(found.deviation, 0.05)).all()
+    assert np.abs(error[:3]).max() < 0.2
+    assert (found.prior[:3] > 0.3 * gain[:3]).all()
+
+
+def test_slopes_are_the_derivatives_of_the_cost(case):
+    arm, _, gain, motion = case
+    for payload in (None, PAYLOAD):
+        equations = prepare_motion(arm, with_efforts(motion, gain)).equations
+        carrying = np.arange(len(equations.effort)) > len(equations.effort) / 2
+        start, sigma = np.full(arm.nv, 0.1), np.full(arm.nv, 0.3)
+        problem = DriveGainProblem(arm, equations, start, sigma, carrying, payload)
+        random = np.random.default_rng(1)
+        z = 1.05 * problem._z  # the bodies remain consistent
+        z[-arm.nv :] = random.normal(scale=0.2, size=arm.nv)
+        gradient = problem.slopes(z)[0]
+        for _ in range(20):
+            step = 1e-5 * random.normal(size=z.size) * np.maximum(np.abs(z), 1e-3)
+            difference = problem.cost(z + step) - problem.cost(z - step)
+            assert difference == pytest.approx(2 * gradient @ step, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])

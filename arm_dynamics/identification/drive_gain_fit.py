@@ -5,7 +5,8 @@ minimize  ½ Σ w (K₀ i - e^(-l) W π)² + d(π ‖ π₀) + ½ Σ (l / σ)²
 over parameters π and l (nv,), the logarithms of the gains K over those of the description K₀.
 Currents determine the ratios of gains of coupled joints. They do not determine the scale of all
 gains and parameters: it follows from the description, or from a payload of known mass that some
-motions carry.
+motions carry. Friction, rotor inertia and offset that the description does not have contain no
+information about the scale: e^(-l) π of these is estimated, and its prior does not contain l.
 
 References
 ----------
@@ -28,7 +29,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     damped_newton,
     rms,
 )
-from arm_dynamics.identification.dynamic_parameters import nominal_parameters, regressor
+from arm_dynamics.identification.dynamic_parameters import nominal_parameters
 from arm_dynamics.identification.effort_equations import (
     EffortEquations,
     description_prior,
@@ -227,7 +228,7 @@ def drive_gains(
     if payload_mass is not None:
         check_float("payload mass [kg]", payload_mass, above=0)
     every = [*motions, *loaded]
-    prior, sigma = _prior_gains(arm, every)
+    prior, sigma = _prior_gains(arm, every, cutoff)
     logs = np.zeros(arm.nv)
     for _ in range(PASSES):  # the delay of the efforts is exact only with consistent gains
         gains = prior * np.exp(logs)
@@ -250,44 +251,70 @@ def drive_gains(
     )
 
 
-def _prior_gains(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector, Vector]:
-    """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its gravity."""
-    products, squares = np.zeros(arm.nv), np.zeros(arm.nv)
+def _prior_gains(
+    arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None
+) -> tuple[Vector, Vector]:
+    """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its bodies' efforts.
+
+    Least squares of the current of a joint: the effort of the described bodies over K₀, rotor
+    inertia, friction and offset. A joint whose current this effort explains to less than one half
+    gets the geometric mean of the gains of the others.
+    """
+    names, described = np.array(arm.joint_names), described_gains(arm)
+    squares = np.zeros(arm.nv)
     for motion in motions:
         if motion.current is None:
             raise InvalidValue(
                 f"{motion.source}: currents = none; expected those of the motors; record columns"
                 " current.JOINT [A]"
             )
-        rows = slice(None, None, max(1, len(motion.time) // 500))
-        q, current = motion.q[rows], motion.current[rows]
-        effort = regressor(arm, q, 0 * q, 0 * q) @ nominal_parameters(arm)
-        v = np.gradient(q, motion.time[rows], axis=0)
-        dry = 0.2 * np.sqrt(np.mean(effort**2, axis=0) + 1e-12) * np.sign(v)
-        products += np.sum((effort + dry) * current, axis=0)
-        squares += np.sum(current**2, axis=0)
-    names = np.array(arm.joint_names)
+        squares += np.sum(motion.current**2, axis=0)
     if (squares == 0).any():
         raise InvalidValue(
             f"currents of joints {', '.join(names[squares == 0])} = 0 in all samples; expected"
             " measured currents; lock these joints"
         )
-    described, slope = described_gains(arm), products / squares
     guessed = np.isnan(described)
-    if (guessed & (slope <= 0)).any():
+    sigma = np.where(guessed, GUESSED, DESCRIBED)
+    if not guessed.any():
+        return described, sigma
+    unit, nv = np.ones(arm.nv), arm.nv
+    equations = joined_equations(
+        [prepare_motion(arm, with_efforts(motion, unit), cutoff).equations for motion in motions]
+    )
+    ideal = np.zeros(nv, dtype=int)
+    rows, counted, slope = equations.rows(ideal), equations.counted(ideal), np.zeros(nv)
+    bodies = rows[:, :, : 10 * nv] @ nominal_parameters(arm)[: 10 * nv]
+    for i in np.flatnonzero(guessed):
+        used = counted[:, i]
+        own = rows[used, i, 10 * nv + i :: nv]  # rotor inertia, friction and offset
+        both = np.column_stack((bodies[used, i], equations.effort[used, i]))
+        effort, current = (both - own @ np.linalg.lstsq(own, both, rcond=None)[0]).T
+        product, square = effort @ current, effort @ effort
+        if product**2 > 0.5 * square * (current @ current):
+            slope[i] = product / square
+    if (slope < 0).any():
         raise InvalidValue(
-            f"currents of joints {', '.join(names[guessed & (slope <= 0)])}: sign = opposite to the"
-            " efforts of the description; expected a positive current for a positive effort; change"
-            " the sign"
+            f"currents of joints {', '.join(names[slope < 0])}: sign = opposite to the efforts of"
+            " the description; expected a positive current for a positive effort; change the sign"
         )
-    return np.where(guessed, slope, described), np.where(guessed, GUESSED, DESCRIBED)
+    known = ~guessed | (slope > 0)
+    if not known.any():
+        raise InvalidValue(
+            f"currents of arm '{arm.name}': the masses of the description explain less than half of"
+            " them in every joint; expected currents of a motion against gravity or inertia; record"
+            " a faster motion, or give the torque constants kt"
+        )
+    gains = np.where(guessed, 1 / np.where(slope > 0, slope, 1.0), described)
+    return np.where(known, gains, np.exp(np.mean(np.log(gains[known])))), sigma
 
 
 class DriveGainProblem:
-    """½ Σ w (τ - e^(-l) W π)² + d(π ‖ π₀) + ½ Σ ((l₀ + l) / σ)² over z = (π, l).
+    """½ Σ w (τ - W (s ∘ x))² + d(x ‖ π₀) + ½ Σ ((l₀ + l) / σ)² over z = (x, l).
 
-    The efforts τ contain the gains K₀ e^(l₀). The ten parameters of a payload follow those of the
-    links in π; its mass adds ½ ((m - m_p) / (m_p MASS_TOLERANCE))².
+    x are the parameters π with s = e^(-l). Only of those that the description lacks, x is π e^(-l)
+    and s = 1. The efforts τ contain the gains K₀ e^(l₀). The ten parameters of a payload follow
+    those of the links in x; its mass adds ½ ((m - m_p) / (m_p MASS_TOLERANCE))².
 
     Parameters
     ----------
@@ -324,6 +351,9 @@ class DriveGainProblem:
             self._arm_columns[10 * nv :] += 10
             bodies = prior.start[: 10 * nv].reshape(nv, 10)
             prior = prior.with_bodies(np.vstack((bodies, payload_ball(arm, payload_mass))))
+        nominal, self._lacking = nominal_parameters(arm), np.zeros(rows.shape[2], dtype=bool)
+        self._lacking[self._arm_columns[10 * nv : 13 * nv]] = nominal[10 * nv : 13 * nv] <= 0
+        self._lacking[self._arm_columns[13 * nv :]] = True
         self._prior, self._mass, self._mass_column = prior, payload_mass, 10 * nv
         self._rows, self._effort, self._counted = rows, equations.effort, equations.counted(ideal)
         self._start, self._sigma = start, sigma
@@ -335,7 +365,7 @@ class DriveGainProblem:
         for _ in range(TURNS):
             self._z = damped_newton(self.cost, self.slopes, self._z)
             x, logs = self._split(self._z)
-            residual = self._effort - np.exp(-logs) * (self._rows @ x)
+            residual = self._effort - self._efforts(self._scale(logs) * x)
             self._set_moments(robust_weights(residual, self._counted)[1])
         self._z = damped_newton(self.cost, self.slopes, self._z)
         return self._split(self._z)[1]
@@ -344,11 +374,10 @@ class DriveGainProblem:
         """Return the covariance (nv, nv) of l, and ∂π/∂l (14 nv, nv), at the minimum."""
         x, logs = self._split(self._z)
         p, nv = x.size, logs.size
-        root = np.sqrt(self._weights) * np.exp(-logs)
+        root, scale, joints = np.sqrt(self._weights), self._scale(logs), np.arange(nv)
         rows = np.zeros((*root.shape, p + nv))
-        rows[:, :, :p] = self._rows * root[..., None]
-        joints = np.arange(nv)
-        rows[:, joints, p + joints] = -root * (self._rows @ x)
+        rows[:, :, :p] = self._rows * root[..., None] * scale
+        rows[:, joints, p + joints] = -root * self._efforts(self._moved(scale) * x)
         curvature = self._prior_slopes(x)[1]
         sizes = np.sqrt(np.diag(curvature))
         values, axes = np.linalg.eigh(curvature / sizes / sizes[:, None])
@@ -361,38 +390,55 @@ class DriveGainProblem:
         r = np.asarray(np.linalg.qr(factors / norms, mode="r"))
         deviations = np.linalg.inv(r[p:, p:]) / norms[p:, None]
         slopes = -np.linalg.solve(r[:p, :p], r[:p, p:]) / norms[:p, None] * norms[p:]
-        return deviations @ deviations.T, slopes[self._arm_columns]
+        slopes = slopes[self._arm_columns]
+        terms = np.arange(10 * nv, 14 * nv)  # those of joint i in columns i, nv + i, ...
+        slopes[terms, terms % nv] += (self._lacking * x)[self._arm_columns[terms]]
+        return deviations @ deviations.T, slopes
 
     def cost(self, z: Vector) -> float:
         """Return the value of the function; infinite outside the domain of π."""
         x, logs = self._split(z)
-        c, away = np.exp(-logs), (self._start + logs) / self._sigma
+        scaled, away = self._scale(logs) * x, (self._start + logs) / self._sigma
         value = self._prior.divergence(x)
         if self._mass is not None:
             deviation = MASS_TOLERANCE * self._mass
             value += 0.5 * ((x[self._mass_column] - self._mass) / deviation) ** 2
-        fit = 0.5 * c**2 * (self._squares @ x @ x) - c * (self._products @ x)
-        return float(value + np.sum(fit + 0.5 * away**2))
+        pulled = np.einsum("ipq,iq->ip", self._squares, scaled)
+        return float(
+            value + np.sum((0.5 * pulled - self._products) * scaled) + 0.5 * np.sum(away**2)
+        )
 
     def slopes(self, z: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p + nv,) and Gauss-Newton Hessian within the domain."""
         x, logs = self._split(z)
-        p, c, away = x.size, np.exp(-logs), (self._start + logs) / self._sigma
-        pulled, linear = self._squares @ x, self._products @ x
-        quadratic = pulled @ x
+        p, away, scale = x.size, (self._start + logs) / self._sigma, self._scale(logs)
+        moved = self._moved(scale) * x
+        error = np.einsum("ipq,iq->ip", self._squares, scale * x) - self._products
+        pulled = np.einsum("ipq,iq->ip", self._squares, moved)
         slope, curvature = self._prior_slopes(x)
         gradient = np.concatenate(
-            (
-                slope + c**2 @ pulled - c @ self._products,
-                c * linear - c**2 * quadratic + away / self._sigma,
-            )
+            (slope + np.sum(scale * error, axis=0), away / self._sigma - np.sum(moved * error, 1))
         )
-        mixed = -(c[:, None] ** 2 * pulled)
+        mixed = -scale * pulled
         hessian = np.zeros((z.size, z.size))
-        hessian[:p, :p] = curvature + np.einsum("i,ipq->pq", c**2, self._squares)
+        hessian[:p, :p] = curvature + np.einsum("ip,ipq,iq->pq", scale, self._squares, scale)
         hessian[:p, p:], hessian[p:, :p] = mixed.T, mixed
-        hessian[p:, p:] = np.diag(c**2 * quadratic + self._sigma**-2)
+        hessian[p:, p:] = np.diag(np.sum(moved * pulled, axis=1) + self._sigma**-2)
         return gradient, hessian
+
+    def _scale(self, logs: Vector) -> Matrix:
+        """Return s (nv, p) of the equations of each joint."""
+        found: Matrix = np.where(self._lacking, 1.0, np.exp(-logs)[:, None])
+        return found
+
+    def _moved(self, scale: Matrix) -> Matrix:
+        """Return -∂s/∂l (nv, p) of the joints."""
+        return np.where(self._lacking, 0.0, scale)
+
+    def _efforts(self, parameters: Matrix) -> Matrix:
+        """Return the efforts (n, nv) of one set of parameters (nv, p) for each joint."""
+        found: Matrix = np.einsum("nip,ip->ni", self._rows, parameters)
+        return found
 
     def _prior_slopes(self, x: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p,) and Hessian of the divergence and of the payload's mass."""

@@ -273,11 +273,6 @@ def test_the_stated_deviations_of_base_parameters_are_true():
     assert coverage("five_dof", 12) > 0.98
 
 
-@pytest.mark.slow
-def test_the_stated_deviations_are_true_in_200_runs():
-    assert coverage("five_dof", 200) > 0.99
-
-
 def test_a_motion_of_one_joint_leaves_the_others_to_the_description():
     arm = load_arm("two_link")
     equations, _, _ = ideal_equations(arm, hidden_truth(arm, 3), 0)

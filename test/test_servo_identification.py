@@ -162,7 +162,7 @@ def errors_over_deviations(arm, cases):
 
 @pytest.mark.parametrize(
     ("locked", "cases"),
-    [(LOCKED, range(4)), pytest.param(FEWER_LOCKED, range(6), marks=pytest.mark.slow)],
+    [(LOCKED, range(4)), pytest.param(FEWER_LOCKED, range(3), marks=pytest.mark.slow)],
 )
 def test_95_percent_of_the_errors_are_within_three_stated_deviations(locked, cases):
     found = errors_over_deviations(load_arm("so101", locked), cases)

@@ -80,7 +80,7 @@ def _install(handler: Any) -> dict[int, Any]:
     A SIGINT that ``delaying_interrupts`` has delayed arrives here. Nodes call this before they
     start threads, which inherit the signal mask.
     """
-    before = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return before
 

@@ -230,7 +230,7 @@ def test_ctrl_c_during_a_compilation_raises_keyboard_interrupt(tmp_path, count):
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL, print])
 def test_a_handler_of_the_program_acts_during_a_compilation(handler):
-    """A command beside hardware stops the arm by its own handler."""
+    """A command next to hardware stops the arm by its own handler."""
     delayed, before = compiled_math._DelayedInterrupt(), signal.signal(signal.SIGINT, handler)
     try:
         delayed.start()

@@ -130,7 +130,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "arm-dynamics = arm_dynamics.cli.main:main",
+            "arm-dynamics = arm_dynamics.cli.start:main",
             "simulator = arm_dynamics.ros.start:simulator",
             "hardware = arm_dynamics.ros.start:hardware",
             "joint_controller = arm_dynamics.ros.start:joint_controller",

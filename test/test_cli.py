@@ -42,6 +42,54 @@ def command(*arguments):
     )
 
 
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from {module} import {attr}
+
+class Interrupting:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name == "{imported}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting)
+{attr}()
+"""
+"""Executable that receives SIGINT as soon as it imports a module for the first time."""
+
+
+@pytest.mark.parametrize(
+    ("name", "imported", "code"),
+    [
+        ("list", "arm_dynamics.cli.main", 130),
+        ("list", "argparse", 130),
+        ("list", "numpy", 130),
+        ("stability", "numba", 130),
+        ("sim", "argparse", 0),
+    ],
+)
+def test_ctrl_c_during_an_import_ends_the_executable_with_one_line(name, imported, code):
+    (entry,) = metadata.entry_points(group="console_scripts", name="arm-dynamics")
+    program = INTERRUPTED_IMPORT.format(module=entry.module, attr=entry.attr, imported=imported)
+    done = subprocess.run(
+        [sys.executable, "-c", program, name],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert done.stderr == f"arm-dynamics {name}: interrupted\n"
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["montecarlo", "--help"]])
+def test_output_that_cannot_show_a_character_does_not_end_the_command(arguments, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = command(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "?" in done.stdout
+
+
 def test_audit_of_a_good_arm_ends_with_0():
     done = command("audit", "five_dof")
     assert (done.returncode, done.stderr) == (0, "")

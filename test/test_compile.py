@@ -4,6 +4,7 @@ active.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -189,6 +190,55 @@ class UserController(Controller):
             return (desired - q) * dt
 
         self.compiled_equation = compiled_equation
+
+
+INTERRUPTED_COMPILATION = """
+import os, signal, sys
+import numpy as np
+from arm_dynamics.core.compiled_math import is_finite
+
+def interrupt(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_name == "_object_compiled_hook":
+        if "is_finite" in frame.f_locals["ll_module"].name:
+            sys.setprofile(None)
+            for _ in range(int(sys.argv[1])):
+                os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(interrupt)
+try:
+    is_finite(np.zeros(2))
+except KeyboardInterrupt:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert is_finite(np.zeros(2))
+    print("interrupted")
+"""
+"""Compilation that receives SIGINT in LLVM's callback, which discards exceptions."""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_ctrl_c_during_a_compilation_raises_keyboard_interrupt(tmp_path, count):
+    """Numba would raise RuntimeError: no compiled object yet. A second Ctrl-C is immediate."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_COMPILATION, str(count)],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+    assert ("KeyboardInterrupt" in done.stderr) == (count == 2)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL, print])
+def test_a_handler_of_the_program_acts_during_a_compilation(handler):
+    """A command next to hardware stops the arm by its own handler."""
+    delayed, before = compiled_math._DelayedInterrupt(), signal.signal(signal.SIGINT, handler)
+    try:
+        delayed.start()
+        assert signal.getsignal(signal.SIGINT) is handler
+        delayed.end()
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_warm_up_compiles_a_users_controller():

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
+import io
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module, metadata
 
+from arm_dynamics.cli.start import exit_on_interrupt, interrupted
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.requirements import to_install
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
 COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
     "compare": (
@@ -62,6 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         The name of the sub-command and its arguments; those of the process by default.
 
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A ° on an ASCII terminal must not end a command while an arm moves.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     parser = argparse.ArgumentParser(prog="arm-dynamics", description=__doc__)
     version = f"%(prog)s {metadata.version('arm_dynamics')}"
     parser.add_argument("--version", action="version", version=version)
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     try:
         try:
-            with _exit_on_interrupt(args.command):
+            with exit_on_interrupt(args.command):
                 command = import_module(COMMANDS[args.command][0])  # only that of the command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
@@ -89,32 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"arm-dynamics {args.command}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print(f"arm-dynamics {args.command}: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(interrupted(args.command))
     finally:
         warnings.formatwarning = with_location
-
-
-@contextmanager
-def _exit_on_interrupt(command: str) -> Iterator[None]:
-    """Exit immediately on Ctrl-C, because an import of compiled code can lose KeyboardInterrupt.
-
-    The exit code is 0 for ``sim``, which always ends by Ctrl-C.
-    """
-
-    def end(*_: object) -> None:
-        print(f"arm-dynamics {command}: interrupted", file=sys.stderr, flush=True)
-        os._exit(0 if command == "sim" else INTERRUPTED)
-
-    try:
-        before = signal.signal(signal.SIGINT, end)
-    except ValueError:  # only the main thread receives signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 if __name__ == "__main__":

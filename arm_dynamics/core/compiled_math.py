@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -158,13 +160,44 @@ NOTICE = 2.0
 """Time [s] of compilation after which a log line explains the delay of the first call."""
 
 
+class _DelayedInterrupt:
+    """Raises KeyboardInterrupt after a compilation: LLVM's callbacks discard or replace it.
+
+    A second Ctrl-C raises it immediately. Only Python's own handler of SIGINT is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._pending = False
+
+    def start(self) -> None:
+        """Delay Ctrl-C from now; call it in the thread that compiles."""
+        own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if own and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, *_: object) -> None:
+        self._pending = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def end(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed since ``start``."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGINT) == self._note:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._pending:
+            self._pending = False
+            raise KeyboardInterrupt
+
+
 if numba is not None:
 
-    class _LongCompilation(event.Listener):  # type: ignore[misc]
-        """Logs one line, once in a process, if compiling this package takes long."""
+    class _Compilation(event.Listener):  # type: ignore[misc]
+        """Delays Ctrl-C while this package is compiled; logs one line if that takes long."""
 
         def __init__(self) -> None:
             self._depth, self._began, self._spent, self._logged = 0, 0.0, 0.0, False
+            self._interrupt = _DelayedInterrupt()
 
         def on_start(self, compilation: Any) -> None:
             ours = compilation.data["dispatcher"].__module__.startswith("arm_dynamics.")
@@ -172,6 +205,7 @@ if numba is not None:
                 self._depth += 1
             if self._depth == 1:
                 self._began = time.monotonic()
+                self._interrupt.start()
             self._log()
 
         def on_end(self, _: Any) -> None:
@@ -179,6 +213,8 @@ if numba is not None:
             if self._depth == 1:
                 self._spent += time.monotonic() - self._began
             self._depth = max(0, self._depth - 1)
+            if self._depth == 0:
+                self._interrupt.end()
 
         def _log(self) -> None:
             spent = self._spent + (time.monotonic() - self._began if self._depth else 0.0)
@@ -189,7 +225,7 @@ if numba is not None:
                     "arm_dynamics compiles for this machine: some seconds to a minute, %s", stored
                 )
 
-    event.register("numba:compile", _LongCompilation())
+    event.register("numba:compile", _Compilation())
 
 
 @cache

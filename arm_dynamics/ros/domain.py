@@ -11,10 +11,10 @@ from pathlib import Path
 
 import rclpy
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import try_locked
+from arm_dynamics.ros.process import start_ros
 from arm_dynamics.ros.publisher_checks import UNKNOWN, publishers
 from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
@@ -107,7 +107,7 @@ def _environment_domain() -> int | None:
 
 @contextmanager
 def _node(name: str, domain: int) -> Iterator[Node]:
-    rclpy.init(domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    start_ros(domain=domain)
     node = rclpy.create_node(name)
     try:
         yield node

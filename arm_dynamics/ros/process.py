@@ -31,6 +31,7 @@ from arm_dynamics.ros.ros_parameters import (
 )
 from arm_dynamics.ros.shutdown_flag import (
     ShutdownFlag,
+    delaying_interrupts,
     ending_at_once,
     ignore_further_signals,
     stop_on_signals,
@@ -43,6 +44,8 @@ FAILURE_TIMEOUT = 10.0
 """Time [s] in which every callback fails, after which a node ends: its timers fail too."""
 RETRY_PAUSE = 0.01
 """Time [s] after a failing callback."""
+NO_LOGGING, NO_LOG_FILE = "failed to initialize logging: ", "Failed opening file "
+"""First words of the errors of rcl and of spdlog if the log cannot be written."""
 
 
 def run_nodes(
@@ -91,14 +94,41 @@ def _initialize(arguments: Sequence[str]) -> Entries:
         entries = parameter_entries(arguments)
     except ConfigError as error:
         raise ConfigError(f"ROS arguments: {error}") from error
-    try:
-        rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # the root of all that rclpy raises here
-        text = re.sub(r"\s*,? at \S+\.c:\d+", "", str(error))
-        raise ConfigError(f"ROS arguments: {' '.join(text.split())}") from error
+    start_ros(arguments)
     if warning:
         get_logger("transport").warning(warning)
     return entries
+
+
+def start_ros(arguments: Sequence[str] | None = None, domain: int | None = None) -> None:
+    """Start ROS without its signal handlers.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Arguments of ROS; those of the process by default.
+    domain : int, optional
+        Domain id; that of the environment by default.
+
+    Raises
+    ------
+    ConfigError
+        If ROS rejects its arguments or cannot write its log.
+
+    """
+    try:
+        rclpy.init(
+            args=None if arguments is None else list(arguments),
+            domain_id=domain,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+    except RuntimeError as error:  # the root of all that rclpy raises here
+        text = " ".join(re.sub(r"\s*,? at \S+\.c(pp)?:\d+", "", str(error)).split())
+        cause = text.removeprefix(NO_LOGGING)
+        if cause != text or text.startswith(NO_LOG_FILE):
+            remedy = "set ROS_LOG_DIR to a folder that can be written"
+            raise ConfigError(f"ROS log folder: {cause}; {remedy}") from error
+        raise ConfigError(f"ROS arguments: {text}") from error
 
 
 def sleep_precisely() -> None:
@@ -186,11 +216,12 @@ class ChildProcesses:
 
     def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
         """Run ``python -m module`` in a separate session: Ctrl-C reaches only this process."""
-        self._processes[name] = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            start_new_session=True,
-            env={**os.environ, PARENT: str(os.getpid())},
-        )
+        with delaying_interrupts():
+            self._processes[name] = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                start_new_session=True,
+                env={**os.environ, PARENT: str(os.getpid())},
+            )
 
     def exited_process(self) -> tuple[str, int] | None:
         """Return name and exit code of a process that has ended, or None."""

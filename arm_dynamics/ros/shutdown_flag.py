@@ -58,7 +58,7 @@ def ending_at_once() -> Iterator[None]:
 
 def end_on_signals() -> dict[int, Any]:
     """Have SIGINT and SIGTERM end the process with code 0; return the previous handlers."""
-    return {n: signal.signal(n, _end) for n in (signal.SIGINT, signal.SIGTERM)}
+    return _install(_end)
 
 
 def _end(*_: object) -> None:
@@ -70,6 +70,30 @@ def _end(*_: object) -> None:
 def stop_on_signals() -> ShutdownFlag:
     """Return a flag that SIGINT and SIGTERM set."""
     stop = ShutdownFlag()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop.set)
+    _install(stop.set)
     return stop
+
+
+def _install(handler: Any) -> dict[int, Any]:
+    """Handle SIGINT and SIGTERM; return the previous handlers.
+
+    A SIGINT that ``delaying_interrupts`` has delayed arrives here. Nodes call this before they
+    start threads, which inherit the signal mask.
+    """
+    before: dict[int, Any] = {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    return before
+
+
+@contextmanager
+def delaying_interrupts() -> Iterator[None]:
+    """Block SIGINT in this thread; a process that it starts here inherits the signal mask.
+
+    SIGINT then waits for the handlers of a child, which are not installed for its first 0.1 s, and
+    does not kill it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

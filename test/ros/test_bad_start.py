@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import yaml
 
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.ros.arm_parameters import control_period
+from arm_dynamics.ros.process import start_ros
 from arm_dynamics.ros.ros_parameters import (
     addressed_parameters,
     parameter_entries,
@@ -262,6 +264,37 @@ def test_only_sections_with_the_name_of_a_node_address_it(tmp_path):
 @pytest.mark.parametrize("arguments", [["-r", "__ns:=left"], ["--nonsense"], ["-p", "update_rate"]])
 def test_invalid_ros_arguments_end_the_node(shared, arguments):
     check_argument_error(shared.launch("ros.simulator", "--ros-args", *arguments), arguments[-1])
+
+
+@pytest.mark.parametrize(
+    ("variable", "command", "prefix"),
+    [
+        ("ROS_LOG_DIR", ("ros.rviz_controls",), ""),
+        ("ROS_HOME", ("cli.main", "sim", "two_link", "--headless"), "arm-dynamics sim: "),
+    ],
+)
+def test_an_unwritable_log_folder_is_one_line_with_the_remedy(
+    shared, tmp_path, monkeypatch, variable, command, prefix
+):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv(variable, str(file / "folder"))
+    process = shared.launch(*command)
+    assert process.wait() == 2, process.output
+    (line,) = process.output.splitlines()
+    assert line.startswith(f"{prefix}ROS log folder: ")
+    assert str(file / "folder") in line
+    assert line.endswith("; set ROS_LOG_DIR to a folder that can be written")
+
+
+def test_a_log_file_that_cannot_be_opened_names_the_remedy(monkeypatch):
+    """A folder can exist without permission to write into it."""
+    rejection = "Failed opening file /read_only/node.log for writing: Permission denied"
+    monkeypatch.setattr("rclpy.init", Mock(side_effect=RuntimeError(rejection)))
+    with pytest.raises(ConfigError) as error:
+        start_ros([])
+    remedy = "set ROS_LOG_DIR to a folder that can be written"
+    assert str(error.value) == f"ROS log folder: {rejection}; {remedy}"
 
 
 def check_argument_error(process, word):

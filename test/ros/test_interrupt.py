@@ -9,7 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from .link import ROOT
+from arm_dynamics.ros.process import ChildProcesses
+from arm_dynamics.ros.shutdown_flag import delaying_interrupts
+
+from .link import PATIENCE, ROOT
 
 OBEYED = 2.0
 """Maximum processor time [s] of a process until its end."""
@@ -79,6 +82,45 @@ def test_every_executable_ends_during_its_imports(ros):
         assert "Traceback" not in output, where
         assert command == SIM or re.fullmatch(COMPILES, output), where
         assert used < OBEYED, f"{where} {used} s"
+
+
+def test_a_child_that_is_interrupted_before_its_handlers_exist_ends_with_0(ros, monkeypatch):
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(ros.domain))
+    mask, children = signal.pthread_sigmask(signal.SIG_BLOCK, ()), ChildProcesses()
+    children.start("markers", "arm_dynamics.ros.rviz_controls", [])
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
+    process = children._processes["markers"]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 0
+    assert children.exited_process() == ("markers", 0)
+
+
+MASKS = """
+import signal, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
+from arm_dynamics.ros.shutdown_flag import end_on_signals, stop_on_signals
+
+SHOW = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
+exec(SHOW)
+{install}()
+exec(SHOW)
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(exec, SHOW).result()
+sys.stdout.flush()
+subprocess.run([sys.executable, "-c", SHOW], check=True)
+"""
+
+
+@pytest.mark.parametrize("install", ["end_on_signals", "stop_on_signals"])
+def test_threads_and_children_of_a_child_receive_interrupts(install):
+    with delaying_interrupts():
+        process = subprocess.Popen(
+            [sys.executable, "-c", MASKS.format(install=install)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    blocked = process.communicate(timeout=PATIENCE)[0].split()
+    assert (process.returncode, blocked) == (0, ["True", "False", "False", "False"])
 
 
 def test_the_library_is_imported_at_its_first_use():

@@ -336,7 +336,7 @@ def test_stamps_that_decrease_are_rejected_with_their_row(tmp_path):
     time[20] = 0.1
     file = csv(tmp_path / "a.csv", STANDARD, table(time))
     with pytest.raises(
-        InvalidValue, match=r"row 21: time = 0.1\d+ s after 0.19\d+ s; expected incr"
+        InvalidValue, match=r"row 21: time = 0.1\d+ s after the first sample, but 0.19\d+ s in"
     ):
         load_motion(ARM, file)
     time[20] = np.nan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,7 +44,8 @@ from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm, parse_arm
+from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.load import load_arm
 
 POOR_PREDICTION = 0.3
 """Held-out error of efforts, relative to their RMS, above which --servo is recommended."""
@@ -243,7 +245,7 @@ def _write(
         )
         if servo_gains is not None:
             text = with_servo_gains(text, arm, servo_gains)
-        parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm
+        _check_written(arm, text, args)
         texts.append((args.output, text))
     if args.tolerances is not None:
         texts.append((args.tolerances, uncertainty_yaml(arm, values, deviations)))
@@ -251,6 +253,18 @@ def _write(
         with output_file(path) as file:
             file.write_text(text, encoding="utf-8")
     return [path for path, _ in texts]
+
+
+def _check_written(arm: ArmModel, text: str, args: argparse.Namespace) -> None:
+    """Raise UrdfRejected for an invalid URDF; warn of elements that were not warned of before."""
+    folder = arm.source.parent if arm.source else None
+    known = {fault.element for fault in audit_urdf(arm.urdf, folder, args.lock)}
+    faults = audit_urdf(text, args.output.parent, args.lock)
+    if any(fault.severity == "error" for fault in faults):
+        raise UrdfRejected(str(args.output), faults)
+    for fault in faults:
+        if fault.element not in known:
+            print(f"{args.output}: {fault}", file=sys.stderr)
 
 
 def _today() -> datetime.date:

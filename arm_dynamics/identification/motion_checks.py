@@ -57,8 +57,9 @@ def increasing_rows(time: Vector, source: str) -> IntArray:
     if (steps < 0).any():
         k = int(np.argmax(steps < 0))
         raise InvalidValue(
-            f"{source}: row {k + 2}: time = {time[k + 1]:.6f} s after {time[k]:.6f} s; expected"
-            " increasing stamps; split the file at this row"
+            f"{source}: row {k + 2}: time = {time[k + 1]:.6f} s after the first sample, but"
+            f" {time[k]:.6f} s in the row before; expected increasing stamps; split the file at"
+            " this row"
         )
     return np.flatnonzero(np.concatenate(([True], steps > 0)))
 

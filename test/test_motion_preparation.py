@@ -151,7 +151,7 @@ def test_the_begin_and_the_end_of_all_arrays_are_held_out():
     [
         ({"time": TIME[::-1]}, "run: time = 10000 values; expected at least 2, increasing"),
         ({"q": np.zeros((5, 2))}, r"run: q: shape = \(5, 2\); expected \(10000, 2\)"),
-        ({"q": np.full((10000, 2), np.nan)}, "run: q = .nan nan. at t = 0 s; expected numbers"),
+        ({"q": np.full((10000, 2), np.nan)}, "run: q = .nan nan. 0 s after the first sample; exp"),
         ({"current": np.zeros(3)}, r"run: current: shape = \(3,\); expected"),
     ],
 )

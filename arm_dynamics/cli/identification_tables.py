@@ -52,12 +52,14 @@ def print_payload_fit(fit: PayloadFit) -> None:
         rows.append((name, unit, f"{value:.4g}", shown))
     title = f"Payload in the tool frame '{fit.arm.tool_frame}'"
     print_table(title, ("quantity", "unit", "value", "standard deviation"), rows)
-    rows = []
+    errors_by_joint = []
     errors = zip(fit.before.rms, fit.after.rms, fit.after.relative_error, strict=True)
     for joint, (before, after, relative) in zip(fit.arm.joints, errors, strict=True):
         unit = "N" if joint.kind == "prismatic" else "N·m"
-        rows.append((joint.name, unit, f"{before:.4g}", f"{after:.4g}", f"{100 * relative:.3g} %"))
+        errors_by_joint.append(
+            (joint.name, unit, f"{before:.4g}", f"{after:.4g}", f"{100 * relative:.3g} %")
+        )
     heads = ("joint", "unit", "RMS without payload", "RMS with payload", "error with payload")
-    print_table("Prediction on held-out motion", heads, rows)
+    print_table("Prediction on held-out motion", heads, errors_by_joint)
     for note in fit.notes:
         print(note)

@@ -73,6 +73,31 @@ def test_a_file_that_exists_is_kept(recordings, tmp_path):
     assert file.read_text() == "precious"
 
 
+def test_a_folder_that_does_not_exist_is_rejected_before_the_fit(recordings, tmp_path):
+    with pytest.raises(ConfigError, match=r"--output = .*; expected a file in a folder that ex"):
+        identify.run(["two_link", str(recordings), "--output", str(tmp_path / "no" / "mine.urdf")])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            [1, 1, 1, -1, -1],
+            "efforts of joints J1, J2: sign = opposite to those of the description",
+        ),
+        ([0, 1, 2, 4, 3], "expected at most 30 %; check order, sign and units of the efforts"),
+    ],
+)
+def test_efforts_of_other_signs_or_joints_are_named(recordings, tmp_path, capsys, change, message):
+    text = (recordings / "run1.csv").read_text()
+    table = np.loadtxt(recordings / "run1.csv", delimiter=",", skiprows=1)
+    table = table * change if -1 in change else table[:, change]
+    file, heads = tmp_path / "run.csv", text.splitlines()[0]
+    np.savetxt(file, table, delimiter=",", header=heads, comments="")
+    assert identify.run(["two_link", str(file), "--no-simulation"]) == 0
+    assert message in capsys.readouterr().out
+
+
 def test_a_column_option_without_a_column_is_rejected(recordings):
     with pytest.raises(ConfigError, match="--column = time; expected NAME=COLUMN"):
         compare.run(["two_link", str(recordings / "run1.csv"), "--column", "time"])

@@ -98,7 +98,7 @@ def test_short_gaps_are_interpolated_and_short_segments_dropped():
     assert len(motion(far).segments()) == 2
     short = TIME[(TIME < 8) | ((TIME > 9) & (TIME < 9.3)) | (TIME > 10)]
     notes = prepare_motion(ARM, motion(short), 8.0, 0.0).notes
-    assert any("1 of them too short for the filter" in note for note in notes)
+    assert any("the first sample; segments too short for the filter = 1" in note for note in notes)
 
 
 def test_saturated_efforts_do_not_count_and_exceeded_limits_are_none():

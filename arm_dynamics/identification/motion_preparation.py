@@ -161,7 +161,7 @@ def prepare_motion(
         k = int(np.argmax(steps))
         notes.append(
             f"{gaps}, the longest of {steps[k]:.3g} s, {data.time[k] - data.time[0]:.1f} s after"
-            f" the first sample; {len(parts) - len(pieces)} segments too short for the filter"
+            f" the first sample; segments too short for the filter = {len(parts) - len(pieces)}"
         )
     deviation = 0.0
     if delay is None:

@@ -1,14 +1,19 @@
 """Commands identify and compare."""
 
+import io
+
 import numpy as np
 import pytest
+from rich.console import Console
 from test_identification import hidden_truth, simulated
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli import compare, identify
 from arm_dynamics.cli.main import main
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.cli.terminal import print_table
+from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.identification import nominal_parameters
 
 
@@ -68,9 +73,71 @@ def test_a_file_that_exists_is_kept(recordings, tmp_path):
     assert file.read_text() == "precious"
 
 
+def test_a_folder_that_does_not_exist_is_rejected_before_the_fit(recordings, tmp_path):
+    with pytest.raises(ConfigError, match=r"--output = .*; expected a file in a folder that ex"):
+        identify.run(["two_link", str(recordings), "--output", str(tmp_path / "no" / "mine.urdf")])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            [1, 1, 1, -1, -1],
+            "efforts of joints J1, J2: sign = opposite to those of the description",
+        ),
+        ([0, 1, 2, 4, 3], "expected at most 30 %; check order, sign and units of the efforts"),
+    ],
+)
+def test_efforts_of_other_signs_or_joints_are_named(recordings, tmp_path, capsys, change, message):
+    text = (recordings / "run1.csv").read_text()
+    table = np.loadtxt(recordings / "run1.csv", delimiter=",", skiprows=1)
+    table = table * change if -1 in change else table[:, change]
+    file, heads = tmp_path / "run.csv", text.splitlines()[0]
+    np.savetxt(file, table, delimiter=",", header=heads, comments="")
+    assert identify.run(["two_link", str(file), "--no-simulation"]) == 0
+    assert message in capsys.readouterr().out
+
+
 def test_a_column_option_without_a_column_is_rejected(recordings):
     with pytest.raises(ConfigError, match="--column = time; expected NAME=COLUMN"):
         compare.run(["two_link", str(recordings / "run1.csv"), "--column", "time"])
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_numbers_of_a_table_are_never_cut(width, is_terminal):
+    row = ("a_joint_with_a_very_long_name.viscous", "N·m·s/rad", "-0.0008669", "-6.769e-05", "46 %")
+    other = ("[J2].mx", "kg·m", "0.1", "0.2", "not distinguished")
+    file, heads = io.StringIO(), ("parameter", "unit", "prior", "value", "standard deviation")
+    console = Console(file=file, width=width, force_terminal=is_terminal, color_system=None)
+    print_table("Parameters", heads, [row, other], console)
+    printed = file.getvalue()
+    assert all(cell in printed for cell in (*row[1:], *other[:-1], *other[-1].split()))
+    names = (line.strip("│ ").split(" ")[0] for line in printed.splitlines())
+    assert row[0] in (printed if not is_terminal else "".join(names))
+    if is_terminal and width >= 60:
+        assert max(map(len, printed.splitlines())) <= width
+
+
+def test_a_warning_of_the_description_is_printed_once(recordings, tmp_path, capsys):
+    text = (resource_folder("urdf") / "two_link.urdf").read_text()
+    axis = text[text.index("<axis") :].partition(">")[0] + ">"
+    file = tmp_path / "questionable.urdf"
+    file.write_text(text.replace(axis, '<axis xyz="0 0 2"/>', 1))
+    output, run1 = str(tmp_path / "mine.urdf"), str(recordings / "run1.csv")
+    with pytest.warns(RuntimeWarning, match="length 2") as caught:
+        assert identify.run([str(file), run1, "--no-simulation", "--output", output]) == 0
+    assert len(caught) == 1
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_currents_without_torque_constants_are_named_with_their_remedy(recordings, tmp_path):
+    text = (recordings / "run1.csv").read_text().replace("effort.", "current.")
+    file = tmp_path / "currents.csv"
+    file.write_text(text)
+    message = r"currents, and torque constants of joints J1, J2 = none .*add kt and gear_ratio"
+    with pytest.raises(InvalidValue, match=message):
+        compare.run(["two_link", str(file)])
 
 
 # Rejected recordings ---------------------------------------------------------------------------
@@ -91,7 +158,7 @@ FEW = np.repeat(np.random.default_rng(0).uniform(-1, 1, (4, 2)), 500, axis=0)
         (TIME[:40], Q[:40], TAU[:40], (), "expected at least 12; record a longer motion"),
         (TIME, TRIANGLE, TAU, (), "only; expected several for each joint"),
         (TIME, Q, np.clip(1e3 * TAU, -LIMIT, LIMIT), (), "its limit of 200 N·m in 99 % of the"),
-        (BACKWARD, Q, TAU, (), "time = 3.000000 s after 9.990000 s; expected increasing stamps"),
+        (BACKWARD, Q, TAU, (), "time = 3.000000 s after the first sample, but 9.990000 s in the"),
         (0 * TIME, Q, TAU, (), "stamps = 1 different of 2000; expected a different one for each"),
         (TIME, Q[:, :1], TAU[:, :1], (), "expected also joints J2"),
         (TIME, Q, None, (), "they give ranges and speeds only; record efforts, or the target"),

@@ -336,7 +336,7 @@ def test_stamps_that_decrease_are_rejected_with_their_row(tmp_path):
     time[20] = 0.1
     file = csv(tmp_path / "a.csv", STANDARD, table(time))
     with pytest.raises(
-        InvalidValue, match=r"row 21: time = 0.1\d+ s after 0.19\d+ s; expected incr"
+        InvalidValue, match=r"row 21: time = 0.1\d+ s after the first sample, but 0.19\d+ s in"
     ):
         load_motion(ARM, file)
     time[20] = np.nan
@@ -360,6 +360,13 @@ def test_implausible_and_few_stamps_are_rejected(tmp_path):
         load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(TIME * 1e-4)))
     with pytest.raises(InvalidValue, match="samples = 5; expected at least 10"):
         load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table()[:5]))
+
+
+def test_positions_of_some_joints_only_are_rejected(tmp_path):
+    values = table()
+    values[:, 2] = np.nan
+    with pytest.raises(RecordingError, match="positions of joints J2 = not a number in all samp"):
+        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, values))
 
 
 def test_efforts_of_some_joints_only_are_rejected(tmp_path):
@@ -708,6 +715,13 @@ def test_efforts_that_read_0_while_the_joint_moves_give_a_warning():
     effort[: int(0.6 * len(effort)), 0] = 0.0
     (warning,) = check_units(ARM, replace(MOTION, effort=effort))
     assert f"effort of joint '{ARM.joint_names[0]}' = 0 in 6" in warning
+
+
+def test_efforts_that_stay_at_a_level_below_their_limit_give_a_warning():
+    effort = np.clip(MOTION.effort, -20, 20) * [1, 0.5]
+    first, second = check_units(ARM, replace(MOTION, effort=effort))
+    assert "effort of joint 'J1' = ±20 N·m, its largest value, in 5" in first
+    assert "effort of joint 'J2' = ±10 N·m" in second
 
 
 def test_an_effort_limit_that_is_exceeded_is_not_saturation():

@@ -98,7 +98,7 @@ def test_short_gaps_are_interpolated_and_short_segments_dropped():
     assert len(motion(far).segments()) == 2
     short = TIME[(TIME < 8) | ((TIME > 9) & (TIME < 9.3)) | (TIME > 10)]
     notes = prepare_motion(ARM, motion(short), 8.0, 0.0).notes
-    assert any("1 of them too short for the filter" in note for note in notes)
+    assert any("the first sample; segments too short for the filter = 1" in note for note in notes)
 
 
 def test_saturated_efforts_do_not_count_and_exceeded_limits_are_none():
@@ -151,7 +151,7 @@ def test_the_begin_and_the_end_of_all_arrays_are_held_out():
     [
         ({"time": TIME[::-1]}, "run: time = 10000 values; expected at least 2, increasing"),
         ({"q": np.zeros((5, 2))}, r"run: q: shape = \(5, 2\); expected \(10000, 2\)"),
-        ({"q": np.full((10000, 2), np.nan)}, "run: q = .nan nan. at t = 0 s; expected numbers"),
+        ({"q": np.full((10000, 2), np.nan)}, "run: q = .nan nan. 0 s after the first sample; exp"),
         ({"current": np.zeros(3)}, r"run: current: shape = \(3,\); expected"),
     ],
 )

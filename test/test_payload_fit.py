@@ -1,10 +1,12 @@
 """Payload from efforts: recovery of a hidden body, known arm and difference of two recordings."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from test_identification import hidden_truth
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
@@ -12,12 +14,14 @@ from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.identification import (
     MotionData,
+    drive_gains,
     excite,
     identify_payload,
     nominal_parameters,
     regressor,
     with_parameters,
 )
+from arm_dynamics.identification.drive_gain_fit import described_gains
 from arm_dynamics.identification.pseudo_inertia import is_consistent
 
 BODY = pin.Inertia(0.8, np.array([0.02, -0.01, 0.06]), np.diag([0.003, 0.004, 0.002]))
@@ -86,6 +90,41 @@ def test_the_stated_deviations_hold():
     arm = load_arm("puma560")
     fit = identify_payload(arm, [recording("puma560", loaded(arm, nominal_parameters(arm)), 1)])
     assert (np.abs(fit.values - TRUTH) < 4 * fit.deviation + 1e-6).all()
+
+
+def test_the_deviations_contain_those_of_the_arm_without_the_payload():
+    arm, errors, deviations = load_arm("puma560"), [], []
+    known = identify_payload(arm, [recording("puma560", loaded(arm, nominal_parameters(arm)), 1)])
+    for seed in range(2):
+        own = np.array(nominal_parameters(hidden_truth(arm, seed)))
+        runs = [recording("puma560", loaded(arm, own), 1)]
+        fit = identify_payload(arm, runs, runs, without=[recording("puma560", own, 2)])
+        errors.append(np.abs(fit.values - TRUTH) / fit.deviation)
+        deviations.append(fit.deviation[0])
+    assert np.mean(np.array(errors) < 3) >= 0.95
+    assert min(deviations) > 1.3 * known.deviation[0]
+    assert "counts as exact" in known.notes[-1]
+    assert "exact" not in "".join(fit.notes)
+
+
+def test_the_deviations_contain_the_scale_of_the_drive_gains():
+    arm = load_arm("five_dof")
+    gain = 1.15 * described_gains(arm)
+    own = nominal_parameters(arm)
+    measured = [recording("five_dof", p, k) for k, p in enumerate((loaded(arm, own), own), 1)]
+    run, without = (replace(x, effort=None, current=as_readonly(x.effort / gain)) for x in measured)
+    fit = identify_payload(arm, [run], without=[without])
+    gains = drive_gains(arm, [without])
+    assert fit.deviation[0] / fit.mass == pytest.approx(gains.scale_deviation, rel=0.1)
+    assert abs(fit.mass - 0.8) < 3 * fit.deviation[0]
+    kt = [motor.constants["kt"] for motor in fit.loaded.actuators]
+    ratio = [motor.constants["gear_ratio"] for motor in fit.loaded.actuators]
+    np.testing.assert_allclose(np.multiply(kt, ratio), gains.gain)
+    with pytest.raises(InvalidValue, match="efforts = recorded; expected currents without"):
+        identify_payload(arm, [measured[0]], without=[without])
+    for joint, motor in zip(arm.joint_names, arm.actuators, strict=True):
+        arm = arm.with_motor(joint, kt=1.15 * motor.constants["kt"])
+    assert identify_payload(arm, [run]).mass == pytest.approx(0.8, rel=0.01)
 
 
 def test_what_a_plane_arm_does_not_reveal_is_named():

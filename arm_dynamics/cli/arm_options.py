@@ -60,9 +60,11 @@ def named_values(option: str, texts: Sequence[str], form: str = "NAME=VALUE") ->
 
 
 def require_new_file(option: str, file: Path | None) -> None:
-    """Raise ConfigError if the given file of an option exists already."""
+    """Raise ConfigError if the given file of an option exists already, or its folder does not."""
     if file is not None and file.exists():
         raise ConfigError(f"{option} = {file}, which exists already; expected a new file")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise ConfigError(f"{option} = {file}; expected a file in a folder that exists")
 
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:

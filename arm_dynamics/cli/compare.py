@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
 from arm_dynamics.cli.motion_options import (
@@ -21,7 +19,7 @@ from arm_dynamics.cli.motion_options import (
     fits_positions,
     read_motions,
 )
-from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.cli.terminal import print_table, waiting
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification import (
     PositionPrediction,
@@ -64,16 +62,14 @@ def run(arguments: Sequence[str]) -> int:
             prediction = compare_servos(arm, motion, servos=args.servo)
         else:
             prediction = compare(arm, motion, cutoff=args.cutoff)
-    table = Table("joint", "unit", "RMS measured", "RMS error", "error", title_justify="left")
-    table.title = f"{arm.name}: predicted {quantity} along {args.recording}"
-    rows = zip(arm.joints, scale * prediction.rms, prediction.relative_error, strict=True)
-    for joint, rms, relative in rows:
+    rows = []
+    values = zip(arm.joints, scale * prediction.rms, prediction.relative_error, strict=True)
+    for joint, rms, relative in values:
         unit = units[joint.kind == "prismatic"]
-        table.add_row(
-            joint.name, unit, f"{rms / max(relative, 1e-12):.4g}", f"{rms:.4g}",
-            f"{100 * relative:.3g} %",
-        )  # fmt: skip
-    Console().print(table)
+        measured = f"{rms / max(relative, 1e-12):.4g}"
+        rows.append((joint.name, unit, measured, f"{rms:.4g}", f"{100 * relative:.3g} %"))
+    heads = ("joint", "unit", "RMS measured", "RMS error", "error")
+    print_table(f"{arm.name}: predicted {quantity} along {args.recording}", heads, rows)
     if args.figure is not None:
         title = f"{arm.name}: {quantity} along {args.recording.name} (left), difference (right)"
         _draw(arm, prediction, title, scale, units, args.figure)

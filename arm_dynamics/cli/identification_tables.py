@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.table import Table
-
+from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.identification import PayloadFit
 from arm_dynamics.identification.fit_report import fit_tables
 from arm_dynamics.identification.fit_summary import FitSummary
@@ -14,15 +12,9 @@ from arm_dynamics.identification.payload_fit import QUANTITIES
 
 def print_summary(summary: FitSummary) -> None:
     """Print the tables of a fit, the parameters that it does not distinguish, and its notes."""
-    console = Console()
     joints, parameters = fit_tables(summary)
-    for source in (parameters, joints):
-        table = Table(title=source.title, title_justify="left")
-        for head in source.heads:
-            table.add_column(head, no_wrap=head in ("parameter", "joint"))
-        for row in source.rows:
-            table.add_row(*row)
-        console.print(table)
+    print_table(*parameters)
+    print_table(*joints)
     if summary.groups:
         print("Not distinguished by this motion; the description determines these values too:")
         for group in summary.groups:
@@ -33,14 +25,13 @@ def print_summary(summary: FitSummary) -> None:
 
 def print_gravity_fit(fit: GravityFit, stiffness: float | None) -> None:
     """Print the errors of the gravity torques and the friction of each joint."""
-    table = Table(title="Gravity torques within the position limits", title_justify="left")
-    for head in ("joint", "error before", "error after", "Coulomb friction", "effort offset"):
-        table.add_column(head, justify="left" if head == "joint" else "right")
     values = (fit.effort_error_before, fit.effort_error, fit.coulomb, fit.offset)
+    rows = []
     for i, joint in enumerate(fit.arm.joints):
         unit = "N" if joint.kind == "prismatic" else "N·m"
-        table.add_row(joint.name, *(f"{float(value[i]):.3g} {unit}" for value in values))
-    Console().print(table)
+        rows.append((joint.name, *(f"{float(value[i]):.3g} {unit}" for value in values)))
+    heads = ("joint", "error before", "error after", "Coulomb friction", "effort offset")
+    print_table("Gravity torques within the position limits", heads, rows)
     print(f"condition number of the poses: {fit.condition:.1f}")
     if fit.saturated:
         listed = ", ".join(str(k + 1) for k in fit.saturated)
@@ -55,22 +46,20 @@ UNITS = ("kg", "m", "m", "m") + 6 * ("kg·m²",)
 
 def print_payload_fit(fit: PayloadFit) -> None:
     """Print the payload in the tool frame, and the errors on held-out motion."""
-    console = Console()
-    table = Table(title=f"Payload in the tool frame '{fit.arm.tool_frame}'", title_justify="left")
-    for head in ("quantity", "unit", "value", "standard deviation"):
-        table.add_column(head)
+    rows = []
     for name, unit, value, spread in zip(QUANTITIES, UNITS, fit.values, fit.deviation, strict=True):
         shown = "not distinguished" if name in fit.undetermined else f"{spread:.2g}"
-        table.add_row(name, unit, f"{value:.4g}", shown)
-    console.print(table)
-    table = Table(title="Prediction on held-out motion", title_justify="left")
-    for head in ("joint", "unit", "RMS without payload", "RMS with payload", "error with payload"):
-        table.add_column(head, no_wrap=head == "joint")
+        rows.append((name, unit, f"{value:.4g}", shown))
+    title = f"Payload in the tool frame '{fit.arm.tool_frame}'"
+    print_table(title, ("quantity", "unit", "value", "standard deviation"), rows)
+    errors_by_joint = []
     errors = zip(fit.before.rms, fit.after.rms, fit.after.relative_error, strict=True)
     for joint, (before, after, relative) in zip(fit.arm.joints, errors, strict=True):
         unit = "N" if joint.kind == "prismatic" else "N·m"
-        row = (joint.name, unit, f"{before:.4g}", f"{after:.4g}", f"{100 * relative:.3g} %")
-        table.add_row(*row)
-    console.print(table)
+        errors_by_joint.append(
+            (joint.name, unit, f"{before:.4g}", f"{after:.4g}", f"{100 * relative:.3g} %")
+        )
+    heads = ("joint", "unit", "RMS without payload", "RMS with payload", "error with payload")
+    print_table("Prediction on held-out motion", heads, errors_by_joint)
     for note in fit.notes:
         print(note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,14 +40,18 @@ from arm_dynamics.identification import (
     with_servo_gains,
 )
 from arm_dynamics.identification.fit_report import write_fit_report
+from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm, parse_arm
+from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.load import load_arm
 
 POOR_PREDICTION = 0.3
-"""Held-out error of efforts, relative to their RMS, above which --servo is recommended."""
+"""Held-out error of efforts, relative to their RMS, above which likely causes are printed."""
+OPPOSITE = -0.8
+"""Cosine of measured and described efforts below which their sign is opposite."""
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -165,22 +170,44 @@ def _fit(
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
     print_summary(summary)
-    targets = [motion.command_position for motion in motions]
-    suits_servos = all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
-        target is not None and np.isfinite(target).any(axis=0).all() for target in targets
-    )
-    if gains is None and suits_servos:
-        error, name = max((np.nan_to_num(x.error_after), x.name) for x in summary.joints)
-        if error > POOR_PREDICTION:
-            print(
-                f"efforts of joint '{name}': held-out error = {100 * error:.3g} %; expected at most"
-                f" {100 * POOR_PREDICTION:g} %; the recordings contain target positions: fit these"
-                " with --servo NAME (--servo sts3215)"
-            )
+    if gains is None:
+        _print_poor_predictions(arm, motions, summary)
     written = _write(changed, values, deviations, summary.sources, args, gains, remarks)
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written
+
+
+def _print_poor_predictions(
+    arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
+) -> None:
+    """Print joints whose efforts the fit does not predict, with the likely causes."""
+    opposite = [x.name for x in summary.joints if x.measured @ x.before < OPPOSITE * _energy(x)]
+    if opposite:
+        print(
+            f"efforts of joints {', '.join(opposite)}: sign = opposite to those of the description;"
+            " expected positive efforts that accelerate in the positive direction; change the sign"
+        )
+    error, name = max((np.nan_to_num(x.error_after), x.name) for x in summary.joints)
+    if error <= POOR_PREDICTION or opposite:
+        return
+    targets = [motion.command_position for motion in motions]
+    suits_servos = all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
+        target is not None and np.isfinite(target).any(axis=0).all() for target in targets
+    )
+    remedy = (
+        "the recordings contain target positions: fit these with --servo NAME (--servo sts3215)"
+        if suits_servos
+        else "check order, sign and units of the efforts, and whether a drive measures small ones"
+    )
+    print(
+        f"efforts of joint '{name}': held-out error = {100 * error:.3g} %; expected at most"
+        f" {100 * POOR_PREDICTION:g} %; {remedy}"
+    )
+
+
+def _energy(joint: JointFit) -> float:
+    return float(np.linalg.norm(joint.measured) * np.linalg.norm(joint.before))
 
 
 def coupled_motor(text: str) -> dict[str, float]:
@@ -243,7 +270,7 @@ def _write(
         )
         if servo_gains is not None:
             text = with_servo_gains(text, arm, servo_gains)
-        parse_arm(text, args.output, args.lock)  # raises if the text is not a valid arm
+        _check_written(arm, text, args)
         texts.append((args.output, text))
     if args.tolerances is not None:
         texts.append((args.tolerances, uncertainty_yaml(arm, values, deviations)))
@@ -251,6 +278,18 @@ def _write(
         with output_file(path) as file:
             file.write_text(text, encoding="utf-8")
     return [path for path, _ in texts]
+
+
+def _check_written(arm: ArmModel, text: str, args: argparse.Namespace) -> None:
+    """Raise UrdfRejected for an invalid URDF; warn of elements that were not warned of before."""
+    folder = arm.source.parent if arm.source else None
+    known = {fault.element for fault in audit_urdf(arm.urdf, folder, args.lock)}
+    faults = audit_urdf(text, args.output.parent, args.lock)
+    if any(fault.severity == "error" for fault in faults):
+        raise UrdfRejected(str(args.output), faults)
+    for fault in faults:
+        if fault.element not in known:
+            print(f"{args.output}: {fault}", file=sys.stderr)
 
 
 def _today() -> datetime.date:

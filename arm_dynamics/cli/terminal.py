@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
 
+import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 STATUS_PERIOD = 0.1
 """Shortest time [s] between two texts of a status line."""
@@ -20,11 +23,51 @@ LINE_PERIOD = 10.0
 """Period [s] of progress lines in a log file."""
 FIRST_LINE_TIME = 2.0
 """Time [s] before the first line of ``waiting``."""
+SHORTEST_NAME = 8
+"""Width of the first column of a table below which lines exceed the width of the terminal."""
 
 
 def number_text(value: float, form: str) -> str:
     """Return ``value`` in the format ``form``; "?" for NaN, a value that is not measured."""
     return format(value, form) if isfinite(value) else "?"
+
+
+def print_table(
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    console: Console | None = None,
+) -> None:
+    """Print a table; names in its first column fold on a narrow terminal, numbers never do.
+
+    A narrow terminal shows no borders. Output to a file or pipe has the width of its content.
+    """
+    console = console or Console()
+    columns = list(zip(heads, *rows, strict=True))
+    least = [max(len(word) for cell in column for word in _unbroken(cell)) for column in columns]
+    full = [max(map(len, cells), default=0) for _, *cells in columns]
+    widths = np.maximum(least, full).tolist()
+    space = 3 * len(widths) + 1
+    has_borders = not console.is_terminal or sum(widths) + space <= console.width
+    if not has_borders:
+        space = 2 * (len(widths) - 1)
+        if sum(widths) + space > console.width:
+            name = max(SHORTEST_NAME, console.width - space - sum(least[1:]))
+            widths = [min(widths[0], name), *least[1:]]
+    table = Table(title=escape(title), title_justify="left")
+    for head, width in zip(heads, widths, strict=True):
+        table.add_column(escape(head), width=width, overflow="fold")
+    if not has_borders:
+        table.box, table.pad_edge, table.padding = None, False, (0, 2, 0, 0)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.width = max(console.width, sum(widths) + space)
+    console.print(table)
+
+
+def _unbroken(cell: str) -> list[str]:
+    """Return the parts of a cell that stay on one line: words, or a number with its unit."""
+    return [cell] if any(map(str.isdigit, cell)) else cell.split() or [""]
 
 
 class StatusLine:

@@ -21,6 +21,8 @@ ABSENT_SHARE = 0.5
 """Fraction of samples with effort 0 above which a drive does not report small efforts."""
 SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
+LEVEL = 0.999
+"""Effort over its largest value above which it counts as constant."""
 STRIDE_TIME = 0.1
 """Time [s] over which speeds are measured."""
 LEAST_SERVO_MOTION, LARGEST_TARGET_ERROR = 0.05, 0.5
@@ -57,8 +59,9 @@ def increasing_rows(time: Vector, source: str) -> IntArray:
     if (steps < 0).any():
         k = int(np.argmax(steps < 0))
         raise InvalidValue(
-            f"{source}: row {k + 2}: time = {time[k + 1]:.6f} s after {time[k]:.6f} s; expected"
-            " increasing stamps; split the file at this row"
+            f"{source}: row {k + 2}: time = {time[k + 1]:.6f} s after the first sample, but"
+            f" {time[k]:.6f} s in the row before; expected increasing stamps; split the file at"
+            " this row"
         )
     return np.flatnonzero(np.concatenate(([True], steps > 0)))
 
@@ -140,7 +143,7 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
     -------
     tuple of str
         One sentence for each joint with one speed only, for efforts that are very small, and for
-        each moving joint with effort 0 in most of the samples.
+        each moving joint with effort 0 in most of the samples or at its largest value in many.
 
     Raises
     ------
@@ -198,6 +201,17 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         " the samples; the drive may not report small currents; its friction and inertia are not"
         " determined"
         for i in np.flatnonzero(absent > ABSENT_SHARE)
+    ]
+    largest = size.max(axis=0)
+    at_largest = (size >= LEVEL * largest).mean(axis=0) * (np.ptp(data.q, axis=0) > LEAST_MOTION)
+    warnings += [
+        f"{data.source}: effort of joint '{arm.joint_names[i]}' = ±{largest[i]:.4g}"
+        f" {_effort_unit(arm.joints[i])}, its largest value, in {100 * at_largest[i]:.0f} % of the"
+        " samples; the drive may be saturated below the effort limit of the description; record a"
+        " slower motion, or set the limit"
+        for i in np.flatnonzero(
+            (at_largest > SATURATED_SHARE) & (largest > 0) & ~(limited & (largest > limit))
+        )
     ]
     if limited.any() and (size.max(axis=0) < LEAST_EFFORT * limit)[limited].all():
         warnings.append(

@@ -59,8 +59,8 @@ class MotionData:
             if name in ("q", "effort") and not np.isfinite(values).all():
                 row = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
                 raise InvalidValue(
-                    f"{self.source}: {name} = {values[row]} at t = {time[row]:g} s; expected"
-                    " numbers other than NaN and infinity"
+                    f"{self.source}: {name} = {values[row]} {time[row] - time[0]:g} s after the"
+                    " first sample; expected numbers other than NaN and infinity"
                 )
             object.__setattr__(self, name, values)
 

@@ -118,7 +118,7 @@ def prepare_motion(
         For a motion without efforts, without motion, or too short for its cut-off frequency.
 
     """
-    limit = saturation_limit(arm, _efforts(data))
+    limit = saturation_limit(arm, _efforts(arm, data))
     motion = np.ptp(data.q, axis=0).max()
     if motion < LEAST_MOTION:
         raise InvalidValue(
@@ -126,7 +126,7 @@ def prepare_motion(
             " in at least one joint"
         )
     rate = 1 / data.period
-    parts = [_resampled(part, _efforts(part), limit, rate) for part in data.segments()]
+    parts = [_resampled(part, _efforts(arm, part), limit, rate) for part in data.segments()]
     if cutoff is None:
         longest = max(len(part.time) for part in parts)
         frequency = max(motion_cutoff(x.q, rate) for x in parts if 4 * len(x.time) >= longest)
@@ -157,7 +157,12 @@ def prepare_motion(
     ]
     if len(parts) > 1 or len(pieces) < len(parts):
         gaps = f"{data.source}: {len(parts)} segments between gaps of the stamps"
-        notes.append(f"{gaps}; {len(parts) - len(pieces)} of them too short for the filter")
+        steps = np.diff(data.time)
+        k = int(np.argmax(steps))
+        notes.append(
+            f"{gaps}, the longest of {steps[k]:.3g} s, {data.time[k] - data.time[0]:.1f} s after"
+            f" the first sample; segments too short for the filter = {len(parts) - len(pieces)}"
+        )
     deviation = 0.0
     if delay is None:
         shifts = np.arange(-DELAY_RANGE, DELAY_RANGE + DELAY_STEP / 2, DELAY_STEP)
@@ -171,8 +176,17 @@ def prepare_motion(
     return PreparedMotion(time, v, equations, frequency, delay, tuple(notes))
 
 
-def _efforts(data: MotionData) -> Matrix:
+def _efforts(arm: ArmModel, data: MotionData) -> Matrix:
     """Return the efforts (n, nv) of a motion; raises InvalidValue without efforts."""
+    if data.effort is None and data.current is not None:
+        actuators = zip(arm.joint_names, arm.actuators, strict=True)
+        lacking = [name for name, motor in actuators if "kt" not in motor.constants]
+        raise InvalidValue(
+            f"{data.source}: efforts = none, only motor currents, and torque constants of joints"
+            f" {', '.join(lacking)} = none in the description; expected one per joint; add kt and"
+            " gear_ratio of actuator dc_motor to the URDF (the drive gains that arm-dynamics"
+            " identify estimates from currents are kt times gear_ratio), or record efforts"
+        )
     if data.effort is None:
         raise InvalidValue(
             f"{data.source}: efforts = none; expected one per joint; positions alone determine"

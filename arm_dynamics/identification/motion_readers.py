@@ -157,7 +157,8 @@ def _of_bag(
     chosen = [topic] if topic else [t for t in found if not t.endswith(NOT_MEASURED)]
     if not chosen:
         raise RecordingError(
-            f"{path}: topics of {JOINT_STATE} = none; expected one; topics = {', '.join(topics)}"
+            f"{path}: topics of {JOINT_STATE} = none; expected one; topics ="
+            f" {', '.join(topics) or 'none'}"
         )
     rows: dict[str, list[tuple[int, int, Matrix]]] = {}
     names: dict[str, None] = {}
@@ -311,6 +312,13 @@ def _checked(
                 " digits"
             )
         notes = (f"{repeated}; samples with the stamp of the one before are dropped",)
+    known: Any = np.isfinite(q[rows]).any(axis=0)
+    if not known.all():
+        names = [name for name, x in zip(arm.joint_names, known, strict=True) if not x]
+        raise RecordingError(
+            f"{source}: positions of joints {', '.join(names)} = not a number in all samples;"
+            " expected those of all joints; lock these joints"
+        )
     rows = rows[np.isfinite(q[rows]).all(axis=1)]
     if effort is not None:
         measured: Any = np.isfinite(effort[rows])

@@ -7,6 +7,15 @@ columns of the regressor W, π the parameters of the arm without payload: those 
 or those fitted to recordings without the payload. The payload's pseudo-inertia P is positive
 definite; d is the divergence from a body of P₀ at the tool. Weights as in ``fit_torque``.
 
+Errors of the arm's parameters δπ, and of the logarithms δl of drive gains if the efforts follow
+from currents, change the estimate linearly:
+
+δφ = (W_tᵀ w W_t + D)⁻¹ W_tᵀ w ((diag(τ) - W ∂π/∂l) δl - W δπ)
+
+D is the Hessian of d. The covariance of δπ is (A + γ D_π)⁻¹ of the fit to the recordings without
+the payload, with γ at least 1, that of δl and the slopes ∂π/∂l those of ``DriveGains``. Errors of
+Stribeck friction and of gear losses are not propagated.
+
 References
 ----------
 W. Khalil, M. Gautier, P. Lemoine, Identification of the payload inertial parameters of industrial
@@ -24,8 +33,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.arm_identification import (
     Prediction,
     fitted_and_held_out,
@@ -35,6 +45,11 @@ from arm_dynamics.identification.consistent_least_squares import (
     UNDETERMINED,
     DescriptionPrior,
     positive_inverse,
+)
+from arm_dynamics.identification.drive_gain_fit import (
+    DriveGains,
+    recorded_gains,
+    with_described_efforts,
 )
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters, with_parameters
 from arm_dynamics.identification.effort_equations import EffortEquations, joined_equations
@@ -46,7 +61,7 @@ from arm_dynamics.identification.friction_terms import (
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
 from arm_dynamics.identification.payload_body import payload_ball, tool_link
-from arm_dynamics.identification.torque_fit import fit_torque
+from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
 from arm_dynamics.identification.torque_problem import TorqueProblem
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
@@ -65,8 +80,9 @@ class PayloadFit:
     """Result of ``identify_payload``.
 
     ``values`` and ``deviation`` (10,), in the order of QUANTITIES: mass [kg], center of mass [m]
-    and inertia about it [kg·m²], along the axes of the tool frame. Deviations of the payload do not
-    contain those of the arm without it. ``undetermined`` names the quantities that the motion does
+    and inertia about it [kg·m²], along the axes of the tool frame. Deviations contain those of the
+    arm and of its drive gains if these were fitted to motions without the payload; an arm of the
+    description counts as exact. ``undetermined`` names the quantities that the motion does
     not reveal. ``parameters`` and ``parameter_deviation`` (14 nv,) are those of the arm with its
     payload; the deviations of parameters that are those of the description are NaN. ``before`` and
     ``after`` predict held-out motion without and with the payload. ``loaded`` is the arm of
@@ -112,7 +128,9 @@ def identify_payload(
     arm : ArmModel
         The arm without the payload; without ``without``, its parameters count as known.
     motions : Sequence[MotionData]
-        Motions with the payload fixed to the link of the tool frame.
+        Motions with the payload fixed to the link of the tool frame. Efforts of motions with
+        currents only follow from the torque constants of the arm, or from drive gains that are
+        fitted to ``without``.
     held_out : Sequence[MotionData]
         Motions with the payload that check the result (default: the last 30 % of ``motions``).
     without : Sequence[MotionData]
@@ -128,30 +146,52 @@ def identify_payload(
     Raises
     ------
     InvalidValue
-        For motions without efforts or too short, and for a tool frame that no joint moves.
+        For motions without efforts or too short, for a tool frame that no joint moves, and for
+        efforts of ``motions`` if ``without`` has currents only.
 
     """
     link = tool_link(check_arm(arm))
+    gains = recorded_gains(arm, without, (), None, cutoff) if without else None
+    motions, held_out, without = (
+        [_with_efforts(arm, gains, motion) for motion in part]
+        for part in (motions, held_out, without)
+    )
     fitted, checks = fitted_and_held_out(motions, held_out)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in fitted]
     frequency = max(motion.cutoff for motion in prepared)
     notes = [note for motion in prepared for note in motion.notes]
     friction, known = JointFriction.of(arm), nominal_parameters(arm)
     simulated, spread = known, np.full(known.size, np.nan)
+    errors = np.zeros((known.size, 0))
     if without:
         parts = [prepare_motion(arm, motion, cutoff) for motion in without]
-        equations = joined_equations([part.equations for part in parts])
-        alone = fit_torque(arm, equations)
-        known, spread = alone.parameters, np.array(alone.deviation)
+        alone = fit_torque(arm, joined_equations([part.equations for part in parts]))
+        known, errors = alone.parameters, _parameter_errors(alone)
+        spread = np.array((gains.with_deviations(alone) if gains else alone).deviation)
         simulated = alone.simulated
         friction = alone.friction
         notes += [note for part in parts for note in part.notes]
+        notes += gains.notes() if gains else []
+    else:
+        notes.append(
+            "the arm counts as exact: the deviations of the payload do not contain its errors;"
+            " record the motion without the payload too (--without)"
+        )
     equations = joined_equations([motion.equations for motion in prepared])
     loaded = _loaded(equations, known, friction, link)
     prior = DescriptionPrior(_prior_body(arm, loaded)[None], np.zeros(0), np.zeros(0))
     problem = TorqueProblem(loaded, prior)
     found = problem.estimate(1.0)
-    covariance = problem.covariance(1.0, found)
+    changes = problem.changes(1.0, found, -_efforts_of(equations, friction, errors))
+    if gains:
+        steps = _root(gains.covariance)
+        own_errors = gains.slopes @ steps
+        efforts = equations.effort * steps.T[:, None, :]
+        efforts = efforts - _efforts_of(equations, friction, own_errors)
+        errors = np.hstack((errors, own_errors))
+        changes = np.hstack((changes, problem.changes(1.0, found, efforts)))
+    noise = problem.covariance(1.0, found)
+    covariance = noise + changes @ changes.T
     values, slopes = _in_tool_frame(arm, link, found)
     deviation = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
     free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
@@ -160,12 +200,14 @@ def identify_payload(
     total, total_spread, written = np.array(known), spread.copy(), np.array(simulated)
     total[own] += found
     written[own] += found
-    total_spread[own] = np.sqrt(np.nan_to_num(spread[own]) ** 2 + np.diag(covariance))
+    together = np.sum((errors[own] + changes) ** 2, axis=1)
+    total_spread[own] = np.sqrt(together + np.diag(noise))
     late = float(np.median([motion.delay for motion in prepared]))
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
+    carrying = with_friction_terms(with_parameters(arm, written), friction)
     return PayloadFit(
         arm,
-        with_friction_terms(with_parameters(arm, written), friction),
+        gains.applied(carrying) if gains else carrying,
         as_readonly(values),
         as_readonly(deviation),
         tuple(name for name, unknown in zip(QUANTITIES, vague, strict=True) if unknown),
@@ -175,6 +217,38 @@ def identify_payload(
         predicted_efforts(tests, total, friction, friction.presliding),
         tuple(notes),
     )
+
+
+def _with_efforts(arm: ArmModel, gains: DriveGains | None, motion: MotionData) -> MotionData:
+    """Return a motion with the efforts of its currents, of fitted gains or of the description."""
+    if gains is None:
+        return with_described_efforts(arm, motion)
+    if motion.effort is not None or motion.current is None:
+        raise InvalidValue(
+            f"{motion.source}: efforts = {'none' if motion.effort is None else 'recorded'};"
+            " expected currents without efforts, as in the motions without the payload"
+        )
+    return gains.efforts(motion)
+
+
+def _parameter_errors(fit: TorqueFit) -> Matrix:
+    """Return L (p, p) with the covariance L Lᵀ of the parameters of a fit."""
+    prior = fit.prior_information * max(1.0, 1 / fit.prior_weight)
+    return _root(positive_inverse(fit.information + prior))
+
+
+def _root(covariance: Matrix) -> Matrix:
+    """Return L (p, p) with L Lᵀ = the covariance, whose rows may differ in size."""
+    sizes = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    values, axes = np.linalg.eigh(covariance / sizes / sizes[:, None])
+    found: Matrix = sizes[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
+    return found
+
+
+def _efforts_of(equations: EffortEquations, friction: JointFriction, changes: Matrix) -> FloatArray:
+    """Return the efforts (k, n, nv) of changes (14 nv, k) of the parameters."""
+    found: FloatArray = np.moveaxis(equations.rows(friction.presliding) @ changes, 2, 0)
+    return found
 
 
 def _loaded(

@@ -19,6 +19,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import (
     BoolArray,
+    FloatArray,
     IntArray,
     Matrix,
     Vector,
@@ -198,6 +199,15 @@ class TorqueProblem:
         found: Matrix = inverse @ middle @ inverse
         return found
 
+    def changes(self, gamma: float, parameters: Vector, efforts: FloatArray) -> Matrix:
+        """Return the changes (p, k) of the estimate by small changes of the efforts (k, n, nv).
+
+        δπ = (A + γ D)⁻¹ Σ w Wᵀ δτ, with A and D as in ``covariance``.
+        """
+        curvature = gamma * self._prior.slopes(parameters)[1]
+        found: Matrix = positive_inverse(self.information + curvature) @ self._scores(efforts).T
+        return found
+
     @property
     def information(self) -> Matrix:
         """Σ w WᵀW (p, p)."""
@@ -270,9 +280,14 @@ class TorqueProblem:
         scores = scores - scores.mean(axis=0)
         found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
         if self._equations.errors is not None:
-            rows = self.rows.reshape(-1, self.rows.shape[2])
-            further = (self._weights * self._equations.errors).reshape(-1, len(rows)) @ rows
+            further = self._scores(self._equations.errors)
             found = found + further.T @ further
+        return found
+
+    def _scores(self, efforts: FloatArray) -> Matrix:
+        """Return Σ w Wᵀ τ (k, p) of efforts τ (k, n, nv)."""
+        rows = self.rows.reshape(-1, self.rows.shape[2])
+        found: Matrix = (self._weights * efforts).reshape(len(efforts), len(rows)) @ rows
         return found
 
 

@@ -4,18 +4,18 @@ VENV ?= .venv
 ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
-# These tests measure motion in real time: they run alone.
-ALONE := $(foreach name,capabilities follow_joint_trajectory hardware hardware_lines hardware_log hostile \
-	safety states,test/ros/test_$(name).py) $(foreach name,calibration_tutorial driver_processes \
-	hardware_cli,test/test_$(name).py)
-IGNORE_ALONE := $(addprefix --ignore=,$(ALONE))
+# These tests measure motion in real time, so that they run one per core.
+REAL_TIME := $(foreach name,hardware_cli calibration_tutorial driver_processes,test/test_$(name).py) \
+	$(foreach name,hardware_lines capabilities follow_joint_trajectory hostile safety hardware \
+	hardware_log states,test/ros/test_$(name).py)
+IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
 # These tests of running nodes take long: `make test` leaves them to test-all.
 LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/test_viewer.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.
 JOBS ?= 3
-PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # The wheels are a complete ROS 2: variables of another installation must not reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -47,15 +47,16 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
 	@$(BIN)/python test/interfaces/build.py
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --hypothesis-profile quick -m "not slow and not figures" $(IGNORE_ALONE) $(IGNORE_LONG)
+	@$(PYTEST) -n $(JOBS) --hypothesis-profile quick -m "not slow and not figures" \
+		$(IGNORE_REAL_TIME) $(IGNORE_LONG)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@code=0; $(PYTEST) --durations=25 $(IGNORE_ALONE) || code=$$?; \
-		$(BIN)/python -m pytest --durations=25 $(ALONE) || code=$$?; exit $$code
+	@code=0; $(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_REAL_TIME) || code=$$?; \
+		$(PYTEST) -n 2 --durations=25 $(REAL_TIME) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

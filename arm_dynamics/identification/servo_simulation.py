@@ -17,6 +17,8 @@ PERIOD = 1e-3
 """Largest period of a servo's position loop, and largest time step [s]."""
 RECORD_PERIOD = 5e-3
 """Largest time [s] between two simulated positions, which are interpolated to the samples."""
+CONTACT_STEPS = 2
+"""Time steps in a period of an arm with backlash, whose tooth contact is stiff."""
 START_TIME = 0.15
 """Time [s] over which the velocity at the start is measured."""
 
@@ -50,8 +52,12 @@ class ServoSimulation:
             (np.zeros((1, targets.shape[1])), np.cumsum(targets[1:] * np.diff(time)[:, None], 0))
         )
         self._ends = targets[0], targets[-1]
-        start = motion.q[0], _start_velocity(motion), arm.initial_act
-        self._start = np.concatenate(start)[None]
+        self._steps = CONTACT_STEPS if "gap" in _act_kinds(arm) else 1
+        v = _start_velocity(motion)
+        owners = np.repeat(np.arange(arm.nv), [len(a.states) for a in arm.actuators])
+        rotors = np.array([kind == "rotor_velocity" for kind in _act_kinds(arm)], dtype=bool)
+        act = np.where(rotors, v[owners], arm.initial_act) if arm.na else arm.initial_act
+        self._start = np.concatenate((motion.q[0], v, act))[None]
 
     def positions(self, varied: Mapping[str, Matrix], delay: Vector) -> FloatArray:
         """Return simulated positions (batch, n, nv) [rad or m] at the samples.
@@ -71,8 +77,9 @@ class ServoSimulation:
         for rows, delays in ((same, delay[:1]), (~same, delay[~same])):
             if rows.any():  # rollouts with one delay have the same targets
                 result = rollout_closed_loop(
-                    self._arm, self._start, self._controller, self._reference(delays), self._step,
-                    self._step, self._step * self._periods, interface="voltage",
+                    self._arm, self._start, self._controller, self._reference(delays),
+                    self._step / self._steps, self._step, self._step * self._periods,
+                    interface="voltage",
                     vary={name: x[rows] for name, x in varied.items()},
                     record_every=self._every, outputs=("q",),
                 )  # fmt: skip
@@ -100,6 +107,11 @@ class ServoSimulation:
         integral += after * np.maximum(edges - self._time[-1], 0)[..., None]
         found: FloatArray = np.diff(integral, axis=1) / self._step
         return found
+
+
+def _act_kinds(arm: ArmModel) -> list[str]:
+    """Return the names (na,) of the actuator states without those of their joints."""
+    return [state.name for actuator in arm.actuators for state in actuator.states]
 
 
 def _targets(motion: MotionData) -> Matrix:

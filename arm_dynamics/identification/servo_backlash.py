@@ -1,0 +1,147 @@
+"""Backlash of the gears of an arm of servos, from positions at the output side.
+
+The position loop closes on the output, so that it moves the joint back through the gap. Positions
+show backlash where the load of a gear changes its sign: the joint is free until the teeth touch on
+the other side. A joint whose load does not change its sign does not show it.
+
+The scan simulates every joint with a few values β. The other parameters follow by a linear change:
+their slopes are those of the rigid gear. The reference is a contact without backlash, not the rigid
+gear, because losses of the two differ (docs/motors.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.servo_fit import LAST_TURNS, UNDETERMINED, ServoFit
+from arm_dynamics.identification.servo_simulation import CONTACT_STEPS, PERIOD
+from arm_dynamics.model.arm_model import ArmModel
+
+NONE, SCANNED = 1e-5, (0.001, 0.002, 0.005, 0.01, 0.02, 0.04)
+"""Backlash [rad] of the reference, and the values that are compared with it."""
+TYPICAL_BACKLASH = 0.005
+"""Backlash [rad] around which it is fitted, within a factor e."""
+CONTACT = 0.5
+"""ω dt and d dt / μ of the tooth contact: k = μ ω², μ the reduced mass of rotor and joint."""
+CANDIDATE = 8.0
+"""Decrease of the cost with which backlash is fitted: four standard deviations."""
+REVEALED = 4.5
+"""The same with which a motion would show it: three."""
+POSES = 50
+"""Configurations in which the smallest mass of the joints is searched."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BacklashScan:
+    """Joints with a probable ``backlash`` [rad], and the least one (nv,) that would be seen.
+
+    ``least`` is infinite for joints without a change of load, NaN for those already described.
+    """
+
+    backlash: dict[int, float]
+    least: Vector
+
+    def note(self, joints: Sequence[str], fitted: Sequence[int]) -> str:
+        """Return the sentence of the report."""
+        parts = [joints[i] for i in fitted]
+        text = f"backlash fitted: {', '.join(parts) or 'none'}"
+        others = [i for i in range(len(joints)) if i not in fitted]
+        seen = [
+            f"{joints[i]} {1e3 * self.least[i]:g}" for i in others if np.isfinite(self.least[i])
+        ]
+        unseen = [joints[i] for i in others if np.isinf(self.least[i])]
+        text += f"; least that the motion reveals [mrad]: {', '.join(seen)}" if seen else ""
+        return text + (f"; not revealed: {', '.join(unseen)}" if unseen else "")
+
+
+def with_contact(arm: ArmModel, backlash: dict[int, float], q: Matrix) -> ArmModel:
+    """Return the arm with ``backlash`` [rad] in some joints, and the contact of their teeth.
+
+    Stiffness k = μ (0.5 / dt)² and damping d = 0.5 μ / dt, with the time step dt of the simulation
+    and the smallest reduced mass μ at positions q (n, nv): a damping ratio of 0.5, and stable up to
+    twice the time step. Constants of the description remain.
+    """
+    model, data = arm.links, arm.links.createData()
+    every = q[:: max(1, len(q) // POSES)]
+    compliance = np.max([np.diag(np.linalg.inv(pin.crba(model, data, x))) for x in every], axis=0)
+    for i, play in backlash.items():
+        c, joint = arm.actuators[i].constants, arm.joint_names[i]
+        reduced = 1 / (1 / (c["gear_ratio"] ** 2 * c["rotor_inertia"]) + float(compliance[i]))
+        rate = CONTACT * CONTACT_STEPS / PERIOD
+        given = c["gear_stiffness"] > 0
+        arm = arm.with_motor(
+            joint,
+            backlash=play,
+            gear_stiffness=c["gear_stiffness"] if given else reduced * rate**2,
+            gear_damping=c["gear_damping"] if given else reduced * rate,
+        )
+    return arm
+
+
+def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData]) -> BacklashScan:
+    """Return the joints of a fit with rigid gears at θ (p,) that probably have backlash."""
+    rigid, nv = problem.variation, problem.variation.arm.nv
+    entries = rigid.backlash_entries
+    rest = [i for i in range(nv) if rigid.described[entries[i]] == 0]
+    least = np.full(nv, np.nan)
+    if not rest:
+        return BacklashScan({}, least)
+    q = np.concatenate([window.q for window in windows])
+    arm = with_contact(rigid.arm, dict.fromkeys(rest, NONE), q)
+    variation = rigid.with_backlash(arm, rest)
+    sigma = variation.sigma[entries]
+    cases = np.tile(theta, (1 + len(rest) * len(SCANNED), 1))
+    cases[:, entries[rest]] = 0.0
+    for row, (i, play) in enumerate(((i, play) for i in rest for play in SCANNED), 1):
+        cases[row, entries[i]] = np.log(play / NONE) / sigma[i]
+    residuals = np.nan_to_num(ServoFit(variation, windows).residuals(cases), nan=1e3)
+    costs, effects = problem.refitted(theta, residuals)
+    decrease = (costs[0] - costs[1:]).reshape(len(rest), len(SCANNED))
+    seen = effects[1:].reshape(decrease.shape) > REVEALED
+    least[rest] = [SCANNED[int(np.argmax(row))] if row.any() else np.inf for row in seen]
+    best = decrease.argmax(axis=1)
+    found = {
+        i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE
+    }
+    return BacklashScan(found, least)
+
+
+def fit_backlash(
+    rigid: ServoFit,
+    theta: Vector,
+    backlash: dict[int, float],
+    windows: Sequence[MotionData],
+    tests: Sequence[MotionData],
+) -> tuple[ServoFit, Vector, float] | None:
+    """Return the fit with backlash in some joints: problem, θ (p,), condition number.
+
+    A joint keeps the backlash if its deviation is below half of the tolerance, and if the mean
+    square of its errors on ``tests`` decreases by more than the standard error of this decrease
+    over blocks. None: no joint does.
+    """
+    q = np.concatenate([window.q for window in windows])
+    entries = rigid.variation.backlash_entries
+    sigma = rigid.variation.sigma[entries]
+    before = ServoFit(rigid.variation, tests).block_errors(theta)
+    while backlash:
+        arm = with_contact(rigid.variation.arm, dict.fromkeys(backlash, TYPICAL_BACKLASH), q)
+        trial = ServoFit(rigid.variation.with_backlash(arm, list(backlash)), windows)
+        first = theta.copy()
+        for i, play in backlash.items():
+            first[entries[i]] = np.log(play / TYPICAL_BACKLASH) / sigma[i]
+        found = trial.minimum(first, LAST_TURNS)
+        deviation, condition = trial.deviations(found)
+        change = before - ServoFit(trial.variation, tests).block_errors(found)
+        error = change.std(axis=0) / np.sqrt(max(len(change) - 1, 1))
+        better = (change.mean(axis=0) > error) & (deviation[entries] <= UNDETERMINED)
+        kept = {i: play for i, play in backlash.items() if better[i]}
+        if kept == backlash:
+            return trial, found, condition
+        backlash = kept
+    return None

@@ -19,7 +19,7 @@ import pinocchio as pin
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.servo_fit import LAST_TURNS, UNDETERMINED, ServoFit
+from arm_dynamics.identification.servo_fit import LAST_TURNS, ServoFit
 from arm_dynamics.identification.servo_simulation import CONTACT_STEPS, PERIOD
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -33,6 +33,8 @@ CANDIDATE = 8.0
 """Decrease of the cost with which backlash is fitted: four standard deviations."""
 REVEALED = 4.5
 """The same with which a motion would show it: three."""
+DETERMINED = 0.25
+"""Largest relative deviation of a backlash: four deviations from 0."""
 POSES = 50
 """Configurations in which the smallest mass of the joints is searched."""
 
@@ -121,8 +123,8 @@ def fit_backlash(
 ) -> tuple[ServoFit, Vector, float] | None:
     """Return the fit with backlash in some joints: problem, θ (p,), condition number.
 
-    A joint keeps the backlash if its deviation is below half of the tolerance, and if the mean
-    square of its errors on ``tests`` decreases by more than the standard error of this decrease
+    A joint keeps the backlash if its deviation is below ``DETERMINED``, and if the mean square of
+    its errors on ``tests`` decreases by more than the standard error of this decrease
     over blocks. None: no joint does.
     """
     q = np.concatenate([window.q for window in windows])
@@ -139,7 +141,7 @@ def fit_backlash(
         deviation, condition = trial.deviations(found)
         change = before - ServoFit(trial.variation, tests).block_errors(found)
         error = change.std(axis=0) / np.sqrt(max(len(change) - 1, 1))
-        better = (change.mean(axis=0) > error) & (deviation[entries] <= UNDETERMINED)
+        better = (change.mean(axis=0) > error) & (sigma * deviation[entries] < DETERMINED)
         kept = {i: play for i, play in backlash.items() if better[i]}
         if kept == backlash:
             return trial, found, condition

@@ -52,12 +52,17 @@ class ServoSimulation:
             (np.zeros((1, targets.shape[1])), np.cumsum(targets[1:] * np.diff(time)[:, None], 0))
         )
         self._ends = targets[0], targets[-1]
-        self._steps = CONTACT_STEPS if "gap" in _act_kinds(arm) else 1
-        v = _start_velocity(motion)
-        owners = np.repeat(np.arange(arm.nv), [len(a.states) for a in arm.actuators])
-        rotors = np.array([kind == "rotor_velocity" for kind in _act_kinds(arm)], dtype=bool)
-        act = np.where(rotors, v[owners], arm.initial_act) if arm.na else arm.initial_act
-        self._start = np.concatenate((motion.q[0], v, act))[None]
+        kinds = [state.name for motor in arm.actuators for state in motor.states]
+        owners = np.repeat(np.arange(arm.nv), [len(motor.states) for motor in arm.actuators])
+        self._rotors, self._gaps = (
+            {2 * arm.nv + k: int(owners[k]) for k, kind in enumerate(kinds) if kind == name}
+            for name in ("rotor_velocity", "gap")
+        )
+        self._steps = CONTACT_STEPS if self._gaps else 1
+        start = motion.q[0], _start_velocity(motion), arm.initial_act
+        self._start = np.concatenate(start)[None]
+        first = time <= START_TIME
+        self._pushed = np.sign(np.mean((targets - motion.q)[first], axis=0))
 
     def positions(self, varied: Mapping[str, Matrix], delay: Vector) -> FloatArray:
         """Return simulated positions (batch, n, nv) [rad or m] at the samples.
@@ -76,11 +81,12 @@ class ServoSimulation:
         q = np.empty((delay.size, self._periods // self._every, self._arm.nv))
         for rows, delays in ((same, delay[:1]), (~same, delay[~same])):
             if rows.any():  # rollouts with one delay have the same targets
+                own = {name: x[rows] for name, x in varied.items()}
                 result = rollout_closed_loop(
-                    self._arm, self._start, self._controller, self._reference(delays),
+                    self._arm, self._starts(own), self._controller, self._reference(delays),
                     self._step / self._steps, self._step, self._step * self._periods,
                     interface="voltage",
-                    vary={name: x[rows] for name, x in varied.items()},
+                    vary=own,
                     record_every=self._every, outputs=("q",),
                 )  # fmt: skip
                 q[rows] = result.q
@@ -91,6 +97,18 @@ class ServoSimulation:
         part = (at - low)[:, None]
         found: FloatArray = (1 - part) * q[:, low] + part * q[:, low + 1]
         return found
+
+    def _starts(self, varied: Mapping[str, Matrix]) -> Matrix:
+        """Return initial states (batch or 1, 2 nv + na); teeth touch on the side of the target."""
+        play = varied.get("motor.backlash")
+        if play is None:
+            play = np.array([[m.constants.get("backlash", 0.0) for m in self._arm.actuators]])
+        start = np.repeat(self._start, len(play), axis=0)
+        for column, i in self._rotors.items():
+            start[:, column] = start[:, self._arm.nv + i]
+        for column, i in self._gaps.items():
+            start[:, column] = 0.5 * self._pushed[i] * play[:, i]
+        return start
 
     def _reference(self, delay: Vector) -> FloatArray:
         """Return the mean target (batch, periods, nv) of each period of the position loop.
@@ -107,11 +125,6 @@ class ServoSimulation:
         integral += after * np.maximum(edges - self._time[-1], 0)[..., None]
         found: FloatArray = np.diff(integral, axis=1) / self._step
         return found
-
-
-def _act_kinds(arm: ArmModel) -> list[str]:
-    """Return the names (na,) of the actuator states without those of their joints."""
-    return [state.name for actuator in arm.actuators for state in actuator.states]
 
 
 def _targets(motion: MotionData) -> Matrix:

@@ -33,6 +33,11 @@ CANDIDATE = 8.0
 """Decrease of the cost with which backlash is fitted: four standard deviations."""
 REVEALED = 4.5
 """The same with which a motion would show it: three."""
+STARTS = (0.5, 1.0, 2.0)
+"""Factors of the scanned backlash from which it is fitted: the cost has several minima."""
+SIMILAR, CONTACT_ERROR = 1.5, 0.05
+"""Ratio of the median square errors below which another minimum is possible, and the relative
+deviation of a backlash by the assumed contact of the teeth."""
 DETERMINED = 0.25
 """Largest relative deviation of a backlash: four deviations from 0."""
 POSES = 50
@@ -41,25 +46,22 @@ POSES = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BacklashScan:
-    """Joints with a probable ``backlash`` [rad], and the least one (nv,) that would be seen.
-
-    ``least`` is infinite for joints without a change of load, NaN for those already described.
-    """
+    """Joints with a probable ``backlash`` [rad], and joints whose motion would not show 40 mrad."""
 
     backlash: dict[int, float]
-    least: Vector
+    hidden: tuple[int, ...]
 
     def note(self, joints: Sequence[str], fitted: Sequence[int]) -> str:
         """Return the sentence of the report."""
-        parts = [joints[i] for i in fitted]
-        text = f"backlash fitted: {', '.join(parts) or 'none'}"
-        others = [i for i in range(len(joints)) if i not in fitted]
-        seen = [
-            f"{joints[i]} {1e3 * self.least[i]:g}" for i in others if np.isfinite(self.least[i])
+        groups = {
+            "fitted": fitted,
+            "probable, not determined": [i for i in self.backlash if i not in fitted],
+            "not revealed": self.hidden,
+        }
+        found = [
+            f"{text}: {', '.join(joints[i] for i in own)}" for text, own in groups.items() if own
         ]
-        unseen = [joints[i] for i in others if np.isinf(self.least[i])]
-        text += f"; least that the motion reveals [mrad]: {', '.join(seen)}" if seen else ""
-        return text + (f"; not revealed: {', '.join(unseen)}" if unseen else "")
+        return f"backlash {'; '.join(found) or 'fitted: none'}"
 
 
 def with_contact(arm: ArmModel, backlash: dict[int, float], q: Matrix) -> ArmModel:
@@ -91,9 +93,8 @@ def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData
     rigid, nv = problem.variation, problem.variation.arm.nv
     entries = rigid.backlash_entries
     rest = [i for i in range(nv) if rigid.described[entries[i]] == 0]
-    least = np.full(nv, np.nan)
     if not rest:
-        return BacklashScan({}, least)
+        return BacklashScan({}, ())
     q = np.concatenate([window.q for window in windows])
     arm = with_contact(rigid.arm, dict.fromkeys(rest, NONE), q)
     variation = rigid.with_backlash(arm, rest)
@@ -106,12 +107,9 @@ def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData
     costs, effects = problem.refitted(theta, residuals)
     decrease = (costs[0] - costs[1:]).reshape(len(rest), len(SCANNED))
     seen = effects[1:].reshape(decrease.shape) > REVEALED
-    least[rest] = [SCANNED[int(np.argmax(row))] if row.any() else np.inf for row in seen]
     best = decrease.argmax(axis=1)
-    found = {
-        i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE
-    }
-    return BacklashScan(found, least)
+    found = {i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE}
+    return BacklashScan(found, tuple(i for i, row in zip(rest, seen, strict=True) if not row.any()))
 
 
 def fit_backlash(
@@ -134,14 +132,21 @@ def fit_backlash(
     while backlash:
         arm = with_contact(rigid.variation.arm, dict.fromkeys(backlash, TYPICAL_BACKLASH), q)
         trial = ServoFit(rigid.variation.with_backlash(arm, list(backlash)), windows)
-        first = theta.copy()
+        first = np.tile(theta, (len(STARTS), 1))
         for i, play in backlash.items():
-            first[entries[i]] = np.log(play / TYPICAL_BACKLASH) / sigma[i]
-        found = trial.minimum(first, LAST_TURNS)
-        deviation, condition = trial.deviations(found)
+            first[:, entries[i]] = np.log(play * np.array(STARTS) / TYPICAL_BACKLASH) / sigma[i]
+        ends = [trial.minimum(start, LAST_TURNS) for start in first]
+        errors = [float(np.median(trial.block_errors(end), axis=0).sum()) for end in ends]
+        found = ends[int(np.argmin(errors))]
+        near = [e for e, error in zip(ends, errors, strict=True) if error < SIMILAR * min(errors)]
+        other = max(near, key=lambda end: float(np.abs(end - found)[entries[list(backlash)]].max()))
+        _, condition = trial.deviations(found, other)
+        for i in backlash:
+            trial.covariance[entries[i], entries[i]] += (CONTACT_ERROR / sigma[i]) ** 2
+        deviation = sigma * np.sqrt(np.diag(trial.covariance))[entries]
         change = before - ServoFit(trial.variation, tests).block_errors(found)
         error = change.std(axis=0) / np.sqrt(max(len(change) - 1, 1))
-        better = (change.mean(axis=0) > error) & (sigma * deviation[entries] < DETERMINED)
+        better = (change.mean(axis=0) > error) & (deviation < DETERMINED)
         kept = {i: play for i, play in backlash.items() if better[i]}
         if kept == backlash:
             return trial, found, condition

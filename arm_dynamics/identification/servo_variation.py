@@ -141,8 +141,8 @@ class ServoVariation:
         nv, arm = self.arm.nv, self.arm
         x = self.values(theta)
         parts = x[:, : nv * len(TOLERANCES)].reshape(len(x), -1, nv)
-        gain, armature, viscous, coulomb, stribeck, loss, supply, current, mass, play = (
-            np.moveaxis(parts, 1, 0)
+        gain, armature, viscous, coulomb, stribeck, loss, supply, current, mass, play = np.moveaxis(
+            parts, 1, 0
         )
         first = self.start[: nv * len(TOLERANCES)].reshape(-1, nv)
         ratio = _constants(arm, "gear_ratio")

@@ -189,8 +189,9 @@ class ServoFit:
 
         def cost(flat: Matrix, x: Vector) -> Vector:
             slope = flat @ weighted.T + x
-            found: Vector = flat**2 @ self._weights.reshape(-1) + x @ x
-            return 0.5 * (found - np.einsum("ka,ab,kb->k", slope, inverse, slope))
+            squares = flat**2 @ self._weights.reshape(-1) + x @ x
+            found: Vector = 0.5 * (squares - np.einsum("ka,ab,kb->k", slope, inverse, slope))
+            return found
 
         flat = residuals.reshape(len(residuals), -1)
         return cost(flat, x), cost(flat - flat[0], 0.0 * x)

@@ -224,8 +224,8 @@ def _require_same_states(arm: ArmModel, backlash: Matrix) -> None:
     for k, i in np.argwhere((backlash > 0) != has).tolist():
         wanted = "above 0" if has[i] else "0"
         raise InvalidValue(
-            f"rollout {k}, joint '{arm.joint_names[i]}': backlash = {backlash[k, i]:g} rad; expected"
-            f" {wanted} as in the nominal arm, which decides the actuator states"
+            f"rollout {k}, joint '{arm.joint_names[i]}': backlash = {backlash[k, i]:g} rad;"
+            f" expected {wanted} as in the nominal arm, which decides the actuator states"
         )
 
 

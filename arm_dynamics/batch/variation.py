@@ -20,8 +20,10 @@ from arm_dynamics.model.arm_model import ArmModel, Joint
 JOINT_FIELDS = ("damping", "friction", "stop_stiffness", "stop_damping")
 CENTER = ("link.center_x", "link.center_y", "link.center_z")
 MOMENTS = ("link.ixx", "link.ixy", "link.ixz", "link.iyy", "link.iyz", "link.izz")
-FIXED_CONSTANTS = ("inductance", "thermal_resistance", "backlash")
-"""Motor constants that decide which actuator states exist: they cannot vary."""
+FIXED_CONSTANTS = ("inductance", "thermal_resistance")
+"""Motor constants that decide which actuator states exist: they cannot vary.
+
+Backlash does too: it varies only between values above 0."""
 
 
 def variable_names(arm: ArmModel) -> tuple[str, ...]:

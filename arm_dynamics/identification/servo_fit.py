@@ -159,10 +159,42 @@ class ServoFit:
         theta = np.where(free, theta, 0.0)
         prior, center = np.eye(int(free.sum())), np.zeros(int(free.sum()))
         for _ in range(turns):
-            self._set_weights(self._residuals(theta[None])[0])
+            self._set_weights(self.residuals(theta[None])[0])
             problem = OutputError(self._free_residuals, self._slopes, self._weights, prior, center)
             theta[free] = problem.minimum(theta[free], STEPS, CONVERGED).parameters
         return theta
+
+    def residuals(self, theta: Matrix) -> FloatArray:
+        """Return simulated minus measured positions (k, n, nv) of θ (k, p) [rad or m]."""
+        found: FloatArray = self._predicted(theta) - self._measured
+        return found
+
+    def block_errors(self, theta: Vector) -> Matrix:
+        """Return the mean square (blocks, nv) of the residuals of θ (p,) [rad² or m²]."""
+        first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
+        sums = np.add.reduceat(self.residuals(theta[None])[0] ** 2, first, axis=0)
+        found: Matrix = sums / np.diff(np.append(first, len(self._block)))[:, None]
+        return found
+
+    def refitted(self, theta: Vector, residuals: FloatArray) -> tuple[Vector, Vector]:
+        """Return costs (k,) of ``residuals`` (k, n, nv) after the best linear change of θ (p,).
+
+        Also returned are the costs (k,) of their differences to the first. The residuals are
+        those of similar models at θ, which have the slopes of this one.
+        """
+        x = theta[self.variation.free]
+        rows = self._slopes(x, self.residuals(theta[None])[0])
+        weighted = rows * self._weights.reshape(-1)
+        inverse = np.linalg.inv(weighted @ rows.T + np.eye(x.size))
+
+        def cost(flat: Matrix, x: Vector) -> Vector:
+            slope = flat @ weighted.T + x
+            squares = flat**2 @ self._weights.reshape(-1) + x @ x
+            found: Vector = 0.5 * (squares - np.einsum("ka,ab,kb->k", slope, inverse, slope))
+            return found
+
+        flat = residuals.reshape(len(residuals), -1)
+        return cost(flat, x), cost(flat - flat[0], 0.0 * x)
 
     def deviations(self, theta: Vector, earlier: Vector | None = None) -> tuple[Vector, float]:
         """Return standard deviations of the minimum and the condition number of the sensitivities.
@@ -176,7 +208,7 @@ class ServoFit:
         iteration does not reach in a narrow curved valley of the cost. ``covariance`` contains it:
         the step C Σ g is a further error, and so is the difference to an ``earlier`` estimate.
         """
-        residual = self._residuals(theta[None])[0]
+        residual = self.residuals(theta[None])[0]
         self._set_weights(residual)
         free = self.variation.free
         size = int(free.sum())
@@ -218,7 +250,7 @@ class ServoFit:
 
     def _best(self, candidates: Sequence[Vector]) -> Vector:
         """Return the candidate (p,) of least mean square error."""
-        errors = np.nan_to_num(self._residuals(np.array(candidates)) ** 2, nan=np.inf)
+        errors = np.nan_to_num(self.residuals(np.array(candidates)) ** 2, nan=np.inf)
         found: Vector = candidates[int(np.argmin(errors.mean(axis=(1, 2))))]
         return found
 
@@ -230,15 +262,11 @@ class ServoFit:
         ]
         return np.concatenate(parts, axis=1)
 
-    def _residuals(self, theta: Matrix) -> FloatArray:
-        found: FloatArray = self._predicted(theta) - self._measured
-        return found
-
     def _free_residuals(self, points: Matrix) -> FloatArray:
         """Return the residuals of the free ones (k, free) of θ; the others are 0."""
         full = np.zeros((len(points), len(self.variation.names)))
         full[:, self.variation.free] = points
-        return self._residuals(full)
+        return self.residuals(full)
 
     def _slopes(self, x: Vector, residual: Matrix) -> Matrix:
         """Return ∂r/∂θ (free, n nv) by differences of one standard deviation along principal axes.

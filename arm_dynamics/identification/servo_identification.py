@@ -34,6 +34,7 @@ from arm_dynamics.identification.fit_summary import FitSummary, JointFit, Parame
 from arm_dynamics.identification.motion_checks import check_targets, require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.position_loops import servo_loops
+from arm_dynamics.identification.servo_backlash import fit_backlash, scan_backlash
 from arm_dynamics.identification.servo_fit import (
     DIFFERENCE,
     LAST_TURNS,
@@ -181,8 +182,13 @@ def identify_servos(
         earlier = theta
         theta = problem.minimum(np.where(invented, 0.0, earlier), LAST_TURNS)
         _, condition = problem.deviations(theta, earlier)
+    tests = servo_windows(checks)
+    scan = scan_backlash(problem, theta, windows)
+    with_backlash = fit_backlash(problem, theta, scan.backlash, windows, tests)
+    if with_backlash is not None:
+        problem, theta, condition = with_backlash
     deviation = np.sqrt(np.diag(problem.covariance))
-    found, tests = problem.variation, servo_windows(checks)
+    found = problem.variation
     identified = found.arm_of(theta)
     factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))
     fitted = sum(float(np.ptp(w.time)) for w in windows)
@@ -192,6 +198,7 @@ def identify_servos(
         f" {1e3 * DELAY * first[-1]:.0f} ms",
         f"simulated: {fitted:.0f} s of {time:.0f} s in {len(windows)} windows; condition number of"
         f" the sensitivities = {condition:.3g}",
+        scan.note(arm.joint_names, np.flatnonzero(found.quantity("backlash", theta)).tolist()),
     ]
     values = found.values(theta[None])[0]
     return ServoIdentification(

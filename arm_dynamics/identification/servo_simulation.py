@@ -17,6 +17,8 @@ PERIOD = 1e-3
 """Largest period of a servo's position loop, and largest time step [s]."""
 RECORD_PERIOD = 5e-3
 """Largest time [s] between two simulated positions, which are interpolated to the samples."""
+CONTACT_STEPS = 2
+"""Time steps in a period of an arm with backlash, whose tooth contact is stiff."""
 START_TIME = 0.15
 """Time [s] over which the velocity at the start is measured."""
 
@@ -50,8 +52,17 @@ class ServoSimulation:
             (np.zeros((1, targets.shape[1])), np.cumsum(targets[1:] * np.diff(time)[:, None], 0))
         )
         self._ends = targets[0], targets[-1]
+        kinds = [state.name for motor in arm.actuators for state in motor.states]
+        owners = np.repeat(np.arange(arm.nv), [len(motor.states) for motor in arm.actuators])
+        self._rotors, self._gaps = (
+            {2 * arm.nv + k: int(owners[k]) for k, kind in enumerate(kinds) if kind == name}
+            for name in ("rotor_velocity", "gap")
+        )
+        self._steps = CONTACT_STEPS if self._gaps else 1
         start = motion.q[0], _start_velocity(motion), arm.initial_act
         self._start = np.concatenate(start)[None]
+        first = time <= START_TIME
+        self._pushed = np.sign(np.mean((targets - motion.q)[first], axis=0))
 
     def positions(self, varied: Mapping[str, Matrix], delay: Vector) -> FloatArray:
         """Return simulated positions (batch, n, nv) [rad or m] at the samples.
@@ -70,10 +81,12 @@ class ServoSimulation:
         q = np.empty((delay.size, self._periods // self._every, self._arm.nv))
         for rows, delays in ((same, delay[:1]), (~same, delay[~same])):
             if rows.any():  # rollouts with one delay have the same targets
+                own = {name: x[rows] for name, x in varied.items()}
                 result = rollout_closed_loop(
-                    self._arm, self._start, self._controller, self._reference(delays), self._step,
-                    self._step, self._step * self._periods, interface="voltage",
-                    vary={name: x[rows] for name, x in varied.items()},
+                    self._arm, self._starts(own), self._controller, self._reference(delays),
+                    self._step / self._steps, self._step, self._step * self._periods,
+                    interface="voltage",
+                    vary=own,
                     record_every=self._every, outputs=("q",),
                 )  # fmt: skip
                 q[rows] = result.q
@@ -84,6 +97,18 @@ class ServoSimulation:
         part = (at - low)[:, None]
         found: FloatArray = (1 - part) * q[:, low] + part * q[:, low + 1]
         return found
+
+    def _starts(self, varied: Mapping[str, Matrix]) -> Matrix:
+        """Return initial states (batch or 1, 2 nv + na); teeth touch on the side of the target."""
+        play = varied.get("motor.backlash")
+        if play is None:
+            play = np.array([[m.constants.get("backlash", 0.0) for m in self._arm.actuators]])
+        start = np.repeat(self._start, len(play), axis=0)
+        for column, i in self._rotors.items():
+            start[:, column] = start[:, self._arm.nv + i]
+        for column, i in self._gaps.items():
+            start[:, column] = 0.5 * self._pushed[i] * play[:, i]
+        return start
 
     def _reference(self, delay: Vector) -> FloatArray:
         """Return the mean target (batch, periods, nv) of each period of the position loop.

@@ -9,14 +9,14 @@ value of the description, also if that is 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from arm_dynamics.batch.variation import rollout_arm
-from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import BoolArray, IntArray, Matrix, Vector, as_readonly
 from arm_dynamics.identification.position_loops import ServoLoops
 from arm_dynamics.model.arm_model import ArmModel, Joint
 
@@ -30,10 +30,11 @@ TOLERANCES: Mapping[str, float] = {
     "supply": 0.1,
     "current_limit": 0.3,
     "mass": 0.1,
+    "backlash": 1.0,
 }
 """Quantity of a joint → σ: gain of the position loop, reflected rotor inertia, viscous and
 Coulomb friction, Stribeck friction over Coulomb friction, loss 1 - η of the gear, supply voltage,
-largest current, mass of the link."""
+largest current, mass of the link, backlash of the gear."""
 UNITS = {
     "loop_gain": "V/rad",
     "armature": "kg·m²",
@@ -44,6 +45,7 @@ UNITS = {
     "supply": "V",
     "current_limit": "A",
     "mass": "kg",
+    "backlash": "rad",
 }
 MOTORS, BACK_EMF, PAYLOAD, DELAY = 0.1, 0.1, 1.5, 0.03
 """σ of a common factor of all motor constants kt and ke, of a further one of ke, of the payload,
@@ -85,11 +87,24 @@ class ServoVariation:
         base = replace(arm, joints=joints, payload=replace(arm.payload, mass=mass))
         start = as_readonly(_values(base, loops))
         free = np.ones(start.size, dtype=bool)
+        free[_slice("backlash", arm.nv)] = _constants(base, "backlash") > 0
         return cls(base, loops, start, as_readonly(_values(arm, loops)), free)
 
     def with_free(self, free: BoolArray) -> ServoVariation:
         """Return the same with other free quantities (p,)."""
         return replace(self, free=free)
+
+    def with_backlash(self, arm: ArmModel, free: Sequence[int]) -> ServoVariation:
+        """Return the same with the gears of ``arm``, whose backlash is free in some joints."""
+        start, own = self.start.copy(), self.free.copy()
+        start[_slice("backlash", arm.nv)] = _constants(arm, "backlash")
+        own[self.backlash_entries[list(free)]] = True
+        return replace(self, arm=arm, start=as_readonly(start), free=own)
+
+    @property
+    def backlash_entries(self) -> IntArray:
+        """Entries (nv,) of θ with the backlash of each joint."""
+        return np.arange(len(self.names))[_slice("backlash", self.arm.nv)]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,7 +141,7 @@ class ServoVariation:
         nv, arm = self.arm.nv, self.arm
         x = self.values(theta)
         parts = x[:, : nv * len(TOLERANCES)].reshape(len(x), -1, nv)
-        gain, armature, viscous, coulomb, stribeck, loss, supply, current, mass = np.moveaxis(
+        gain, armature, viscous, coulomb, stribeck, loss, supply, current, mass, play = np.moveaxis(
             parts, 1, 0
         )
         first = self.start[: nv * len(TOLERANCES)].reshape(-1, nv)
@@ -152,6 +167,8 @@ class ServoVariation:
             "payload": x[:, -2:-1],
             "gains.p": gain,
         }
+        if play.any():
+            varied["motor.backlash"] = play
         return varied, x[:, -1]
 
     def arm_of(self, theta: Vector) -> ArmModel:
@@ -171,23 +188,21 @@ class ServoVariation:
 
     @property
     def exists(self) -> BoolArray:
-        """Quantities (p,) that the arm has: all but the current limits of motors without one."""
+        """Quantities (p,) that the arm has: current limits and backlash only where described."""
         found = np.ones(len(self.names), dtype=bool)
-        first = list(TOLERANCES).index("current_limit") * self.arm.nv
         stall = self.loops.supply / _constants(self.arm, "resistance")
-        limit = self.described[first : first + self.arm.nv]
-        found[first : first + self.arm.nv] = limit < UNLIMITED * stall
+        limit, play = (_slice(name, self.arm.nv) for name in ("current_limit", "backlash"))
+        found[limit] = self.described[limit] < UNLIMITED * stall
+        found[play] = self.described[play] > 0
         return found
 
     def quantity(self, name: str, theta: Vector) -> Vector:
         """Return one quantity of ``TOLERANCES`` (nv,) at θ (p,)."""
-        first = list(TOLERANCES).index(name) * self.arm.nv
-        return self.values(theta[None])[0, first : first + self.arm.nv]
+        return self.values(theta[None])[0, _slice(name, self.arm.nv)]
 
 
 def _values(arm: ArmModel, loops: ServoLoops) -> Vector:
     """Return the values (p,) of the quantities in an arm; the delay is 0."""
-    motors = arm.actuators
     ratio = _constants(arm, "gear_ratio")
     slip = ratio * _constants(arm, "coulomb_friction")
     stall = loops.supply / _constants(arm, "resistance")
@@ -195,17 +210,24 @@ def _values(arm: ArmModel, loops: ServoLoops) -> Vector:
     dry = slip + [joint.friction for joint in arm.joints]
     by_joint = (
         loops.gain,
-        arm.model.armature,
-        [j.damping + motor.viscous_friction for j, motor in zip(arm.joints, motors, strict=True)],
+        ratio**2 * _constants(arm, "rotor_inertia"),
+        ratio**2 * _constants(arm, "viscous_friction") + [joint.damping for joint in arm.joints],
         dry,
         np.divide(excess, dry, out=np.zeros_like(dry), where=dry > 0),
         1 - _constants(arm, "efficiency"),
         loops.supply,
         np.minimum(_constants(arm, "current_limit"), UNLIMITED * stall),
         [arm.links.inertias[i + 1].mass for i in range(arm.nv)],
+        _constants(arm, "backlash"),
     )
     rows = (np.asarray(x, dtype=float) for x in by_joint)
     return np.concatenate((*rows, [1.0, 1.0, arm.payload.mass, 0.0]))
+
+
+def _slice(name: str, nv: int) -> slice:
+    """Return the entries of x with one quantity of ``TOLERANCES``."""
+    first = list(TOLERANCES).index(name) * nv
+    return slice(first, first + nv)
 
 
 def _constants(arm: ArmModel, name: str) -> Vector:

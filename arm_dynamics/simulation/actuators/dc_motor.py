@@ -63,7 +63,9 @@ class DcMotor(Actuator):
     def __init__(self, joint: str, effort_limit: float, constants: Mapping[str, float]) -> None:
         super().__init__(joint, effort_limit, constants)
         self._packed = np.array(self.kernel_constants())
-        self._slots = list(self.kernel_slots)
+        c = self.constants
+        present = (c["inductance"], c["thermal_resistance"], c["backlash"], c["backlash"])
+        self._slots = [slot for slot, size in enumerate(present) if size > 0]
 
     @classmethod
     def inconsistencies(cls, constants: Mapping[str, float]) -> Iterator[Inconsistency]:
@@ -167,9 +169,7 @@ class DcMotor(Actuator):
     @property
     def kernel_slots(self) -> tuple[int, ...]:
         """CURRENT, TEMPERATURE, ROTOR and GAP, those that ``states`` lists."""
-        c = self.constants
-        present = (c["inductance"], c["thermal_resistance"], c["backlash"], c["backlash"])
-        return tuple(slot for slot, size in enumerate(present) if size > 0)
+        return tuple(self._slots)
 
     def act_dot_terms(
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
@@ -263,7 +263,7 @@ class DcMotor(Actuator):
 
     @property
     def _has_backlash(self) -> bool:
-        return self.constants["backlash"] > 0
+        return dc_motor_equations.GAP in self._slots  # also where a batch varies the constant
 
     @property
     def _shaft_breakaway(self) -> float:

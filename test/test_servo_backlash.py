@@ -1,0 +1,127 @@
+"""Backlash in the fit of servos: recovery, arms without it, joints whose load keeps its sign."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_dynamics import load_arm
+from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
+from arm_dynamics.cli import audit, identify
+from arm_dynamics.core import Command, InvalidValue, State
+from arm_dynamics.identification import MotionData, compare_servos, identify_servos, servo_loops
+from arm_dynamics.identification.servo_simulation import ServoSimulation
+from arm_dynamics.identification.servo_variation import ServoVariation
+from arm_dynamics.simulation.plant import Plant
+
+JOINTS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
+STEP = 2 * math.pi / 4096
+RATE = 50
+
+
+def one_joint(name):
+    return load_arm("so101", [joint for joint in JOINTS if joint != name])
+
+
+PAN = one_joint("shoulder_pan")
+
+
+def recorded(arm, backlash, center=0.0, amplitude=1.15, seed=1, seconds=20.0):
+    """Return a motion with hidden friction, gain and backlash, in the steps of the encoder.
+
+    The teeth are stiffer than those of the fit, and the time step is 0.1 ms.
+    """
+    variation, rng = ServoVariation.of(arm, servo_loops(arm)), np.random.default_rng(seed)
+    theta = np.clip(0.4 * rng.normal(size=len(variation.names)), -0.8, 0.8)
+    theta[-1] = 0.4
+    time = np.arange(int(seconds * RATE)) / RATE
+    w, phase = rng.uniform((0.5, 0.0), (3.5, 6.3), (5, 2)).T
+    waves = np.sin(w * time[:, None] + phase).mean(axis=1) * np.minimum(1, time)
+    goals = np.round((center + amplitude * waves[:, None]) / STEP) * STEP
+    varied, delay = variation.varied(theta[None])
+    plant = variation.arm
+    if backlash:
+        plant = plant.with_motor(
+            arm.joint_names[0], backlash=backlash, gear_stiffness=3000.0, gear_damping=2.0
+        )
+    motion = MotionData(arm.joint_names, time, np.tile(goals[0], (time.size, 1)), None)
+    motion = replace(motion, command_position=goals)
+    servo = ServoSimulation(plant, variation.loops, motion)
+    servo._steps = 10
+    (q,) = servo.positions(varied, delay)
+    q = np.round((q + 1e-4 * rng.normal(size=q.shape)) / STEP) * STEP
+    return replace(motion, q=q).part(slice(RATE, None))  # without the start at rest
+
+
+def found_backlash(result):
+    return [one for one in result.quantities if one.name.endswith("backlash")]
+
+
+@pytest.mark.parametrize(("backlash", "seed"), [(0.006, 4), (0.02, 5)])
+def test_hidden_backlash_is_found_within_three_deviations(backlash, seed):
+    result = identify_servos(PAN, [recorded(PAN, backlash, seed=seed)])
+    (found,) = found_backlash(result)
+    assert found.is_determined
+    assert found.deviation < 25
+    assert abs(100 * math.log(found.value / backlash)) < 3 * found.deviation
+    assert "backlash fitted: shoulder_pan" in result.notes[-1]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_backlash_is_found_in_a_rigid_gear(seed):
+    result = identify_servos(PAN, [recorded(PAN, 0.0, seed=seed)])
+    assert all(one.value == 0 for one in found_backlash(result))
+    assert result.notes[-1] == "backlash fitted: none"
+    assert result.identified.actuators[0].constants["gear_stiffness"] == 0
+
+
+def test_a_joint_whose_load_keeps_its_sign_does_not_reveal_backlash():
+    arm = one_joint("shoulder_lift")
+    result = identify_servos(arm, [recorded(arm, 0.01, center=1.0, amplitude=0.4)])
+    assert all(one.value == 0 for one in found_backlash(result))
+    assert "not revealed: shoulder_lift" in result.notes[-1]
+
+
+def test_the_written_urdf_has_backlash_and_predicts_the_motion(tmp_path, capsys):
+    motion, path, output = recorded(PAN, 0.01, seed=5), tmp_path / "run.csv", tmp_path / "mine.urdf"
+    np.savetxt(
+        path, np.column_stack((motion.time, motion.q, motion.command_position)), delimiter=",",
+        header="time,position.shoulder_pan,action.shoulder_pan", comments="",
+    )  # fmt: skip
+    locks = [word for joint in JOINTS[1:] for word in ("--lock", joint)]
+    assert identify.run(["so101", str(path), "--output", str(output), *locks]) == 0
+    assert "shoulder_pan.backlash" in capsys.readouterr().out
+    assert audit.run([str(output)]) == 0
+    arm = load_arm(output, JOINTS[1:])
+    constants = arm.actuators[0].constants
+    assert constants["backlash"] == pytest.approx(0.01, rel=0.2)
+    assert constants["rotor_inertia"] > 0
+    plant, state = Plant(arm), State.of([0.0])
+    plant.require_stable(state.q, 1e-3)
+    state = plant.step(state, Command.checked("voltage", [2.0], 1), 1e-3, 200)
+    assert state.q[0] > 0.01
+    again = identify_servos(arm, [motion])
+    (found,) = found_backlash(again)
+    assert found.value == pytest.approx(constants["backlash"], rel=0.1)
+    rigid = arm.with_motor("shoulder_pan", backlash=0.0)
+    assert compare_servos(arm, motion).rms < 0.5 * compare_servos(rigid, motion).rms
+
+
+def test_backlash_varies_between_the_rollouts_of_an_arm_that_has_it():
+    arm = PAN.with_motor("shoulder_pan", backlash=0.01, gear_stiffness=1e3, gear_damping=1.0)
+    variation = ServoVariation.of(arm, servo_loops(arm))
+    table, start = np.full((200, 1), 0.3), np.zeros((1, 4))
+
+    def end(one, **vary):
+        return rollout_closed_loop(
+            one, start, variation.loops.controller(one), table, 5e-4, 1e-3, 0.2,
+            interface="voltage", vary=vary, outputs=("q",),
+        ).q[:, -1, 0]  # fmt: skip
+
+    varied = end(arm, **{"motor.backlash": np.array([[0.005], [0.02]])})
+    each = [end(arm.with_motor("shoulder_pan", backlash=play))[0] for play in (0.005, 0.02)]
+    np.testing.assert_allclose(varied, each, rtol=1e-9)
+    assert varied[0] != varied[1]
+    with pytest.raises(InvalidValue, match="backlash = 0 rad; expected above 0"):
+        end(arm, **{"motor.backlash": np.array([[0.0], [0.02]])})

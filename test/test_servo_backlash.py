@@ -58,8 +58,11 @@ def found_backlash(result):
     return [one for one in result.quantities if one.name.endswith("backlash")]
 
 
-@pytest.mark.parametrize(("backlash", "seed"), [(0.006, 4), (0.02, 5)])
+@pytest.mark.parametrize(
+    ("backlash", "seed"), [pytest.param(0.006, 4, marks=pytest.mark.slow), (0.02, 5)]
+)
 def test_hidden_backlash_is_found_within_three_deviations(backlash, seed):
+    """These motions determine it; about half of others do not (docs/identification.md)."""
     result = identify_servos(PAN, [recorded(PAN, backlash, seed=seed)])
     (found,) = found_backlash(result)
     assert found.is_determined
@@ -68,7 +71,7 @@ def test_hidden_backlash_is_found_within_three_deviations(backlash, seed):
     assert "backlash fitted: shoulder_pan" in result.notes[-1]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_no_backlash_is_found_in_a_rigid_gear(seed):
     result = identify_servos(PAN, [recorded(PAN, 0.0, seed=seed)])
     assert all(one.value == 0 for one in found_backlash(result))
@@ -76,6 +79,7 @@ def test_no_backlash_is_found_in_a_rigid_gear(seed):
     assert result.identified.actuators[0].constants["gear_stiffness"] == 0
 
 
+@pytest.mark.slow
 def test_a_joint_whose_load_keeps_its_sign_does_not_reveal_backlash():
     arm = one_joint("shoulder_lift")
     result = identify_servos(arm, [recorded(arm, 0.01, center=1.0, amplitude=0.4)])
@@ -83,6 +87,7 @@ def test_a_joint_whose_load_keeps_its_sign_does_not_reveal_backlash():
     assert "not revealed: shoulder_lift" in result.notes[-1]
 
 
+@pytest.mark.slow
 def test_the_written_urdf_has_backlash_and_predicts_the_motion(tmp_path, capsys):
     motion, path, output = recorded(PAN, 0.01, seed=5), tmp_path / "run.csv", tmp_path / "mine.urdf"
     np.savetxt(

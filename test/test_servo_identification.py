@@ -31,7 +31,6 @@ from arm_dynamics.recording import StateLog
 from arm_dynamics.safety.events import Events
 
 LOCKED = ("shoulder_pan", "wrist_flex", "wrist_roll", "gripper")
-FEWER_LOCKED = ("shoulder_pan", "wrist_roll", "gripper")
 ARM = load_arm("so101", LOCKED)
 STEP = 2 * math.pi / 4096
 QUANTIZATION = STEP / math.sqrt(12)
@@ -160,12 +159,9 @@ def errors_over_deviations(arm, cases):
     return found
 
 
-@pytest.mark.parametrize(
-    ("locked", "cases"),
-    [(LOCKED, range(4)), pytest.param(FEWER_LOCKED, range(3), marks=pytest.mark.slow)],
-)
-def test_95_percent_of_the_errors_are_within_three_stated_deviations(locked, cases):
-    found = errors_over_deviations(load_arm("so101", locked), cases)
+def test_95_percent_of_the_errors_are_within_three_stated_deviations():
+    cases = range(4)
+    found = errors_over_deviations(load_arm("so101", LOCKED), cases)
     payloads = [abs(error) for name, error in found if name == "payload"]
     assert len(payloads) >= len(cases) - 1
     assert max(payloads) < 3

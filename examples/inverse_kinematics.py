@@ -3,7 +3,7 @@
 import numpy as np
 
 from arm_dynamics import ArmDynamicsError, inverse_kinematics, load_arm, nearest_reachable
-from arm_dynamics.dynamics.kinematics import tool_pose
+from arm_dynamics.dynamics import tool_pose
 
 arm = load_arm("puma560")
 position, rotation = tool_pose(arm, [0.3, -0.4, -2.0, 0.2, 0.5, -0.1])

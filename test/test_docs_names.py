@@ -292,3 +292,11 @@ def test_a_documented_package_exports_names_and_has_a_page(package):
 def test_every_page_of_the_reference_describes_a_package():
     pages = {page.stem for page in (ROOT / "docs" / "api").glob("*.md")}
     assert pages == {package.rpartition(".")[2] for package in documented_packages()}
+
+
+def test_documents_and_examples_import_from_at_most_ten_packages():
+    imported = re.compile(r"^\s*(?:from|import) (arm_dynamics[\w.]*)", re.MULTILINE)
+    pages = [*PAGES, *(ROOT / "examples").rglob("*.py")]
+    paths = {name for page in pages for name in imported.findall(page.read_text("utf-8"))}
+    assert paths <= {"arm_dynamics", *documented_packages()}
+    assert 1 < len(paths) <= 10

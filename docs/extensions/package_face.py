@@ -33,6 +33,7 @@ PACKAGES = (
     "arm_dynamics.batch",
     "arm_dynamics.recording",
     "arm_dynamics.viewer",
+    "arm_dynamics.identification",
 )
 """Packages with a page in docs/api: the package itself, then its parts from low to high."""
 

@@ -23,6 +23,14 @@ from arm_dynamics.core import code_cache
 from arm_dynamics.core.compiled_math import is_finite
 print(is_finite(np.ones(2)), code_cache.cache_folder(), len(is_finite.stats.cache_hits))
 """
+WAITING_PROGRAM = """\
+import numpy as np
+from arm_dynamics.core.compiled_math import all_finite
+print("imported", flush=True)
+input()
+all_finite(np.ones(2), np.ones(2), np.ones(2))
+print(sum(all_finite.stats.cache_misses.values()))
+"""
 USER_PROGRAM = """\
 import user_equations
 from arm_dynamics.core.compiled_math import clip
@@ -87,6 +95,24 @@ def test_a_folder_of_another_user_is_rejected_also_for_root(tmp_path, monkeypatc
     monkeypatch.setattr(os, "getuid", lambda: another)
     with pytest.raises(UntrustedFolder, match=rf"expected owner {code_cache._user_name(another)}"):
         require_private(folder)
+
+
+def test_processes_that_start_together_compile_a_function_once(tmp_path):
+    around = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command, pipe = [sys.executable, "-c", WAITING_PROGRAM], subprocess.PIPE
+    processes = [
+        subprocess.Popen(command, env=around, stdin=pipe, stdout=pipe, text=True) for _ in range(3)
+    ]
+    try:
+        assert [p.stdout.readline() for p in processes] == 3 * ["imported\n"]
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        misses = [int(p.communicate(timeout=120)[0]) for p in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert sorted(misses) == [0, 0, 1]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")

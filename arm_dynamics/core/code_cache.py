@@ -14,7 +14,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -29,11 +29,14 @@ except ImportError:  # pragma: no cover - Windows
 try:
     import numba
     from numba.core.caching import IndexDataCacheFile
+    from numba.core.compiler_lock import global_compiler_lock
 except ImportError:  # pragma: no cover - exercised in a separate process
     numba, IndexDataCacheFile = None, object
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 """Permissions to write for all users but the owner."""
+LONGEST_COMPILATION = 60.0
+"""Time [s] after which a process no longer waits for another one, perhaps stopped, to compile."""
 PACKAGE = Path(__file__).resolve().parents[1]
 COMPILED_PACKAGES = ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch")
 """Packages with compiled functions: their sources are the key of the folder."""
@@ -150,13 +153,25 @@ def numba_keeps_in(folder: Path | None) -> Iterator[None]:
 
 
 def guard(jitted: Any, lock: Path) -> None:
-    """Let numba load only what ``CheckedFile`` accepts, and one process at a time write.
+    """Let numba load only what ``CheckedFile`` accepts; one process compiles a function.
 
-    If two processes write at the same time, numba's index could name the other's code. Code that
-    cannot be written is compiled again in the next process.
+    Other processes wait for it and load its code. One process at a time writes: if two did,
+    numba's index could name the other's code. Code that cannot be written is compiled again in the
+    next process.
     """
     function_cache, save = jitted._cache, jitted._cache.save_overload
     function_cache._cache_file.__class__ = CheckedFile
+    compile_function = jitted.compile
+    own_lock = Path(function_cache._cache_file._index_path).with_suffix(".lock")
+
+    def compile_once(signature: Any) -> Any:
+        with ExitStack() as locks:
+            # The lock of this process first, in every thread: two locks in two orders block.
+            locks.enter_context(global_compiler_lock)
+            if not jitted._compiling_counter:
+                with suppress(OSError):
+                    locks.enter_context(file_lock(own_lock, LONGEST_COMPILATION))
+            return compile_function(signature)
 
     def save_locked(*compiled_code: Any) -> None:
         try:
@@ -166,6 +181,7 @@ def guard(jitted: Any, lock: Path) -> None:
             _warn_once(f"compiled code is not kept in {lock.parent}: {error}; free space there")
 
     function_cache.save_overload = save_locked
+    jitted.compile = compile_once
 
 
 class CheckedFile(IndexDataCacheFile):  # type: ignore[misc]

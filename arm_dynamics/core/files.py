@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 from arm_dynamics.core.errors import ConfigError
@@ -14,18 +16,28 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
+POLL = 0.01
+"""Time [s] between two attempts to lock a file."""
+
 
 @contextmanager
-def file_lock(path: Path) -> Iterator[None]:
+def file_lock(path: Path, timeout: float = inf) -> Iterator[None]:
     """Lock the file ``path``, created if missing, until the block ends or the process dies.
 
-    No effect if the system or the file system does not support locks. Raises OSError if the file
-    cannot be written.
+    After ``timeout`` seconds the block runs without the lock. No effect if the system or the file
+    system does not support locks. Raises OSError if the file cannot be written.
     """
+    until = time.monotonic() + timeout
     with path.open("a") as file:
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(OSError):  # a file system without locks
+            while fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        break
+                    time.sleep(POLL)
         yield
 
 

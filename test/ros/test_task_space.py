@@ -357,7 +357,7 @@ def test_stiffness_is_a_live_parameter_and_a_wrench_deflects_the_tool(ros):
     """With stiffness K a wrench F moves the tool by F / K as long as it is commanded."""
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
-    ros.start(NODE, controller="impedance", command_timeout=5.0)
+    ros.start(NODE, controller="impedance", command_timeout=2.0)
     ros.wait_until(states, 0.5)
     height = tool_of(states.newest)[0][2]
     displacement, damping = {}, []

@@ -114,7 +114,9 @@ def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData
     best = decrease.argmax(axis=1)
     found = {i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE}
     seen = (effect > REVEALED).any(axis=1)
-    return BacklashScan(found, tuple(i for i, own in zip(rest, seen, strict=True) if not own))
+    return BacklashScan(
+        found, tuple(i for i, own in zip(rest, seen.tolist(), strict=True) if not own)
+    )
 
 
 def _compared(

@@ -113,10 +113,8 @@ def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData
     decrease, effect = _compared(rigid, theta, rest, SCANNED, windows)
     best = decrease.argmax(axis=1)
     found = {i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE}
-    seen = (effect > REVEALED).any(axis=1)
-    return BacklashScan(
-        found, tuple(i for i, own in zip(rest, seen.tolist(), strict=True) if not own)
-    )
+    seen = zip(rest, effect > REVEALED, strict=True)
+    return BacklashScan(found, tuple(i for i, row in seen if not row.any()))
 
 
 def _compared(

@@ -17,7 +17,7 @@ from arm_dynamics.identification.consistent_least_squares import (
 )
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.output_error import OutputError
-from arm_dynamics.identification.servo_simulation import ServoSimulation, samples_per_count
+from arm_dynamics.identification.servo_simulation import ServoSimulation, samples_in
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
 from arm_dynamics.identification.torque_problem import correlation_time
 
@@ -25,6 +25,8 @@ WINDOW_TIME, LEAST_TIME = 20.0, 2.0
 """Longest and shortest time [s] of one simulation."""
 SETTLING_TIME = 0.3
 """Time [s] at the start of a simulation that does not count: its velocity is uncertain."""
+SAMPLE_PERIOD = 0.01
+"""Time [s] between samples that count; recordings with fewer samples count whole."""
 GAIN_FACTORS = tuple(2.0**k for k in range(-3, 4))
 FIRST_DELAYS = (0.0, 0.02, 0.05, 0.1)
 """Common factors of the loop gains, and delays [s], from which the fit starts."""
@@ -314,5 +316,5 @@ class ServoFit:
 def _counted(window: MotionData) -> BoolArray:
     """Return the samples (n,) that count: one per SAMPLE_PERIOD, after SETTLING_TIME."""
     found: BoolArray = window.time - window.time[0] > SETTLING_TIME
-    found &= np.arange(len(found)) % samples_per_count(window) == 0
+    found &= np.arange(len(found)) % samples_in(SAMPLE_PERIOD, window) == 0
     return found

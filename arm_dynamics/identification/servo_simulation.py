@@ -18,8 +18,8 @@ PERIOD = 1e-3
 """Largest period of a servo's position loop, and largest time step [s]."""
 RECORD_PERIOD = 5e-3
 """Largest time [s] between two simulated positions, which are interpolated to the samples."""
-SAMPLE_PERIOD = 0.01
-"""Shortest time [s] between two samples that count, and between two corrections."""
+CORRECTION_PERIOD = 0.02
+"""Shortest time [s] between two corrections by injection."""
 CONTACT_STEPS = 2
 """Time steps in a period of an arm with backlash, whose tooth contact is stiff."""
 START_TIME = 0.15
@@ -77,7 +77,7 @@ class ServoSimulation:
         self._pushed = np.sign(np.mean((targets - motion.q)[first], axis=0))
         self._injection = None
         if injection is not None:
-            every = per_record * between * samples_per_count(motion)
+            every = per_record * between * samples_in(CORRECTION_PERIOD, motion)
             interval = every * self._step
             at = interval * np.arange(1, 1 + self._periods // every)
             measured = np.stack([np.interp(at, time, column) for column in motion.q.T], axis=-1)
@@ -148,9 +148,9 @@ class ServoSimulation:
         return found
 
 
-def samples_per_count(motion: MotionData) -> int:
-    """Return the number of samples in SAMPLE_PERIOD, at least 1."""
-    return max(1, int(SAMPLE_PERIOD / motion.period + 0.5))
+def samples_in(time: float, motion: MotionData) -> int:
+    """Return the number of samples in a ``time`` [s], at least 1."""
+    return max(1, int(time / motion.period + 0.5))
 
 
 def _targets(motion: MotionData) -> Matrix:

@@ -147,7 +147,7 @@ def _compared(
 def fit_backlash(
     rigid: ServoVariation,
     starts: Sequence[Vector],
-    joints: Sequence[int],
+    joints: list[int],
     windows: Sequence[MotionData],
     tests: Sequence[MotionData],
 ) -> tuple[ServoFit, Vector, float] | None:

@@ -67,6 +67,7 @@ def found_backlash(result):
     return [one for one in result.quantities if one.name.endswith("backlash")]
 
 
+@pytest.mark.slow
 def test_hidden_backlash_is_found_within_three_deviations():
     """This motion determines it; some others do not (docs/identification.md)."""
     backlash = 0.02

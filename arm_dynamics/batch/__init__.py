@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from arm_dynamics.batch.kernels.derivative import StepDerivative, linearize_by_trace
     from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
     from arm_dynamics.batch.rollouts.open_loop import rollout, simulate
+    from arm_dynamics.batch.rollouts.output_injection import OutputInjection
     from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
     from arm_dynamics.batch.rollouts.result import RolloutResult
     from arm_dynamics.batch.stability.stability_report import (
@@ -34,6 +35,7 @@ _MODULES = {
     "MeasurementNoise": ".rollouts.reference_table",
     "MonteCarlo": ".tuning.montecarlo",
     "ObjectiveWeights": ".tuning.objective",
+    "OutputInjection": ".rollouts.output_injection",
     "RolloutResult": ".rollouts.result",
     "StabilityReport": ".stability.stability_report",
     "StepDerivative": ".kernels.derivative",
@@ -59,6 +61,7 @@ __all__ = [
     "MeasurementNoise",
     "MonteCarlo",
     "ObjectiveWeights",
+    "OutputInjection",
     "RolloutResult",
     "StabilityReport",
     "StepDerivative",

@@ -4,9 +4,22 @@ The position loop closes on the output, so that it moves the joint back through 
 show backlash where the load of a gear changes its sign: the joint is free until the teeth touch on
 the other side. A joint whose load does not change its sign does not show it.
 
-The scan simulates every joint with a few values β. The other parameters follow by a linear change:
-their slopes are those of the rigid gear. The reference is a contact without backlash, not the rigid
+With backlash the loop oscillates, and impacts of the teeth make simulations diverge from the
+measured motion: the output error is a rough function of β with many minima. The fit therefore
+minimizes the prediction errors of an observer (``OutputInjection``), whose states follow the
+measured positions within τ. An impact has an effect for the time τ only:
+
+minimize  ½ Σ (ε(θ, β) / σ)² / c + ½ |θ|²,   ε(t_k) = q_sim(t_k | q(t_0) … q(t_k-1)) - q(t_k)
+
+A scan compares a few values β of every joint. The other parameters follow by a linear change: their
+slopes are those of the rigid gear. The reference is a contact without backlash, not the rigid
 gear, because losses of the two differ (docs/motors.md).
+
+References
+----------
+L. Ljung, System Identification (1999), chapter 7 (prediction errors). H. Abarbanel et al.,
+Dynamical state and parameter estimation, SIAM Journal on Applied Dynamical Systems 8 (2009).
+
 """
 
 from __future__ import annotations
@@ -19,12 +32,17 @@ import pinocchio as pin
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.servo_fit import LAST_TURNS, ServoFit
+from arm_dynamics.identification.servo_fit import ServoFit
 from arm_dynamics.identification.servo_simulation import CONTACT_STEPS, PERIOD
+from arm_dynamics.identification.servo_variation import ServoVariation
 from arm_dynamics.model.arm_model import ArmModel
 
+INJECTION_TIME = 0.1
+"""Time constant τ [s] of the observer."""
 NONE, SCANNED = 1e-5, (0.001, 0.002, 0.005, 0.01, 0.02, 0.04)
 """Backlash [rad] of the reference, and the values that are compared with it."""
+FINE = tuple(0.001 * 40 ** (k / 23) for k in range(24))
+"""Values of a joint with probable backlash, from which it is fitted."""
 TYPICAL_BACKLASH = 0.005
 """Backlash [rad] around which it is fitted, within a factor e."""
 CONTACT = 0.5
@@ -33,9 +51,7 @@ CANDIDATE = 8.0
 """Decrease of the cost with which backlash is fitted: four standard deviations."""
 REVEALED = 4.5
 """The same with which a motion would show it: three."""
-STARTS = (0.5, 1.0, 2.0)
-"""Factors of the scanned backlash from which it is fitted: the cost has several minima."""
-SIMILAR, CONTACT_ERROR = 1.5, 0.05
+SIMILAR, CONTACT_ERROR = 1.5, 0.1
 """Ratio of the median square errors below which another minimum is possible, and the relative
 deviation of a backlash by the assumed contact of the teeth."""
 DETERMINED = 0.25
@@ -91,64 +107,96 @@ def with_contact(arm: ArmModel, backlash: dict[int, float], q: Matrix) -> ArmMod
 def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData]) -> BacklashScan:
     """Return the joints of a fit with rigid gears at θ (p,) that probably have backlash."""
     rigid, nv = problem.variation, problem.variation.arm.nv
-    entries = rigid.backlash_entries
-    rest = [i for i in range(nv) if rigid.described[entries[i]] == 0]
+    rest = [i for i in range(nv) if rigid.described[rigid.backlash_entries[i]] == 0]
     if not rest:
         return BacklashScan({}, ())
-    q = np.concatenate([window.q for window in windows])
-    arm = with_contact(rigid.arm, dict.fromkeys(rest, NONE), q)
-    variation = rigid.with_backlash(arm, rest)
-    sigma = variation.sigma[entries]
-    cases = np.tile(theta, (1 + len(rest) * len(SCANNED), 1))
-    cases[:, entries[rest]] = 0.0
-    for row, (i, play) in enumerate(((i, play) for i in rest for play in SCANNED), 1):
-        cases[row, entries[i]] = np.log(play / NONE) / sigma[i]
-    residuals = np.nan_to_num(ServoFit(variation, windows).residuals(cases), nan=1e3)
-    costs, effects = problem.refitted(theta, residuals)
-    decrease = (costs[0] - costs[1:]).reshape(len(rest), len(SCANNED))
-    seen = effects[1:].reshape(decrease.shape) > REVEALED
+    decrease, effect = _compared(rigid, theta, rest, SCANNED, windows)
     best = decrease.argmax(axis=1)
     found = {i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE}
-    return BacklashScan(found, tuple(i for i, row in zip(rest, seen, strict=True) if not row.any()))
+    seen = zip(rest, effect > REVEALED, strict=True)
+    return BacklashScan(found, tuple(i for i, row in seen if not row.any()))
+
+
+def _compared(
+    rigid: ServoVariation,
+    theta: Vector,
+    joints: Sequence[int],
+    values: Sequence[float],
+    windows: Sequence[MotionData],
+) -> tuple[Matrix, Matrix]:
+    """Return the decrease of the cost, and the effect, of backlash ``values`` [rad] in ``joints``.
+
+    Shape (joints, values). One joint at a time has backlash; the other parameters of θ (p,) change
+    linearly.
+    """
+    entries = rigid.backlash_entries
+    q = np.concatenate([window.q for window in windows])
+    variation = rigid.with_backlash(with_contact(rigid.arm, dict.fromkeys(joints, NONE), q), joints)
+    cases = np.tile(theta, (1 + len(joints) * len(values), 1))
+    cases[:, entries[list(joints)]] = 0.0
+    for row, (i, play) in enumerate(((i, play) for i in joints for play in values), 1):
+        cases[row, entries[i]] = np.log(play / NONE) / variation.sigma[entries[i]]
+    residuals = ServoFit(variation, windows, INJECTION_TIME).residuals(cases)
+    costs, effects = ServoFit(rigid, windows, INJECTION_TIME).refitted(
+        theta, np.nan_to_num(residuals, nan=1e3)
+    )
+    shape = len(joints), len(values)
+    return (costs[0] - costs[1:]).reshape(shape), effects[1:].reshape(shape)
 
 
 def fit_backlash(
-    rigid: ServoFit,
-    theta: Vector,
-    backlash: dict[int, float],
+    rigid: ServoVariation,
+    starts: Sequence[Vector],
+    joints: list[int],
     windows: Sequence[MotionData],
     tests: Sequence[MotionData],
 ) -> tuple[ServoFit, Vector, float] | None:
     """Return the fit with backlash in some joints: problem, θ (p,), condition number.
 
-    A joint keeps the backlash if its deviation is below ``DETERMINED``, and if the mean square of
-    its errors on ``tests`` decreases by more than the standard error of this decrease
-    over blocks. None: no joint does.
+    It begins at the best backlash at each of the ``starts`` (p,): oscillations of the loop distort
+    the fit of rigid gears. A joint keeps the backlash if its deviation is below ``DETERMINED``,
+    and if the logarithm of the mean square prediction error on ``tests`` decreases by more than
+    the standard error of this decrease over blocks. The reference is the fit of rigid gears to the
+    same prediction errors. None: no joint does.
     """
+    if not joints:
+        return None
     q = np.concatenate([window.q for window in windows])
-    entries = rigid.variation.backlash_entries
-    sigma = rigid.variation.sigma[entries]
-    before = ServoFit(rigid.variation, tests).block_errors(theta)
-    while backlash:
-        arm = with_contact(rigid.variation.arm, dict.fromkeys(backlash, TYPICAL_BACKLASH), q)
-        trial = ServoFit(rigid.variation.with_backlash(arm, list(backlash)), windows)
-        first = np.tile(theta, (len(STARTS), 1))
-        for i, play in backlash.items():
-            first[:, entries[i]] = np.log(play * np.array(STARTS) / TYPICAL_BACKLASH) / sigma[i]
-        ends = [trial.minimum(start, LAST_TURNS) for start in first]
-        errors = [float(np.median(trial.block_errors(end), axis=0).sum()) for end in ends]
-        found = ends[int(np.argmin(errors))]
-        near = [e for e, error in zip(ends, errors, strict=True) if error < SIMILAR * min(errors)]
-        other = max(near, key=lambda end: float(np.abs(end - found)[entries[list(backlash)]].max()))
+    entries, sigma = rigid.backlash_entries, rigid.sigma[rigid.backlash_entries]
+    reference = ServoFit(rigid, windows, INJECTION_TIME)
+    plain, _ = _best(reference, [reference.minimum(start) for start in starts])
+    before = np.log(ServoFit(rigid, tests, INJECTION_TIME).block_errors(plain))
+    while joints:
+        arm = with_contact(rigid.arm, dict.fromkeys(joints, TYPICAL_BACKLASH), q)
+        trial = ServoFit(rigid.with_backlash(arm, joints), windows, INJECTION_TIME)
+        ends = []
+        for start in starts:
+            decrease, _ = _compared(rigid, start, joints, FINE, windows)
+            theta = start.copy()
+            play = np.array(FINE)[decrease.argmax(axis=1)]
+            theta[entries[joints]] = np.log(play / TYPICAL_BACKLASH) / sigma[joints]
+            ends.append(trial.minimum(theta))
+        found, similar = _best(trial, ends)
+        other = max(similar, key=lambda end: float(np.abs(end - found)[entries[joints]].max()))
         _, condition = trial.deviations(found, other)
-        for i in backlash:
+        for i in joints:
             trial.covariance[entries[i], entries[i]] += (CONTACT_ERROR / sigma[i]) ** 2
         deviation = sigma * np.sqrt(np.diag(trial.covariance))[entries]
-        change = before - ServoFit(trial.variation, tests).block_errors(found)
+        errors = ServoFit(trial.variation, tests, INJECTION_TIME).block_errors(found)
+        change = before - np.log(errors)
         error = change.std(axis=0) / np.sqrt(max(len(change) - 1, 1))
         better = (change.mean(axis=0) > error) & (deviation < DETERMINED)
-        kept = {i: play for i, play in backlash.items() if better[i]}
-        if kept == backlash:
+        kept = [i for i in joints if better[i]]
+        if kept == joints:
             return trial, found, condition
-        backlash = kept
+        joints = kept
     return None
+
+
+def _best(problem: ServoFit, ends: Sequence[Vector]) -> tuple[Vector, list[Vector]]:
+    """Return the θ (p,) of least median square error, and those with a similar error."""
+    errors = [float(np.median(problem.block_errors(end), axis=0).sum()) for end in ends]
+    similar = [
+        end for end, error in zip(ends, errors, strict=True) if error < SIMILAR * min(errors)
+    ]
+    return ends[int(np.argmin(errors))], similar

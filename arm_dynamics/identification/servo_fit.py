@@ -17,7 +17,7 @@ from arm_dynamics.identification.consistent_least_squares import (
 )
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.output_error import OutputError
-from arm_dynamics.identification.servo_simulation import ServoSimulation
+from arm_dynamics.identification.servo_simulation import ServoSimulation, samples_in
 from arm_dynamics.identification.servo_variation import DELAY, TOLERANCES, ServoVariation
 from arm_dynamics.identification.torque_problem import correlation_time
 
@@ -45,6 +45,8 @@ DIFFERENCE = 5e-2
 """Change of θ for the first derivatives."""
 LEAST_STEP = 1e-2
 """Smallest change of θ for the derivatives along the principal axes."""
+ROUGH_STEP = 0.1
+"""The same for predictions of an arm with backlash: impacts of the teeth make the cost rough."""
 CONVERGED = 1e-4
 """Relative decrease of the cost below which a turn ends."""
 
@@ -96,13 +98,23 @@ def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> lis
 
 
 class ServoFit:
-    """Residuals of the simulated positions in some windows."""
+    """Residuals of the simulated positions in some windows.
 
-    def __init__(self, variation: ServoVariation, windows: Sequence[MotionData]) -> None:
+    They are output errors or, with the time constant ``injection`` [s] of an observer, prediction
+    errors (``OutputInjection``).
+    """
+
+    def __init__(
+        self,
+        variation: ServoVariation,
+        windows: Sequence[MotionData],
+        injection: float | None = None,
+    ) -> None:
         self.variation = variation
         self._simulations = [
-            ServoSimulation(variation.arm, variation.loops, window) for window in windows
+            ServoSimulation(variation.arm, variation.loops, window, injection) for window in windows
         ]
+        self._least_step = LEAST_STEP if injection is None else ROUGH_STEP
         self._counted = [_counted(w) for w in windows]
         pairs = list(zip(windows, self._counted, strict=True))
         blocks = [(w.time[counted] - w.time[0]) // BLOCK_TIME for w, counted in pairs]
@@ -158,6 +170,7 @@ class ServoFit:
         free = self.variation.free
         theta = np.where(free, theta, 0.0)
         prior, center = np.eye(int(free.sum())), np.zeros(int(free.sum()))
+        self._steps = DIFFERENCE * prior
         for _ in range(turns):
             self._set_weights(self.residuals(theta[None])[0])
             problem = OutputError(self._free_residuals, self._slopes, self._weights, prior, center)
@@ -182,8 +195,10 @@ class ServoFit:
         Also returned are the costs (k,) of their differences to the first. The residuals are
         those of similar models at θ, which have the slopes of this one.
         """
-        x = theta[self.variation.free]
-        rows = self._slopes(x, self.residuals(theta[None])[0])
+        x, residual = theta[self.variation.free], self.residuals(theta[None])[0]
+        self._set_weights(residual)
+        self._steps = DIFFERENCE * np.eye(x.size)
+        rows = self._slopes(x, residual)
         weighted = rows * self._weights.reshape(-1)
         inverse = np.linalg.inv(weighted @ rows.T + np.eye(x.size))
 
@@ -286,7 +301,7 @@ class ServoFit:
         steps = self._steps
         inverse: Matrix = steps.T @ positive_inverse(squares + steps @ steps.T) @ steps
         length, axes = np.linalg.eigh(inverse)
-        self._steps = (axes * np.sqrt(np.maximum(length, LEAST_STEP**2))).T
+        self._steps = (axes * np.sqrt(np.maximum(length, self._least_step**2))).T
         return inverse
 
     def _set_weights(self, residual: Matrix) -> None:
@@ -301,5 +316,5 @@ class ServoFit:
 def _counted(window: MotionData) -> BoolArray:
     """Return the samples (n,) that count: one per SAMPLE_PERIOD, after SETTLING_TIME."""
     found: BoolArray = window.time - window.time[0] > SETTLING_TIME
-    found &= np.arange(len(found)) % max(1, int(SAMPLE_PERIOD / window.period + 0.5)) == 0
+    found &= np.arange(len(found)) % samples_in(SAMPLE_PERIOD, window) == 0
     return found

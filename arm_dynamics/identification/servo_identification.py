@@ -184,7 +184,8 @@ def identify_servos(
         _, condition = problem.deviations(theta, earlier)
     tests = servo_windows(checks)
     scan = scan_backlash(problem, theta, windows)
-    with_backlash = fit_backlash(problem, theta, scan.backlash, windows, tests)
+    starts, joints = (theta, first), list(scan.backlash)
+    with_backlash = fit_backlash(problem.variation, starts, joints, windows, tests)
     if with_backlash is not None:
         problem, theta, condition = with_backlash
     deviation = np.sqrt(np.diag(problem.covariance))

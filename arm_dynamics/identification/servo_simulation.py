@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
+from arm_dynamics.batch.rollouts.output_injection import OutputInjection
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.position_loops import ServoLoops
@@ -17,6 +18,8 @@ PERIOD = 1e-3
 """Largest period of a servo's position loop, and largest time step [s]."""
 RECORD_PERIOD = 5e-3
 """Largest time [s] between two simulated positions, which are interpolated to the samples."""
+CORRECTION_PERIOD = 0.02
+"""Shortest time [s] between two corrections by injection."""
 CONTACT_STEPS = 2
 """Time steps in a period of an arm with backlash, whose tooth contact is stiff."""
 START_TIME = 0.15
@@ -34,10 +37,19 @@ class ServoSimulation:
         Position loops.
     motion : MotionData
         Segment with ``command_position``, the target before each sample.
+    injection : float, optional
+        Time constant τ [s] with which the recorded positions correct the simulated states, see
+        ``OutputInjection``; by default they do not.
 
     """
 
-    def __init__(self, arm: ArmModel, loops: ServoLoops, motion: MotionData) -> None:
+    def __init__(
+        self,
+        arm: ArmModel,
+        loops: ServoLoops,
+        motion: MotionData,
+        injection: float | None = None,
+    ) -> None:
         self.motion = motion
         self._arm, self._controller = arm, loops.controller(arm)
         time = motion.time - motion.time[0]
@@ -63,11 +75,20 @@ class ServoSimulation:
         self._start = np.concatenate(start)[None]
         first = time <= START_TIME
         self._pushed = np.sign(np.mean((targets - motion.q)[first], axis=0))
+        self._injection = None
+        if injection is not None:
+            every = per_record * between * samples_in(CORRECTION_PERIOD, motion)
+            interval = every * self._step
+            at = interval * np.arange(1, 1 + self._periods // every)
+            measured = np.stack([np.interp(at, time, column) for column in motion.q.T], axis=-1)
+            rotors = {column - 2 * arm.nv: i for column, i in self._rotors.items()}
+            self._injection = OutputInjection.of(measured, every, interval, injection, rotors)
 
     def positions(self, varied: Mapping[str, Matrix], delay: Vector) -> FloatArray:
         """Return simulated positions (batch, n, nv) [rad or m] at the samples.
 
-        NaN after a simulation diverged.
+        With injection they are predictions from the samples before. NaN after a simulation
+        diverged.
 
         Parameters
         ----------
@@ -86,7 +107,7 @@ class ServoSimulation:
                     self._arm, self._starts(own), self._controller, self._reference(delays),
                     self._step / self._steps, self._step, self._step * self._periods,
                     interface="voltage",
-                    vary=own,
+                    vary=own, injection=self._injection,
                     record_every=self._every, outputs=("q",),
                 )  # fmt: skip
                 q[rows] = result.q
@@ -125,6 +146,11 @@ class ServoSimulation:
         integral += after * np.maximum(edges - self._time[-1], 0)[..., None]
         found: FloatArray = np.diff(integral, axis=1) / self._step
         return found
+
+
+def samples_in(time: float, motion: MotionData) -> int:
+    """Return the number of samples in a ``time`` [s], at least 1."""
+    return max(1, int(time / motion.period + 0.5))
 
 
 def _targets(motion: MotionData) -> Matrix:

@@ -58,6 +58,10 @@ class BatchStepper(ABC):
     def state(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """Return q, v, actuator states and efforts, shape (batch, size) each."""
 
+    @abstractmethod
+    def replace_state(self, q: Matrix, v: Matrix, act: Matrix) -> None:
+        """Continue from other q, v and actuator states, shape (batch, size) each."""
+
     def metrics(self) -> dict[str, Matrix]:
         """Return the metrics of a closed loop by name, shape (batch, nv); here none."""
         return {}
@@ -110,6 +114,12 @@ class KernelStepper(BatchStepper):
     def state(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """As ``BatchStepper.state``."""
         return self.rows("q"), self.rows("v"), self.rows("act"), self.rows("effort")
+
+    def replace_state(self, q: Matrix, v: Matrix, act: Matrix) -> None:
+        """As ``BatchStepper.replace_state``."""
+        x = self.x.reshape(self.kernel.layout.rows, -1)
+        for name, values in (("q", q), ("v", v), ("act", act)):
+            x[self.kernel.layout.block(name), : self.size] = values.T
 
     def metrics(self) -> dict[str, Matrix]:
         """As ``BatchStepper.metrics``."""
@@ -183,6 +193,10 @@ class PlantStepper(BatchStepper):
     def state(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """As ``BatchStepper.state``."""
         return self.q, self.v, self.act, self.effort
+
+    def replace_state(self, q: Matrix, v: Matrix, act: Matrix) -> None:
+        """As ``BatchStepper.replace_state``."""
+        self.q, self.v, self.act = q.copy(), v.copy(), act.copy()
 
 
 def _first_failing_step(plant: Plant, state: State, command: Command, dt: float) -> int:

@@ -28,6 +28,7 @@ from arm_dynamics.batch.rollouts.open_loop import (
     output_sizes,
     to_result,
 )
+from arm_dynamics.batch.rollouts.output_injection import OutputInjection
 from arm_dynamics.batch.rollouts.reference_table import (
     MeasurementNoise,
     control_rows,
@@ -85,6 +86,7 @@ def rollout_closed_loop(
     vary: Mapping[str, ArrayLike] | None = None,
     one_period_delay: bool = False,
     noise: MeasurementNoise | None = None,
+    injection: OutputInjection | None = None,
     residual_fraction: float = 0.2,
     record_every: int = 1,
     outputs: Sequence[str] = (),
@@ -122,6 +124,8 @@ def rollout_closed_loop(
         Commands act one period late; the first period has none.
     noise : MeasurementNoise, optional
         Noise of the measured positions and velocities.
+    injection : OutputInjection, optional
+        Corrections of the states by recorded positions; a record is that before the correction.
     residual_fraction : float
         Fraction of the time, at its end, in which the metric ``residual_error`` is measured.
     record_every : int
@@ -171,7 +175,7 @@ def rollout_closed_loop(
         broadcast_start(inputs.initial_states(arm, states), size),
         control_rows(table, late, errors),
         inputs.time_steps(dt, size), inputs.variations(arm, varied, size), 1,
-        check_record_every(record_every, periods, sizes), sizes,
+        check_record_every(record_every, periods, sizes), sizes, injection=injection,
     )  # fmt: skip
     inputs.check_commands(arm, by, np.zeros(arm.nv), size)
     steps = np.array([integer_ratio("period", period, "dt", one) for one in task.dt.tolist()])

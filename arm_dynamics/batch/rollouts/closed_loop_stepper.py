@@ -75,6 +75,10 @@ class ClosedLoopStepper(BatchStepper):
         """As ``BatchStepper.state``."""
         return self.inner.state()
 
+    def replace_state(self, q: Matrix, v: Matrix, act: Matrix) -> None:
+        """As ``BatchStepper.replace_state``."""
+        self.inner.replace_state(q, v, act)
+
     def metrics(self) -> dict[str, Matrix]:
         """As ``BatchStepper.metrics``."""
         return dict(zip(METRICS, self.values, strict=True))
@@ -107,6 +111,11 @@ class ThreadedStepper(BatchStepper):
         """As ``BatchStepper.state``."""
         q, v, act, effort = zip(*(block.state() for block in self.blocks), strict=True)
         return tuple(map(np.concatenate, (q, v, act, effort)))  # type: ignore[return-value]
+
+    def replace_state(self, q: Matrix, v: Matrix, act: Matrix) -> None:
+        """As ``BatchStepper.replace_state``."""
+        for block, at in zip(self.blocks, self.slices, strict=True):
+            block.replace_state(q[at], v[at], act[at])
 
 
 @dataclass(frozen=True, eq=False)

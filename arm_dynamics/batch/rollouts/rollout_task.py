@@ -12,6 +12,7 @@ import numpy as np
 from arm_dynamics.batch.rollouts.backends import Setup
 from arm_dynamics.batch.rollouts.closed_loop_stepper import PidLoop
 from arm_dynamics.batch.rollouts.inputs import InitialStates
+from arm_dynamics.batch.rollouts.output_injection import OutputInjection
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector, check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
@@ -46,6 +47,8 @@ class RolloutTask:
         Recorded outputs and their sizes.
     loop : PidLoop, optional
         PID controller.
+    injection : OutputInjection, optional
+        Corrections of the states by measured positions.
 
     """
 
@@ -60,6 +63,7 @@ class RolloutTask:
     record_every: int
     outputs: Mapping[str, int]
     loop: PidLoop | None = None
+    injection: OutputInjection | None = None
 
     @property
     def size(self) -> int:

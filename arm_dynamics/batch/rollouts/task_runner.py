@@ -184,7 +184,11 @@ def run_stepper(
     divisible: bool,
 ) -> None:
     """Advance ``stepper`` through ``task``; write the results to rows ``at`` of ``result``."""
-    for commands, steps in split_commands(task.commands, task.steps_per_command, divisible):
+    injection, longest = task.injection, SEGMENT
+    if injection is not None:
+        longest, divisible = injection.periods * task.steps_per_command, False
+    parts = split_commands(task.commands, task.steps_per_command, divisible, longest)
+    for k, (commands, steps) in enumerate(parts):
         segment = commands.shape[1] * steps
         first = stepper.count // task.record_every
         last = (stepper.count + segment) // task.record_every
@@ -196,6 +200,9 @@ def run_stepper(
         if tool is not None:
             tool[:] = tool_positions(task.arm, records["q"])
         report(segment * task.size)
+        if injection is not None and k < len(injection.measured):
+            q, v, act, _ = stepper.state()
+            stepper.replace_state(*injection.corrected(k, q, v, act))
     q, v, act, effort = stepper.state()
     time = task.start.time + task.dt * task.steps
     result.final_array[at] = np.concatenate([time[:, None], q, v, effort, act], axis=1)
@@ -205,11 +212,11 @@ def run_stepper(
 
 
 def split_commands(
-    commands: FloatArray, steps_per_command: int, divisible: bool
+    commands: FloatArray, steps_per_command: int, divisible: bool, longest: int = SEGMENT
 ) -> Iterator[tuple[FloatArray, int]]:
-    """Yield segments of about SEGMENT steps: whole periods or, if ``divisible``, parts of one."""
-    periods = max(SEGMENT // steps_per_command, 1)
-    limit = min(steps_per_command, SEGMENT) if divisible else steps_per_command
+    """Yield segments of about ``longest`` steps: whole periods, or parts if ``divisible``."""
+    periods = max(longest // steps_per_command, 1)
+    limit = min(steps_per_command, longest) if divisible else steps_per_command
     for first in range(0, commands.shape[1], periods):
         segment, left = commands[:, first : first + periods], steps_per_command
         while left:

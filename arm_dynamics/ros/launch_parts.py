@@ -173,7 +173,7 @@ def check_rviz(given: Mapping[str, str]) -> None:
 
 
 def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
-    """Return the RViz configuration: the given file, or a new one for ``arm`` in the log's folder."""
+    """Return the RViz configuration: the given file, or a new one in the folder of the log."""
     own = given[RVIZ_CONFIG[0]]
     if own:
         return own

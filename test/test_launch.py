@@ -215,6 +215,15 @@ def test_an_invalid_frame_prefix_ends_the_launch(name, stand_in):
     started(name, frame_prefix="left_arm-2.b/")
 
 
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_invalid_arguments_of_rviz_end_the_launch_before_a_node_starts(name, stand_in):
+    """Launch does not stop a node that has just started when an included file fails."""
+    for given in ({"rviz_config": "/no/such.rviz"}, {"frame_prefix": "left_"}):
+        with pytest.raises(ArmDynamicsError, match=r"^(rviz_config|frame_prefix) = .*; expected"):
+            started(name, **given)
+        started(name, rviz="false", **given)
+
+
 @pytest.mark.parametrize("viewer", ["true", "false"])
 @pytest.mark.parametrize("composed", ["true", "false"])
 @pytest.mark.parametrize(

@@ -106,6 +106,17 @@ def test_serves_the_page(page):
         assert b"<html" in answer.read().lower()
 
 
+def test_connections_without_a_valid_request_are_not_logged(page, caplog):
+    for request in (b"", b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", port_of(page))) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(10)
+            while connection.recv(1024):  # until the server has closed it
+                pass
+    assert caplog.text == ""
+
+
 def test_the_actual_port_is_reported_when_the_requested_one_is_busy(page, caplog):
     busy = port_of(page)
     with start(port=busy) as second:

@@ -158,6 +158,8 @@ def cold() -> list[str]:
 
 NOTICE = 2.0
 """Time [s] of compilation after which a log line explains the delay of the first call."""
+PAUSE = 5.0
+"""Time [s] without compilation after which the next one is explained again."""
 
 
 class _DelayedInterrupt:
@@ -193,10 +195,11 @@ class _DelayedInterrupt:
 if numba is not None:
 
     class _Compilation(event.Listener):  # type: ignore[misc]
-        """Delays Ctrl-C while this package is compiled; logs one line if that takes long."""
+        """Delays Ctrl-C while this package is compiled; logs a line if that takes long."""
 
         def __init__(self) -> None:
             self._depth, self._began, self._spent, self._logged = 0, 0.0, 0.0, False
+            self._ended = 0.0
             self._interrupt = _DelayedInterrupt()
 
         def on_start(self, compilation: Any) -> None:
@@ -205,13 +208,16 @@ if numba is not None:
                 self._depth += 1
             if self._depth == 1:
                 self._began = time.monotonic()
+                if self._began - self._ended > PAUSE:  # another controller, in a running node
+                    self._spent, self._logged = 0.0, False
                 self._interrupt.start()
             self._log()
 
         def on_end(self, _: Any) -> None:
             self._log()
             if self._depth == 1:
-                self._spent += time.monotonic() - self._began
+                self._ended = time.monotonic()
+                self._spent += self._ended - self._began
             self._depth = max(0, self._depth - 1)
             if self._depth == 0:
                 self._interrupt.end()

@@ -9,6 +9,7 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 
+from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -22,7 +23,7 @@ from arm_dynamics.ros.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm
 from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
+from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ending_at_once
 from arm_dynamics.safety.events import Events
 
 CHECK_PERIOD = 0.1
@@ -77,15 +78,17 @@ class HardwareNode(LoopLifecycleNode):
     def configure(self) -> None:
         """Open the port and check every motor; torque stays disabled."""
         config = self._hardware_parameters.config({})
-        driver = build_driver(
-            self._arm,
-            self._hardware_parameters.driver(config),
-            settings=config.settings,
-            safety=config.safety,
-            interface=config.interface,
-            events=self._events,
-            period=1 / config.rate,
-        )
+        with ending_at_once():  # no port is open, and a first start compiles for up to a minute
+            driver = build_driver(
+                self._arm,
+                self._hardware_parameters.driver(config),
+                settings=config.settings,
+                safety=config.safety,
+                interface=config.interface,
+                events=self._events,
+                period=1 / config.rate,
+            )
+            warm_up()
         assert isinstance(driver, MotorBusDriver)  # require_bus guarantees it
         try:
             driver.configure()

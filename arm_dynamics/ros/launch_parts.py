@@ -29,7 +29,7 @@ from arm_dynamics.core.state import MIXED
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.robot_description import check_frame_prefix
-from arm_dynamics.viewer.rviz import rviz_config
+from arm_dynamics.viewer.rviz import check_rviz_prefix, rviz_config
 
 Argument = tuple[str, str, str, "list[str] | None"]
 """Name, default, description and choices."""
@@ -106,6 +106,7 @@ def description(
     def function(context: Any) -> list[Any]:
         given = {name: LaunchConfiguration(name).perform(context) for name, *_ in known}
         check_frame_prefix(given[FRAME_PREFIX[0]])
+        check_rviz(given)
         return [*nodes(given), *(files if fixed else ())]
 
     declared = [
@@ -156,15 +157,25 @@ def description_parameters() -> dict[str, Any]:
     return {"publish_robot_description": False} if installed else {}
 
 
-def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
-    """Return the RViz configuration: the given file, or a new one for ``arm`` in the log's folder.
+def check_rviz(given: Mapping[str, str]) -> None:
+    """Raise for a missing RViz configuration or a prefix that RViz cannot show.
 
-    Raise ConfigError for a missing file and for a prefix that RViz cannot show.
+    Every launch file checks this before its first node: launch does not stop a node that starts
+    when the included view fails.
     """
+    if given[RVIZ[0]] != "true":
+        return
+    own = given[RVIZ_CONFIG[0]]
+    if not own:
+        check_rviz_prefix(given[FRAME_PREFIX[0]])
+    elif not Path(own).is_file():
+        raise ConfigError(f"rviz_config = {own}; expected an existing file")
+
+
+def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
+    """Return the RViz configuration: the given file, or a new one in the folder of the log."""
     own = given[RVIZ_CONFIG[0]]
     if own:
-        if not Path(own).is_file():
-            raise ConfigError(f"rviz_config = {own}; expected an existing file")
         return own
     config = rviz_config(arm, given[FRAME_PREFIX[0]])
     folder = launch_config.log_dir

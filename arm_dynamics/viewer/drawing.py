@@ -51,7 +51,7 @@ def load_visuals(text: str, folder: Path | None) -> Any:
         raise ConfigError(MISSING) from error
 
     def find(fname: str) -> str:
-        return str(find_mesh(fname, folder) or "")
+        return str(find_mesh(fname, folder) or f"mesh {fname}")  # logged as not found
 
     try:
         return yourdfpy.URDF.load(io.BytesIO(text.encode()), filename_handler=find)

@@ -31,6 +31,15 @@ BRIGHT = 0.62
 """Mean brightness of an arm, 0 to 1, above which the background is dark."""
 
 
+def check_rviz_prefix(frame_prefix: str) -> None:
+    """Raise InvalidValue for a prefix without "/" at its end: RViz inserts it before the link."""
+    if frame_prefix and not frame_prefix.endswith("/"):
+        raise InvalidValue(
+            f"frame_prefix = '{frame_prefix}'; expected a prefix that ends in '/', such as"
+            f" '{frame_prefix.rstrip('_')}/', as RViz requires"
+        )
+
+
 def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
     """Return RViz's configuration (YAML) for ``arm``, from config/arm.rviz.
 
@@ -54,11 +63,7 @@ def rviz_config(arm: ArmModel, frame_prefix: str = "") -> str:
         If the prefix does not end in "/": RViz inserts "/" between prefix and link.
 
     """
-    if frame_prefix and not frame_prefix.endswith("/"):
-        raise InvalidValue(
-            f"frame_prefix = '{frame_prefix}'; expected a prefix that ends in '/', such as"
-            f" '{frame_prefix.rstrip('_')}/', as RViz requires"
-        )
+    check_rviz_prefix(frame_prefix)
     text = (resources.resource_folder("config") / TEMPLATE).read_text(encoding="utf-8")
     config: dict[str, Any] = yaml.safe_load(text)
     manager, sphere = config["Visualization Manager"], arm_reach(arm)

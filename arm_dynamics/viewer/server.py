@@ -44,6 +44,10 @@ POLICY = (
 )
 MAX_MESSAGE_SIZE = 64 * 1024
 """Largest message of a browser [byte]; a camera pose has about 300."""
+CONNECTIONS = logging.getLogger("websockets.server.arm_dynamics")
+"""Log of connections, without the traceback of each one that ends before its request: browsers
+open connections in advance."""
+CONNECTIONS.addFilter(lambda record: record.msg != "opening handshake failed")
 HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -55,7 +59,7 @@ def policy(host: str | None) -> str:
 
 @contextmanager
 def served_with_headers() -> Iterator[None]:
-    """Add the headers and MAX_MESSAGE_SIZE to a viser server that is started in the context.
+    """Add headers, MAX_MESSAGE_SIZE and CONNECTIONS to a viser server started in the context.
 
     viser has no parameters for them, so its call of ``websockets`` is replaced during this time.
     """
@@ -69,7 +73,7 @@ def served_with_headers() -> Iterator[None]:
 
     def bounded(*arguments: Any, **options: Any) -> Any:
         limits = {"process_response": add_headers, "max_size": MAX_MESSAGE_SIZE}
-        return serve(*arguments, **{**options, **limits})
+        return serve(*arguments, **{**options, **limits, "logger": CONNECTIONS})
 
     module.serve = bounded
     try:

@@ -76,9 +76,7 @@ def test_friction_below_that_of_the_motor_replaces_it():
 
 def test_a_motor_behind_backlash_has_the_parameters_of_a_rigid_gear():
     """Its identified friction replaces that of the rotor; it does not act twice."""
-    rigid = five_dof().with_motors(
-        viscous_friction=1e-4, coulomb_friction=1e-3, rotor_inertia=1e-3
-    )
+    rigid = five_dof().with_motors(viscous_friction=1e-4, coulomb_friction=1e-3, rotor_inertia=1e-3)
     arm = rigid.with_motor("R2", backlash=0.01, gear_stiffness=3e3, gear_damping=2.0)
     np.testing.assert_array_equal(nominal_parameters(arm), nominal_parameters(rigid))
     for factor in (0.5, 2.0):

@@ -19,8 +19,9 @@ motor currents: current, curr, i. Of motor voltages: voltage, volt; columns with
 count where no others have voltages. Of target positions: target, action, command, goal, with or
 without a word of positions: ``command.position.J1``, ``target_q_0``. Of the time: time, timestamp,
 stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values, and so does a last word
-of ``LAST_UNITS``, ``q1_deg``; a column of time may end with any unit, ``time_ms``. A second one adds nanoseconds to seconds: ``header.stamp.sec`` and
-``header.stamp.nanosec``. Other words exclude a column: ``command.effort.J1``.
+of ``LAST_UNITS``, ``q1_deg``; a column of time may end with any unit, ``time_ms``. A second one
+adds nanoseconds to seconds: ``header.stamp.sec`` and ``header.stamp.nanosec``. Other words exclude
+a column: ``command.effort.J1``.
 """
 
 from __future__ import annotations
@@ -285,9 +286,9 @@ def _numbered(quantity: str, names: Sequence[str]) -> dict[int, list[str]]:
             found.setdefault(int(numbers[0]), []).append(name)
     if not found and quantity == "position":
         for name in names:
-            words = _words(quantity, name)
-            if len(words) == 2 and words[0] in ("joint", "j", "axis") and words[1].isdecimal():
-                found.setdefault(int(words[1]), []).append(name)
+            own = _words(quantity, name)
+            if len(own) == 2 and own[0] in ("joint", "j", "axis") and own[1].isdecimal():
+                found.setdefault(int(own[1]), []).append(name)
     return found
 
 

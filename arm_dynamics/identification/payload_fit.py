@@ -194,14 +194,10 @@ def identify_payload(
         efforts = efforts - _efforts_of(equations, friction, own_errors)
         errors = np.hstack((errors, own_errors))
         changes = np.hstack((changes, problem.changes(1.0, found, efforts)))
-    residual = loaded.effort - loaded.regressor @ found
-    by_joint = problem.changes(1.0, found, residual * np.eye(arm.nv)[:, None, :])
-    few = arm.nv / max(arm.nv - 1, 1)
-    noise = np.stack((problem.covariance(1.0, found), few * by_joint @ by_joint.T))
+    noise = _noise_covariances(problem, loaded, found)
     values, slopes = _in_tool_frame(arm, link, found)
-    variance = np.sum((slopes @ changes) ** 2, axis=1)
-    variance += np.einsum("ij,cjk,ik->ci", slopes, noise, slopes).max(axis=0)
-    deviation = np.sqrt(variance)
+    own_noise = np.einsum("ij,cjk,ik->ci", slopes, noise, slopes).max(axis=0)
+    deviation = np.sqrt(np.sum((slopes @ changes) ** 2, axis=1) + own_noise)
     free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
     vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
     own = slice(10 * link, 10 * link + 10)
@@ -243,6 +239,16 @@ def _parameter_errors(fit: TorqueFit) -> Matrix:
     """Return L (p, p) with the covariance L Lᵀ of the parameters of a fit."""
     prior = fit.prior_information * max(1.0, 1 / fit.prior_weight)
     return _root(positive_inverse(fit.information + prior))
+
+
+def _noise_covariances(
+    problem: TorqueProblem, loaded: EffortEquations, found: Vector
+) -> FloatArray:
+    """Return the covariances (2, 10, 10) of φ by the residuals of blocks and by those of joints."""
+    residual, nv = loaded.effort - loaded.regressor @ found, loaded.effort.shape[1]
+    by_joint = problem.changes(1.0, found, residual * np.eye(nv)[:, None, :])
+    few = nv / max(nv - 1, 1)
+    return np.stack((problem.covariance(1.0, found), few * by_joint @ by_joint.T))
 
 
 def _root(covariance: Matrix) -> Matrix:

@@ -90,7 +90,7 @@ class _Change(NamedTuple):
             return text
         if not np.isfinite(self.deviation):
             return f"{text} (not determined)"
-        if not self.new:
+        if self.deviation >= 10 * abs(self.new):
             return f"{text} (sd {self.deviation:.3g})"
         return f"{text} ({100 * self.deviation / abs(self.new):.3g} %)"
 

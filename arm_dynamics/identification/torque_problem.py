@@ -122,17 +122,18 @@ class TorqueProblem:
         """Return γ of the least held-out error.
 
         Below DESCRIBED the prior is weaker than the deviations state (``covariance``), and bodies
-        degenerate: each smaller γ has to reduce the error as a further friction term does.
+        degenerate: a smaller γ has to reduce the error as a further friction term does.
         """
         starts, best = [self._parameters] * FOLDS, PRIOR_WEIGHTS[0]
         least = np.full((len(self._blocks), 1), np.inf)
         for gamma in PRIOR_WEIGHTS:
             error = self.held_out_error(gamma, starts).sum(axis=1, keepdims=True)
-            if gamma >= DESCRIBED and error.sum() >= least.sum():
-                continue
-            if gamma < DESCRIBED and not is_less(error, least, WORTHWHILE_TERM).all():
-                break
-            best, least = gamma, error
+            if gamma >= DESCRIBED:
+                is_better = error.sum() < least.sum()
+            else:
+                is_better = is_less(error, least, WORTHWHILE_TERM).all()
+            if is_better:
+                best, least = gamma, error
         return best
 
     def best_friction_models(self) -> IntArray:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from test_identification import fourier, hidden_truth
 from test_payload_fit import loaded
@@ -105,6 +106,24 @@ def test_gains_of_an_arm_without_friction_and_rotors_in_its_description():
     assert (np.abs(error) < 3 * np.maximum(found.deviation, 0.05)).all()
     assert np.abs(error[:3]).max() < 0.2
     assert (found.prior[:3] > 0.3 * gain[:3]).all()
+
+
+def test_wrong_centers_of_mass_of_the_description_do_not_reduce_the_scale():
+    """The divergence from bodies elsewhere is least for small masses."""
+    arm, random = load_arm("puma560").with_actuator("ideal"), np.random.default_rng(0)
+    values, gain = np.array(nominal_parameters(arm)), np.linspace(4, 12, arm.nv)
+    for i in range(arm.nv):
+        body = pin.Inertia.FromDynamicParameters(values[10 * i : 10 * i + 10])
+        radius = np.sqrt(np.trace(body.inertia) / body.mass)
+        body = pin.Inertia(
+            body.mass, body.lever + 0.8 * radius * random.normal(size=3), body.inertia
+        )
+        values[10 * i : 10 * i + 10] = body.toDynamicParameters()
+    values[60:78] = np.maximum(values[60:78], np.repeat([0.3, 1.0, 1.0], 6))
+    found = drive_gains(arm, [currents(arm, values, gain, 0)])
+    error = np.log(found.gain / gain)
+    assert np.ptp(error) < 0.15
+    assert abs(error.mean()) < 3 * found.scale_deviation < 0.7
 
 
 def test_slopes_are_the_derivatives_of_the_cost(case):

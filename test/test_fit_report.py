@@ -78,6 +78,16 @@ def page(text):
     return found
 
 
+def test_deviations_far_above_the_value_have_its_unit():
+    rows = (
+        ParameterFit("J1.mx", "kg·m", 0.0, 1e-14, 9.81e11),
+        ParameterFit("J1.my", "kg·m", 0.0, -0.002, 2500.0),
+        ParameterFit("J1.mz", "kg·m", 0.0, 0.02, 250.0),
+    )
+    _, table = fit_tables(summary(parameters=rows))
+    assert [row[-1] for row in table.rows] == ["0.00981 kg·m", "0.05 kg·m", "250 %"]
+
+
 def test_tables_and_text_have_all_values():
     joints, parameters = fit_tables(summary())
     assert joints.rows[0] == ("J1", "N·m", "1.25", "0.06", "31 %", "1.52 %")

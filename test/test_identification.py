@@ -28,6 +28,7 @@ from arm_dynamics.identification import (
     with_parameters,
 )
 from arm_dynamics.identification.base_parameter_set import structural_rows
+from arm_dynamics.identification.effort_equations import description_prior
 from arm_dynamics.identification.motion_preparation import PRESLIDING, dahl_states
 from arm_dynamics.identification.pseudo_inertia import (
     LogDetDivergence,
@@ -39,6 +40,7 @@ from arm_dynamics.identification.pseudo_inertia import (
     log_cholesky_parameters,
     pseudo_inertia,
 )
+from arm_dynamics.identification.torque_problem import TorqueProblem
 
 ARMS = ("two_link", "five_dof", "puma560", "so101", "seven_dof_can")
 THETA = st.lists(st.floats(-1.5, 1.5), min_size=10, max_size=10).map(np.array)
@@ -70,6 +72,22 @@ def test_friction_below_that_of_the_motor_replaces_it():
     values = np.array(nominal_parameters(arm))
     values[11 * arm.nv : 13 * arm.nv] *= 0.5
     np.testing.assert_allclose(nominal_parameters(with_parameters(arm, values)), values)
+
+
+def test_a_motor_behind_backlash_has_the_parameters_of_a_rigid_gear():
+    """Its identified friction replaces that of the rotor; it does not act twice."""
+    rigid = five_dof().with_motors(viscous_friction=1e-4, coulomb_friction=1e-3, rotor_inertia=1e-3)
+    arm = rigid.with_motor("R2", backlash=0.01, gear_stiffness=3e3, gear_damping=2.0)
+    np.testing.assert_array_equal(nominal_parameters(arm), nominal_parameters(rigid))
+    for factor in (0.5, 2.0):
+        values = np.array(nominal_parameters(arm))
+        values[10 * arm.nv : 13 * arm.nv] *= factor
+        found, expected = with_parameters(arm, values), with_parameters(rigid, values)
+        np.testing.assert_allclose(nominal_parameters(found), values)
+        assert found.joints[1].friction == expected.joints[1].friction
+        assert found.joints[1].damping == expected.joints[1].damping
+        assert found.actuators[1].constants["backlash"] == 0.01
+        assert "backlash" not in found.joints[0].constants
 
 
 @pytest.mark.parametrize(("entry", "name"), [(0, "mass"), (50, "armature"), (60, "coulomb")])
@@ -299,6 +317,36 @@ def test_a_rotor_inertia_that_the_description_lacks_is_found_whatever_its_size()
     assert fit.prior_weight >= 0.1
     assert found["R5.armature"] == pytest.approx(0.3, rel=0.05)
     assert "R5.armature" not in fit.undetermined
+
+
+@pytest.mark.parametrize(
+    ("ratio", "least", "expected"),
+    [(0.99, 1e-3, 1.0), (0.975, 1e-3, 1e-3), (0.9, 1e-2, 1e-2), (0.9, 10.0, 10.0)],
+)
+def test_a_weak_prior_has_to_reduce_the_held_out_error(ratio, least, expected, monkeypatch):
+    """``ratio`` of the errors of two weights; they increase again below ``least``."""
+    problem = object.__new__(TorqueProblem)
+    problem._parameters, problem._blocks = np.zeros(1), [slice(None)] * 8
+
+    def error(gamma, starts):
+        decades = np.log10(gamma / least)
+        return np.full((8, 2), ratio ** -np.abs(decades))
+
+    monkeypatch.setattr(problem, "held_out_error", error)
+    assert problem.best_prior_weight() == pytest.approx(expected)
+
+
+def test_the_deviations_of_a_degenerate_body_are_those_of_the_description():
+    """A hundredth of the described body has no deviations of a hundredth."""
+    arm = load_arm("two_link")
+    equations, _, _ = ideal_equations(arm, arm, 0)
+    prior = description_prior(arm, equations)
+    problem = TorqueProblem(equations, prior)
+    small = prior.start.copy()
+    small[:20] *= 0.01
+    gamma = 1e12  # above the information of the equations
+    relative = problem.deviations(gamma, small) / problem.deviations(gamma, prior.start)
+    np.testing.assert_allclose(relative[[0, 10]], 0.505, rtol=1e-3)
 
 
 def test_a_friction_far_above_that_of_the_description_is_determined():

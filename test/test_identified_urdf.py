@@ -143,6 +143,23 @@ def test_the_written_arm_has_the_values_and_passes_the_audit(name):
     )
 
 
+def test_comments_state_a_fitted_backlash_and_the_terms_of_its_motor():
+    arm = load_arm("so101").with_motor(
+        "elbow_flex", backlash=0.02, gear_stiffness=3e3, gear_damping=2.0, rotor_inertia=3e-7
+    )
+    values = nominal_parameters(arm)
+    text = identified_urdf(
+        arm, values, deviations=0.1 * np.abs(values),
+        constant_deviations={"elbow_flex.backlash": 12.0, "elbow_flex.loss": 3.0}, **NAMED,
+    )  # fmt: skip
+    assert "backlash [rad] 0 -> 0.02 (12 %)" in text
+    assert "armature [kg m^2] 0.0279709 -> 0.0357075 (10 %)" in text
+    assert "-> 0 (" not in text
+    assert parsed(text, arm).actuators[2].constants == arm.actuators[2].constants
+    tolerances = uncertainty_yaml(arm, values, 0.1 * np.abs(values))
+    assert tolerances.count('"elbow_flex": 0.3') == tolerances.count('"shoulder_pan": 0.3')
+
+
 @pytest.mark.parametrize("name", ["five_dof", "panda.urdf"])
 def test_without_changes_only_the_header_is_new(name):
     arm = arm_of(name)

@@ -62,6 +62,8 @@ def check(data, tolerance=1e-12, effort=True):
          "/joint_states/J1/effort", "/joint_states/J2/effort"),
         ("time_s", "J1", "J2", "J1 torque [N·m]", "J2 torque (Nm)"),
         ("timestamp", "actual_q_0", "actual_q_1", "jointTorque1", "jointTorque2"),
+        ("time", "J1_pos_rad", "J2_pos_rad", "torque_1_Nm", "torque_2_Nm"),
+        ("time", "msr_jnt_pos_1", "msr_jnt_pos_2", "meas_tau_1", "meas_tau_2"),
     ],
 )  # fmt: skip
 def test_common_names_of_columns_are_found(tmp_path, names):
@@ -95,6 +97,18 @@ def test_any_names_give_columns_or_a_recording_error(names):
     with suppress(RecordingError):
         found = find_columns(("J1", "J2"), names, "file")
         assert {found.time, *found.position} <= set(names)
+
+
+def test_numbers_of_joints_belong_to_joints_of_other_names():
+    names = ("t", "J1", "J2", "J1 torque", "J2 torque")
+    found = find_columns(("joint_1", "joint_2"), names, "file")
+    assert found.position == names[1:3]
+    assert found.effort == names[3:]
+
+
+def test_a_column_without_a_unit_counts_before_its_copy_in_another():
+    names = ("t", "q1", "q2", "q1_deg", "q2_deg")
+    assert find_columns(("J1", "J2"), names, "file").position == names[1:3]
 
 
 def test_the_longest_name_of_a_joint_counts():
@@ -142,6 +156,10 @@ def test_columns_can_be_named(tmp_path):
     [
         ("position", "q1 [deg]", np.pi / 180),
         ("position", "q[1]", None),
+        ("position", "q1_deg", np.pi / 180),
+        ("position", "q1_a", None),
+        ("effort", "J1_torque_Nm", 1.0),
+        ("current", "current_1_ma", 1e-3),
         ("effort", "tau1 (N·mm)", 1e-3),
         ("effort", "tau1 [A]", None),
         ("time", "time_ns", 1e-9),

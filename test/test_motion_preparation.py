@@ -68,6 +68,15 @@ def test_velocities_and_the_delay_of_a_noisy_motion():
     assert any("ms, taken out" in note and "± 0.0" in note for note in prepared.notes)
 
 
+def test_efforts_that_are_not_measured_do_not_count():
+    """A drive without current sensor reports 0; exact equations would outweigh all others."""
+    measured = motion(TIME)
+    prepared = prepare_motion(ARM, replace(measured, effort=measured.effort * [1.0, 0.0]))
+    assert prepared.equations.valid[:, 0].any()
+    assert not prepared.equations.valid[:, 1].any()
+    assert any("efforts of joints J2 = constant" in note for note in prepared.notes)
+
+
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.45), st.floats(100.0, 1000.0))
 def test_unequal_stamps_are_resampled(seed, jitter, rate):
     time = np.arange(0, 12, 1 / rate)

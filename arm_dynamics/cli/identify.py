@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.fit_report import write_fit_report
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit
-from arm_dynamics.identification.identified_urdf import identified_urdf
+from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS, identified_urdf
 from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
@@ -151,6 +151,7 @@ def _fit(
     """Identify the arm, print the report and write the files of the options; return them."""
     gains: Vector | None = None
     remarks: list[str] = []
+    constants: dict[str, float] = {}
     if fits_positions(args, motions):
         if args.coupled:
             raise ConfigError("--coupled = given; expected with recordings of efforts")
@@ -159,6 +160,7 @@ def _fit(
         summary = servos.summary(_today())
         changed, values, deviations = servos.identified, servos.parameters, servos.deviation
         gains = servos.loop_gain
+        constants = {one.name: one.deviation for one in servos.quantities if one.is_determined}
     else:
         with waiting("fitting the efforts"):
             result = identify(
@@ -172,7 +174,7 @@ def _fit(
     print_summary(summary)
     if gains is None:
         _print_poor_predictions(arm, motions, summary)
-    written = _write(changed, values, deviations, summary.sources, args, gains, remarks)
+    written = _write(changed, values, deviations, summary.sources, args, gains, remarks, constants)
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written
@@ -261,13 +263,15 @@ def _write(
     args: argparse.Namespace,
     servo_gains: Vector | None = None,
     remarks: Sequence[str] = (),
+    constants: Mapping[str, float] = NO_DEVIATIONS,
 ) -> list[Path]:
     """Write --output and --tolerances; return the files."""
     texts: list[tuple[Path, str]] = []
     if args.output is not None:
         text = identified_urdf(
-            arm, values, deviations=deviations, date=_today(), sources=sources, remarks=remarks
-        )
+            arm, values, deviations=deviations, date=_today(), sources=sources, remarks=remarks,
+            constant_deviations=constants,
+        )  # fmt: skip
         if servo_gains is not None:
             text = with_servo_gains(text, arm, servo_gains)
         _check_written(arm, text, args)

@@ -5,8 +5,10 @@ minimize  ½ Σ w (K₀ i - e^(-l) W π)² + d(π ‖ π₀) + ½ Σ (l / σ)²
 over parameters π and l (nv,), the logarithms of the gains K over those of the description K₀.
 Currents determine the ratios of gains of coupled joints. They do not determine the scale of all
 gains and parameters: it follows from the description, or from a payload of known mass that some
-motions carry. Friction, rotor inertia and offset that the description does not have contain no
-information about the scale: e^(-l) π of these is estimated, and its prior does not contain l.
+motions carry. Without torque constants the efforts of the described bodies determine it: the
+divergence d prefers small bodies where centers of mass differ. Friction, rotor inertia and offset
+that the description does not have contain no information about the scale: e^(-l) π of these is
+estimated, and its prior does not contain l.
 
 References
 ----------
@@ -46,6 +48,10 @@ from arm_dynamics.model.arm_model import ArmModel
 
 DESCRIBED, GUESSED = 0.3, 1.0
 """Standard deviation σ of the logarithm of a gain with and without a torque constant."""
+SCALE = 0.2
+"""Standard deviation of the common factor of gains that follow from the described bodies only."""
+EXPLAINED = 1e-2
+"""Least part of the squares of a current that counts as unexplained."""
 NOT_REVEALED = 0.7
 """Deviation of a gain over σ from which on it is named."""
 PASSES = 3
@@ -228,7 +234,8 @@ def drive_gains(
     if payload_mass is not None:
         check_float("payload mass [kg]", payload_mass, above=0)
     every = [*motions, *loaded]
-    prior, sigma = _prior_gains(arm, every, cutoff)
+    prior, sigma, weight = _prior_gains(arm, every, cutoff)
+    has_scale = payload_mass is None and weight.any()
     logs = np.zeros(arm.nv)
     for _ in range(PASSES):  # the delay of the efforts is exact only with consistent gains
         gains = prior * np.exp(logs)
@@ -238,7 +245,11 @@ def drive_gains(
         carrying = np.arange(len(equations.effort)) >= unloaded
         problem = DriveGainProblem(arm, equations, logs, sigma, carrying, payload_mass)
         logs = logs + problem.minimize()
+        logs = logs - weight @ logs if has_scale else logs
     covariance, slopes = problem.covariance()
+    if has_scale:
+        ratios = np.eye(arm.nv) - weight
+        covariance = ratios @ covariance @ ratios.T + SCALE**2
     vague = np.sqrt(np.diag(covariance)) > NOT_REVEALED * sigma
     return DriveGains(
         arm,
@@ -253,12 +264,14 @@ def drive_gains(
 
 def _prior_gains(
     arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Vector, Vector]:
     """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its bodies' efforts.
 
     Least squares of the current of a joint: the effort of the described bodies over K₀, rotor
     inertia, friction and offset. A joint whose current this effort explains to less than one half
-    gets the geometric mean of the gains of the others.
+    gets the geometric mean of the gains of the others. Without any described gain, the last result
+    (nv,) are weights of sum 1 with which the logarithms of K₀ determine the scale: explained over
+    unexplained squares of the currents; else 0.
     """
     names, described = np.array(arm.joint_names), described_gains(arm)
     squares = np.zeros(arm.nv)
@@ -277,13 +290,14 @@ def _prior_gains(
     guessed = np.isnan(described)
     sigma = np.where(guessed, GUESSED, DESCRIBED)
     if not guessed.any():
-        return described, sigma
+        return described, sigma, np.zeros(arm.nv)
     unit, nv = np.ones(arm.nv), arm.nv
     equations = joined_equations(
         [prepare_motion(arm, with_efforts(motion, unit), cutoff).equations for motion in motions]
     )
     ideal = np.zeros(nv, dtype=int)
-    rows, counted, slope = equations.rows(ideal), equations.counted(ideal), np.zeros(nv)
+    rows, counted = equations.rows(ideal), equations.counted(ideal)
+    slope, weight = np.zeros(nv), np.zeros(nv)
     bodies = rows[:, :, : 10 * nv] @ nominal_parameters(arm)[: 10 * nv]
     for i in np.flatnonzero(guessed):
         used = counted[:, i]
@@ -293,6 +307,7 @@ def _prior_gains(
         product, square = effort @ current, effort @ effort
         if product**2 > 0.5 * square * (current @ current):
             slope[i] = product / square
+            weight[i] = 1 / max(square * (current @ current) / product**2 - 1, EXPLAINED)
     if (slope < 0).any():
         raise InvalidValue(
             f"currents of joints {', '.join(names[slope < 0])}: sign = opposite to the efforts of"
@@ -306,7 +321,8 @@ def _prior_gains(
             " a faster motion, or give the torque constants kt"
         )
     gains = np.where(guessed, 1 / np.where(slope > 0, slope, 1.0), described)
-    return np.where(known, gains, np.exp(np.mean(np.log(gains[known])))), sigma
+    weight = weight / weight.sum() if guessed.all() else np.zeros(nv)
+    return np.where(known, gains, np.exp(np.mean(np.log(gains[known])))), sigma, weight
 
 
 class DriveGainProblem:

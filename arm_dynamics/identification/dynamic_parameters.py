@@ -41,7 +41,11 @@ def parameter_names(arm: ArmModel) -> tuple[str, ...]:
 
 @requires_arm
 def nominal_parameters(arm: ArmModel) -> Vector:
-    """Return the parameters (14 nv,) of the arm itself, payload and motors included."""
+    """Return the parameters (14 nv,) of the arm itself, payload and motors included.
+
+    A motor behind backlash counts as one with a rigid gear: efforts do not separate them.
+    """
+    arm = _without_backlash(arm)
     inertial = [inertia.toDynamicParameters() for inertia in list(arm.model.inertias)[1:]]
     pairs = list(zip(arm.joints, arm.actuators, strict=True))
     terms = (
@@ -90,7 +94,7 @@ def with_parameters(arm: ArmModel, values: Vector) -> ArmModel:
     """Return the arm with the inertia, rotor inertia and friction of ``values`` (14 nv,).
 
     The payload becomes part of its link. Friction of the motor stays where it is at most the total
-    of the joint; the joint has the rest. Effort offsets are not part of an arm.
+    of the joint; the joint has the rest. Effort offsets are not part of an arm; backlash remains.
 
     Parameters
     ----------
@@ -122,11 +126,24 @@ def with_parameters(arm: ArmModel, values: Vector) -> ArmModel:
             )
         links.inertias[i + 1] = pin.Inertia.FromDynamicParameters(own)
     armature, viscous, coulomb = values[10 * nv : 13 * nv].reshape(3, nv)
-    joints = tuple(
-        _with_terms(arm, i, float(armature[i]), float(viscous[i]), float(coulomb[i]))
+    rigid = _without_backlash(arm)
+    joints = [
+        _with_terms(rigid, i, float(armature[i]), float(viscous[i]), float(coulomb[i]))
         for i in range(nv)
-    )
-    return replace(arm, links=links, joints=joints, payload=NO_PAYLOAD)
+    ]
+    for i, joint in enumerate(arm.joints):
+        if "backlash" in joint.constants:
+            constants = {**joints[i].constants, "backlash": joint.constants["backlash"]}
+            joints[i] = replace(joints[i], constants=MappingProxyType(constants))
+    return replace(arm, links=links, joints=tuple(joints), payload=NO_PAYLOAD)
+
+
+def _without_backlash(arm: ArmModel) -> ArmModel:
+    """Return the arm with rigid gears: its rotors move with the joints."""
+    for joint, actuator in zip(arm.joint_names, arm.actuators, strict=True):
+        if actuator.constants.get("backlash"):
+            arm = arm.with_motor(joint, backlash=0.0)
+    return arm
 
 
 def _with_terms(arm: ArmModel, i: int, armature: float, viscous: float, coulomb: float) -> Joint:

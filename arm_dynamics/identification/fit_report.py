@@ -13,12 +13,15 @@ from typing import NamedTuple
 
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import require_matplotlib
-from arm_dynamics.identification.fit_summary import FitSummary
+from arm_dynamics.identification.fit_summary import FitSummary, ParameterFit
 
 MISSING = "-"
 """Cell of a value that is not known."""
 UNDETERMINED = "not distinguished"
 """Cell of a deviation of a parameter that the motion does not determine."""
+
+LARGEST_PERCENT = 1000.0
+"""Deviation from which on it has the unit of the value."""
 
 
 class FitTable(NamedTuple):
@@ -47,7 +50,7 @@ def fit_tables(summary: FitSummary) -> tuple[FitTable, FitTable]:
             one.unit,
             _number(one.prior),
             _number(one.value),
-            _percent(one.deviation) if one.is_determined else UNDETERMINED,
+            _deviation(one) if one.is_determined else UNDETERMINED,
         )
         for one in summary.parameters
     )
@@ -154,6 +157,13 @@ def _table(table: FitTable, determined: Sequence[bool] = ()) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.4g}" if isfinite(value) else MISSING
+
+
+def _deviation(one: ParameterFit) -> str:
+    """Return the deviation in per cent, in the unit of a value that is small next to it."""
+    if one.deviation < LARGEST_PERCENT:
+        return _percent(one.deviation)
+    return f"{max(abs(one.value), 1e-12) * one.deviation / 100:.3g} {one.unit}".strip()
 
 
 def _percent(value: float) -> str:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,7 @@ TOPICS = {
     "trigger_joint_command_threshold": "-1",
 }
 """Params of a new <ros2_control> block: topics of the simulator."""
+NO_DEVIATIONS: Mapping[str, float] = MappingProxyType({})
 ASCII = str.maketrans({"·": " ", "²": "^2", "Ω": "ohm"})
 INERTIAL_UNITS = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
 TERM_UNITS = {
@@ -88,7 +90,7 @@ class _Change(NamedTuple):
             return text
         if not np.isfinite(self.deviation):
             return f"{text} (not determined)"
-        if not self.new:
+        if self.deviation >= 10 * abs(self.new):
             return f"{text} (sd {self.deviation:.3g})"
         return f"{text} ({100 * self.deviation / abs(self.new):.3g} %)"
 
@@ -102,6 +104,7 @@ def identified_urdf(
     date: str | datetime.date,
     sources: Sequence[str],
     remarks: Sequence[str] = (),
+    constant_deviations: Mapping[str, float] = NO_DEVIATIONS,
 ) -> str:
     """Return the arm's URDF with identified inertia, friction, rotor inertia and motor constants.
 
@@ -129,6 +132,8 @@ def identified_urdf(
         Names of the recordings.
     remarks : Sequence[str]
         Further sentences of the header.
+    constant_deviations : Mapping[str, float]
+        Standard deviations of fitted motor constants [%], for example of "J1.backlash".
 
     Returns
     -------
@@ -176,7 +181,10 @@ def identified_urdf(
             _Change(name, TERM_UNITS[name][arm.joints[i].kind == "prismatic"], *row)
             for name, row in zip(JOINT_TERMS, _rows(old, values, spread, part), strict=True)
         ]
-        writer.write_joint(i, target.joints[i], terms)
+        name = arm.joint_names[i]
+        own = {key.rpartition(".")[2]: x for key, x in constant_deviations.items()
+               if key.rpartition(".")[0] == name}  # fmt: skip
+        writer.write_joint(i, target.joints[i], terms, own)
     writer.write_header(sources, arm, values[13 * nv :], remarks)
     return writer.text.text()
 
@@ -255,8 +263,10 @@ class _Writer:
         for name, inertia, _ in attached if scale < 1 else ():
             self._scale_inertial(name, inertia, scale, joint)
 
-    def write_joint(self, i: int, target: Joint, terms: Sequence[_Change]) -> None:
-        """Write friction, actuator and constants of joint i."""
+    def write_joint(
+        self, i: int, target: Joint, terms: Sequence[_Change], deviations: Mapping[str, float]
+    ) -> None:
+        """Write friction, actuator and constants of joint i; ``deviations`` of constants [%]."""
         before = self.file.joints[i]
         lines = [str(c) for c in terms[:3] if not _equal(np.array(c.old), np.array(c.new))]
         accepted = {p.name: p for p in self.file.actuators[i].parameters}
@@ -270,9 +280,10 @@ class _Writer:
         }
         units = {n: p.unit.translate(ASCII) for n, p in accepted.items()}
         lines += [
-            f"{name} [{units[name]}] {before.constants[name]:.6g} -> {value:.6g}"
+            f"{name} [{units[name]}] {known[name]:.6g} -> {value:.6g}"
+            + (f" ({deviations[name]:.3g} %)" if name in deviations else "")
             for name, value in changed.items()
-            if name in accepted and name in before.constants and name != "armature"
+            if name in accepted and name in {*before.constants, *deviations} - {"armature"}
         ]
         params = {name: format_number(_rounded(value)) for name, value in changed.items()}
         dropped = before.constants.keys() - constants.keys()

@@ -11,15 +11,17 @@ others find none, or where numbers from 0 meet joints from 1:
    ``/joint_states/J1/effort``;
 2. for positions, the words of the joint alone: ``J1``;
 3. one word of the quantity and a number, from 0 or 1 in the order of the joints: ``q1``, ``q[0]``,
-   ``effort_1``, ``tau1``; rejected if the joints have other numbers, such as J2 and J3.
+   ``effort_1``, ``tau1``; rejected if the joints have other numbers, such as J2 and J3. For
+   positions, if there are no such columns, the word joint, j or axis and a number: ``J1``.
 
 Words of positions: position, pos, q, angle, theta. Of efforts: effort, torque, tau, eff, trq. Of
 motor currents: current, curr, i. Of motor voltages: voltage, volt; columns with the word command
 count where no others have voltages. Of target positions: target, action, command, goal, with or
 without a word of positions: ``command.position.J1``, ``target_q_0``. Of the time: time, timestamp,
-stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values; a column of time may also
-end with it, ``time_ms``. A second one adds nanoseconds to seconds: ``header.stamp.sec`` and
-``header.stamp.nanosec``. Other words exclude a column: ``command.effort.J1``.
+stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values, and so does a last word
+of ``LAST_UNITS``, ``q1_deg``; a column of time may end with any unit, ``time_ms``. A second one
+adds nanoseconds to seconds: ``header.stamp.sec`` and ``header.stamp.nanosec``. Other words exclude
+a column: ``command.effort.J1``.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ WORDS = {
 IGNORED = {
     "joint", "joints", "j", "axis", "motor", "actuator", "arm", "main", "follower", "robot",
     "state", "states", "observation", "actual", "act", "measured", "present", "feedback", "header",
-    "field", "ros",
+    "field", "ros", "meas", "msr", "jnt",
 }  # fmt: skip
 UNITS = {
     "position": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
@@ -57,6 +59,8 @@ UNITS = {
     },
 }  # fmt: skip
 """Quantity → unit in a name → factor to SI units."""
+LAST_UNITS = {"rad", "deg", "nm", "ma", "mm"}
+"""Units that are also read without brackets, as the last word of a name."""
 REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN}})"
 
 
@@ -89,7 +93,8 @@ def unit_scale(quantity: str, name: str) -> float | None:
     if bracket:
         return units.get(re.sub(r"[\s·*.]", "", bracket[1]).lower())
     last = words_of(name)[-1:]
-    return units.get(last[0]) if quantity == "time" and last else None
+    is_unit = last and (quantity == "time" or last[0] in LAST_UNITS)
+    return units.get(last[0]) if is_unit else None
 
 
 def find_columns(
@@ -226,6 +231,9 @@ def _columns_of(
                 f" joints {missing}; columns = {_listed(names)};"
                 f" {REMEDY.format(key=key)}, or lock these joints"
             )
+        if len(matches) > 1:  # "q1_deg" next to "q1"
+            plain = [name for name in matches if words_of(name)[-1] not in LAST_UNITS]
+            found[joint] = matches = plain if len(plain) == 1 else matches
         if len(matches) > 1:
             raise RecordingError(
                 f"{source}: {quantity} of joint '{joint}' = columns {_listed(matches)}; expected"
@@ -276,6 +284,11 @@ def _numbered(quantity: str, names: Sequence[str]) -> dict[int, list[str]]:
         others = [word for word in words if not word.isdecimal()]
         if len(numbers) == 1 and len(others) == 1 and others[0] in WORDS[quantity]:
             found.setdefault(int(numbers[0]), []).append(name)
+    if not found and quantity == "position":
+        for name in names:
+            own = _words(quantity, name)
+            if len(own) == 2 and own[0] in ("joint", "j", "axis") and own[1].isdecimal():
+                found.setdefault(int(own[1]), []).append(name)
     return found
 
 
@@ -307,9 +320,11 @@ def _counted(quantity: str, words: Iterable[str]) -> list[str]:
 
 
 def _words(quantity: str, name: str) -> tuple[str, ...]:
-    """Return the words of a column without the unit in brackets."""
-    scale = unit_scale(quantity, name)
-    return words_of(name if scale is None else re.sub(r"[\[(][^\[\]()]*[\])]\s*$", "", name))
+    """Return the words of a column without its unit."""
+    if unit_scale(quantity, name) is None:
+        return words_of(name)
+    bare = re.sub(r"[\[(][^\[\]()]*[\])]\s*$", "", name)
+    return words_of(bare) if bare != name else words_of(name)[:-1]
 
 
 def _listed(names: Iterable[str]) -> str:

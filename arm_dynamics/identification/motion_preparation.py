@@ -53,6 +53,8 @@ LEAST_MOTION = 1e-3
 """Range of a position [rad or m] below which a joint counts as at rest."""
 SATURATED, EXCEEDED = 0.98, 1.2
 """Effort over effort limit at which a motor is saturated, and above which the limit is wrong."""
+NOT_MEASURED = -1.0
+"""Effort of saturation of a joint of which no sample counts."""
 LEAST_PERIODS, LEAST_SAMPLES = 3.2, 100
 """Shortest segment: periods of the cut-off frequency, and samples."""
 EDGE = 1.5
@@ -118,12 +120,13 @@ def prepare_motion(
         For a motion without efforts, without motion, or too short for its cut-off frequency.
 
     """
-    limit = saturation_limit(arm, _efforts(arm, data))
-    motion = np.ptp(data.q, axis=0).max()
-    if motion < LEAST_MOTION:
+    motion, efforts = np.ptp(data.q, axis=0), _efforts(arm, data)
+    constant = (np.ptp(efforts, axis=0) == 0) & (motion >= LEAST_MOTION)
+    limit = np.where(constant, NOT_MEASURED, saturation_limit(arm, efforts))
+    if motion.max() < LEAST_MOTION:
         raise InvalidValue(
-            f"{data.source}: motion = {motion:.2g} rad; expected more than {LEAST_MOTION:g} rad"
-            " in at least one joint"
+            f"{data.source}: motion = {motion.max():.2g} rad; expected more than {LEAST_MOTION:g}"
+            " rad in at least one joint"
         )
     rate = 1 / data.period
     parts = [_resampled(part, _efforts(arm, part), limit, rate) for part in data.segments()]
@@ -155,6 +158,11 @@ def prepare_motion(
         f"{data.source}: {span:.1f} s at {rate:.4g} Hz; low-pass at {frequency:.2g} Hz,"
         f" {count} samples",
     ]
+    if constant.any():
+        notes.append(
+            f"{data.source}: efforts of joints {', '.join(np.array(arm.joint_names)[constant])} ="
+            " constant while they move; expected measured efforts; these do not count"
+        )
     if len(parts) > 1 or len(pieces) < len(parts):
         gaps = f"{data.source}: {len(parts)} segments between gaps of the stamps"
         steps = np.diff(data.time)

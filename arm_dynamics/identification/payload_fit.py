@@ -12,6 +12,10 @@ from currents, change the estimate linearly:
 
 δφ = (W_tᵀ w W_t + D)⁻¹ W_tᵀ w ((diag(τ) - W ∂π/∂l) δl - W δπ)
 
+Errors that differ between joints, such as those of torque constants, show in the residuals r_i of
+the joints, which change the estimate by δφ_i = (W_tᵀ w W_t + D)⁻¹ W_tᵀ w r_i. The variance of a
+quantity is the larger one of nv / (nv - 1) Σ δφ_i δφ_iᵀ and of that of the blocks.
+
 D is the Hessian of d. The covariance of δπ is (A + γ D_π)⁻¹ of the fit to the recordings without
 the payload, with γ at least 1, that of δl and the slopes ∂π/∂l those of ``DriveGains``. Errors of
 Stribeck friction and of gear losses are not propagated.
@@ -190,10 +194,10 @@ def identify_payload(
         efforts = efforts - _efforts_of(equations, friction, own_errors)
         errors = np.hstack((errors, own_errors))
         changes = np.hstack((changes, problem.changes(1.0, found, efforts)))
-    noise = problem.covariance(1.0, found)
-    covariance = noise + changes @ changes.T
+    noise = _noise_covariances(problem, loaded, found)
     values, slopes = _in_tool_frame(arm, link, found)
-    deviation = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
+    own_noise = np.einsum("ij,cjk,ik->ci", slopes, noise, slopes).max(axis=0)
+    deviation = np.sqrt(np.sum((slopes @ changes) ** 2, axis=1) + own_noise)
     free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
     vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
     own = slice(10 * link, 10 * link + 10)
@@ -201,7 +205,7 @@ def identify_payload(
     total[own] += found
     written[own] += found
     together = np.sum((errors[own] + changes) ** 2, axis=1)
-    total_spread[own] = np.sqrt(together + np.diag(noise))
+    total_spread[own] = np.sqrt(together + np.einsum("cii->ci", noise).max(axis=0))
     late = float(np.median([motion.delay for motion in prepared]))
     tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
     carrying = with_friction_terms(with_parameters(arm, written), friction)
@@ -235,6 +239,16 @@ def _parameter_errors(fit: TorqueFit) -> Matrix:
     """Return L (p, p) with the covariance L Lᵀ of the parameters of a fit."""
     prior = fit.prior_information * max(1.0, 1 / fit.prior_weight)
     return _root(positive_inverse(fit.information + prior))
+
+
+def _noise_covariances(
+    problem: TorqueProblem, loaded: EffortEquations, found: Vector
+) -> FloatArray:
+    """Return the covariances (2, 10, 10) of φ by the residuals of blocks and by those of joints."""
+    residual, nv = loaded.effort - loaded.regressor @ found, loaded.effort.shape[1]
+    by_joint = problem.changes(1.0, found, residual * np.eye(nv)[:, None, :])
+    few = nv / max(nv - 1, 1)
+    return np.stack((problem.covariance(1.0, found), few * by_joint @ by_joint.T))
 
 
 def _root(covariance: Matrix) -> Matrix:

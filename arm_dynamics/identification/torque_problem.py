@@ -47,6 +47,8 @@ from arm_dynamics.identification.friction_terms import (
 
 PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
 """Candidates of γ."""
+DESCRIBED = 1.0
+"""γ of a description with a standard deviation of 100 %."""
 FOLDS = 5
 """Number of sets of blocks, each of which is held out once."""
 WORTHWHILE, WORTHWHILE_TERM = 0.98, 0.95
@@ -117,10 +119,22 @@ class TorqueProblem:
         return error
 
     def best_prior_weight(self) -> float:
-        """Return γ of the least held-out error."""
-        starts = [self._parameters] * FOLDS
-        errors = [float(self.held_out_error(gamma, starts).sum()) for gamma in PRIOR_WEIGHTS]
-        return PRIOR_WEIGHTS[int(np.argmin(errors))]
+        """Return γ of the least held-out error.
+
+        Below DESCRIBED the prior is weaker than the deviations state (``covariance``), and bodies
+        degenerate: a smaller γ has to reduce the error as a further friction term does.
+        """
+        starts, best = [self._parameters] * FOLDS, PRIOR_WEIGHTS[0]
+        least = np.full((len(self._blocks), 1), np.inf)
+        for gamma in PRIOR_WEIGHTS:
+            error = self.held_out_error(gamma, starts).sum(axis=1, keepdims=True)
+            if gamma >= DESCRIBED:
+                is_better = error.sum() < least.sum()
+            else:
+                is_better = is_less(error, least, WORTHWHILE_TERM).all()
+            if is_better:
+                best, least = gamma, error
+        return best
 
     def best_friction_models(self) -> IntArray:
         """Return, for each joint, the index of the presliding distance of least held-out error.
@@ -190,10 +204,11 @@ class TorqueProblem:
 
         A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
         which holds for residuals that are correlated within a block. The prior counts at least as
-        a standard deviation of 100 %.
+        a standard deviation of 100 %. D is that of the mean of estimate and description: at a body
+        that is nearly degenerate, 100 % of itself would state almost no error.
         """
         squares, _ = self._total()
-        curvature = gamma * self._prior.slopes(parameters)[1]
+        curvature = gamma * self._prior.slopes(0.5 * (parameters + self._prior.start))[1]
         inverse = positive_inverse(squares + curvature)
         middle = self._score_covariance(parameters) + curvature
         found: Matrix = inverse @ middle @ inverse

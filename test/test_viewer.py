@@ -313,6 +313,19 @@ def test_slider_updates_cause_no_callback(sliders):
     assert targets[-1] == (0.5, 0.0, 0.1)
 
 
+def test_a_slider_that_a_browser_moved_stays_until_its_callback(sliders):
+    targets = []
+    sliders.on_target(targets.append)
+    joints = sliders._canvas.controls.sliders
+    joints._sliders[0]._impl.value = 0.4  # as viser, which then calls back in another thread
+    joints.show((0.2, 0.0, 0.05))
+    assert joints.target == (0.4, 0.0, 0.05)
+    joints._moved(SimpleNamespace(client=object()))
+    assert targets == [(0.4, 0.0, 0.05)]
+    joints.show((0.2, 0.0, 0.05))
+    assert joints.target == (0.2, 0.0, 0.05)
+
+
 @pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "updates",

@@ -48,6 +48,7 @@ class JointSliders:
                 )
             ]  # fmt: skip
             zero = gui.add_button("Zero")
+        self._handled = [slider.value for slider in self._sliders]
         for slider in self._sliders:
             slider.on_update(self._moved)
         zero.on_click(lambda _: self.set((0.0,) * len(names)))
@@ -70,16 +71,21 @@ class JointSliders:
             slider.value = min(max(float(value), low), high)
 
     def show(self, target: Sequence[float]) -> None:
-        """Move the sliders to ``target``, rounded to their steps; does not call back."""
-        with self._quietly():
-            for slider, value, (low, high) in zip(self._sliders, target, self.ranges, strict=True):
-                rounded = round(value, -floor(log10(slider.step)))
-                if abs(slider.value - value) > slider.step / 2:
+        """Move the sliders to ``target``, rounded to their steps; does not call back.
+
+        A slider that a browser has moved stays there until its callback has used the value.
+        """
+        with self._quietly(), self._lock:
+            for i, (slider, value) in enumerate(zip(self._sliders, target, strict=True)):
+                rounded, (low, high) = round(value, -floor(log10(slider.step))), self.ranges[i]
+                is_handled = slider.value == self._handled[i]
+                if is_handled and abs(slider.value - value) > slider.step / 2:
                     slider.value = min(max(rounded, low), high)
+                    self._handled[i] = slider.value
 
     def send_again(self) -> None:
         """Send the values to every browser again: a move and ``show`` may have crossed."""
-        with self._quietly():
+        with self._quietly(), self._lock:
             for slider in self._sliders:
                 value = slider.value
                 slider.value = (
@@ -110,6 +116,7 @@ class JointSliders:
         if event.client is None and getattr(self._quiet, "active", False):
             return
         with self._lock:  # callbacks come from several threads: the last target is sent last
+            self._handled = [slider.value for slider in self._sliders]
             target = self.target
             if not all(map(isfinite, target)):
                 LOG.warning("target of a browser ignored: not finite")

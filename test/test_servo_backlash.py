@@ -67,18 +67,6 @@ def found_backlash(result):
     return [one for one in result.quantities if one.name.endswith("backlash")]
 
 
-@pytest.mark.slow
-def test_hidden_backlash_is_found_within_three_deviations():
-    """This motion determines it; some others do not (docs/identification.md)."""
-    backlash = 0.02
-    result = identify_servos(PAN, [recorded(PAN, backlash, seed=5)])
-    (found,) = found_backlash(result)
-    assert found.is_determined
-    assert found.deviation < 25
-    assert abs(100 * math.log(found.value / backlash)) < 3 * found.deviation
-    assert "backlash fitted: shoulder_pan" in result.notes[-1]
-
-
 def test_prediction_errors_show_backlash_where_output_errors_do_not():
     """The loop of seed 3 is stiff and oscillates in the gap: two simulations soon differ."""
     motion, theta = recorded(PAN, 0.02, seed=3), hidden(PAN, seed=3)
@@ -112,7 +100,8 @@ def test_a_joint_whose_load_keeps_its_sign_does_not_reveal_backlash():
 
 
 @pytest.mark.slow
-def test_the_written_urdf_has_backlash_and_predicts_the_motion(tmp_path, capsys):
+def test_hidden_backlash_is_found_and_written_into_the_urdf(tmp_path, capsys):
+    """This motion determines it; some others do not (docs/identification.md)."""
     motion, path, output = recorded(PAN, 0.01, seed=5), tmp_path / "run.csv", tmp_path / "mine.urdf"
     np.savetxt(
         path, np.column_stack((motion.time, motion.q, motion.command_position)), delimiter=",",
@@ -120,7 +109,9 @@ def test_the_written_urdf_has_backlash_and_predicts_the_motion(tmp_path, capsys)
     )  # fmt: skip
     locks = [word for joint in JOINTS[1:] for word in ("--lock", joint)]
     assert identify.run(["so101", str(path), "--output", str(output), *locks]) == 0
-    assert "shoulder_pan.backlash" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "shoulder_pan.backlash" in text
+    assert "backlash fitted: shoulder_pan" in text
     assert audit.run([str(output)]) == 0
     arm = load_arm(output, JOINTS[1:])
     constants = arm.actuators[0].constants
@@ -133,6 +124,7 @@ def test_the_written_urdf_has_backlash_and_predicts_the_motion(tmp_path, capsys)
     again = identify_servos(arm, [motion])
     (found,) = found_backlash(again)
     assert found.value == pytest.approx(constants["backlash"], rel=0.1)
+    assert abs(100 * math.log(found.value / 0.01)) < 3 * found.deviation
     rigid = arm.with_motor("shoulder_pan", backlash=0.0)
     assert compare_servos(arm, motion).rms < 0.5 * compare_servos(rigid, motion).rms
 

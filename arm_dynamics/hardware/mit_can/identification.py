@@ -143,12 +143,13 @@ def _identify(registers: Registers, id: int, model: MitMotor) -> MotorIdentity |
 def scan_bus(registers: Registers, ids: Iterable[int], bitrate: int) -> list[DiscoveredMotor]:
     """Return every Damiao motor that replies, with the model of its torque range.
 
-    Ids without a reply get a second request: a busy computer may read the first one late.
+    Ids without a reply get further requests: a busy computer may read a reply late.
     """
-    replies = {id: registers.replies(id, TORQUE_RANGE) for id in ids}
+    replies: dict[int, list[tuple[int, bytes]]] = {id: [] for id in ids}
+    for _ in range(MAX_ATTEMPTS):
+        replies = {id: found or registers.replies(id, TORQUE_RANGE) for id, found in replies.items()}
     motors = []
-    for id, first in replies.items():
-        found = first or registers.replies(id, TORQUE_RANGE)
+    for id, found in replies.items():
         ranges = [struct.unpack("<f", data)[0] for _, data in found]
         version = registers.read_int(id, VERSION) if ranges else None
         firmware = "" if version is None else str(version)

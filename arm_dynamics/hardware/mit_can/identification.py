@@ -147,7 +147,9 @@ def scan_bus(registers: Registers, ids: Iterable[int], bitrate: int) -> list[Dis
     """
     replies: dict[int, list[tuple[int, bytes]]] = {id: [] for id in ids}
     for _ in range(MAX_ATTEMPTS):
-        replies = {id: found or registers.replies(id, TORQUE_RANGE) for id, found in replies.items()}
+        replies = {
+            id: found or registers.replies(id, TORQUE_RANGE) for id, found in replies.items()
+        }
     motors = []
     for id, found in replies.items():
         ranges = [struct.unpack("<f", data)[0] for _, data in found]

@@ -48,6 +48,7 @@ class JointSliders:
                 )
             ]  # fmt: skip
             zero = gui.add_button("Zero")
+        # Values that callbacks have used; a browser has moved a slider with another value.
         self._handled = [slider.value for slider in self._sliders]
         for slider in self._sliders:
             slider.on_update(self._moved)

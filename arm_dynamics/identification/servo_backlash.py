@@ -51,9 +51,8 @@ CANDIDATE = 8.0
 """Decrease of the cost with which backlash is fitted: four standard deviations."""
 REVEALED = 4.5
 """The same with which a motion would show it: three."""
-SIMILAR, CONTACT_ERROR = 1.5, 0.1
-"""Ratio of the median square errors below which another minimum is possible, and the relative
-deviation of a backlash by the assumed contact of the teeth."""
+SIMILAR = 1.5
+"""Ratio of the median square errors below which another minimum is possible."""
 DETERMINED = 0.25
 """Largest relative deviation of a backlash: four deviations from 0."""
 POSES = 50
@@ -179,8 +178,6 @@ def fit_backlash(
         found, similar = _best(trial, ends)
         other = max(similar, key=lambda end: float(np.abs(end - found)[entries[joints]].max()))
         _, condition = trial.deviations(found, other)
-        for i in joints:
-            trial.covariance[entries[i], entries[i]] += (CONTACT_ERROR / sigma[i]) ** 2
         deviation = sigma * np.sqrt(np.diag(trial.covariance))[entries]
         errors = ServoFit(trial.variation, tests, INJECTION_TIME).block_errors(found)
         change = before - np.log(errors)

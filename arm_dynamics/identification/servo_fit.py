@@ -47,6 +47,8 @@ LEAST_STEP = 1e-2
 """Smallest change of θ for the derivatives along the principal axes."""
 ROUGH_STEP = 0.1
 """The same for predictions of an arm with backlash: impacts of the teeth make the cost rough."""
+CONTACT_ERROR = 0.1
+"""Relative deviation of a backlash by the contact of the teeth, which is not fitted."""
 CONVERGED = 1e-4
 """Relative decrease of the cost below which a turn ends."""
 
@@ -222,6 +224,7 @@ class ServoFit:
         The deviations (p,) do not contain the distance from θ (p,) to the minimum, which the
         iteration does not reach in a narrow curved valley of the cost. ``covariance`` contains it:
         the step C Σ g is a further error, and so is the difference to an ``earlier`` estimate.
+        Every free backlash has the error ``CONTACT_ERROR`` in addition.
         """
         residual = self.residuals(theta[None])[0]
         self._set_weights(residual)
@@ -249,6 +252,9 @@ class ServoFit:
         wider = np.sqrt(wider + (step**2 + change**2) / own)
         self.covariance = np.eye(theta.size)
         self.covariance[np.ix_(free, free)] = inverse * wider * wider[:, None]
+        plays = self.variation.backlash_entries
+        contact = np.where(free, CONTACT_ERROR / self.variation.sigma, 0.0)[plays]
+        self.covariance[plays, plays] += contact**2
         found = np.flatnonzero(free & (deviation <= UNDETERMINED))
         squares = (hessian - np.eye(theta.size))[np.ix_(found, found)]
         root = 1 / np.sqrt(np.diag(squares))

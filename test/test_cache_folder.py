@@ -95,7 +95,7 @@ def test_two_processes_store_compiled_functions_one_after_the_other(tmp_path, mo
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
             assert not list(tmp_path.rglob("*.nbi"))
-        assert found.result(timeout=30) == 3.0
+        assert found.result(timeout=180) == 3.0
     assert list(tmp_path.rglob("*.nbi"))
 
 

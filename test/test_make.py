@@ -114,7 +114,7 @@ def test_make_sim_names_the_commands_if_ros_is_sourced():
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode != 0
     for command in (
@@ -127,7 +127,7 @@ def test_make_sim_names_the_commands_if_ros_is_sourced():
 
 def test_help_lists_every_target():
     done = subprocess.run(
-        ["make", "-C", ROOT], check=False, capture_output=True, text=True, timeout=60
+        ["make", "-C", ROOT], check=False, capture_output=True, text=True, timeout=180
     )
     listed = set(re.findall(r"^  ([a-z-]+) ", done.stdout, re.MULTILINE))
     assert listed == {

@@ -198,7 +198,7 @@ def test_the_installed_command_runs_without_python_metadata_of_pinocchio(workspa
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "five_dof" in done.stdout

@@ -318,7 +318,7 @@ def test_ctrl_c_ends_the_command_with_a_figure(tmp_path):
     assert "http://127.0.0.1:" in process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    told, errors = process.communicate(timeout=60)
+    told, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
     assert "stopped" in told
     assert [file.name for file in tmp_path.iterdir()] == ["puma560_session.png"]

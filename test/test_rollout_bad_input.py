@@ -408,7 +408,7 @@ def test_the_kernel_of_another_process_is_waited_for(folder):
                 found.result(timeout=0.2)
             path.write_text("x = 5\n")
             path.with_suffix(".checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
-        assert found.result(timeout=30).x == 5
+        assert found.result(timeout=180).x == 5
 
 
 def test_a_folder_that_cannot_be_written_is_named(folder, monkeypatch):

@@ -11,6 +11,8 @@ REAL_TIME := $(foreach name,hardware_cli driver_processes,test/test_$(name).py) 
 # Its errors depend on the times of the recorded positions.
 ALONE := test/test_calibration_tutorial.py
 IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME) $(ALONE))
+# Tests without ROS, which use the idle time of the others.
+BACKGROUND := test --ignore=test/ros $(IGNORE_REAL_TIME)
 # These tests of running nodes take long: `make test` leaves them to test-all.
 LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/test_viewer.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
@@ -57,9 +59,12 @@ endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@code=0; $(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_REAL_TIME) || code=$$?; \
+	@code=0; log=$$(mktemp); trap 'kill $$! 2> /dev/null; rm -f "$$log"' EXIT; \
+		nice -n 19 $(PYTEST) -n 2 --durations=25 $(BACKGROUND) > "$$log" 2>&1 & other=$$!; \
+		$(PYTEST) -n $(JOBS) --durations=25 test/ros $(IGNORE_REAL_TIME) || code=$$?; \
 		$(PYTEST) -n 2 --durations=25 $(REAL_TIME) || code=$$?; \
-		$(BIN)/python -m pytest $(ALONE) || code=$$?; exit $$code
+		$(BIN)/python -m pytest $(ALONE) || code=$$?; \
+		wait $$other || code=$$?; cat "$$log"; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

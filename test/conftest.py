@@ -1,6 +1,7 @@
 """Arms of several tests."""
 
 import itertools
+import signal
 from collections import Counter
 from contextlib import suppress
 from functools import cache
@@ -13,6 +14,10 @@ from hypothesis import settings
 from arm_dynamics import load_arm
 from arm_dynamics.demos import registry
 from arm_dynamics.model.load import parse_arm
+
+# A background job of a shell ignores SIGINT, and so do its children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: controllers compile at their first call. The examples are the same in every run: they
 # do not depend on constants of the modules that a process has imported.

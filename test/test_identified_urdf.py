@@ -351,6 +351,24 @@ def test_tolerances_are_those_of_the_deviations(tmp_path):
         uncertainty_yaml(arm, values, np.ones(2))
 
 
+def test_fitted_motor_constants_have_tolerances(tmp_path):
+    arm = load_arm("so101").with_motor(
+        "elbow_flex", backlash=0.01, gear_stiffness=1e3, gear_damping=1.0
+    )
+    file, values = tmp_path / "mine.yaml", nominal_parameters(arm)
+    constants = {"elbow_flex.backlash": 12.0, "wrist_roll.backlash": 5.0, "elbow_flex.mass": 1.0}
+    file.write_text(
+        uncertainty_yaml(arm, values, np.full(values.size, np.nan), constant_deviations=constants)
+    )
+    found = read_tolerances(file, arm)
+    assert found["motor.backlash"].fraction == (0.0, 0.0, 0.36, 0.0, 0.0, 0.0)
+    assert "motor.current_limit" not in found
+    drawn = draw_values(arm, found, np.random.default_rng(0), 100)["motor.backlash"]
+    assert (drawn[:, 2] > 0).all()
+    assert np.ptp(drawn[:, 2]) > 0.4 * 0.01
+    assert not np.delete(drawn, 2, axis=1).any()
+
+
 def test_ideal_arms_have_tolerances_too(tmp_path):
     arm = arm_of("two_link")
     values = changed(arm)

@@ -277,7 +277,8 @@ def _write(
         _check_written(arm, text, args)
         texts.append((args.output, text))
     if args.tolerances is not None:
-        texts.append((args.tolerances, uncertainty_yaml(arm, values, deviations)))
+        text = uncertainty_yaml(arm, values, deviations, constant_deviations=constants)
+        texts.append((args.tolerances, text))
     for path, text in texts:
         with output_file(path) as file:
             file.write_text(text, encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from arm_dynamics.batch.variation import variable_names
 from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.dynamic_parameters import with_parameters
+from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -21,6 +22,8 @@ TERM_NAMES = {
     "coulomb": ("joint.friction", "motor.coulomb_friction", "motor.stiction"),
 }
 """Quantities of ``variable_names`` that one identified term of a joint determines."""
+MOTOR_CONSTANTS = ("backlash", "current_limit")
+"""Motor constants that the positions of servos determine."""
 MAX_FRACTION = 0.95
 """Largest tolerance; a fraction is below 1."""
 PRIOR = 0.1
@@ -29,7 +32,12 @@ PRIOR = 0.1
 
 @requires_arm
 def uncertainty_yaml(
-    arm: ArmModel, values: Vector, deviations: Vector, *, prior: float = PRIOR
+    arm: ArmModel,
+    values: Vector,
+    deviations: Vector,
+    *,
+    prior: float = PRIOR,
+    constant_deviations: Mapping[str, float] = NO_DEVIATIONS,
 ) -> str:
     """Return tolerances of an identified arm as a file for ``--tolerance-file``.
 
@@ -42,7 +50,7 @@ def uncertainty_yaml(
     Parameters
     ----------
     arm : ArmModel
-        The nominal arm.
+        The nominal arm, with the fitted motor constants.
     values : Vector
         Identified parameters (14 nv,) in the order of ``parameter_names``.
     deviations : Vector
@@ -50,6 +58,8 @@ def uncertainty_yaml(
         that the motion does not determine.
     prior : float
         Tolerance of those parameters, a fraction.
+    constant_deviations : Mapping[str, float]
+        Standard deviations of fitted motor constants [%], for example of "J1.backlash".
 
     Returns
     -------
@@ -75,12 +85,19 @@ def uncertainty_yaml(
         "# Tolerances of identified parameters: 3 standard deviations, relative; normal.",
         f"# {prior:g} for parameters that the motion does not determine.",
     ]
-    for name, fractions in _fractions(values, spread, prior):
+    constants = (
+        (f"motor.{name}", np.array([
+            min(0.01 * SIGMAS * constant_deviations.get(f"{joint}.{name}", 0.0), MAX_FRACTION)
+            for joint in arm.joint_names
+        ]))
+        for name in MOTOR_CONSTANTS
+    )  # fmt: skip
+    for name, fractions in (*_fractions(values, spread, prior), *constants):
         nominal = variable_values(found, name) if name in known else np.zeros(nv)
         entries = [
             f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
             for joint, fraction, value in zip(arm.joint_names, fractions, nominal, strict=True)
-            if value
+            if value and fraction
         ]
         if entries:
             lines += [f"{name}:", "  distribution: normal", "  fraction:"]

@@ -218,7 +218,7 @@ def test_an_unreachable_pose_is_approached_and_reported(shared, rested):
     first = len(rested)
     goal = placed((1.5, 0, 0))
     shared.publish(goal, f"{NODE}/target_pose")
-    shared.wait_longer(rested, 8.0)
+    shared.wait_longer(rested, 5.0)
     assert "nearest" in counted(shared, "out_of_reach", before)
     values = shared.diagnosis(NODE, lambda v: float(v["reachability error [m]"]) > 0.2)
     assert "out of reach" in values["message"]

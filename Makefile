@@ -5,14 +5,10 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time, so that they run one per core.
-REAL_TIME := $(foreach name,hardware_cli driver_processes,test/test_$(name).py) \
+REAL_TIME := $(foreach name,calibration_tutorial hardware_cli driver_processes,test/test_$(name).py) \
 	$(foreach name,hardware_lines capabilities follow_joint_trajectory hostile safety hardware \
 	hardware_log states,test/ros/test_$(name).py)
-# Its errors depend on the times of the recorded positions.
-ALONE := test/test_calibration_tutorial.py
-IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME) $(ALONE))
-# Tests without ROS, which use the idle time of the others.
-BACKGROUND := test --ignore=test/ros $(IGNORE_REAL_TIME)
+IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
 # These tests of running nodes take long: `make test` leaves them to test-all.
 LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/test_viewer.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
@@ -59,12 +55,8 @@ endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
 	@$(BIN)/python test/interfaces/build.py
-	@code=0; log=$$(mktemp); trap 'kill $$! 2> /dev/null; rm -f "$$log"' EXIT; \
-		nice -n 19 $(PYTEST) -n 2 --durations=25 $(BACKGROUND) > "$$log" 2>&1 & other=$$!; \
-		$(PYTEST) -n $(JOBS) --durations=25 test/ros $(IGNORE_REAL_TIME) || code=$$?; \
-		$(PYTEST) -n 2 --durations=25 $(REAL_TIME) || code=$$?; \
-		$(BIN)/python -m pytest $(ALONE) || code=$$?; \
-		wait $$other || code=$$?; cat "$$log"; exit $$code
+	@code=0; $(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_REAL_TIME) || code=$$?; \
+		$(PYTEST) -n 2 --durations=25 $(REAL_TIME) || code=$$?; exit $$code
 
 lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/ruff check

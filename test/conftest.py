@@ -30,6 +30,7 @@ with suppress(ImportError):  # older versions do not collect such constants
     providers._get_local_constants = lambda: providers._local_constants
 
 ROS = Path(__file__).parent / "ros"
+LONGEST = Path(__file__).parent / "test_hardware_cli.py"
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
 FREE = '<limit effort="{effort}" velocity="100"/>'
 LINK = """<link name="{name}_link"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>
@@ -52,11 +53,14 @@ def pytest_collection_modifyitems(items):
         if quick is not None and cases[test] > quick.args[0]:
             item.add_marker(pytest.mark.slow)
     tests = Counter(item.path for item in items)
+    hardware = {item.path for item in items if item.get_closest_marker("hardware")}
     slow = {item.path for item in items if item.get_closest_marker("slow")}
 
     def order(item):
         path = item.path
-        return path.parent != ROS, path not in slow, tests[path] if path in slow else -tests[path]
+        first = path.parent == ROS or path in hardware & slow
+        count = tests[path] if path in slow and path != LONGEST else -tests[path]
+        return not first, path not in slow, count
 
     items.sort(key=order)
 

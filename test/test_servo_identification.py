@@ -23,7 +23,7 @@ from arm_dynamics.identification import (
     servo_loops,
     with_servo_gains,
 )
-from arm_dynamics.identification.servo_fit import ServoFit
+from arm_dynamics.identification.servo_fit import ServoFit, servo_windows
 from arm_dynamics.identification.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servo_variation import ServoVariation
 from arm_dynamics.model.load import parse_arm
@@ -114,6 +114,20 @@ def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, 
         for arm in (ARM, result.identified)
     )
     assert after < 0.2 * before
+
+
+def test_pauses_of_a_busy_machine_do_not_divide_a_recording():
+    time = np.arange(2500) / 250
+    q = np.sin(time)[:, None] * np.ones(ARM.nv)
+    whole = MotionData(ARM.joint_names, time, q, None, command_position=q)
+
+    def spans(pause):
+        used = np.ones(time.size, dtype=bool)
+        used[1250 : 1250 + round(250 * pause)] = False
+        return [np.ptp(window.time) for window in servo_windows([whole.part(used)])]
+
+    assert spans(0.09) == pytest.approx([time[-1]])
+    assert spans(0.12) == pytest.approx([4.996, 4.876], abs=1e-9)
 
 
 PAYLOADS, FRICTIONS = (0.03, 0.1, 0.06, 0.2), (1.5, 0.6, 1.0, 2.5)
@@ -302,7 +316,7 @@ def at_rest(motion):
             lambda m: replace(m, command_position=np.degrees(m.command_position)),
             r"median distance of joint 'shoulder_lift' from its target = .* units of the targets",
         ),
-        (lambda m: m.part(slice(0, 60)), "expected at least 2 s without a gap; record a longer"),
+        (lambda m: m.part(slice(0, 60)), "expected at least 2 s without a gap of 0.1 s; record"),
         (
             lambda m: replace(m, command_position=m.command_position * (np.nan, 1.0)),
             "target positions of joints shoulder_lift = none; expected those of all joints",

@@ -75,13 +75,13 @@ class MotionData:
         cut = {key: values[used] for key, values in arrays.items() if values is not None}
         return replace(self, source=f"{self.source} ({name})" if name else self.source, **cut)
 
-    def segments(self) -> tuple[MotionData, ...]:
-        """Return the parts between gaps of more than GAP_PERIODS median periods and GAP_TIME.
+    def segments(self, gap: float = GAP_TIME) -> tuple[MotionData, ...]:
+        """Return the parts between gaps of more than GAP_PERIODS median periods and ``gap`` [s].
 
         Nothing is interpolated across such a gap. Parts of less than LEAST_SEGMENT samples are
         dropped, except the longest one.
         """
-        ends = 1 + np.flatnonzero(np.diff(self.time) > max(GAP_PERIODS * self.period, GAP_TIME))
+        ends = 1 + np.flatnonzero(np.diff(self.time) > max(GAP_PERIODS * self.period, gap))
         if ends.size == 0:
             return (self,)
         edges = [0, *ends.tolist(), self.time.size]

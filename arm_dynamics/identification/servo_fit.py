@@ -23,6 +23,9 @@ from arm_dynamics.identification.torque_problem import correlation_time
 
 WINDOW_TIME, LEAST_TIME = 20.0, 2.0
 """Longest and shortest time [s] of one simulation."""
+HELD_TIME = 0.1
+"""Longest time [s] between two samples that is simulated; the target is constant in it. Loops on
+busy machines pause for some 10 ms."""
 SETTLING_TIME = 0.3
 """Time [s] at the start of a simulation that does not count: its velocity is uncertain."""
 SAMPLE_PERIOD = 0.01
@@ -81,7 +84,7 @@ def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> lis
     """Return the windows of all motions, at most ``longest`` [s] together; raises InvalidValue."""
     found = []
     for motion in motions:
-        for segment in motion.segments():
+        for segment in motion.segments(HELD_TIME):
             span = float(np.ptp(segment.time))
             count = max(1, int(np.ceil(span / WINDOW_TIME)))
             if span < LEAST_TIME:
@@ -91,8 +94,8 @@ def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> lis
     if not found:
         spans = ", ".join(f"{motion.source} {np.ptp(motion.time):.3g} s" for motion in motions)
         raise InvalidValue(
-            f"recorded time = {spans}; expected at least {LEAST_TIME:g} s without a gap; record a"
-            " longer motion"
+            f"recorded time = {spans}; expected at least {LEAST_TIME:g} s without a gap of"
+            f" {HELD_TIME:g} s; record a longer motion"
         )
     total = sum(float(np.ptp(window.time)) for window in found)
     used = min(len(found), max(1, int(len(found) * longest / total))) if total > longest else None

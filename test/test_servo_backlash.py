@@ -40,7 +40,7 @@ def hidden(arm, seed):
 def recorded(arm, backlash, center=0.0, amplitude=1.15, seed=1, seconds=20.0):
     """Return a motion with hidden friction, gain and backlash, in the steps of the encoder.
 
-    The teeth are softer and less damped than those of the fit; the time step is 0.1 ms.
+    The teeth are softer than those of the fit; the time step is 0.1 ms.
     """
     variation, rng = ServoVariation.of(arm, servo_loops(arm)), np.random.default_rng(seed)
     theta = hidden(arm, rng)

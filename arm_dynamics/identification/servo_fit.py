@@ -51,7 +51,8 @@ LEAST_STEP = 1e-2
 ROUGH_STEP = 0.1
 """The same for predictions of an arm with backlash: impacts of the teeth make the cost rough."""
 CONTACT_ERROR = 0.1
-"""Relative deviation of a backlash by the contact of the teeth, which is not fitted."""
+"""Relative deviation of a backlash by the assumed contact of the teeth: with it, RMS errors over
+deviations of three different contacts are 0.7 to 1.1 (docs/identification.md)."""
 CONVERGED = 1e-4
 """Relative decrease of the cost below which a turn ends."""
 

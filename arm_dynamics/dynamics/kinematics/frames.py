@@ -194,7 +194,8 @@ def in_axes(rotation: Matrix, motion_or_force: Vector) -> Vector:
 def frame_id(arm: ArmModel, frame: str | None = None) -> int:
     """Return Pinocchio's index of a link's frame; raises UnknownName with the links."""
     name = arm.tool_frame if frame is None else check_type(str, "frame", frame)
-    links = tuple(f.name for f in arm.model.frames if f.type == pin.BODY)
-    if name not in links:
+    found = int(arm.model.getFrameId(name, pin.BODY))  # a joint may have the same name
+    if found == arm.model.nframes:
+        links = tuple(f.name for f in arm.model.frames if f.type == pin.BODY)
         raise UnknownName(f"frame of arm '{arm.name}'", name, links)
-    return int(arm.model.getFrameId(name, pin.BODY))  # a joint may have the same name
+    return found

@@ -107,7 +107,7 @@ class ServoVariation:
     def simulated_arm(self) -> ArmModel:
         """The arm of a rollout with ``varied``, which replaces all constants of tooth contacts.
 
-        Those of ``arm`` depend on the recording, and every arm needs a kernel of its own.
+        Those of ``arm`` depend on the recording, and other numbers need another kernel.
         """
         found = self.arm
         for joint, motor in zip(found.joint_names, found.actuators, strict=True):

@@ -178,7 +178,7 @@ def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
     stiffness = np.maximum(400 * inertia, 6 * coulomb(actual) / approach_distance(actual))
     driver = NoisyDriver(described, Simulation(actual))
     loop = ControlLoop(driver, PidGravity(described, gains(actual, stiffness, start)))
-    measured = measure_poses(loop, plan_legs(described, choose_poses(described), 1.0))
+    measured = measure_poses(loop, plan_legs(described, poses_of(name), 1.0))
     recorded = poses_of_recording(driver.motion())  # also of pauses between the poses
     assert len(measured) == 24 <= len(recorded)
     new = random_configurations(actual, 40, 11)

@@ -28,12 +28,12 @@ def check(found, inside):
 
 
 def test_the_stated_deviations_of_a_simulated_arm_are_true():
-    check(list(runs(load_arm("two_link"), 4, 30.0)), 0.98)
+    check(list(runs(load_arm("two_link"), 4, 15.0)), 0.98)
 
 
 @pytest.mark.slow
 def test_the_stated_deviations_of_a_larger_arm_are_true():
-    check(list(runs(load_arm("five_dof"), 3, 20.0)), 0.98)
+    check(list(runs(load_arm("five_dof"), 3, 12.0)), 0.98)
 
 
 def test_the_direction_of_a_noisy_motion_changes_when_the_velocity_is_zero():

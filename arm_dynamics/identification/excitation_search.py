@@ -418,10 +418,10 @@ class _Problem:
         |q(t) - q(m)| <= |v(m)| w / 2 + max |a| w² / 8 in an interval of width w around m. Intervals
         are divided until this motion is too small for a collision.
         """
-        acceleration = np.abs(extreme_values(motion)[2]).max(axis=0)
         times = _distinct_times(motion, COLLISION_INTERVAL)
         if self._collision.any_of(motion.sample(times)[0]):
             return True
+        acceleration = np.abs(extreme_values(motion)[2]).max(axis=0)
         widths = np.diff(times)
         within = widths < 1.5 * COLLISION_INTERVAL  # not the periods that repeat
         middles, widths = (times[:-1] + widths / 2)[within], widths[within]

@@ -116,9 +116,9 @@ class ServoFit:
         windows: Sequence[MotionData],
         injection: float | None = None,
     ) -> None:
-        self.variation = variation
+        self.variation, arm = variation, variation.simulated_arm
         self._simulations = [
-            ServoSimulation(variation.arm, variation.loops, window, injection) for window in windows
+            ServoSimulation(arm, variation.loops, window, injection) for window in windows
         ]
         self._least_step = LEAST_STEP if injection is None else ROUGH_STEP
         self._counted = [_counted(w) for w in windows]

@@ -98,21 +98,16 @@ class ServoSimulation:
             Time (batch,) [s] from a recorded target to its effect.
 
         """
-        same = delay == delay[0]
-        q = np.empty((delay.size, self._periods // self._every, self._arm.nv))
-        for rows, delays in ((same, delay[:1]), (~same, delay[~same])):
-            if rows.any():  # rollouts with one delay have the same targets
-                own = {name: x[rows] for name, x in varied.items()}
-                result = rollout_closed_loop(
-                    self._arm, self._starts(own), self._controller, self._reference(delays),
-                    self._step / self._steps, self._step, self._step * self._periods,
-                    interface="voltage",
-                    vary=own, injection=self._injection,
-                    record_every=self._every, outputs=("q",),
-                )  # fmt: skip
-                q[rows] = result.q
+        delays = delay[:1] if (delay == delay[0]).all() else delay
+        result = rollout_closed_loop(
+            self._arm, self._starts(varied), self._controller, self._reference(delays),
+            self._step / self._steps, self._step, self._step * self._periods,
+            interface="voltage",
+            vary=varied, injection=self._injection,
+            record_every=self._every, outputs=("q",),
+        )  # fmt: skip
         start = np.broadcast_to(self.motion.q[0], (len(delay), 1, self._arm.nv))
-        q = np.concatenate((start, q), axis=1)
+        q = np.concatenate((start, result.q), axis=1)
         at = self._time / (self._step * self._every)
         low = np.minimum(at.astype(int), q.shape[1] - 2)
         part = (at - low)[:, None]

@@ -60,6 +60,8 @@ TYPICAL_ARMATURE = 0.1
 TYPICAL_PAYLOAD = 0.03
 """Payload over the mass of the links."""
 LARGEST_LOSS = 0.9
+ANY_CONTACT = {"backlash": 1e-3, "gear_stiffness": 1.0, "gear_damping": 0.01}
+"""Constants of a tooth contact that a rollout replaces."""
 UNLIMITED = 1e3
 """Largest current of a motor without limit, over its stall current."""
 
@@ -100,6 +102,18 @@ class ServoVariation:
         start[_slice("backlash", arm.nv)] = _constants(arm, "backlash")
         own[self.backlash_entries[list(free)]] = True
         return replace(self, arm=arm, start=as_readonly(start), free=own)
+
+    @property
+    def simulated_arm(self) -> ArmModel:
+        """The arm of a rollout with ``varied``, which replaces all constants of tooth contacts.
+
+        Those of ``arm`` depend on the recording, and other numbers need another kernel.
+        """
+        found = self.arm
+        for joint, motor in zip(found.joint_names, found.actuators, strict=True):
+            if motor.constants["backlash"] > 0:
+                found = found.with_motor(joint, **ANY_CONTACT)
+        return found
 
     @property
     def backlash_entries(self) -> IntArray:
@@ -169,6 +183,8 @@ class ServoVariation:
         }
         if play.any():
             varied["motor.backlash"] = play
+            for name in ("gear_stiffness", "gear_damping"):
+                varied[f"motor.{name}"] = np.tile(_constants(arm, name), (len(x), 1))
         return varied, x[:, -1]
 
     def arm_of(self, theta: Vector) -> ArmModel:

@@ -118,6 +118,7 @@ def link_equations(x: Matrix, actuators: Sequence[Actuator]) -> None:
     """Write the address of each ``CompiledActuator``'s equations into KERNEL of x (ROWS, nv)."""
     for i, actuator in enumerate(actuators):
         if isinstance(actuator, CompiledActuator):
+            actuator.require_indices()
             try:
                 states, constants = len(actuator.states), len(actuator.kernel_constants())
                 x[KERNEL, i] = _address(actuator.equations, states, constants)
@@ -126,7 +127,6 @@ def link_equations(x: Matrix, actuators: Sequence[Actuator]) -> None:
                     f"actuator of joint '{actuator.joint}': equations of"
                     f" {type(actuator).__name__} cannot be compiled: {error}"
                 ) from error
-            actuator.require_indices()
 
 
 _KEPT: list[Any] = []

@@ -345,8 +345,10 @@ class _Motor:
         return self.firmware >= (46 if self.small else 45)
 
     def get(self, address: int) -> int:
-        size, _, signed, *_ = self.table.get(address, (0, False, False))
-        return int.from_bytes(self.bytes[address : address + size], "little", signed=signed)
+        entry = self.table.get(address)
+        if entry is None:
+            return 0
+        return int.from_bytes(self.bytes[address : address + entry[0]], "little", signed=entry[2])
 
     def put(self, address: int, value: int) -> None:
         size = self.table[address][0]

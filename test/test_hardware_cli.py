@@ -909,11 +909,11 @@ def test_the_poses_are_saved_before_a_fit_that_fails(monkeypatch, arm_line, tmp_
     output = tmp_path / "mine.urdf"
     with pytest.raises(InvalidValue, match="poses = bad"):
         calibrated_gravity(
-            monkeypatch, arm_line, lambda user: user.press("yes\n"), output, "--poses", 2
+            monkeypatch, arm_line, lambda user: user.press("yes\n"), output, "--poses", 3
         )
     assert not output.exists()
     assert arm_line.torques == 0
-    assert len(read_poses(load_arm("so101"), tmp_path / "mine.poses.csv")) == 4
+    assert len(read_poses(load_arm("so101"), tmp_path / "mine.poses.csv")) == 6
 
 
 @pytest.mark.quick(1)

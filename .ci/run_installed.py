@@ -39,7 +39,7 @@ def main(executable: str, seconds: float) -> None:
     sys.exit(code)
 
 
-def listen(node: Node, seconds: float, timeout: float = 20.0) -> list[float]:
+def listen(node: Node, seconds: float, timeout: float = 180.0) -> list[float]:
     """Return the stamps [s] of the joint states within ``seconds`` after the first one."""
     stamps: list[float] = []
     node.create_subscription(JointState, "joint_states", lambda m: stamps.append(_time(m)), 50)

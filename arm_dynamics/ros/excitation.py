@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.task import Future
 
 from arm_dynamics.control.goals.goal import ErrorCode
 from arm_dynamics.core.arrays import Vector
@@ -67,7 +69,7 @@ class ExcitationNode(Node):
             return
         motion = excitation_motion(self._arm, self._excitation, reference, 0.0)
         trajectory = trajectory_message(self._arm.joint_names, motion.waypoints)
-        sent = self._action.send_goal_async(self._goal_type(trajectory=trajectory))
+        sent = self._request(self._action.send_goal_async, self._goal_type(trajectory=trajectory))
         while not sent.done():
             if stop.wait(PERIOD):
                 break
@@ -82,10 +84,10 @@ class ExcitationNode(Node):
             )
         seconds = motion.waypoints[-1].time
         self.get_logger().info(f"moving to the start, then {self._file}: {seconds:.1f} s in all")
-        result = handle.get_result_async()
+        result = self._request(handle.get_result_async)
         while not result.done():
             if stop.wait(PERIOD):
-                canceled = handle.cancel_goal_async()
+                canceled = self._request(handle.cancel_goal_async)
                 self._result_of(canceled, CANCEL_TIMEOUT)
                 self._result_of(result, CANCEL_TIMEOUT)
                 return
@@ -120,6 +122,24 @@ class ExcitationNode(Node):
             if tracked is not None and self._action.server_is_ready():
                 return tracked.reference
         return None
+
+    def _request(self, send: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the future of a request of the action, which the executor's thread sends.
+
+        rclpy stores the request after it has sent it, and discards a reply that its executor
+        receives in between.
+        """
+        answer = Future()
+
+        def forward(done: Any) -> None:
+            if done.exception() is None:
+                answer.set_result(done.result())
+            else:
+                answer.set_exception(done.exception())
+
+        executor: Any = self.executor
+        executor.create_task(lambda: send(*arguments).add_done_callback(forward))
+        return answer
 
     @staticmethod
     def _result_of(future: Any, timeout: float) -> Any:

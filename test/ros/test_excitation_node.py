@@ -9,7 +9,7 @@ import pytest
 from arm_dynamics import load_arm
 from arm_dynamics.identification.excitation_search import excite
 
-from .link import GAINS, LOCKSTEP
+from .link import GAINS, LOCKSTEP, arguments
 from .motors import Motors
 
 
@@ -49,6 +49,25 @@ def test_an_arm_without_lifecycle_runs_it_at_once(shared, states, tmp_path):
     np.testing.assert_allclose(q.max(axis=0), wanted.max(axis=0), atol=0.05)
     np.testing.assert_allclose(q.min(axis=0), wanted.min(axis=0), atol=0.05)
     np.testing.assert_allclose(q[-1], wanted[-1], atol=0.02)
+
+
+SLOW_REQUESTS = """import time, rclpy.action.client as client
+future = client.Future
+client.Future = lambda: time.sleep(0.5) or future()
+"""
+
+
+def test_replies_before_the_end_of_their_request_are_accepted(
+    shared, states, tmp_path, monkeypatch
+):
+    """Rclpy sends a request, then it creates the future of the reply."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_REQUESTS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    _, file = planned("five_dof", tmp_path)
+    words = arguments(file=file, wait_for_activation=False)
+    node = shared.launch("ros.excitation", *words, fresh=True)
+    assert ended(shared, node) == 0, shared.report("not completed")
+    assert "unexpected" not in node.output
 
 
 def test_a_motion_that_the_controller_rejects_ends_the_node(shared, states, tmp_path):

@@ -12,7 +12,7 @@ from arm_dynamics.safety.events import Events
 
 from .link import GAINS, LOCKSTEP, Motion, Ros, joint_state
 
-SECONDS = 2.0
+SECONDS = 5.0
 DISPLACED = [0, -0.9, 0.5, 0, 0.2]
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from hardware_terminal import Line, User, so101_line
 from arm_dynamics import load_arm
 from arm_dynamics.cli import hardware, hardware_calibrate, hardware_calibrate_gravity
 from arm_dynamics.cli.hardware_options import with_advice
+from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import (
     ArmDynamicsError,
@@ -497,28 +499,62 @@ def test_run_holds_the_arm_with_its_parameter_file_and_disables_torque_at_the_en
     assert arm_line.torques == 0
 
 
-def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, tmp_path):
+@pytest.fixture
+def excitation(monkeypatch, tmp_path):
+    """A function that saves an excitation trajectory of so101 and returns it and its file."""
     monkeypatch.setattr(excitation_search, "RANDOM_STARTS", 20)
     monkeypatch.setattr(excitation_search, "EVALUATIONS", 100)
+
+    def saved(duration, start):
+        motion = excitation_search.excite(
+            load_arm("so101"), duration, harmonics=1, configuration=start
+        )
+        motion.save(tmp_path / "e.yaml")
+        return motion, tmp_path / "e.yaml"
+
+    return saved
+
+
+INTERRUPTED = "excitation_interrupted: "
+
+
+def run_excitation(monkeypatch, line, file, watch):
+    """Return output, recording and what was seen of a run.
+
+    A machine that is too busy for the loop interrupts a run; it is repeated.
+    """
+    for attempt in range(3):
+        words = "--excitation", file, "--record", file.parent / f"run{attempt}"
+        code, said, seen = run_until_q(monkeypatch, line, *words, does=watch)
+        if INTERRUPTED not in said:
+            break
+        assert code == 1, said
+        line.arm.hold_at(START)
+    assert code == 0, said
+    return said, Recording.load(words[-1]), seen
+
+
+def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, excitation):
     start = START + np.array([0.1, 0, 0, 0, 0, 0])
-    motion = excitation_search.excite(load_arm("so101"), 3.0, harmonics=1, configuration=start)
-    motion.save(tmp_path / "e.yaml")
+    motion, file = excitation(3.0, start)
     expected, moved = np.ptp(motion.sample(np.linspace(0, 3, 100))[0], axis=0), []
 
     def watch(user):
         """Until the arm rests at the start again; a busy machine needs longer."""
-        while len(moved) < 100 and not (
-            len(moved) > 30
-            and (np.ptp(moved, axis=0)[1:] > 0.5 * expected[1:] - 0.05).all()
-            and np.abs(np.array(moved[-5:]) - start).max() < 0.03
+        moved.clear()
+        while (
+            len(moved) < 100
+            and INTERRUPTED not in user.output
+            and not (
+                len(moved) > 30
+                and (np.ptp(moved, axis=0)[1:] > 0.5 * expected[1:] - 0.05).all()
+                and np.abs(np.array(moved[-5:]) - start).max() < 0.03
+            )
         ):
             user.look(0.2)
             moved.append(arm_line.arm.state.q.copy())
 
-    words = "--excitation", tmp_path / "e.yaml", "--record", tmp_path / "run"
-    code, said, seen = run_until_q(monkeypatch, arm_line, *words, does=watch)
-    assert code == 0, said
-    recording = Recording.load(tmp_path / "run")
+    said, recording, seen = run_excitation(monkeypatch, arm_line, file, watch)
     assert (np.diff(recording.time) > 0).all()
     np.testing.assert_allclose(np.ptp(recording.q, axis=0), np.ptp(moved, axis=0), rtol=0.1)
     assert np.isfinite(recording.tau).all()
@@ -528,12 +564,59 @@ def test_run_follows_an_excitation_trajectory(monkeypatch, arm_line, tmp_path):
     np.testing.assert_allclose(seen["q"], start, atol=0.03)
 
 
-def test_q_stops_the_motion_before_torque_is_disabled(monkeypatch, arm_line, tmp_path):
+@pytest.mark.parametrize("restart", ["before", "during"])
+def test_an_interrupted_excitation_fails_and_the_arm_holds(
+    monkeypatch, arm_line, excitation, restart
+):
+    """A pause of the machine restarts the loop: before the motion it begins later."""
+    start = START + np.array([0.3, 0, 0, 0, 0, 0])
+    _, file = excitation(3.0, start)
+    step, active, followed, paused, rests = ControlLoop.step, [], [], [], []
+
+    def slow(loop):
+        if loop.state is not None and loop.driver.status.torque_enabled:
+            active.append(loop.state.time)
+        ready = active and loop.state.time > active[0] + 0.2
+        if restart == "during":
+            ready = followed and loop.state.time > followed[0] + 1.5
+        if ready and not paused:
+            paused.append(loop.state.time)
+            time.sleep(0.5)
+        return step(loop)
+
+    def follow(loop, trajectory, **options):
+        followed.append(loop.state.time)
+        return original(loop, trajectory, **options)
+
+    original = ControlLoop.follow
+    monkeypatch.setattr(ControlLoop, "step", slow)
+    monkeypatch.setattr(ControlLoop, "follow", follow)
+
+    def watch(user):
+        if restart == "before":
+            while not followed:
+                user.look(0.1)
+        else:
+            user.wait(INTERRUPTED)
+            for _ in range(2):
+                rests.append(arm_line.arm.state.q.copy())
+                user.look(1.0)
+
+    code, said, _ = run_until_q(monkeypatch, arm_line, "--excitation", file, does=watch)
+    if restart == "before":
+        assert followed[0] > paused[0] + 0.95
+        return
+    assert "control_restarted: no state for 0." in said
+    assert code == 1
+    assert len(followed) == 1
+    assert "holding the measured configuration" in said.split(INTERRUPTED)[1]
+    np.testing.assert_allclose(rests[1], rests[0], atol=0.05)
+    assert abs(rests[1][0] - START[0]) > 0.05, "the arm had begun to move"
+
+
+def test_q_stops_the_motion_before_torque_is_disabled(monkeypatch, arm_line, excitation):
     """Without a stop the arm would fall with the speed of the excitation trajectory."""
-    monkeypatch.setattr(excitation_search, "RANDOM_STARTS", 20)
-    monkeypatch.setattr(excitation_search, "EVALUATIONS", 100)
-    motion = excitation_search.excite(load_arm("so101"), 6.0, harmonics=1, configuration=START)
-    motion.save(tmp_path / "e.yaml")
+    _, file = excitation(6.0, START)
     moved, speeds, deactivate = [], [], MotorBusDriver.deactivate
 
     def recorded(driver):
@@ -546,13 +629,10 @@ def test_q_stops_the_motion_before_torque_is_disabled(monkeypatch, arm_line, tmp
         for _ in range(1000):
             user.look(0.02)
             moved.append(np.abs(arm_line.arm.state.v).max())
-            if moved[-1] > 0.3:
+            if moved[-1] > 0.3 or INTERRUPTED in user.output:
                 break
 
-    code, said, _ = run_until_q(
-        monkeypatch, arm_line, "--excitation", tmp_path / "e.yaml", does=watch
-    )
-    assert code == 0, said
+    run_excitation(monkeypatch, arm_line, file, watch)
     assert moved[-1] > 0.3
     assert speeds[-1] < 0.1
 

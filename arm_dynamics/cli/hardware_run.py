@@ -42,7 +42,8 @@ from arm_dynamics.viewer import ArmPage, open_page
 RATE = 200.0
 """Control rate [Hz] if neither --rate nor the parameter file sets one."""
 SETTLING_TIME = 0.5
-"""Time [s] from torque on to the excitation: the loop restarts where torque came on."""
+"""Time [s] from the last restart of the loop to the excitation: it restarts where torque came on.
+"""
 WARNING = """
 Torque will be enabled: '{arm}' {motion} under the controller {controller}.
 Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an unsupported arm
@@ -53,6 +54,7 @@ EXCITATION = (
     "moves to the start configuration of {file}, runs its {duration:g} s and holds. The motion to"
     " the start, the floor and objects around the arm are not checked. It runs"
 )
+REPEAT = "the excitation has ended; q ends the run, then run it again"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -93,8 +95,10 @@ def run(arguments: Sequence[str]) -> int:
             print(page.url)
         loop, duration = ControlLoop(driver, controller, events), args.duration or float("inf")
         with torque_session(loop, driver, period) as session:
-            run_cycles(session, loop, driver, duration, excitation=excitation, page=page, log=log)
-        return exit_code(session.trips)
+            interrupted = not run_cycles(
+                session, loop, driver, duration, excitation=excitation, page=page, log=log
+            )
+        return exit_code(session.trips) or int(interrupted)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -130,8 +134,11 @@ def run_cycles(
     excitation: Excitation | None = None,
     page: ArmPage | None = None,
     log: StateLog | None = None,
-) -> None:
+) -> bool:
     """Run control cycles for ``duration`` [s] or until the session ends.
+
+    If the loop restarts during the excitation, the arm holds its configuration until the end, and
+    the event ``excitation_interrupted`` names the cause.
 
     Parameters
     ----------
@@ -144,14 +151,21 @@ def run_cycles(
     duration : float
         Longest duration [s].
     excitation : Excitation, optional
-        Trajectory that starts after SETTLING_TIME; default: the arm holds its configuration.
+        Trajectory that starts SETTLING_TIME after the last restart; default: the arm holds its
+        configuration.
     page : ArmPage, optional
         Page that shows the measured state unless a joint has no feedback.
     log : StateLog, optional
         Recording of states and commands.
 
+    Returns
+    -------
+    bool
+        False if the excitation was interrupted.
+
     """
-    start = time.monotonic()
+    start = settled = time.monotonic()
+    restarts, motion, interrupted = loop.restart_count, None, False
     recorded: State | None = None
     while session.step(lambda: _status(loop, driver)) and time.monotonic() <= start + duration:
         state = loop.state
@@ -161,14 +175,23 @@ def run_cycles(
             recorded = state
             log.state(state.time, state)
             log.command(state.time, session.command)
-        if excitation is not None and time.monotonic() > start + SETTLING_TIME:
+        if loop.restart_count != restarts:
+            restarts, settled = loop.restart_count, time.monotonic()
+            if motion is not None and not interrupted and state.time < motion.end:
+                interrupted = True
+                cause = loop.events.latest["control_restarted"]
+                loop.events.report("excitation_interrupted", f"{cause}; {REPEAT}")
+        elif (
+            excitation is not None and motion is None and time.monotonic() > settled + SETTLING_TIME
+        ):
             _, reference = loop.present()
-            loop.follow(excitation_motion(loop.arm, excitation, reference.q, state.time))
-            excitation = None
+            motion = excitation_motion(loop.arm, excitation, reference.q, state.time)
+            loop.follow(motion)
         if page is not None and np.isfinite([state.q, state.v]).all():
             effort = state.tau if np.isfinite(state.tau).all() else None
             page.show(state.q, state.v, effort, time=state.time)
     session.line.end(_status(loop, driver))
+    return not interrupted
 
 
 def _status(loop: ControlLoop, driver: MotorBusDriver) -> str:

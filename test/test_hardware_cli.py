@@ -945,8 +945,12 @@ def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(arm_line):
 
 
 def calibrated_gravity(monkeypatch, line, does, output, *more):
-    """Return exit code and output of a calibration with quick approaches."""
-    for name, value in (("APPROACH_TIME", 0.6), ("SETTLING_TIME", 0.3), ("READING_TIME", 0.1)):
+    """Return exit code and output of a calibration with quick approaches.
+
+    A busy machine delays the emulated arm, or interrupts the control loop: the arm is then not at
+    rest at a pose. The calibration is repeated.
+    """
+    for name, value in (("APPROACH_TIME", 0.6), ("SETTLING_TIME", 0.8), ("READING_TIME", 0.1)):
         monkeypatch.setattr(pose_measurement, name, value)
     options = "--output", output, "--poses", 4, "--speed", 90, *more
 
@@ -956,6 +960,15 @@ def calibrated_gravity(monkeypatch, line, does, output, *more):
         does(user)
 
     words = ("calibrate-gravity", "so101", *at_port(line), *options)
+    for _ in range(2):
+        try:
+            return at_terminal(monkeypatch, user, *words)
+        except InvalidValue as error:
+            if not re.search("at rest|restarts of the control loop", str(error)):
+                raise
+            assert line.torques == 0
+            line.arm.hold_at(START)
+            line.most = 0
     return at_terminal(monkeypatch, user, *words)
 
 

@@ -606,7 +606,7 @@ def test_an_interrupted_excitation_fails_and_the_arm_holds(
     if restart == "before":
         assert followed[0] > paused[0] + 0.95
         return
-    assert "control_restarted: no state for 0." in said
+    assert "control_restarted: no state for " in said
     assert code == 1
     assert len(followed) == 1
     assert "holding the measured configuration" in said.split(INTERRUPTED)[1]

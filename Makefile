@@ -5,9 +5,9 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time, so that they run one per core.
-REAL_TIME := $(foreach name,calibration_tutorial hardware_cli driver_processes,test/test_$(name).py) \
-	$(foreach name,hardware_lines capabilities excitation_node follow_joint_trajectory hostile \
-	safety hardware hardware_log states,test/ros/test_$(name).py)
+REAL_TIME := test/test_driver_processes.py $(foreach name,hardware_lines capabilities \
+	excitation_node follow_joint_trajectory hostile safety hardware hardware_log states, \
+	test/ros/test_$(name).py)
 IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
 # These tests of running nodes take long: `make test` leaves them to test-all.
 LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/test_viewer.py

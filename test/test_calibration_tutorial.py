@@ -1,16 +1,17 @@
-"""The commands of the calibration tutorial, on an emulated SO-101 in another process."""
+"""The commands of the calibration tutorial, on an emulated SO-101 in virtual time."""
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from emulators.served import served
-from hardware_terminal import User
+from emulators.serve import parse
+from hardware_terminal import User, VirtualLine
+from virtual_time import install_virtual_time
 
 from arm_dynamics.cli.main import main
+from arm_dynamics.hardware import register_bus
 from arm_dynamics.identification import excitation_search
 
 pytestmark = pytest.mark.hardware
@@ -30,10 +31,9 @@ def test_the_page_shows_the_figures_of_its_commands():
 
 
 def shortened(words):
-    """Return a command with short durations, and a port whose motors may reply late."""
-    words = [SHORT.get(word, word) if before in ("--seconds", "--duration") else word
+    """Return a command with short durations."""
+    return [SHORT.get(word, word) if before in ("--seconds", "--duration") else word
              for before, word in zip(["", *words], words, strict=False)]  # fmt: skip
-    return [*words, "--set", "latency=0.05"] if words[:2] == ["hardware", "run"] else words
 
 
 def consent(user):
@@ -52,30 +52,27 @@ def test_the_identified_urdf_predicts_the_motion_that_was_not_fitted(tmp_path, m
     monkeypatch.setattr(excitation_search, "RANDOM_STARTS", 20)
     monkeypatch.setattr(excitation_search, "EVALUATIONS", 100)
     monkeypatch.chdir(tmp_path)
-    found = []
-    (options,) = (shlex.split(x.split("so101.tty")[1]) for x in LINES if "emulators.serve" in x)
-    with served("feetech", Path("so101.tty"), *options) as arm:
-        for words in COMMANDS[1:-1]:  # scan and gravity calibration have tests
-            if words[:2] == ["hardware", "check"]:
-                continue
-            for _ in range(3):  # a machine too busy for the control loop interrupts a run
-                arm.tell("hold")  # the fallen arm rests
-                with monkeypatch.context() as patch:
-                    user = User(patch, consent) if words[:2] == ["hardware", "run"] else None
-                    with pytest.raises(SystemExit) as ended:
-                        main(shortened(words))
-                    printed, errors_printed = capsys.readouterr()
-                    said = user.leave() if user else printed
-                if "excitation_interrupted: " not in said:
-                    break
-                shutil.rmtree(words[words.index("--record") + 1])
-            assert not ended.value.code, (words, said, errors_printed)
-            if words[0] == "compare":
-                found.append(errors(said))
+    time, found = install_virtual_time(monkeypatch), []
+    (options,) = (shlex.split(x.split("emulators.serve")[1]) for x in LINES if "emulators." in x)
+    vendor, _, _ = parse(options)
+    motors = vendor.motors(vendor.shafts())
+    line = VirtualLine(time, motors, vendor.body(motors))
+    monkeypatch.setattr(register_bus, "SerialPort", line.open)
+    for words in COMMANDS[1:-1]:  # scan and gravity calibration have tests
+        if words[:2] == ["hardware", "check"]:
+            continue
+        line.arm.hold_at(line.arm.state.q)  # the fallen arm rests
+        with monkeypatch.context() as patch:
+            user = User(patch, consent, time) if words[:2] == ["hardware", "run"] else None
+            with pytest.raises(SystemExit) as ended:
+                main(shortened(words))
+            printed, errors_printed = capsys.readouterr()
+            said = user.leave() if user else printed
+        assert not ended.value.code, (words, said, errors_printed)
+        if words[0] == "compare":
+            found.append(errors(said))
     before, after = found
     assert before.size == after.size == 6
-    # The times of the commands vary with the load of the machine; test_servo_identification shows
-    # the precision in virtual time.
-    assert (after < 0.8 * before).all()
+    assert (after < 0.4 * before).all()
     drawn = {file.name for file in tmp_path.glob("*.png")}
     assert drawn == {"excite.png", "before.png", "after.png"}

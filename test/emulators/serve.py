@@ -26,6 +26,7 @@ import termios
 import time
 import tty
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
@@ -210,8 +211,8 @@ class Server:
                 os.write(self.ours, due)
 
 
-def main() -> None:
-    """Simulate one arm until its standard input ends."""
+def parse(words: Sequence[str] | None = None) -> tuple[Vendor, Path, bool]:
+    """Return the motors, the link and whether transmission times are simulated."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("motors", choices=VENDORS)
     parser.add_argument("link", type=Path)
@@ -219,13 +220,18 @@ def main() -> None:
     parser.add_argument("--arm")
     parser.add_argument("--payload", type=float, default=0.0)
     parser.add_argument("--friction", type=float, default=1.0)
-    args = parser.parse_args()
+    args = parser.parse_args(words)
     vendor = VENDORS[args.motors]
     if args.arm:
         vendor = WiredArm(
             **vars(vendor), wired=args.arm, payload=args.payload, friction=args.friction
         )
-    server = Server(vendor, args.link, args.wire)
+    return vendor, args.link, args.wire
+
+
+def main() -> None:
+    """Simulate one arm until its standard input ends."""
+    server = Server(*parse())
     print(json.dumps(server.state()), flush=True)
     try:
         server.run()

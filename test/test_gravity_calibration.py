@@ -192,6 +192,59 @@ def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
         assert (fit.coulomb <= 1.02 * coulomb(actual)).all()  # friction at rest is at most f
 
 
+def measured_with(disturb, pose="pose 3 of 6"):
+    """Return the poses of an arm, and the counts of its events.
+
+    ``disturb`` is called with the driver and the number of each cycle at ``pose``.
+    """
+    arm = load_arm("two_link")
+    start = arm.configuration("initial")
+    stiffness = 400 * np.diag(mass_matrix(arm, start))
+    driver, cycles = SimulationDriver(arm, Simulation(arm, period=5e-3)), []
+    loop = ControlLoop(driver, PidGravity(arm, gains(arm, stiffness, start)))
+
+    def step(text):
+        if text == pose:
+            cycles.append(text)
+            disturb(driver, len(cycles))
+        loop.step()
+        return True
+
+    legs = plan_legs(arm, choose_poses(arm, 3), 1.0)
+    return measure_poses(loop, legs, step), dict(loop.events.counts)
+
+
+def pushed(driver, cycle, last=500):
+    if cycle <= last and cycle % 10 == 0:
+        driver.simulation.push(4 * driver.simulation.usual_impulse() * (-1) ** (cycle // 10))
+
+
+@pytest.mark.parametrize(
+    ("disturb", "restarts"),
+    [
+        (lambda driver, cycle: driver.controlled_stop() if cycle == 100 else None, 1),
+        (pushed, 0),
+    ],
+)
+def test_a_disturbed_pose_is_repeated(disturb, restarts):
+    expected, quiet = measured_with(lambda *_: None)
+    found, counts = measured_with(disturb)
+    assert "pose_repeated" not in quiet
+    assert counts["pose_repeated"] == 1
+    assert counts.get("control_restarted", 0) == restarts
+    assert len(found) == len(expected) == 6
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.q, other.q, atol=1e-3)
+        np.testing.assert_allclose(one.effort, other.effort, atol=0.02)
+        np.testing.assert_array_equal(one.direction, other.direction)
+
+
+def test_a_pose_that_is_never_at_rest_is_an_error():
+    text = r"pose 3 of 6: change of position = \S+ rad at rest; .* in each of 3 attempts"
+    with pytest.raises(InvalidValue, match=text):
+        measured_with(lambda driver, cycle: pushed(driver, cycle, last=np.inf))
+
+
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_joints_that_relax_do_not_change_the_gravity_torque(name):
     actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTRE))

@@ -28,6 +28,8 @@ MIN_MOVE_TIME = 0.5
 """Shortest duration [s] of a motion between two poses."""
 MAX_SPREAD = 0.01
 """Largest difference [rad or m] between the positions of a pose."""
+MAX_ATTEMPTS = 3
+"""Largest number of attempts at a motion that is disturbed."""
 LATENCY = 0.02
 """Time [s] from the present state to the start of a motion."""
 Step = Callable[[str], bool]
@@ -78,7 +80,9 @@ def measure_poses(
     """Return the static poses that an arm reaches along all legs.
 
     Torque must be enabled. The controller should have no integral term, which changes the effort
-    at rest.
+    at rest. If the control loop restarts during a motion, or the arm is not at rest after it, the
+    arm returns to the begin of the motion and repeats it; the event ``pose_repeated`` names the
+    cause.
 
     Parameters
     ----------
@@ -100,8 +104,7 @@ def measure_poses(
     Raises
     ------
     InvalidValue
-        For efforts that are not measured, for an arm that is not at rest at a pose, and if the
-        control loop restarts.
+        For efforts that are not measured, and for a motion that is disturbed MAX_ATTEMPTS times.
     TrajectoryRejected
         If a motion exceeds a limit.
 
@@ -111,24 +114,24 @@ def measure_poses(
     run = _Run(loop, step or (lambda text: loop.step() is not None or True))
     if not run.until_end(SETTLING_TIME, "at rest"):
         return found
-    restarts = loop.restart_count
+    begin = loop.present()[1].q
     for leg in legs:
         text = f"pose {len(found) + 1} of {total}" if leg.side else "moving"
-        state, reference = loop.present()
-        loop.follow(_trajectory(loop.arm, leg, reference.q, state.time))
-        rest = SETTLING_TIME if leg.side else 0.0
-        if not run.until_end(leg.duration + LATENCY + rest, text):
-            break
-        if leg.side:
-            run.readings.clear()
-            if not run.until_end(READING_TIME, text):
+        motions: tuple[Leg, ...] = (leg,)
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            restarts = loop.restart_count
+            if not all(run.through(motion, text) for motion in motions):
+                return found
+            problem = run.disturbance(restarts, leg)
+            if not problem:
                 break
+            if attempt == MAX_ATTEMPTS:
+                raise InvalidValue(f"{text}: {problem} in each of {MAX_ATTEMPTS} attempts")
+            loop.events.report("pose_repeated", f"{text}: {problem}; repeating the motion")
+            motions = Leg(begin, leg.duration), leg
+        if leg.side:
             found.append(_pose(loop, leg, run, stiffness))
-        if loop.restart_count != restarts:
-            raise InvalidValue(
-                f"{text}: restarts of the control loop = {loop.restart_count - restarts}; expected"
-                " 0; measure again"
-            )
+        begin = leg.target
     return found
 
 
@@ -138,6 +141,15 @@ class _Run:
     def __init__(self, loop: ControlLoop, step: Step) -> None:
         self._loop, self._step = loop, step
         self.readings: list[tuple[Vector, Vector, Vector]] = []
+
+    def through(self, leg: Leg, text: str) -> bool:
+        """Follow the leg and read the pose at its end; return False if it was stopped."""
+        state, reference = self._loop.present()
+        self._loop.follow(_trajectory(self._loop.arm, leg, reference.q, state.time))
+        rest = SETTLING_TIME if leg.side else 0.0
+        moved = self.until_end(leg.duration + LATENCY + rest, text)
+        self.readings.clear()
+        return moved and (not leg.side or self.until_end(READING_TIME, text))
 
     def until_end(self, duration: float, text: str) -> bool:
         """Run cycles for ``duration`` [s]; return False if the measurement was stopped."""
@@ -153,16 +165,23 @@ class _Run:
             if state.time >= end:
                 return True
 
+    def disturbance(self, restarts: int, leg: Leg) -> str:
+        """Return why the pose at the end of a leg cannot be used, "" if it can."""
+        if self._loop.restart_count != restarts:
+            count = self._loop.restart_count - restarts
+            return f"restarts of the control loop = {count}; expected 0"
+        spread = np.ptp([q for q, _, _ in self.readings], axis=0).max() if leg.side else 0.0
+        if spread > MAX_SPREAD:
+            return (
+                f"change of position = {spread:.3g} rad at rest; expected at most {MAX_SPREAD:g}"
+                " rad: increase the stiffness or support the base"
+            )
+        return ""
+
 
 def _pose(loop: ControlLoop, leg: Leg, run: _Run, stiffness: float | None) -> StaticPose:
     """Return the mean of the readings."""
     q, effort, command = (np.array(values) for values in zip(*run.readings, strict=True))
-    spread = float(np.ptp(q, axis=0).max())
-    if spread > MAX_SPREAD:
-        raise InvalidValue(
-            f"static pose: change of position = {spread:.3g} rad at rest; expected at most"
-            f" {MAX_SPREAD:g} rad; increase the stiffness or support the base"
-        )
     mean = q.mean(axis=0)
     turned = mean + whole_turns(loop.arm, mean, leg.target)
     side = np.full(mean.size, leg.side)

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module, metadata
 
-from arm_dynamics.cli.start import exit_on_interrupt, interrupted
+from arm_dynamics.cli.interrupt import exit_on_interrupt, interrupted
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.requirements import to_install
 

@@ -291,6 +291,19 @@ def test_the_stated_deviations_of_base_parameters_are_true():
     assert coverage("five_dof", 12) > 0.98
 
 
+@pytest.mark.parametrize(("name", "payload"), [("so101", 0.1), ("puma560", 2.0)])
+@pytest.mark.parametrize("noise", [1e-4, 1e-3, 1e-2])
+def test_the_stated_deviations_of_single_parameters_are_true(name, payload, noise):
+    """A payload is far from the description; the weights of the prior are 1 to 100 here."""
+    arm = load_arm(name)
+    truth = arm.with_payload(payload)
+    equations, values, _ = ideal_equations(arm, truth, 2, noise=noise, rate=20.0)
+    fit = fit_torque(arm, equations)
+    error = (fit.parameters - values) / fit.deviation
+    assert np.sqrt(np.mean(error**2)) < 1.2
+    assert np.abs(error).max() < 4
+
+
 def test_a_motion_of_one_joint_leaves_the_others_to_the_description():
     arm = load_arm("two_link")
     equations, _, _ = ideal_equations(arm, hidden_truth(arm, 3), 0)

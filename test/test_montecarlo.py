@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout_closed_loop
+from arm_dynamics.batch.tuning import report
 from arm_dynamics.batch.tuning.montecarlo import StepMotion, montecarlo, settling_time, step_from
 from arm_dynamics.batch.tuning.tolerance import (
     Tolerance,
@@ -229,3 +230,14 @@ def test_the_command_writes_table_figure_and_worst_runs(tmp_path, capsys):
 def test_invalid_options_are_rejected(options, text, tmp_path, capsys):
     assert run("--output", tmp_path, *options) == 2
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["peak_effort", "settling"])
+@pytest.mark.parametrize("difference", [0.0, 1e-15, 1e-8, 1.0])
+def test_values_that_differ_by_round_off_have_bins(name, difference):
+    """A saturated effort is the same in all runs."""
+    values = 2.94 + difference * np.linspace(0, 1, 50)
+    edges = report._edges(values, name, 0.01)
+    assert (np.diff(edges) > 0).all()
+    assert edges[0] <= values.min()
+    assert edges[-1] >= values.max()

@@ -138,7 +138,7 @@ def fit_torque(
         problem.estimate(1.0)
     gamma = problem.best_prior_weight()
     every = problem.estimate(gamma)
-    every_spread = problem.deviations(max(gamma, 1.0), every)
+    every_spread = problem.deviations(gamma, every)
     parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
     friction = _joint_friction(equations, models, terms, every, every_spread, factors)
     # A prior of a positive parameter is relative: its deviation grows with the estimate.

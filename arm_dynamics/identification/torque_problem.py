@@ -200,17 +200,18 @@ class TorqueProblem:
         return found
 
     def covariance(self, gamma: float, parameters: Vector) -> Matrix:
-        """Return the covariance (p, p) of the estimate: (A + γ D)⁻¹ (B + γ D) (A + γ D)⁻¹.
+        """Return the covariance (p, p) of the errors: (A + γ D)⁻¹ (B + γ² D) (A + γ D)⁻¹.
 
         A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
-        which holds for residuals that are correlated within a block. The prior counts at least as
-        a standard deviation of 100 %. D is that of the mean of estimate and description: at a body
+        which holds for residuals that are correlated within a block. The description has errors of
+        covariance D⁻¹, about 100 %, with any weight γ: where the motion reveals nothing, the
+        covariance is D⁻¹. D is that of the mean of estimate and description: at a body
         that is nearly degenerate, 100 % of itself would state almost no error.
         """
         squares, _ = self._total()
-        curvature = gamma * self._prior.slopes(0.5 * (parameters + self._prior.start))[1]
-        inverse = positive_inverse(squares + curvature)
-        middle = self._score_covariance(parameters) + curvature
+        prior = self._prior.slopes(0.5 * (parameters + self._prior.start))[1]
+        inverse = positive_inverse(squares + gamma * prior)
+        middle = self._score_covariance(parameters) + gamma**2 * prior
         found: Matrix = inverse @ middle @ inverse
         return found
 

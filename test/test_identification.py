@@ -28,6 +28,7 @@ from arm_dynamics.identification import (
     with_parameters,
 )
 from arm_dynamics.identification.base_parameter_set import structural_rows
+from arm_dynamics.identification.consistent_least_squares import regularized_cholesky
 from arm_dynamics.identification.effort_equations import description_prior
 from arm_dynamics.identification.motion_preparation import PRESLIDING, dahl_states
 from arm_dynamics.identification.pseudo_inertia import (
@@ -274,6 +275,29 @@ def test_a_fit_predicts_exact_efforts_with_consistent_bodies(name):
     assert all(map(is_consistent, fit.parameters[: 10 * arm.nv].reshape(-1, 10)))
     assert (fit.parameters[10 * arm.nv : 13 * arm.nv] > 0).all()
     assert not fit.presliding.any()
+
+
+@pytest.mark.parametrize("name", ["so101", "puma560"])
+@pytest.mark.parametrize("noise", [0.0, 1e-7])
+def test_efforts_without_noise_are_fitted(name, noise):
+    """Round-off of the information exceeds the prior."""
+    arm = load_arm(name)
+    equations, _, exact = ideal_equations(arm, hidden_truth(arm, 3), 0, noise=noise)
+    fit = fit_torque(arm, equations)
+    assert np.isfinite(fit.deviation).all()
+    predicted = equations.rows(np.zeros(arm.nv, dtype=int)) @ fit.parameters
+    error = np.sqrt(np.mean((predicted - exact) ** 2, axis=0) / np.mean(exact**2, axis=0))
+    assert error.max() < 0.001
+    assert all(map(is_consistent, fit.parameters[: 10 * arm.nv].reshape(-1, 10)))
+
+
+def test_an_indefinite_matrix_is_factorized_with_a_larger_diagonal():
+    matrix = np.array([[1.0, 1.0 + 1e-9], [1.0 + 1e-9, 1.0]])
+    factor, _ = regularized_cholesky(matrix)
+    upper = np.triu(factor)
+    np.testing.assert_allclose(upper.T @ upper, matrix, atol=2e-7)
+    with pytest.raises(np.linalg.LinAlgError):
+        regularized_cholesky(-matrix)
 
 
 def coverage(name, runs):

@@ -175,7 +175,8 @@ def damped_newton(
 ) -> Vector:
     """Return the minimizer of a function by damped Newton steps -H⁻¹ g.
 
-    Steps are halved until the function falls by a tenth of the decrement gᵀ H⁻¹ g.
+    Steps are halved until the function falls by a tenth of the decrement gᵀ H⁻¹ g. If round-off
+    makes H indefinite, a multiple of its diagonal is added.
 
     Parameters
     ----------
@@ -193,7 +194,8 @@ def damped_newton(
 
     References
     ----------
-    S. Boyd, L. Vandenberghe, Convex Optimization (2004), section 9.5.
+    S. Boyd, L. Vandenberghe, Convex Optimization (2004), section 9.5. J. Nocedal, S. Wright,
+    Numerical Optimization (2006), algorithm 3.3.
 
     """
     x, value = start, cost(start)
@@ -201,9 +203,9 @@ def damped_newton(
         gradient, hessian = slopes(x)
         root = 1 / np.sqrt(np.diag(hessian))
         scaled = hessian * root * root[:, None]
-        scaled[np.diag_indices_from(scaled)] += JITTER
-        factor = scipy.linalg.cho_factor(scaled, overwrite_a=True, check_finite=False)
-        step = -root * scipy.linalg.cho_solve(factor, root * gradient, check_finite=False)
+        step = -root * scipy.linalg.cho_solve(
+            regularized_cholesky(scaled), root * gradient, check_finite=False
+        )
         decrement, length = float(-gradient @ step), 1.0
         if decrement < NEWTON_TOLERANCE:
             break
@@ -217,6 +219,23 @@ def damped_newton(
             break
         x, value = new, after
     return x
+
+
+def regularized_cholesky(matrix: Matrix) -> tuple[Matrix, bool]:
+    """Return the factor (``scipy.linalg.cho_factor``) of H (p, p) with unit diagonal, plus c 1.
+
+    c is the least of 1e-13, 1e-11 ... for which the sum is positive definite.
+    """
+    shift = JITTER
+    while True:
+        try:
+            shifted = matrix + shift * np.eye(len(matrix))
+            factor, lower = scipy.linalg.cho_factor(shifted, check_finite=False)
+            return factor, bool(lower)
+        except np.linalg.LinAlgError:
+            if shift > 0.01:
+                raise
+            shift *= 100
 
 
 def positive_inverse(matrix: Matrix) -> Matrix:

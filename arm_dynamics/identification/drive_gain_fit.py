@@ -374,7 +374,8 @@ class DriveGainProblem:
         self._rows, self._effort, self._counted = rows, equations.effort, equations.counted(ideal)
         self._start, self._sigma = start, sigma
         self._z = np.concatenate((prior.start, np.zeros(nv)))
-        self._set_moments(self._counted / np.maximum(rms(self._effort, self._counted), 1e-9) ** 2)
+        self._size = np.maximum(rms(self._effort, self._counted), 1e-9)
+        self._set_moments(self._counted / self._size**2)
 
     def minimize(self) -> Vector:
         """Return l (nv,) of the minimum; renew the robust weights."""
@@ -382,7 +383,7 @@ class DriveGainProblem:
             self._z = damped_newton(self.cost, self.slopes, self._z)
             x, logs = self._split(self._z)
             residual = self._effort - self._efforts(self._scale(logs) * x)
-            self._set_moments(robust_weights(residual, self._counted)[1])
+            self._set_moments(robust_weights(residual, self._counted, self._size)[1])
         self._z = damped_newton(self.cost, self.slopes, self._z)
         return self._split(self._z)[1]
 

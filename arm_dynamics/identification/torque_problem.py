@@ -55,6 +55,8 @@ WORTHWHILE, WORTHWHILE_TERM = 0.98, 0.95
 """Ratio of held-out errors below which presliding, and a further term, are part of the friction."""
 STANDARD_ERRORS = 1.0
 """Standard errors by which the held-out error of the blocks has to decrease in addition."""
+LEAST_NOISE = 1e-4
+"""Least noise of efforts, relative to their rms: with less, round-off exceeds the prior."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
 
@@ -95,7 +97,7 @@ class TorqueProblem:
             )
             self._effort = self.rows @ self._parameters
             residual = self._equations.effort - self._effort
-            self._scale, self._weights = robust_weights(residual, self.counted)
+            self._scale, self._weights = robust_weights(residual, self.counted, self._typical)
             if self._terms:
                 self._set_rows(self._models, self._terms)
             self._set_moments()
@@ -321,9 +323,12 @@ def is_less(error: Matrix, other: Matrix, ratio: float) -> BoolArray:
     return found
 
 
-def robust_weights(residual: Matrix, counted: BoolArray) -> tuple[Vector, Matrix]:
-    """Return deviations σ (nv,) and weights w / (c σ²) (n, nv) of residuals (n, nv)."""
-    scale = robust_scale(residual, counted)
+def robust_weights(residual: Matrix, counted: BoolArray, size: Vector) -> tuple[Vector, Matrix]:
+    """Return deviations σ (nv,) and weights w / (c σ²) (n, nv) of residuals (n, nv).
+
+    ``size`` is the rms (nv,) of the efforts; σ is at least LEAST_NOISE of it.
+    """
+    scale = np.maximum(robust_scale(residual, counted), LEAST_NOISE * size)
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights: Matrix = robust / (correlation_time(relative * robust) * scale**2)

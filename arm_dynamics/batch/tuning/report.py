@@ -215,7 +215,7 @@ def _edges(values: Vector, name: str, period: float) -> Vector:
     """Return the edges of the bins; edges of times lie between multiples of the period."""
     low, high = float(values.min()), float(values.max())
     if high - low <= 1e-9 * max(abs(low), abs(high)):  # equal values, for example at a limit
-        return np.array([low, high]) + (-0.5, 0.5)
+        return np.array([low - 0.5, high + 0.5])
     if name != "settling":
         return np.histogram_bin_edges(values, BINS)
     width = period * max(1, round((high - low) / period / BINS))

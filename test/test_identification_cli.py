@@ -94,8 +94,12 @@ def test_efforts_of_other_signs_or_joints_are_named(recordings, tmp_path, capsys
     table = table * change if -1 in change else table[:, change]
     file, heads = tmp_path / "run.csv", text.splitlines()[0]
     np.savetxt(file, table, delimiter=",", header=heads, comments="")
-    assert identify.run(["two_link", str(file), "--no-simulation"]) == 0
+    output = tmp_path / "mine.urdf"
+    words = ["two_link", str(file), "--no-simulation", "--output", str(output)]
+    assert identify.run(words) == 1
     assert message in capsys.readouterr().out
+    header = " ".join(output.read_text().split("<robot")[0].split())
+    assert message in header
 
 
 def test_a_column_option_without_a_column_is_rejected(recordings):

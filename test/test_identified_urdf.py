@@ -369,6 +369,30 @@ def test_fitted_motor_constants_have_tolerances(tmp_path):
     assert not np.delete(drawn, 2, axis=1).any()
 
 
+def test_tolerances_contain_the_description_of_undetermined_parameters(tmp_path):
+    arm = load_arm("two_link")
+    described = np.array(nominal_parameters(arm))
+    values = described.copy()
+    values[0] *= 2.0
+    values[12 * arm.nv : 13 * arm.nv] = 0.1
+    file = tmp_path / "t.yaml"
+    unknown = np.full(values.size, np.inf)
+    file.write_text(uncertainty_yaml(arm, values, unknown, described=described))
+    found = read_tolerances(file, with_parameters(arm, values))
+    assert found["link.mass"].fraction == pytest.approx((0.5, 0.1))
+
+
+def test_tolerances_contain_deviations_of_motor_constants(tmp_path):
+    arm = load_arm("five_dof")
+    values = np.array(nominal_parameters(arm))
+    file = tmp_path / "t.yaml"
+    constants = {"R1.kt": 2.0, "R2.kt": 1.0, "R1.resistance": 0.5, "R1.unknown": 1.0}
+    file.write_text(uncertainty_yaml(arm, values, values, constant_deviations=constants))
+    found = read_tolerances(file, arm)
+    assert found["motor.kt"].fraction == pytest.approx((0.06, 0.03, 0, 0, 0))
+    assert found["motor.resistance"].fraction == pytest.approx((0.015, 0, 0, 0, 0))
+
+
 def test_ideal_arms_have_tolerances_too(tmp_path):
     arm = arm_of("two_link")
     values = changed(arm)

@@ -36,6 +36,7 @@ from arm_dynamics.identification import (
     identify,
     identify_payload,
     identify_servos,
+    nominal_parameters,
     static_poses,
     with_servo_gains,
 )
@@ -101,7 +102,14 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Fit the recordings, print the report and write the files; return 0."""
+    """Fit the recordings, print the report and write the files.
+
+    Returns
+    -------
+    int
+        0; 1 if the fit does not predict the efforts of a joint, which the URDF then states.
+
+    """
     args = command_parser().parse_args(arguments)
     for option in ("output", "report", "tolerances"):
         require_new_file(f"--{option}", getattr(args, option))
@@ -124,7 +132,7 @@ def run(arguments: Sequence[str]) -> int:
         )
     if args.report is not None:
         require_matplotlib("--report")
-    arm = load_arm(args.arm, args.lock)
+    arm, is_poor = load_arm(args.arm, args.lock), False
     if args.gravity:
         written = _calibrate(arm, args)
     elif args.payload:
@@ -135,10 +143,10 @@ def run(arguments: Sequence[str]) -> int:
             held_out = read_motions(arm, args, args.held_out)
             without = read_motions(arm, args, args.without)
         loaded, motions = (motions, without) if known else ([], motions)
-        written = _fit(arm, motions, held_out, args, loaded)
+        written, is_poor = _fit(arm, motions, held_out, args, loaded)
     if written:
         print(f"written: {', '.join(map(str, written))}")
-    return 0
+    return int(is_poor)
 
 
 def _fit(
@@ -147,8 +155,15 @@ def _fit(
     held_out: Sequence[MotionData],
     args: argparse.Namespace,
     loaded: Sequence[MotionData],
-) -> list[Path]:
-    """Identify the arm, print the report and write the files of the options; return them."""
+) -> tuple[list[Path], bool]:
+    """Identify the arm, print the report and write the files of the options.
+
+    Returns
+    -------
+    tuple of list of Path and bool
+        The files, and whether the efforts of a joint are not predicted.
+
+    """
     gains: Vector | None = None
     remarks: list[str] = []
     constants: dict[str, float] = {}
@@ -171,28 +186,33 @@ def _fit(
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
+        constants = result.constant_deviations
     print_summary(summary)
-    if gains is None:
-        _print_poor_predictions(arm, motions, summary)
-    written = _write(changed, values, deviations, summary.sources, args, gains, remarks, constants)
+    poor = poor_predictions(arm, motions, summary) if gains is None else []
+    for text in poor:
+        print(text)
+    written = _write(
+        changed, values, deviations, summary.sources, args, gains, [*remarks, *poor], constants,
+        nominal_parameters(arm),
+    )  # fmt: skip
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
-    return written
+    return written, bool(poor)
 
 
-def _print_poor_predictions(
+def poor_predictions(
     arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
-) -> None:
-    """Print joints whose efforts the fit does not predict, with the likely causes."""
+) -> list[str]:
+    """Return sentences of joints whose efforts the fit does not predict, with the likely causes."""
     opposite = [x.name for x in summary.joints if x.measured @ x.before < OPPOSITE * _energy(x)]
     if opposite:
-        print(
+        return [
             f"efforts of joints {', '.join(opposite)}: sign = opposite to those of the description;"
             " expected positive efforts that accelerate in the positive direction; change the sign"
-        )
+        ]
     error, name = max((np.nan_to_num(x.error_after), x.name) for x in summary.joints)
-    if error <= POOR_PREDICTION or opposite:
-        return
+    if error <= POOR_PREDICTION:
+        return []
     targets = [motion.command_position for motion in motions]
     suits_servos = all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
         target is not None and np.isfinite(target).any(axis=0).all() for target in targets
@@ -202,10 +222,10 @@ def _print_poor_predictions(
         if suits_servos
         else "check order, sign and units of the efforts, and whether a drive measures small ones"
     )
-    print(
+    return [
         f"efforts of joint '{name}': held-out error = {100 * error:.3g} %; expected at most"
         f" {100 * POOR_PREDICTION:g} %; {remedy}"
-    )
+    ]
 
 
 def _energy(joint: JointFit) -> float:
@@ -264,6 +284,7 @@ def _write(
     servo_gains: Vector | None = None,
     remarks: Sequence[str] = (),
     constants: Mapping[str, float] = NO_DEVIATIONS,
+    described: Vector | None = None,
 ) -> list[Path]:
     """Write --output and --tolerances; return the files."""
     texts: list[tuple[Path, str]] = []
@@ -277,7 +298,9 @@ def _write(
         _check_written(arm, text, args)
         texts.append((args.output, text))
     if args.tolerances is not None:
-        text = uncertainty_yaml(arm, values, deviations, constant_deviations=constants)
+        text = uncertainty_yaml(
+            arm, values, deviations, described=described, constant_deviations=constants
+        )
         texts.append((args.tolerances, text))
     for path, text in texts:
         with output_file(path) as file:

@@ -98,6 +98,20 @@ class Identification:
     motors: MotorConstants | None = None
     gains: DriveGains | None = None
 
+    @property
+    def constant_deviations(self) -> dict[str, float]:
+        """Standard deviations of the fitted motor constants [%], for example of "J1.kt"."""
+        found = {}
+        if self.gains is not None:
+            for i, (joint, motor) in enumerate(
+                zip(self.arm.joint_names, self.arm.actuators, strict=True)
+            ):
+                if "kt" in motor.constants and joint not in self.gains.undetermined:
+                    found[f"{joint}.kt"] = 100 * float(self.gains.deviation[i])
+        for one in self.motors.parameters() if self.motors is not None else ():
+            found[one.name] = one.deviation
+        return found
+
     def summary(self, date: datetime.date) -> FitSummary:
         """Return the values of the report."""
         arm, fit = self.arm, self.fit

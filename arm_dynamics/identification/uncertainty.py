@@ -22,8 +22,6 @@ TERM_NAMES = {
     "coulomb": ("joint.friction", "motor.coulomb_friction", "motor.stiction"),
 }
 """Quantities of ``variable_names`` that one identified term of a joint determines."""
-MOTOR_CONSTANTS = ("backlash", "current_limit")
-"""Motor constants that the positions of servos determine."""
 MAX_FRACTION = 0.95
 """Largest tolerance; a fraction is below 1."""
 PRIOR = 0.1
@@ -37,6 +35,7 @@ def uncertainty_yaml(
     deviations: Vector,
     *,
     prior: float = PRIOR,
+    described: Vector | None = None,
     constant_deviations: Mapping[str, float] = NO_DEVIATIONS,
 ) -> str:
     """Return tolerances of an identified arm as a file for ``--tolerance-file``.
@@ -58,6 +57,9 @@ def uncertainty_yaml(
         that the motion does not determine.
     prior : float
         Tolerance of those parameters, a fraction.
+    described : Vector, optional
+        Parameters (14 nv,) of the description: the tolerance of a parameter that the motion does
+        not determine contains its value there.
     constant_deviations : Mapping[str, float]
         Standard deviations of fitted motor constants [%], for example of "J1.backlash".
 
@@ -79,20 +81,21 @@ def uncertainty_yaml(
         raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({14 * nv},)")
     if check_float("prior", prior, lower=0) >= 1:
         raise InvalidValue(f"prior = {prior:g}; expected below 1")
+    before = values if described is None else check_vector("described", described, 14 * nv)
     found = with_parameters(arm, values)
     known = variable_names(found)
     lines = [
         "# Tolerances of identified parameters: 3 standard deviations, relative; normal.",
-        f"# {prior:g} for parameters that the motion does not determine.",
+        f"# At least {prior:g} for parameters that the motion does not determine.",
     ]
     constants = (
         (f"motor.{name}", np.array([
             min(0.01 * SIGMAS * constant_deviations.get(f"{joint}.{name}", 0.0), MAX_FRACTION)
             for joint in arm.joint_names
         ]))
-        for name in MOTOR_CONSTANTS
+        for name in dict.fromkeys(key.rpartition(".")[2] for key in constant_deviations)
     )  # fmt: skip
-    for name, fractions in (*_fractions(values, spread, prior), *constants):
+    for name, fractions in (*_fractions(values, spread, before, prior), *constants):
         nominal = variable_values(found, name) if name in known else np.zeros(nv)
         entries = [
             f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
@@ -105,25 +108,34 @@ def uncertainty_yaml(
     return "\n".join(lines) + "\n"
 
 
-def _fractions(values: Vector, spread: Vector, prior: float) -> Iterator[tuple[str, Vector]]:
+def _fractions(
+    values: Vector, spread: Vector, before: Vector, prior: float
+) -> Iterator[tuple[str, Vector]]:
     """Yield quantities and their tolerances (nv,)."""
     nv = values.size // 14
-    bodies, errors = (rows[: 10 * nv].reshape(nv, 10) for rows in (values, spread))
+    bodies, errors, changes = (
+        rows[: 10 * nv].reshape(nv, 10) for rows in (values, spread, values - before)
+    )
     double = np.array([1, 2, 1, 2, 2, 1])  # Ixx Ixy Iyy Ixz Iyz Izz: products occur twice
-    norm = np.sqrt(bodies[:, 4:] ** 2 @ double)
-    yield "link.mass", _relative(errors[:, 0], bodies[:, 0], prior)
+    norm, change = (np.sqrt(rows[:, 4:] ** 2 @ double) for rows in (bodies, changes))
+    yield "link.mass", _relative(errors[:, 0], bodies[:, 0], changes[:, 0], prior)
     with np.errstate(invalid="ignore", over="ignore"):
-        yield "link.inertia", _relative(np.sqrt(errors[:, 4:] ** 2 @ double), norm, prior)
-    terms = zip(*(rows[10 * nv :].reshape(4, nv) for rows in (spread, values)), strict=True)
-    for (_, names), (error, value) in zip(TERM_NAMES.items(), terms, strict=False):
+        error = np.sqrt(errors[:, 4:] ** 2 @ double)
+    yield "link.inertia", _relative(error, norm, change, prior)
+    terms = zip(
+        *(rows[10 * nv :].reshape(4, nv) for rows in (spread, values, values - before)),
+        strict=True,
+    )
+    for (_, names), (error, value, change) in zip(TERM_NAMES.items(), terms, strict=False):
         for name in names:
-            yield name, _relative(error, value, prior)
+            yield name, _relative(error, value, change, prior)
 
 
-def _relative(error: Vector, value: Vector, prior: float) -> Vector:
-    """Return 3 σ / |value| within its range; the prior where σ is not finite or the value is 0."""
+def _relative(error: Vector, value: Vector, change: Vector, prior: float) -> Vector:
+    """Return 3 σ / |value|, or the larger of prior and change where σ is not finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         fraction = SIGMAS * np.abs(error) / np.abs(value)
-    fraction = np.where(np.isfinite(error) & (value != 0), fraction, prior)
-    limited: Vector = np.minimum(fraction, MAX_FRACTION)
+        unknown = np.maximum(prior, np.abs(change) / np.abs(value))
+    fraction = np.where(np.isfinite(error), fraction, unknown)
+    limited: Vector = np.minimum(np.where(value != 0, fraction, prior), MAX_FRACTION)
     return limited

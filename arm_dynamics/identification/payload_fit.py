@@ -236,9 +236,10 @@ def _with_efforts(arm: ArmModel, gains: DriveGains | None, motion: MotionData) -
 
 
 def _parameter_errors(fit: TorqueFit) -> Matrix:
-    """Return L (p, p) with the covariance L Lᵀ of the parameters of a fit."""
-    prior = fit.prior_information * max(1.0, 1 / fit.prior_weight)
-    return _root(positive_inverse(fit.information + prior))
+    """Return L (p, p) with the covariance L Lᵀ of a fit, (A + γ D)⁻¹ (A + γ² D) (A + γ D)⁻¹."""
+    inverse = positive_inverse(fit.information + fit.prior_information)
+    middle = fit.information + fit.prior_weight * fit.prior_information
+    return _root(inverse @ middle @ inverse)
 
 
 def _noise_covariances(

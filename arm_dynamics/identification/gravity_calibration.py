@@ -294,6 +294,20 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     )
 
 
+@requires_arm
+def least_pose_count(arm: ArmModel) -> int:
+    """Return the least number of poses, each approached from both sides, that determine the arm.
+
+    Raises
+    ------
+    InvalidValue
+        For an arm without gravity torques.
+
+    """
+    sides = np.outer((1.0, -1.0), np.ones(arm.nv))
+    return -(-_unknowns(arm, sides).size // arm.nv)  # two efforts for each unknown
+
+
 def _without_saturation(
     arm: ArmModel, poses: Sequence[StaticPose]
 ) -> tuple[list[StaticPose], tuple[int, ...]]:

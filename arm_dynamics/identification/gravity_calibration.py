@@ -145,7 +145,7 @@ class StaticPose:
         """
         q = check_vector("q", q)
         command = check_vector("command", command, q.size)
-        return cls(q, _stiffness(stiffness, q.size) * (command - q), approached)
+        return cls(q, joint_stiffness(stiffness, q.size) * (command - q), approached)
 
     @property
     def direction(self) -> Vector:
@@ -208,11 +208,11 @@ class GravityFit:
             Largest standard deviation of the position error (nv,) [rad or m].
 
         """
-        return self.effort_error / _stiffness(stiffness, self.arm.nv)
+        return self.effort_error / joint_stiffness(stiffness, self.arm.nv)
 
     def sag_before(self, stiffness: ArrayLike) -> Vector:
         """Return the largest sag (nv,) [rad or m] of the description: effort_error_before / k."""
-        return self.effort_error_before / _stiffness(stiffness, self.arm.nv)
+        return self.effort_error_before / joint_stiffness(stiffness, self.arm.nv)
 
 
 @requires_arm
@@ -525,7 +525,7 @@ def _require_match(arm: ArmModel, poses: Sequence[StaticPose]) -> None:
                 )
 
 
-def _stiffness(value: ArrayLike, size: int) -> Vector:
+def joint_stiffness(value: ArrayLike, size: int) -> Vector:
     """Return the stiffness (size,) of a number or vector, above 0."""
     found = check_vector("stiffness", np.broadcast_to(np.asarray(value, dtype=float), (size,)))
     if not (found > 0).all():

@@ -145,6 +145,8 @@ def test_standard_deviations_contain_the_errors(name):
         error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
         assert (error <= 4 * fit.effort_error + 1e-9).all()
         friction = slice(12 * actual.nv, 13 * actual.nv)
+        shown = fit.base.values(fit.parameters - nominal_parameters(actual))
+        assert (np.abs(shown) <= 4.5 * fit.base_deviation + 1e-9).all()
         moved = np.isfinite(fit.deviation[friction])
         wrong = np.abs(fit.coulomb - coulomb(actual))[moved]
         assert (wrong <= 4.5 * fit.deviation[friction][moved]).all()

@@ -16,7 +16,7 @@ from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.dynamics import gravity
-from arm_dynamics.identification import nominal_parameters
+from arm_dynamics.identification import nominal_parameters, parameter_names
 from arm_dynamics.identification.drive_gain_fit import described_gains
 from arm_dynamics.identification.gravity_calibration import random_configurations
 
@@ -209,6 +209,21 @@ def test_gravity_is_calibrated_from_efforts_currents_and_target_positions(
         np.abs([gravity(one, x) - gravity(actual, x) for x in q]).max() for one in (arm, found)
     )
     assert after < 0.1 * before
+
+
+def test_the_report_of_gravity_names_what_it_determines_and_what_not(tmp_path, capsys):
+    arm = load_arm("five_dof")
+    file = held_poses(tmp_path, arm, "effort", is_recording=False)
+    assert identify.run(["five_dof", file, "--gravity"]) == 0
+    printed = capsys.readouterr().out
+    (row,) = [line for line in printed.splitlines() if "R5.my" in line]
+    name, unit, prior, value, deviation = (cell.strip() for cell in row.strip("│ ").split("│"))
+    assert (name, unit, prior) == ("R5.my", "kg·m", "0.0085")
+    actual = dict(zip(parameter_names(arm), nominal_parameters(arm.with_payload(0.2)), strict=True))
+    assert abs(float(value) - actual["R5.my"]) <= 4 * float(deviation)
+    assert "R3.my + 0.425 R4.m" in printed
+    (left,) = [line for line in printed.splitlines() if "not determined by gravity" in line]
+    assert "viscous of all joints; mx of R1; my of R1, R3" in left
 
 
 @pytest.mark.parametrize("is_recording", [True, False])

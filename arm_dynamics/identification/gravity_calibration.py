@@ -159,18 +159,20 @@ class GravityFit:
 
     ``parameters`` (14 nv,) are physically consistent; ``deviation`` (14 nv,) are their standard
     deviations, infinite for those that the poses do not determine, which ``undetermined`` names.
-    ``base`` contains the combinations that static efforts determine. ``residual`` (nv,) [N·m] is
-    the rms error at the poses. ``effort_error`` (nv,) [N·m] is the largest standard deviation of
-    the gravity torques within the position limits, ``effort_error_before`` (nv,) [N·m] the largest
-    difference between the gravity torques of the description and of the fit. ``condition`` is the
-    condition number of the poses, ``equations`` the number of efforts. ``saturated`` are the
-    indices of the poses that are not used because a motor was at its effort limit.
+    ``base`` contains the combinations that static efforts determine, ``base_deviation`` (nb,) their
+    standard deviations. ``residual`` (nv,) [N·m] is the rms error at the poses. ``effort_error``
+    (nv,) [N·m] is the largest standard deviation of the gravity torques within the position limits,
+    ``effort_error_before`` (nv,) [N·m] the largest difference between the gravity torques of the
+    description and of the fit. ``condition`` is the condition number of the poses, ``equations``
+    the number of efforts. ``saturated`` are the indices of the poses that are not used because a
+    motor was at its effort limit.
     """
 
     arm: ArmModel
     parameters: Vector
     deviation: Vector
     base: BaseParameters
+    base_deviation: Vector
     residual: Vector
     effort_error: Vector
     effort_error_before: Vector
@@ -284,6 +286,7 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
         as_readonly(found),
         as_readonly(np.where(left, np.inf, spread)),
         base,
+        as_readonly(np.sqrt(np.diag(base.combinations @ covariance @ base.combinations.T))),
         as_readonly(rms(effort - rows @ found, every)),
         as_readonly(after),
         as_readonly(before),

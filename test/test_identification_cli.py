@@ -10,7 +10,7 @@ from test_identification import hidden_truth, simulated
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
-from arm_dynamics.cli import compare, identify
+from arm_dynamics.cli import compare, identify, record
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
@@ -224,6 +224,47 @@ def test_the_report_of_gravity_names_what_it_determines_and_what_not(tmp_path, c
     assert "R3.my + 0.425 R4.m" in printed
     (left,) = [line for line in printed.splitlines() if "not determined by gravity" in line]
     assert "viscous of all joints; mx of R1; my of R1, R3" in left
+
+
+@pytest.mark.quick(1)
+def test_gravity_is_calibrated_from_the_recorded_poses_of_a_simulated_arm(tmp_path, capsys):
+    folder, output = str(tmp_path / "poses"), tmp_path / "mine.urdf"
+    words = (
+        "--arm",
+        "two_link",
+        "--payload",
+        "0.2",
+        "--poses",
+        "4",
+        "--dt",
+        "1e-3",
+        "--period",
+        "4e-3",
+    )
+    assert record.run([folder, *words]) == 0
+    assert f"identify two_link {folder} --gravity" in capsys.readouterr().out
+    assert identify.run(["two_link", folder, "--gravity", "--output", str(output)]) == 0
+    arm, found = load_arm("two_link"), load_arm(output)
+    actual = arm.with_payload(0.2)
+    q = random_configurations(arm, 20, 1)
+    before, after = (
+        np.abs([gravity(one, x) - gravity(actual, x) for x in q]).max() for one in (arm, found)
+    )
+    assert after < 0.05 * before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--duration", "3"), "--poses = 3; expected without --excitation and --duration"),
+        ((), "count of poses of arm 'two_link' = 3; expected an integer of at least 4"),
+    ],
+)
+def test_poses_of_a_simulated_arm_are_rejected_before_a_recording(tmp_path, options, message):
+    folder = tmp_path / "poses"
+    with pytest.raises((ConfigError, InvalidValue), match=message):
+        record.run([str(folder), "--arm", "two_link", "--poses", "3", *options])
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("is_recording", [True, False])

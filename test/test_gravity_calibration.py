@@ -29,6 +29,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification import static_poses as poses_of_recording
 from arm_dynamics.identification.gravity_calibration import (
+    least_pose_count,
     pose_condition,
     random_configurations,
     static_rows,
@@ -144,6 +145,8 @@ def test_standard_deviations_contain_the_errors(name):
         error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
         assert (error <= 4 * fit.effort_error + 1e-9).all()
         friction = slice(12 * actual.nv, 13 * actual.nv)
+        shown = fit.base.values(fit.parameters - nominal_parameters(actual))
+        assert (np.abs(shown) <= 4.5 * fit.base_deviation + 1e-9).all()
         moved = np.isfinite(fit.deviation[friction])
         wrong = np.abs(fit.coulomb - coulomb(actual))[moved]
         assert (wrong <= 4.5 * fit.deviation[friction][moved]).all()
@@ -192,7 +195,7 @@ def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
         assert (fit.coulomb <= 1.02 * coulomb(actual)).all()  # friction at rest is at most f
 
 
-def measured_with(disturb, pose="pose 3 of 6"):
+def measured_with(disturb, pose="pose 3 of 8"):
     """Return the poses of an arm, and the counts of its events.
 
     ``disturb`` is called with the driver and the number of each cycle at ``pose``.
@@ -210,7 +213,7 @@ def measured_with(disturb, pose="pose 3 of 6"):
         loop.step()
         return True
 
-    legs = plan_legs(arm, choose_poses(arm, 3), 1.0)
+    legs = plan_legs(arm, choose_poses(arm, 4), 1.0)
     return measure_poses(loop, legs, step), dict(loop.events.counts)
 
 
@@ -232,7 +235,7 @@ def test_a_disturbed_pose_is_repeated(disturb, restarts):
     assert "pose_repeated" not in quiet
     assert counts["pose_repeated"] == 1
     assert counts.get("control_restarted", 0) == restarts
-    assert len(found) == len(expected) == 6
+    assert len(found) == len(expected) == 8
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.q, other.q, atol=1e-3)
         np.testing.assert_allclose(one.effort, other.effort, atol=0.02)
@@ -240,7 +243,7 @@ def test_a_disturbed_pose_is_repeated(disturb, restarts):
 
 
 def test_a_pose_that_is_never_at_rest_is_an_error():
-    text = r"pose 3 of 6: change of position = \S+ rad at rest; .* in each of 3 attempts"
+    text = r"pose 3 of 8: change of position = \S+ rad at rest; .* in each of 3 attempts"
     with pytest.raises(InvalidValue, match=text):
         measured_with(lambda driver, cycle: pushed(driver, cycle, last=np.inf))
 
@@ -404,6 +407,19 @@ def test_too_few_poses_are_rejected():
         calibrate_gravity(five_dof(), [])
 
 
+@pytest.mark.parametrize("name", ["two_link", "so101"])
+def test_fewer_poses_than_the_fit_requires_are_not_chosen(name):
+    arm = load_arm(name)
+    least = least_pose_count(arm)
+    fit = calibrate_gravity(arm, static_poses(rough(arm), choose_poses(arm, least)))
+    assert np.isfinite(fit.condition)
+    with pytest.raises(InvalidValue, match=r"gravity calibration: efforts = .*measure more poses"):
+        calibrate_gravity(arm, static_poses(rough(arm), poses_of(name)[: least - 1]))
+    text = f"count of poses of arm '{name}' = {least - 1}; expected an integer of at least {least}"
+    with pytest.raises(InvalidValue, match=text):
+        choose_poses(arm, least - 1)
+
+
 def test_poses_with_an_effort_at_its_limit_are_not_used():
     arm = five_dof()
     poses = static_poses(rough(arm), poses_of("five_dof"))
@@ -476,7 +492,5 @@ def test_invalid_poses_are_rejected(values, text):
 def test_invalid_arguments_are_rejected():
     with pytest.raises(InvalidValue, match="stiffness = -1"):
         StaticPose.of_servo([0, 0], [0, 0], -1.0)
-    with pytest.raises(InvalidValue, match="count"):
-        choose_poses(five_dof(), 2)
     with pytest.raises(InvalidValue, match="configurations within effort limits"):
         choose_poses(five_dof().with_payload(5000.0))

@@ -990,11 +990,11 @@ def test_the_poses_are_saved_before_a_fit_that_fails(monkeypatch, terminal, arm_
     output = tmp_path / "mine.urdf"
     with pytest.raises(InvalidValue, match="poses = bad"):
         calibrated_gravity(
-            monkeypatch, terminal, arm_line, lambda user: user.press("yes\n"), output, "--poses", 3
+            monkeypatch, terminal, arm_line, lambda user: user.press("yes\n"), output
         )
     assert not output.exists()
     assert arm_line.torques == 0
-    assert len(read_poses(load_arm("so101"), tmp_path / "mine.poses.csv")) == 6
+    assert len(read_poses(load_arm("so101"), tmp_path / "mine.poses.csv")) == 8
 
 
 @pytest.mark.quick(1)
@@ -1018,6 +1018,14 @@ def test_a_stopped_gravity_calibration_writes_nothing(
     assert "torque is disabled" in said
     assert arm_line.torques == 0
     assert not output.exists()
+
+
+def test_too_few_poses_are_rejected_before_torque_is_enabled(terminal, arm_line, tmp_path):
+    options = "--output", tmp_path / "mine.urdf", "--poses", 3
+    with pytest.raises(InvalidValue, match=r"--poses of arm 'so101' = 3; expected .* at least 4"):
+        terminal(lambda _: None, "calibrate-gravity", "so101", *at_port(arm_line), *options)
+    assert arm_line.most == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_gravity_calibration_needs_a_confirmation(monkeypatch, terminal, arm_line, tmp_path):

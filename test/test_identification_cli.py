@@ -5,16 +5,20 @@ import io
 import numpy as np
 import pytest
 from rich.console import Console
+from test_gravity_calibration import poses_of, rough, static_poses
 from test_identification import hidden_truth, simulated
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
-from arm_dynamics.cli import compare, identify
+from arm_dynamics.cli import compare, identify, record
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import print_table
-from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.resources import resource_folder
-from arm_dynamics.identification import nominal_parameters
+from arm_dynamics.dynamics import gravity
+from arm_dynamics.identification import nominal_parameters, parameter_names
+from arm_dynamics.identification.drive_gain_fit import described_gains
+from arm_dynamics.identification.gravity_calibration import random_configurations
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +146,156 @@ def test_currents_without_torque_constants_are_named_with_their_remedy(recording
     message = r"currents, and torque constants of joints J1, J2 = none .*add kt and gear_ratio"
     with pytest.raises(InvalidValue, match=message):
         compare.run(["two_link", str(file)])
+
+
+# Gravity calibration ---------------------------------------------------------------------------
+
+STIFFNESS = 400.0
+
+
+def write_table(file, arm, columns, time=()):
+    """Write a CSV file with the columns (n, nv) of each kind."""
+    names = [f"{kind}.{joint}" for kind in columns for joint in arm.joint_names]
+    heads, parts = (["time"], [time]) if len(time) else ([], [])
+    np.savetxt(
+        file, np.column_stack((*parts, *columns.values())),
+        delimiter=",", header=",".join((*heads, *names)), comments="",
+    )  # fmt: skip
+    return str(file)
+
+
+def held_poses(folder, arm, load, is_recording):
+    """Return a pose table, or a recording in which the arm stops at each pose for 1 s.
+
+    ``load`` chooses the columns: efforts, currents, currents that are called efforts, or targets.
+    """
+    actual = rough(arm.with_payload(0.2))
+    poses = static_poses(actual, poses_of(arm.name))
+    q, effort, side = (
+        np.array([getattr(p, n) for p in poses]) for n in ("q", "effort", "direction")
+    )
+    if is_recording:
+        ramp = np.concatenate((np.linspace(-0.05, 0.0, 50), np.zeros(100)))
+        q = (q[:, None] + ramp[:, None] * side[:, None]).reshape(-1, arm.nv)
+        effort = np.repeat(effort, len(ramp), axis=0)
+    values = {
+        "effort": ("effort", effort),
+        "current": ("current", effort / described_gains(arm)),
+        "--currents": ("effort", effort / described_gains(arm)),
+        "--stiffness": ("target", q + effort / STIFFNESS),
+    }
+    columns = {"position": q, **dict([values[load]])}
+    if is_recording:
+        return write_table(folder / "run.csv", arm, columns, 0.01 * np.arange(len(q)))
+    return write_table(folder / "poses.csv", arm, {**columns, "approached": side})
+
+
+@pytest.mark.parametrize("is_recording", [True, False])
+@pytest.mark.parametrize(
+    ("load", "options"),
+    [
+        ("effort", ()),
+        ("current", ()),
+        ("--currents", ("--currents",)),
+        ("--stiffness", ("--stiffness", str(STIFFNESS))),
+    ],
+)
+def test_gravity_is_calibrated_from_efforts_currents_and_target_positions(
+    tmp_path, capsys, load, options, is_recording
+):
+    arm, output = load_arm("five_dof"), tmp_path / "mine.urdf"
+    file = held_poses(tmp_path, arm, load, is_recording)
+    assert identify.run(["five_dof", file, "--gravity", *options, "--output", str(output)]) == 0
+    assert ("largest sag" in capsys.readouterr().out) == (load == "--stiffness")
+    actual, found = arm.with_payload(0.2), load_arm(output)
+    q = random_configurations(arm, 20, 1)
+    before, after = (
+        np.abs([gravity(one, x) - gravity(actual, x) for x in q]).max() for one in (arm, found)
+    )
+    assert after < 0.1 * before
+
+
+def test_the_report_of_gravity_names_what_it_determines_and_what_not(tmp_path, capsys):
+    arm = load_arm("five_dof")
+    file = held_poses(tmp_path, arm, "effort", is_recording=False)
+    assert identify.run(["five_dof", file, "--gravity"]) == 0
+    printed = capsys.readouterr().out
+    (row,) = [line for line in printed.splitlines() if "R5.my" in line]
+    name, unit, prior, value, deviation = (cell.strip() for cell in row.strip("│ ").split("│"))
+    assert (name, unit, prior) == ("R5.my", "kg·m", "0.0085")
+    actual = dict(zip(parameter_names(arm), nominal_parameters(arm.with_payload(0.2)), strict=True))
+    assert abs(float(value) - actual["R5.my"]) <= 4 * float(deviation)
+    assert "R3.my + 0.425 R4.m" in printed
+    (left,) = [line for line in printed.splitlines() if "not determined by gravity" in line]
+    assert "viscous of all joints; mx of R1; my of R1, R3" in left
+
+
+@pytest.mark.quick(1)
+def test_gravity_is_calibrated_from_the_recorded_poses_of_a_simulated_arm(tmp_path, capsys):
+    folder, output = str(tmp_path / "poses"), tmp_path / "mine.urdf"
+    words = (
+        "--arm",
+        "two_link",
+        "--payload",
+        "0.2",
+        "--poses",
+        "4",
+        "--dt",
+        "1e-3",
+        "--period",
+        "4e-3",
+    )
+    assert record.run([folder, *words]) == 0
+    assert f"identify two_link {folder} --gravity" in capsys.readouterr().out
+    assert identify.run(["two_link", folder, "--gravity", "--output", str(output)]) == 0
+    arm, found = load_arm("two_link"), load_arm(output)
+    actual = arm.with_payload(0.2)
+    q = random_configurations(arm, 20, 1)
+    before, after = (
+        np.abs([gravity(one, x) - gravity(actual, x) for x in q]).max() for one in (arm, found)
+    )
+    assert after < 0.05 * before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--duration", "3"), "--poses = 3; expected without --excitation and --duration"),
+        ((), "count of poses of arm 'two_link' = 3; expected an integer of at least 4"),
+    ],
+)
+def test_poses_of_a_simulated_arm_are_rejected_before_a_recording(tmp_path, options, message):
+    folder = tmp_path / "poses"
+    with pytest.raises((ConfigError, InvalidValue), match=message):
+        record.run([str(folder), "--arm", "two_link", "--poses", "3", *options])
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("is_recording", [True, False])
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ("current", (), r"torque constants of joints J1, J2 = none .*add kt and gear_ratio"),
+        ("effort", ("--currents",), r"torque constants of joints J1, J2 = none .*add kt and gear"),
+        ("effort", ("--stiffness", "9"), r"target positions = none|expected also target.J1"),
+        ("effort", ("--stiffness", "9", "--currents"), "--stiffness = 9 .* without --currents"),
+    ],
+)
+def test_gravity_without_torque_constants_or_targets_is_rejected(
+    tmp_path, columns, options, message, is_recording
+):
+    arm = load_arm("two_link")
+    values, time = ({"position": Q, columns: TAU}, TIME)
+    if not is_recording:
+        values, time = {**values, "approached": np.sign(Q)}, ()
+    file = write_table(tmp_path / "poses.csv", arm, values, time)
+    with pytest.raises((InvalidValue, ConfigError, RecordingError), match=message):
+        identify.run(["two_link", file, "--gravity", *options])
+
+
+def test_a_stiffness_is_rejected_without_gravity(recordings):
+    with pytest.raises(ConfigError, match=r"--stiffness = 9 N·m/rad; expected with --gravity"):
+        identify.run(["two_link", str(recordings / "run1.csv"), "--stiffness", "9"])
 
 
 # Rejected recordings ---------------------------------------------------------------------------

@@ -29,7 +29,11 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
-from arm_dynamics.identification.gravity_calibration import StaticPose, calibrate_gravity
+from arm_dynamics.identification.gravity_calibration import (
+    StaticPose,
+    calibrate_gravity,
+    least_pose_count,
+)
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.pose_measurement import (
     SETTLING_TIME,
@@ -61,7 +65,8 @@ def run(arguments: Sequence[str]) -> int:
     require_terminal("calibrate-gravity")
     arm = hardware_options.arm_with_hardware(args)
     speed = pi / 180 * check_float("--speed", args.speed, above=0, upper=MAX_SPEED)
-    count = check_int("--poses", int(args.poses), lower=3)
+    least = least_pose_count(arm)
+    count = check_int(f"--poses of arm '{arm.name}'", int(args.poses), lower=least)
     hardware_options.require_output_folder(args.output)
     file = parameter_file(args.arm)
     node = node_parameters(file, "hardware") if file else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arm_dynamics.cli.terminal import print_table
-from arm_dynamics.identification import PayloadFit
+from arm_dynamics.identification import PayloadFit, nominal_parameters
 from arm_dynamics.identification.fit_report import fit_tables
 from arm_dynamics.identification.fit_summary import FitSummary
 from arm_dynamics.identification.gravity_calibration import GravityFit
@@ -24,7 +24,7 @@ def print_summary(summary: FitSummary) -> None:
 
 
 def print_gravity_fit(fit: GravityFit, stiffness: float | None) -> None:
-    """Print the errors of the gravity torques and the friction of each joint."""
+    """Print the gravity torques and friction of joints, and the parameters of the links."""
     values = (fit.effort_error_before, fit.effort_error, fit.coulomb, fit.offset)
     rows = []
     for i, joint in enumerate(fit.arm.joints):
@@ -32,6 +32,16 @@ def print_gravity_fit(fit: GravityFit, stiffness: float | None) -> None:
         rows.append((joint.name, *(f"{float(value[i]):.3g} {unit}" for value in values)))
     heads = ("joint", "error before", "error after", "Coulomb friction", "effort offset")
     print_table("Gravity torques within the position limits", heads, rows)
+    prior, found = (fit.base.values(x) for x in (nominal_parameters(fit.arm), fit.parameters))
+    rows = []
+    for k, column in enumerate(fit.base.independent.tolist()):
+        if column < 10 * fit.arm.nv:
+            unit = "kg" if fit.base.names[column].endswith(".m") else "kg·m"
+            cells = f"{prior[k]:.4g}", f"{found[k]:.4g}", f"{fit.base_deviation[k]:.2g}"
+            rows.append((fit.base.describe(k), unit, *cells))
+    heads = ("combination", "unit", "prior", "value", "standard deviation")
+    print_table("Mass m and mass times center of mass mx, my, mz", heads, rows)
+    print(f"not determined by gravity; the description determines them: {_listed(fit)}")
     print(f"condition number of the poses: {fit.condition:.1f}")
     if fit.saturated:
         listed = ", ".join(str(k + 1) for k in fit.saturated)
@@ -39,6 +49,19 @@ def print_gravity_fit(fit: GravityFit, stiffness: float | None) -> None:
     if stiffness is not None:
         worst = 1e3 * float(fit.sag_before(stiffness).max()), 1e3 * float(fit.sag(stiffness).max())
         print(f"largest sag: {worst[0]:.1f} mrad before, {worst[1]:.1f} mrad expected after")
+
+
+def _listed(fit: GravityFit) -> str:
+    """Return the undetermined parameters, "viscous of all joints; m, mx of J1, J2"."""
+    joints: dict[str, list[str]] = {}
+    for name in fit.undetermined:
+        joint, _, term = name.rpartition(".")
+        joints.setdefault(term, []).append(joint)
+    terms: dict[str, list[str]] = {}
+    for term, own in joints.items():
+        where = "all joints" if len(own) == fit.arm.nv else ", ".join(own)
+        terms.setdefault(where, []).append(term)
+    return "; ".join(f"{', '.join(own)} of {where}" for where, own in terms.items())
 
 
 UNITS = ("kg", "m", "m", "m") + 6 * ("kg·m²",)

@@ -27,7 +27,7 @@ from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
-from arm_dynamics.core.number_option import Number
+from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.identification import (
     MotionData,
@@ -40,6 +40,7 @@ from arm_dynamics.identification import (
     static_poses,
     with_servo_gains,
 )
+from arm_dynamics.identification.drive_gain_fit import required_gains, with_efforts
 from arm_dynamics.identification.fit_report import write_fit_report
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS, identified_urdf
@@ -69,6 +70,10 @@ def command_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     text = "calibrate masses, Coulomb friction and offsets from the poses at which the arm rests"
     add("--gravity", action="store_true", help=text)
+    text = "stiffness of the position servos; with --gravity, efforts are stiffness times target"
+    text += " minus measured position [N·m/rad] (default: recorded efforts)"
+    number = Number("--stiffness", 0, MAX_NUMBER, "N·m/rad")
+    add("--stiffness", type=number, metavar="STIFFNESS", help=text)
     text = "identify the payload that the tool carries in the recordings; the arm counts as known"
     add("--payload", action="store_true", help=text)
     text = (
@@ -115,6 +120,11 @@ def run(arguments: Sequence[str]) -> int:
         require_new_file(f"--{option}", getattr(args, option))
     if args.gravity and (args.held_out or args.servo or args.report is not None):
         raise ConfigError("--gravity: --held-out or --report or --servo = given; expected none")
+    if args.stiffness is not None and (args.currents or not args.gravity):
+        raise ConfigError(
+            f"--stiffness = {args.stiffness:g} N·m/rad; expected with --gravity, and without"
+            " --currents"
+        )
     if args.payload and (args.gravity or args.servo or args.report or args.tolerances):
         raise ConfigError("--payload: --gravity, --servo, --report or --tolerances = given;"
                           " expected none")  # fmt: skip
@@ -251,15 +261,17 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     sources = []
     for path in args.recordings:
         if is_pose_table(path):
-            found = read_poses(arm, path)
+            found = read_poses(arm, path, currents=args.currents, stiffness=args.stiffness)
         else:
             with waiting(f"reading {path}"):
                 (motion,) = read_motions(arm, args, [path])
-                found = list(static_poses(motion))
+                if args.stiffness is None and motion.effort is None and motion.current is not None:
+                    motion = with_efforts(motion, required_gains(arm, motion.source))
+                found = list(static_poses(motion, stiffness=args.stiffness))
         poses += found
         sources.append(f"{len(found)} static poses of {path}")
     fit = calibrate_gravity(arm, poses)
-    print_gravity_fit(fit, None)
+    print_gravity_fit(fit, args.stiffness)
     return _write(arm, fit.parameters, fit.deviation, sources, args)
 
 

@@ -1,4 +1,4 @@
-"""Simulate an arm on its demo or an excitation trajectory, and record commands and states."""
+"""Simulate an arm on its demo, an excitation trajectory or static poses, and record it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,26 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import check_float
-from arm_dynamics.core.errors import RecordingError
-from arm_dynamics.core.number_option import check_steps, seconds
+from arm_dynamics.core.errors import ConfigError, RecordingError
+from arm_dynamics.core.number_option import Number, check_steps, seconds
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.identification.excitation_start import REST, excitation_motion
+from arm_dynamics.identification.pose_measurement import Leg, measure_poses, plan_legs
+from arm_dynamics.identification.pose_selection import choose_poses
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.simulation import Simulation
 
+POSE_SPEED = 1.0
+"""Largest velocity [rad/s or m/s] between static poses."""
+
 
 def run(arguments: Sequence[str]) -> int:
-    """Record for --duration, or until Ctrl-C, which leaves a complete recording."""
+    """Record for --duration, through --poses, or until Ctrl-C; return 0.
+
+    After Ctrl-C the recording is complete until then.
+    """
     args = command_parser().parse_args(arguments)
     simulation, loop = build_loop(args)
     excitation = None
@@ -39,6 +47,14 @@ def run(arguments: Sequence[str]) -> int:
         start, known = loop.arm.configuration("initial"), Excitation.load(args.excitation)
         excitation = excitation_motion(loop.arm, known, start, 0.0)
     usual = 5.0 if excitation is None else excitation.end + REST
+    legs: tuple[Leg, ...] = ()
+    if args.poses is not None:
+        if args.excitation is not None or args.duration is not None:
+            raise ConfigError(
+                f"--poses = {args.poses:g}; expected without --excitation and --duration"
+            )
+        with waiting("choosing poses without self-collision"):
+            legs = plan_legs(loop.arm, choose_poses(loop.arm, int(args.poses)), POSE_SPEED)
     duration = usual if args.duration is None else args.duration
     duration = check_float("--duration [s]", duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
@@ -46,9 +62,17 @@ def run(arguments: Sequence[str]) -> int:
     signals: list[int] = []  # received; a signal does not interrupt the write of a message
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: signals.append(n))
-    text = f"simulating {duration:g} s of {simulation.arm.name}"
+    length = f"{args.poses:g} static poses" if legs else f"{duration:g} s"
+    text = f"simulating {length} of {simulation.arm.name}"
     with Recorder(simulation, args.folder) as recorder, waiting(text):
-        while recorder.periods * simulation.period < duration - simulation.dt / 2:
+
+        def step(_: str) -> bool:
+            loop.step()
+            return not (signals or recorder.fault)
+
+        if legs:
+            measure_poses(loop, legs, step)
+        while not legs and recorder.periods * simulation.period < duration - simulation.dt / 2:
             if signals or recorder.fault:
                 break
             loop.step()
@@ -68,6 +92,8 @@ def run(arguments: Sequence[str]) -> int:
         f" {recorder.periods} periods of {simulation.steps} steps of {simulation.dt:g} s"
         f" ({args.integrator}){', stopped early' if signals else ''}"
     )
+    if legs:
+        print(f"arm-dynamics identify {args.arm} {args.folder} --gravity reads it")
     return 0
 
 
@@ -79,6 +105,8 @@ def command_parser() -> argparse.ArgumentParser:
     add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
     add_options(parser)
     add_excitation(parser)
+    text = "static poses for gravity calibration, each approached from both sides: their number"
+    add("--poses", type=Number("--poses", 3, 100, whole=True), metavar="COUNT", help=text)
     text = "simulated time [s] (default: 5, or the end of the excitation trajectory)"
     add("--duration", type=seconds("--duration"), metavar="S", help=text)
     text = "control period [s] (default: 2e-3)"

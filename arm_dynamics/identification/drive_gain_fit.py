@@ -39,7 +39,10 @@ from arm_dynamics.identification.effort_equations import (
 )
 from arm_dynamics.identification.fit_summary import ParameterFit
 from arm_dynamics.identification.motion_data import MotionData
-from arm_dynamics.identification.motion_preparation import prepare_motion
+from arm_dynamics.identification.motion_preparation import (
+    missing_torque_constants,
+    prepare_motion,
+)
 from arm_dynamics.identification.payload_body import payload_ball, tool_link
 from arm_dynamics.identification.torque_fit import TorqueFit
 from arm_dynamics.identification.torque_problem import robust_weights
@@ -188,6 +191,14 @@ def described_gains(arm: ArmModel) -> Vector:
     """Return N K_t [N·m/A] of the motors (nv,); NaN where the description has none."""
     constants = [motor.constants for motor in arm.actuators]
     return as_readonly([c.get("kt", np.nan) * c.get("gear_ratio", 1.0) for c in constants])
+
+
+def required_gains(arm: ArmModel, source: str) -> Vector:
+    """Return ``described_gains`` (nv,) for the currents of ``source``; raises InvalidValue."""
+    gains = described_gains(arm)
+    if not np.isfinite(gains).all():
+        raise missing_torque_constants(arm, source)
+    return gains
 
 
 @with_one_blas_thread

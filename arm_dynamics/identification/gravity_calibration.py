@@ -145,7 +145,7 @@ class StaticPose:
         """
         q = check_vector("q", q)
         command = check_vector("command", command, q.size)
-        return cls(q, _stiffness(stiffness, q.size) * (command - q), approached)
+        return cls(q, joint_stiffness(stiffness, q.size) * (command - q), approached)
 
     @property
     def direction(self) -> Vector:
@@ -159,18 +159,20 @@ class GravityFit:
 
     ``parameters`` (14 nv,) are physically consistent; ``deviation`` (14 nv,) are their standard
     deviations, infinite for those that the poses do not determine, which ``undetermined`` names.
-    ``base`` contains the combinations that static efforts determine. ``residual`` (nv,) [N·m] is
-    the rms error at the poses. ``effort_error`` (nv,) [N·m] is the largest standard deviation of
-    the gravity torques within the position limits, ``effort_error_before`` (nv,) [N·m] the largest
-    difference between the gravity torques of the description and of the fit. ``condition`` is the
-    condition number of the poses, ``equations`` the number of efforts. ``saturated`` are the
-    indices of the poses that are not used because a motor was at its effort limit.
+    ``base`` contains the combinations that static efforts determine, ``base_deviation`` (nb,) their
+    standard deviations. ``residual`` (nv,) [N·m] is the rms error at the poses. ``effort_error``
+    (nv,) [N·m] is the largest standard deviation of the gravity torques within the position limits,
+    ``effort_error_before`` (nv,) [N·m] the largest difference between the gravity torques of the
+    description and of the fit. ``condition`` is the condition number of the poses, ``equations``
+    the number of efforts. ``saturated`` are the indices of the poses that are not used because a
+    motor was at its effort limit.
     """
 
     arm: ArmModel
     parameters: Vector
     deviation: Vector
     base: BaseParameters
+    base_deviation: Vector
     residual: Vector
     effort_error: Vector
     effort_error_before: Vector
@@ -208,11 +210,11 @@ class GravityFit:
             Largest standard deviation of the position error (nv,) [rad or m].
 
         """
-        return self.effort_error / _stiffness(stiffness, self.arm.nv)
+        return self.effort_error / joint_stiffness(stiffness, self.arm.nv)
 
     def sag_before(self, stiffness: ArrayLike) -> Vector:
         """Return the largest sag (nv,) [rad or m] of the description: effort_error_before / k."""
-        return self.effort_error_before / _stiffness(stiffness, self.arm.nv)
+        return self.effort_error_before / joint_stiffness(stiffness, self.arm.nv)
 
 
 @requires_arm
@@ -284,6 +286,7 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
         as_readonly(found),
         as_readonly(np.where(left, np.inf, spread)),
         base,
+        as_readonly(np.sqrt(np.diag(base.combinations @ covariance @ base.combinations.T))),
         as_readonly(rms(effort - rows @ found, every)),
         as_readonly(after),
         as_readonly(before),
@@ -292,6 +295,20 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
         tuple(name for name, own in zip(parameter_names(arm), left, strict=True) if own),
         saturated,
     )
+
+
+@requires_arm
+def least_pose_count(arm: ArmModel) -> int:
+    """Return the least number of poses, each approached from both sides, that determine the arm.
+
+    Raises
+    ------
+    InvalidValue
+        For an arm without gravity torques.
+
+    """
+    sides = np.outer((1.0, -1.0), np.ones(arm.nv))
+    return -(-_unknowns(arm, sides).size // arm.nv)  # two efforts for each unknown
 
 
 def _without_saturation(
@@ -511,7 +528,7 @@ def _require_match(arm: ArmModel, poses: Sequence[StaticPose]) -> None:
                 )
 
 
-def _stiffness(value: ArrayLike, size: int) -> Vector:
+def joint_stiffness(value: ArrayLike, size: int) -> Vector:
     """Return the stiffness (size,) of a number or vector, above 0."""
     found = check_vector("stiffness", np.broadcast_to(np.asarray(value, dtype=float), (size,)))
     if not (found > 0).all():

@@ -187,14 +187,7 @@ def prepare_motion(
 def _efforts(arm: ArmModel, data: MotionData) -> Matrix:
     """Return the efforts (n, nv) of a motion; raises InvalidValue without efforts."""
     if data.effort is None and data.current is not None:
-        actuators = zip(arm.joint_names, arm.actuators, strict=True)
-        lacking = [name for name, motor in actuators if "kt" not in motor.constants]
-        raise InvalidValue(
-            f"{data.source}: efforts = none, only motor currents, and torque constants of joints"
-            f" {', '.join(lacking)} = none in the description; expected one per joint; add kt and"
-            " gear_ratio of actuator dc_motor to the URDF (the drive gains that arm-dynamics"
-            " identify estimates from currents are kt times gear_ratio), or record efforts"
-        )
+        raise missing_torque_constants(arm, data.source)
     if data.effort is None:
         raise InvalidValue(
             f"{data.source}: efforts = none; expected one per joint; positions alone determine"
@@ -202,6 +195,18 @@ def _efforts(arm: ArmModel, data: MotionData) -> Matrix:
             " positions of position servos (arm-dynamics identify --servo)"
         )
     return data.effort
+
+
+def missing_torque_constants(arm: ArmModel, source: str) -> InvalidValue:
+    """Return the error of currents whose joints have no torque constant in the description."""
+    actuators = zip(arm.joint_names, arm.actuators, strict=True)
+    lacking = [name for name, motor in actuators if "kt" not in motor.constants]
+    return InvalidValue(
+        f"{source}: efforts = none, only motor currents, and torque constants of joints"
+        f" {', '.join(lacking)} = none in the description; expected one per joint; add kt and"
+        " gear_ratio of actuator dc_motor to the URDF (the drive gains that arm-dynamics"
+        " identify estimates from currents are kt times gear_ratio), or record efforts"
+    )
 
 
 def saturation_limit(arm: ArmModel, effort: Matrix) -> Vector:

@@ -33,6 +33,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.base_parameter_set import base_parameters
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters, parameter_names
 from arm_dynamics.identification.gravity_calibration import (
+    least_pose_count,
     pose_condition,
     static_rows,
     usable_range,
@@ -75,7 +76,7 @@ def choose_poses(
     arm : ArmModel
         Prior model.
     count : int
-        Number of poses, at least 3.
+        Number of poses, at least ``least_pose_count``.
     seed : int
         Seed of the random numbers.
     clearance : float
@@ -93,7 +94,7 @@ def choose_poses(
         configurations are within the limits.
 
     """
-    count = check_int("count", count, lower=3)
+    count = check_int(f"count of poses of arm '{arm.name}'", count, lower=least_pose_count(arm))
     clearance = check_float("clearance [m]", clearance, above=0)
     random = np.random.default_rng(check_int("seed", seed))
     candidates = _candidates(arm, clearance, random, max(count, CANDIDATES))
@@ -103,11 +104,8 @@ def choose_poses(
             f" self-collision = {len(candidates)} of {TRIALS}; expected at least {count}; reduce"
             " the clearance or check the effort limits"
         )
-    nv = arm.nv
     rows = static_rows(arm, candidates, np.zeros_like(candidates))
-    names = parameter_names(arm)
-    base_parameters(rows[:, :, : 10 * nv].reshape(-1, 10 * nv), names)  # raises without gravity
-    base = base_parameters(rows.reshape(-1, 14 * nv), names)
+    base = base_parameters(rows.reshape(-1, 14 * arm.nv), parameter_names(arm))
     own = rows[:, :, base.independent]
     own = own / np.maximum(np.abs(own).max(axis=(0, 2), keepdims=True), 1e-12)
     own = own / np.linalg.norm(own.reshape(-1, base.size), axis=0) * np.sqrt(own.shape[0])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import scipy.interpolate
 import scipy.ndimage
+from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, check_float
 from arm_dynamics.core.errors import InvalidValue, RecordingError
 from arm_dynamics.core.files import output_file
-from arm_dynamics.identification.gravity_calibration import StaticPose
+from arm_dynamics.identification.drive_gain_fit import required_gains
+from arm_dynamics.identification.gravity_calibration import StaticPose, joint_stiffness
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_tables import read_csv
 from arm_dynamics.model.arm_model import ArmModel
@@ -31,7 +34,9 @@ COLUMNS = ("position", "effort", "approached")
 """Columns of a pose table for each joint: position.J1 …, effort.J1 …, approached.J1 …."""
 
 
-def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...]:
+def static_poses(
+    motion: MotionData, rest: float = 0.5, *, stiffness: ArrayLike | None = None
+) -> tuple[StaticPose, ...]:
     """Return the poses at which all joints of a recording rest.
 
     Position and effort of a pose are the averages over its rest without the first 0.25 s. A joint
@@ -44,6 +49,9 @@ def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...
         Recorded positions and efforts.
     rest : float
         Shortest time at rest [s].
+    stiffness : ArrayLike, optional
+        Stiffness (nv,) of position servos without an integral term [N·m/rad or N/m]; efforts are
+        then stiffness (target position - position). Default: recorded efforts.
 
     Returns
     -------
@@ -53,15 +61,17 @@ def static_poses(motion: MotionData, rest: float = 0.5) -> tuple[StaticPose, ...
     Raises
     ------
     InvalidValue
-        For a recording without efforts, and for one in which the arm never rests.
+        For a recording without efforts or target positions, and if the arm never rests.
 
     """
     rest = check_float("rest [s]", rest, above=0)
+    if stiffness is not None:
+        motion = _with_servo_efforts(motion, stiffness)
     if motion.effort is None:
         raise InvalidValue(
             f"{motion.source}: efforts = none; expected one per joint, because positions at rest"
-            " determine no mass; record efforts; for position servos run arm-dynamics hardware"
-            " calibrate-gravity --stiffness, or arm-dynamics identify with target positions"
+            " determine no mass; record efforts, or the target positions of position servos and"
+            " set their stiffness (--stiffness)"
         )
     period = float(np.median(np.diff(motion.time)))
     time = np.arange(motion.time[0], motion.time[-1], period)
@@ -108,15 +118,65 @@ def is_pose_table(path: Path) -> bool:
     return heads[0].startswith("position.") and heads[-1].startswith("approached.")
 
 
-def read_poses(arm: ArmModel, path: Path) -> list[StaticPose]:
-    """Return the static poses that ``write_poses`` wrote; raises RecordingError, InvalidValue."""
+def read_poses(
+    arm: ArmModel, path: Path, *, currents: bool = False, stiffness: ArrayLike | None = None
+) -> list[StaticPose]:
+    """Return the static poses of a file with the columns of ``write_poses``.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm whose joints the columns name.
+    path : Path
+        CSV file: position.J1 …, effort.J1 …, approached.J1 …. Instead of efforts it may have
+        currents [A] (current.J1 …) or target positions [rad or m] (target.J1 …).
+    currents : bool
+        The efforts are motor currents [A]. Torque constants of the arm give the efforts.
+    stiffness : ArrayLike, optional
+        Stiffness (nv,) of position servos [N·m/rad or N/m], for target positions.
+
+    Raises
+    ------
+    RecordingError
+        For a file without these columns.
+    InvalidValue
+        For values that are not finite, and for currents of joints without a torque constant.
+
+    """
     table = read_csv(path)
-    names = [[f"{part}.{joint}" for joint in arm.joint_names] for part in COLUMNS]
+    has = {name.partition(".")[0] for name in table.names}
+    load = "target" if stiffness is not None else "effort"
+    if load == "effort" and "effort" not in has and "current" in has:
+        load, currents = "current", True
+    parts = ("position", load, "approached")
+    names = [[f"{part}.{joint}" for joint in arm.joint_names] for part in parts]
     missing = [name for part in names for name in part if name not in table.names]
     if missing:
         raise RecordingError(
             f"{path}: columns = {', '.join(table.names)}; expected also {', '.join(missing)};"
             " pass the arm whose poses were measured"
         )
-    q, effort, side = (np.stack([table.column(n) for n in part], axis=1) for part in names)
-    return [StaticPose(*row) for row in zip(q, effort, side, strict=True)]
+    q, loads, side = (np.stack([table.column(n) for n in part], axis=1) for part in names)
+    if stiffness is not None:
+        return [
+            StaticPose.of_servo(own, target, stiffness, last)
+            for own, target, last in zip(q, loads, side, strict=True)
+        ]
+    efforts = loads * required_gains(arm, str(path)) if currents else loads
+    return [StaticPose(*row) for row in zip(q, efforts, side, strict=True)]
+
+
+def _with_servo_efforts(motion: MotionData, stiffness: ArrayLike) -> MotionData:
+    """Return the samples with target positions, and efforts from their position errors."""
+    recorded = motion.command_position
+    targets = np.full_like(motion.q, np.nan) if recorded is None else recorded
+    known: BoolArray = np.asarray(np.isfinite(targets).all(axis=1))
+    if np.count_nonzero(known) < 2:
+        raise InvalidValue(
+            f"{motion.source}: target positions = none; expected one per joint, because the"
+            " efforts of position servos are stiffness times target minus position; record target"
+            " positions (columns target.JOINT)"
+        )
+    gains = joint_stiffness(stiffness, targets.shape[1])
+    found = replace(motion, effort=gains * np.where(known[:, None], targets - motion.q, 0.0))
+    return found.part(known)

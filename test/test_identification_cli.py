@@ -230,7 +230,6 @@ def test_the_report_of_gravity_names_what_it_determines_and_what_not(tmp_path, c
     assert "viscous of all joints; mx of R1; my of R1, R3" in left
 
 
-@pytest.mark.quick(1)
 def test_gravity_is_calibrated_from_the_recorded_poses_of_a_simulated_arm(tmp_path, capsys):
     folder, output = str(tmp_path / "poses"), tmp_path / "mine.urdf"
     words = (

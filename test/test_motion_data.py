@@ -1,6 +1,7 @@
 """Recorded motion: readers of each format, rules of columns, checks of stamps and units."""
 
 import json
+import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -162,12 +163,50 @@ def test_columns_can_be_named(tmp_path):
         ("current", "current_1_ma", 1e-3),
         ("effort", "tau1 (N·mm)", 1e-3),
         ("effort", "tau1 [A]", None),
+        ("effort", "tau1 [kgf.cm]", 0.0980665),
+        ("effort", "tau1 (kN·m)", 1e3),
+        ("effort", "torque_1_mNm", 1e-3),
+        ("position", "J1 [turn]", 2 * np.pi),
+        ("time", "time [min]", 60.0),
         ("time", "time_ns", 1e-9),
         ("time", "time", None),
     ],
 )
 def test_units_in_names(quantity, name, scale):
     assert unit_scale(quantity, name) == scale
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("t", "q1", "q2", "torque1 [%]", "torque2 [%]"), "'torque1 [%]': unit of effort = %; ex"),
+        (("t", "q1", "q2", "tau.J1 [Nm]", "tau.J2 (A)"), "'tau.J2 (A)': unit of effort = A; exp"),
+        (("t", "J1_pos [steps]", "J2_pos [steps]"), "'J1_pos [steps]': unit of position = steps;"),
+        (("t", "J1 [counts]", "J2 [counts]"), "'J1 [counts]': unit of position = counts; expecte"),
+        (("t", "q1", "q2", "target1 [ticks]", "target2 [ticks]"), "unit of target = ticks; ex"),
+        (("t [h]", "q1", "q2"), "'t [h]': unit of time = h; expected s, ms"),
+    ],
+)  # fmt: skip
+def test_unknown_units_are_named_with_the_accepted_ones(names, message):
+    with pytest.raises(RecordingError, match=f"{re.escape(message)}.*rename the column.*--column"):
+        find_columns(("J1", "J2"), names, "file")
+
+
+@pytest.mark.parametrize("unit", ["%", "A", "raw"])
+def test_columns_with_unknown_units_do_not_count_beside_others(unit):
+    others = tuple(f"torque{k} [{unit}]" for k in (1, 2))
+    names = ("t", "q1", "q2", "torque1 [Nm]", "torque2 [Nm]", *others)
+    assert find_columns(("J1", "J2"), names, "file").effort == names[3:5]
+    chosen = {f"effort.J{k}": name for k, name in enumerate(others, 1)}
+    assert find_columns(("J1", "J2"), names, "file", chosen).effort == others
+
+
+def test_brackets_also_contain_joints_numbers_and_quantities():
+    names = ("t", "position[J1]", "position[J2]", "tau_J[0]", "tau_J[1]")
+    found = find_columns(("J1", "J2"), names, "file")
+    assert (*found.position, *found.effort) == names[1:]
+    names = ("t", "J1 (position)", "J2 (position)")
+    assert find_columns(("J1", "J2"), names, "file").position == names[1:]
 
 
 @pytest.mark.parametrize(
@@ -281,6 +320,9 @@ def test_a_line_of_units(tmp_path):
     for units in ("ms,deg,deg,N·mm,N·mm", "[ms],[deg],[deg],[Nmm],[Nmm]"):
         (tmp_path / "b.csv").write_text("\n".join([lines[0], units, *lines[1:]]), "utf-8")
         check(load_motion(ARM, tmp_path / "b.csv"), 1e-9)
+    (tmp_path / "b.csv").write_text("\n".join([lines[0], "ms,deg,deg,%,%", *lines[1:]]), "utf-8")
+    with pytest.raises(RecordingError, match=r"column 'effort.J1 \[%\]': unit of effort = %; exp"):
+        load_motion(ARM, tmp_path / "b.csv")
 
 
 def test_words_of_missing_values(tmp_path):

@@ -742,6 +742,69 @@ def test_a_plausible_motion_has_no_warnings():
     assert check_units(ARM, replace(MOTION, effort=None)) == ()
 
 
+def prismatic(lower=0.0, upper=0.4):
+    """Return the arm with a prismatic second joint."""
+    joint = replace(ARM.joints[1], kind="prismatic", lower=lower, upper=upper)
+    return replace(ARM, joints=(ARM.joints[0], joint))
+
+
+def test_positions_of_prismatic_joints_in_mm_are_rejected():
+    arm, q = prismatic(), SWEEP * [1, 0.2] + [0, 0.2]
+    assert check_units(arm, replace(MOTION, q=q)) == ()
+    with pytest.raises(
+        InvalidValue,
+        match=r"run: position of joint 'J2' = .* to 400 m; expected 0 to 0.4 m; .*'pos.*.J2 \[mm",
+    ):
+        check_units(arm, replace(MOTION, q=q * [1, 1e3]))
+
+
+def test_a_few_implausible_positions_are_named_as_samples():
+    arm = load_arm("so101", lock=load_arm("so101").joint_names[2:])
+    q = np.array(SWEEP)
+    q[[400, 700], 1] = 50.0
+    motion = MotionData(arm.joint_names, LONG, q, None, "run")
+    with pytest.raises(
+        InvalidValue,
+        match=r"'shoulder_lift' = 50 rad in sample 401 of 1000, and implausible in 2 sam.*; delete",
+    ):
+        check_units(arm, motion)
+    slow = np.clip(60 * SWEEP, -50.0, 12.7)  # degrees, few of them outside
+    with pytest.raises(InvalidValue, match="pass --degrees"):
+        check_units(arm, replace(motion, q=slow))
+
+
+@pytest.mark.parametrize("factor", [8, 60])
+def test_velocities_far_above_their_limits_are_named_with_the_likely_causes(factor):
+    limit = ARM.joints[0].velocity
+    motion = replace(MOTION, time=LONG / factor, q=limit / 1.3 * SWEEP * [1, 0.01])
+    message = rf"run: velocity of joint 'J1' = [\d.]+ rad/s, .* limit of {limit:g} rad/s; check "
+    if factor > 10:  # minutes
+        with pytest.raises(InvalidValue, match=message):
+            check_units(ARM, motion)
+    else:
+        assert any(re.match(message, text) for text in check_units(ARM, motion))
+
+
+def test_single_glitches_and_noise_are_not_velocities():
+    q = np.array(MOTION.q)
+    q[::400] += 10.0
+    assert not any("velocity" in text for text in check_units(ARM, replace(MOTION, q=q)))
+    noise = np.random.default_rng(0).normal(0, 1e-3, (10000, 2))
+    time = np.linspace(0, 1, 10000)
+    q = np.sin(2 * time)[:, None] + noise
+    warnings = check_units(ARM, MotionData(ARM.joint_names, time, q, None))
+    assert not any("velocity" in text for text in warnings)
+
+
+def test_a_period_that_is_plausible_in_s_and_in_ms_needs_a_unit(tmp_path):
+    time = np.arange(N) * 0.48
+    with pytest.raises(InvalidValue, match=r"median period of column 'time' = 0.48, in s or in ms"):
+        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(time)))
+    names = ("time [s]", *STANDARD[1:])
+    data = load_motion(ARM, csv(tmp_path / "b.csv", names, table(time)))
+    assert data.period == pytest.approx(0.48)
+
+
 @pytest.mark.parametrize(
     ("effort", "message"),
     [

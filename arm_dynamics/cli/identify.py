@@ -42,6 +42,7 @@ from arm_dynamics.identification import (
 from arm_dynamics.identification.fit_report import write_fit_report
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS, identified_urdf
+from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
@@ -190,6 +191,11 @@ def _print_poor_predictions(
             f"efforts of joints {', '.join(opposite)}: sign = opposite to those of the description;"
             " expected positive efforts that accelerate in the positive direction; change the sign"
         )
+    joints = summary.joints
+    curves = (np.column_stack([getattr(x, key) for x in joints]) for key in ("measured", "before"))
+    scale = effort_scale_warning(arm.joint_names, *curves)
+    if scale:
+        print(scale)
     error, name = max((np.nan_to_num(x.error_after), x.name) for x in summary.joints)
     if error <= POOR_PREDICTION or opposite:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -27,6 +28,11 @@ LARGEST_EFFORT, LEAST_EFFORT = 20.0, 1e-3
 """Plausible effort over effort limit."""
 ABSENT_SHARE = 0.5
 """Fraction of samples with effort 0 above which a drive does not report small efforts."""
+LEAST_SCALE, LARGEST_SCALE, SAME_SHAPE = 0.3, 3.0, 0.8
+"""Plausible measured effort over that of the description, where their cosine is at least the last.
+"""
+EFFORT_SCALES = {"kgf·cm": 10.2, "N·cm": 100.0, "N·mm or mN·m": 1e3, "kN·m": 1e-3}
+"""Unit → measured effort over that of the description if the unit is read as N·m."""
 SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 LEVEL = 0.999
@@ -81,6 +87,18 @@ def require_samples(time: Vector, source: str) -> None:
             f"{source}: samples = {len(time)}; expected at least {FEWEST_SAMPLES} with increasing"
             " stamps and finite positions"
         )
+
+
+def require_different(motions: Sequence[MotionData]) -> None:
+    """Raise InvalidValue if two of the motions have the same stamps and positions."""
+    for one, other in combinations(motions, 2):
+        if np.array_equal(one.time, other.time) and np.array_equal(one.q, other.q):
+            sources = f"{one.source} and {other.source}"
+            raise InvalidValue(
+                f"{sources}: samples = the same; expected different recordings, because a fitted"
+                " motion does not check the result, and a repeated one counts twice; leave one out"
+                " (without --held-out, the last 30 % of each recording check the result)"
+            )
 
 
 def check_angles(arm: ArmModel, q: Matrix, source: str) -> None:
@@ -266,6 +284,47 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
             " currents [A] or in kN·m"
         )
     return warnings
+
+
+def effort_scale_warning(
+    joint_names: Sequence[str], measured: Matrix, predicted: Matrix
+) -> str | None:
+    """Return a warning about the unit of efforts that all have another scale than the description.
+
+    The scale of joint i is the least-squares factor k_i of τ_measured = k_i τ_predicted. Joints
+    with other curves do not count. More than half of the joints must count.
+
+    Parameters
+    ----------
+    joint_names : Sequence[str]
+        Joints (nv,).
+    measured, predicted : Matrix
+        Recorded efforts and those of the description (n, nv) [N·m or N].
+
+    Returns
+    -------
+    str or None
+        Sentence with the scale, its limits and the likely unit; None if the scale is plausible.
+
+    """
+    product, size = np.sum(measured * predicted, axis=0), np.sum(predicted**2, axis=0)
+    cosine = product / np.maximum(np.sqrt(size * np.sum(measured**2, axis=0)), 1e-12)
+    alike = cosine >= SAME_SHAPE
+    if 2 * alike.sum() <= len(joint_names):
+        return None
+    scales = product[alike] / size[alike]
+    if scales.min() <= LARGEST_SCALE and scales.max() >= LEAST_SCALE:
+        return None
+    scale = float(np.median(scales))
+    likely = [unit for unit, x in EFFORT_SCALES.items() if 0.6 < scale / x < 1.7]
+    causes = f"{likely[0]} is likely" if likely else "motor currents or raw units are possible"
+    listed = ", ".join(np.array(joint_names)[alike].tolist())
+    return (
+        f"efforts of joints {listed} = {scale:.3g} times those of the description; expected"
+        f" {LEAST_SCALE:g} to {LARGEST_SCALE:g} times; check the unit ({causes}) and convert the"
+        f" file to N·m, or put the unit into the names of its columns, as in"
+        f" 'effort.{joint_names[0]} [kgf.cm]'; check the masses of the description"
+    )
 
 
 def _effort_unit(joint: Joint) -> str:

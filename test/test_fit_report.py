@@ -83,9 +83,11 @@ def test_deviations_far_above_the_value_have_its_unit():
         ParameterFit("J1.mx", "kg·m", 0.0, 1e-14, 9.81e11),
         ParameterFit("J1.my", "kg·m", 0.0, -0.002, 2500.0),
         ParameterFit("J1.mz", "kg·m", 0.0, 0.02, 250.0),
+        ParameterFit("J1.loss", "1", nan, 0.02, 2500.0),
     )
     _, table = fit_tables(summary(parameters=rows))
-    assert [row[-1] for row in table.rows] == ["0.00981 kg·m", "0.05 kg·m", "250 %"]
+    assert [row[-1] for row in table.rows] == ["0.00981 kg·m", "0.05 kg·m", "250 %", "0.5"]
+    assert table.rows[-1][1:3] == ("1", "-")
 
 
 def test_tables_and_text_have_all_values():

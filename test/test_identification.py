@@ -472,9 +472,30 @@ def test_an_identified_arm_predicts_held_out_efforts(five_dof_motions):
 def test_without_held_out_motion_the_end_of_each_recording_checks_the_result(five_dof_motions):
     arm, _, recorded, _, _ = five_dof_motions
     result = identify(arm, [recorded], simulate=False)
-    assert result.sources == ("simulated (begin)",)
-    assert result.held_out == ("simulated (end)",)
+    assert result.sources == ("simulated (first 70 %)",)
+    assert result.held_out == ("simulated (last 30 %)",)
     assert result.after.relative_error.max() < 0.02
+
+
+def test_a_recording_does_not_check_its_own_fit_and_does_not_count_twice(five_dof_motions):
+    arm, _, recorded, held_out, _ = five_dof_motions
+    copy = replace(recorded, source="copy")
+    for motions, checks in (([recorded], [copy]), ([recorded, copy], [held_out])):
+        with pytest.raises(InvalidValue, match="simulated and copy: samples = the same; expected"):
+            identify(arm, motions, checks)
+
+
+def test_a_held_out_part_that_is_too_short_is_named_with_its_samples_and_the_remedy(
+    five_dof_motions,
+):
+    arm, _, recorded, _, _ = five_dof_motions
+    short = recorded.part(slice(None, None, 80))
+    with pytest.raises(
+        InvalidValue,
+        match=r"simulated \(last 30 %\): samples = 75 at 6.25 Hz, 0 after .*; record a longer motio"
+        r"n, or pass another recording with --held-out",
+    ):
+        identify(arm, [short], simulate=False)
 
 
 def test_stops_of_a_joint_do_not_count(five_dof_motions):

@@ -106,6 +106,33 @@ def test_efforts_of_other_signs_or_joints_are_named(recordings, tmp_path, capsys
     assert message in header
 
 
+@pytest.mark.parametrize(("factor", "unit"), [(10.2, "kgf·cm is likely"), (0.1, "currents or raw")])
+def test_efforts_of_another_scale_are_named_with_the_likely_unit(
+    recordings, tmp_path, capsys, factor, unit
+):
+    heads = (recordings / "run1.csv").read_text().splitlines()[0]
+    table = np.loadtxt(recordings / "run1.csv", delimiter=",", skiprows=1)
+    file = tmp_path / "run.csv"
+    scales = [1, 1, 1, factor, factor]
+    np.savetxt(file, table * scales, delimiter=",", header=heads, comments="")
+    for run, options in ((compare.run, []), (identify.run, ["--no-simulation"])):
+        assert run(["two_link", str(file), *options]) == 0
+        printed = capsys.readouterr().out
+        assert "times those of the description; expected 0.3 to 3 times" in printed
+        assert unit in printed
+        assert run(["two_link", str(recordings / "run1.csv"), *options]) == 0
+        assert "times those of the description" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["--held-out"], []])
+def test_the_same_recording_twice_is_named(recordings, options):
+    run1 = str(recordings / "run1.csv")
+    with pytest.raises(
+        InvalidValue, match=r"run1.csv and .*run1.csv: samples = the same; expected"
+    ):
+        identify.run(["two_link", run1, *options, run1])
+
+
 def test_a_column_option_without_a_column_is_rejected(recordings):
     with pytest.raises(ConfigError, match="--column = time; expected NAME=COLUMN"):
         compare.run(["two_link", str(recordings / "run1.csv"), "--column", "time"])
@@ -312,7 +339,7 @@ FEW = np.repeat(np.random.default_rng(0).uniform(-1, 1, (4, 2)), 500, axis=0)
     ("time", "q", "effort", "options", "message"),
     [
         (TIME, 0 * Q, TAU, (), "motion = 0 rad; expected more than 0.001 rad"),
-        (TIME[:40], Q[:40], TAU[:40], (), "expected at least 12; record a longer motion"),
+        (TIME[:40], Q[:40], TAU[:40], (), "at least 12 after it; record a longer motion"),
         (TIME, TRIANGLE, TAU, (), "only; expected several for each joint"),
         (TIME, Q, np.clip(1e3 * TAU, -LIMIT, LIMIT), (), "its limit of 200 N·m in 99 % of the"),
         (BACKWARD, Q, TAU, (), "time = 3.000000 s after the first sample, but 9.990000 s in the"),

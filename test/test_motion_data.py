@@ -1,6 +1,7 @@
 """Recorded motion: readers of each format, rules of columns, checks of stamps and units."""
 
 import json
+import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -162,12 +163,50 @@ def test_columns_can_be_named(tmp_path):
         ("current", "current_1_ma", 1e-3),
         ("effort", "tau1 (N·mm)", 1e-3),
         ("effort", "tau1 [A]", None),
+        ("effort", "tau1 [kgf.cm]", 0.0980665),
+        ("effort", "tau1 (kN·m)", 1e3),
+        ("effort", "torque_1_mNm", 1e-3),
+        ("position", "J1 [turn]", 2 * np.pi),
+        ("time", "time [min]", 60.0),
         ("time", "time_ns", 1e-9),
         ("time", "time", None),
     ],
 )
 def test_units_in_names(quantity, name, scale):
     assert unit_scale(quantity, name) == scale
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("t", "q1", "q2", "torque1 [%]", "torque2 [%]"), "'torque1 [%]': unit of effort = %; ex"),
+        (("t", "q1", "q2", "tau.J1 [Nm]", "tau.J2 (A)"), "'tau.J2 (A)': unit of effort = A; exp"),
+        (("t", "J1_pos [steps]", "J2_pos [steps]"), "'J1_pos [steps]': unit of position = steps;"),
+        (("t", "J1 [counts]", "J2 [counts]"), "'J1 [counts]': unit of position = counts; expecte"),
+        (("t", "q1", "q2", "target1 [ticks]", "target2 [ticks]"), "unit of target = ticks; ex"),
+        (("t [h]", "q1", "q2"), "'t [h]': unit of time = h; expected s, ms"),
+    ],
+)  # fmt: skip
+def test_unknown_units_are_named_with_the_accepted_ones(names, message):
+    with pytest.raises(RecordingError, match=f"{re.escape(message)}.*rename the column.*--column"):
+        find_columns(("J1", "J2"), names, "file")
+
+
+@pytest.mark.parametrize("unit", ["%", "A", "raw"])
+def test_columns_with_unknown_units_do_not_count_beside_others(unit):
+    others = tuple(f"torque{k} [{unit}]" for k in (1, 2))
+    names = ("t", "q1", "q2", "torque1 [Nm]", "torque2 [Nm]", *others)
+    assert find_columns(("J1", "J2"), names, "file").effort == names[3:5]
+    chosen = {f"effort.J{k}": name for k, name in enumerate(others, 1)}
+    assert find_columns(("J1", "J2"), names, "file", chosen).effort == others
+
+
+def test_brackets_also_contain_joints_numbers_and_quantities():
+    names = ("t", "position[J1]", "position[J2]", "tau_J[0]", "tau_J[1]")
+    found = find_columns(("J1", "J2"), names, "file")
+    assert (*found.position, *found.effort) == names[1:]
+    names = ("t", "J1 (position)", "J2 (position)")
+    assert find_columns(("J1", "J2"), names, "file").position == names[1:]
 
 
 @pytest.mark.parametrize(
@@ -281,6 +320,9 @@ def test_a_line_of_units(tmp_path):
     for units in ("ms,deg,deg,N·mm,N·mm", "[ms],[deg],[deg],[Nmm],[Nmm]"):
         (tmp_path / "b.csv").write_text("\n".join([lines[0], units, *lines[1:]]), "utf-8")
         check(load_motion(ARM, tmp_path / "b.csv"), 1e-9)
+    (tmp_path / "b.csv").write_text("\n".join([lines[0], "ms,deg,deg,%,%", *lines[1:]]), "utf-8")
+    with pytest.raises(RecordingError, match=r"column 'effort.J1 \[%\]': unit of effort = %; exp"):
+        load_motion(ARM, tmp_path / "b.csv")
 
 
 def test_words_of_missing_values(tmp_path):
@@ -698,6 +740,69 @@ MOTION = MotionData(ARM.joint_names, LONG, SWEEP, 30 * SWEEP, "run")
 def test_a_plausible_motion_has_no_warnings():
     assert check_units(ARM, MOTION) == ()
     assert check_units(ARM, replace(MOTION, effort=None)) == ()
+
+
+def prismatic(lower=0.0, upper=0.4):
+    """Return the arm with a prismatic second joint."""
+    joint = replace(ARM.joints[1], kind="prismatic", lower=lower, upper=upper)
+    return replace(ARM, joints=(ARM.joints[0], joint))
+
+
+def test_positions_of_prismatic_joints_in_mm_are_rejected():
+    arm, q = prismatic(), SWEEP * [1, 0.2] + [0, 0.2]
+    assert check_units(arm, replace(MOTION, q=q)) == ()
+    with pytest.raises(
+        InvalidValue,
+        match=r"run: position of joint 'J2' = .* to 400 m; expected 0 to 0.4 m; .*'pos.*.J2 \[mm",
+    ):
+        check_units(arm, replace(MOTION, q=q * [1, 1e3]))
+
+
+def test_a_few_implausible_positions_are_named_as_samples():
+    arm = load_arm("so101", lock=load_arm("so101").joint_names[2:])
+    q = np.array(SWEEP)
+    q[[400, 700], 1] = 50.0
+    motion = MotionData(arm.joint_names, LONG, q, None, "run")
+    with pytest.raises(
+        InvalidValue,
+        match=r"'shoulder_lift' = 50 rad in sample 401 of 1000, and implausible in 2 sam.*; delete",
+    ):
+        check_units(arm, motion)
+    slow = np.clip(60 * SWEEP, -50.0, 12.7)  # degrees, few of them outside
+    with pytest.raises(InvalidValue, match="pass --degrees"):
+        check_units(arm, replace(motion, q=slow))
+
+
+@pytest.mark.parametrize("factor", [8, 60])
+def test_velocities_far_above_their_limits_are_named_with_the_likely_causes(factor):
+    limit = ARM.joints[0].velocity
+    motion = replace(MOTION, time=LONG / factor, q=limit / 1.3 * SWEEP * [1, 0.01])
+    message = rf"run: velocity of joint 'J1' = [\d.]+ rad/s, .* limit of {limit:g} rad/s; check "
+    if factor > 10:  # minutes
+        with pytest.raises(InvalidValue, match=message):
+            check_units(ARM, motion)
+    else:
+        assert any(re.match(message, text) for text in check_units(ARM, motion))
+
+
+def test_single_glitches_and_noise_are_not_velocities():
+    q = np.array(MOTION.q)
+    q[::400] += 10.0
+    assert not any("velocity" in text for text in check_units(ARM, replace(MOTION, q=q)))
+    noise = np.random.default_rng(0).normal(0, 1e-3, (10000, 2))
+    time = np.linspace(0, 1, 10000)
+    q = np.sin(2 * time)[:, None] + noise
+    warnings = check_units(ARM, MotionData(ARM.joint_names, time, q, None))
+    assert not any("velocity" in text for text in warnings)
+
+
+def test_a_period_that_is_plausible_in_s_and_in_ms_needs_a_unit(tmp_path):
+    time = np.arange(N) * 0.48
+    with pytest.raises(InvalidValue, match=r"median period of column 'time' = 0.48, in s or in ms"):
+        load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(time)))
+    names = ("time [s]", *STANDARD[1:])
+    data = load_motion(ARM, csv(tmp_path / "b.csv", names, table(time)))
+    assert data.period == pytest.approx(0.48)
 
 
 @pytest.mark.parametrize(

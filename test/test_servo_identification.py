@@ -20,6 +20,7 @@ from arm_dynamics.identification import (
     load_motion,
     nominal_parameters,
     servo_fit,
+    servo_identification,
     servo_loops,
     with_servo_gains,
 )
@@ -195,6 +196,24 @@ def test_the_deviations_contain_the_distance_to_the_minimum(monkeypatch):
     error = np.abs(found - theta)[determined]
     assert (error > 3 * of_minimum[determined]).any()
     assert (error < 3 * np.sqrt(np.diag(fit.covariance))[determined]).all()
+
+
+def test_a_current_limit_that_the_description_does_not_have_has_no_prior():
+    variation = ServoVariation.of(ARM, servo_loops(ARM, ()))
+    values = variation.values(np.zeros((1, len(variation.names))))[0]
+    limited = ARM.with_motor(ARM.joint_names[0], current_limit=1.5)
+    for arm, expected in ((ARM, math.nan), (limited, 1.5)):
+        variation = ServoVariation.of(arm, servo_loops(arm, ()))
+        rows = servo_identification._quantities(variation, values, np.full(values.size, 0.1))
+        found = {one.name: one for one in rows}
+        limit = found[f"{arm.joint_names[0]}.current_limit"]
+        assert limit.prior == pytest.approx(expected, nan_ok=True)
+        assert all(one.unit for one in rows)
+
+
+def test_a_servo_recording_does_not_check_its_own_fit(motions):
+    with pytest.raises(InvalidValue, match="motion and motion: samples = the same; expected dif"):
+        identify_servos(ARM, motions[:1], motions[:1])
 
 
 def test_residuals_that_the_model_does_not_explain_widen_the_deviations(result, motions):

@@ -27,6 +27,7 @@ from arm_dynamics.identification import (
     compare,
     compare_servos,
 )
+from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
@@ -70,6 +71,10 @@ def run(arguments: Sequence[str]) -> int:
         rows.append((joint.name, unit, measured, f"{rms:.4g}", f"{100 * relative:.3g} %"))
     heads = ("joint", "unit", "RMS measured", "RMS error", "error")
     print_table(f"{arm.name}: predicted {quantity} along {args.recording}", heads, rows)
+    if isinstance(prediction, Prediction):
+        warning = effort_scale_warning(arm.joint_names, prediction.measured, prediction.predicted)
+        if warning:
+            print(warning)
     if args.figure is not None:
         title = f"{arm.name}: {quantity} along {args.recording.name} (left), difference (right)"
         _draw(arm, prediction, title, scale, units, args.figure)

@@ -44,6 +44,7 @@ from arm_dynamics.identification.drive_gain_fit import required_gains, with_effo
 from arm_dynamics.identification.fit_report import write_fit_report
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS, identified_urdf
+from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
@@ -198,9 +199,16 @@ def _fit(
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
         constants = result.constant_deviations
     print_summary(summary)
-    poor = poor_predictions(arm, motions, summary) if gains is None else []
-    for text in poor:
-        print(text)
+    poor: list[str] = []
+    if gains is None:
+        poor = poor_predictions(arm, motions, summary)
+        curves = (
+            np.column_stack([getattr(x, key) for x in summary.joints])
+            for key in ("measured", "before")
+        )
+        for text in (*poor, effort_scale_warning(arm.joint_names, *curves)):
+            if text:
+                print(text)
     written = _write(
         changed, values, deviations, summary.sources, args, gains, [*remarks, *poor], constants,
         nominal_parameters(arm),

@@ -31,7 +31,7 @@ from arm_dynamics.identification.friction_terms import (
     friction_parameters,
     with_friction_terms,
 )
-from arm_dynamics.identification.motion_checks import require_speeds
+from arm_dynamics.identification.motion_checks import require_different, require_speeds
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
 from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
@@ -42,6 +42,9 @@ from arm_dynamics.model.arm_model import ArmModel
 
 HELD_OUT = 0.3
 """Part at the end of a single recording that checks the result."""
+FITTED_PART = f"first {100 * (1 - HELD_OUT):.0f} %"
+HELD_OUT_PART = f"last {100 * HELD_OUT:.0f} %"
+"""Names of the parts in messages and reports."""
 INERTIAL_UNITS = ("kg", *["kg·m"] * 3, *["kg·m²"] * 6)
 TERM_UNITS = ("kg·m²", "N·m·s/rad", "N·m", "N·m")
 UNITS = dict(zip((*INERTIAL, *JOINT_TERMS), (*INERTIAL_UNITS, *TERM_UNITS), strict=True))
@@ -214,13 +217,13 @@ def identify(
     Raises
     ------
     InvalidValue
-        For motions without efforts, too short, with one speed only, or too similar to determine
-        the parameters; for coupled motors of unknown joints or without efforts.
+        For motions without efforts, given twice, too short, with one speed only, or too similar to
+        determine the parameters; for coupled motors of unknown joints or without efforts.
 
     """
     factors = coupling_factors(check_arm(arm), coupled) if coupled else None
     # 1. Motions to fit, and motions that check the result.
-    recorded, checks = fitted_and_held_out(motions, held_out)
+    recorded, checks = fitted_and_held_out(motions, held_out, loaded)
     require_speeds(recorded)
     # 2. Efforts of motions with currents only.
     motions, gains = recorded, recorded_gains(arm, recorded, loaded, payload_mass, cutoff)
@@ -304,9 +307,13 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
 
 
 def fitted_and_held_out(
-    motions: Sequence[MotionData], held_out: Sequence[MotionData]
+    motions: Sequence[MotionData], held_out: Sequence[MotionData], others: Sequence[MotionData]
 ) -> tuple[list[MotionData], list[MotionData]]:
-    """Return the motions to fit and those that check: by default the end of each motion."""
+    """Return the motions to fit and those that check: by default the end of each motion.
+
+    No motion may occur twice, nor among ``others``.
+    """
+    require_different([*motions, *held_out, *others])
     if not motions:
         raise InvalidValue("motions = 0; expected at least one recording")
     if held_out:
@@ -315,8 +322,8 @@ def fitted_and_held_out(
     for motion in motions:
         k = int((1 - HELD_OUT) * len(motion.time))
         is_whole = motion.effort is None and motion.current is None  # rejected later
-        fitted.append(motion if is_whole else motion.part(slice(None, k), "begin"))
-        checks.append(motion if is_whole else motion.part(slice(k, None), "end"))
+        fitted.append(motion if is_whole else motion.part(slice(None, k), FITTED_PART))
+        checks.append(motion if is_whole else motion.part(slice(k, None), HELD_OUT_PART))
     return fitted, checks
 
 

@@ -163,7 +163,7 @@ def _deviation(one: ParameterFit) -> str:
     """Return the deviation in per cent, in the unit of a value that is small next to it."""
     if one.deviation < LARGEST_PERCENT:
         return _percent(one.deviation)
-    return f"{max(abs(one.value), 1e-12) * one.deviation / 100:.3g} {one.unit}".strip()
+    return f"{max(abs(one.value), 1e-12) * one.deviation / 100:.3g} {one.unit}".removesuffix(" 1")
 
 
 def _percent(value: float) -> str:

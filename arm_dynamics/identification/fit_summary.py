@@ -50,6 +50,7 @@ class ParameterFit:
     """An identified parameter: ``deviation`` is its standard deviation in per cent of ``value``.
 
     NaN or infinity marks a parameter that the motion does not determine; its value is the prior.
+    ``prior`` is NaN where the description has none.
     """
 
     name: str

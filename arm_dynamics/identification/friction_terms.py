@@ -236,7 +236,7 @@ def friction_parameters(arm: ArmModel, friction: JointFriction) -> tuple[Paramet
                 friction.stribeck[i],
                 friction.deviation[0, i],
             ),
-            ("gear_loss", "", losses[1][i], losses[0][i], friction.deviation[1, i]),
+            ("gear_loss", "1", losses[1][i], losses[0][i], friction.deviation[1, i]),
         ):
             if new > 0:
                 relative = 100 * float(spread / new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -15,10 +16,23 @@ from arm_dynamics.model.arm_model import ArmModel, Joint
 FEWEST_SAMPLES = 10
 LARGEST_ANGLE = 4 * np.pi
 """Position [rad] beyond which, and beyond its limits, a joint is recorded in degrees."""
+LARGEST_EXCESS = 2.0
+"""Distance from the limits of a prismatic joint, over its range, above which it is in mm."""
+GLITCH_SHARE = 0.01
+"""Fraction of implausible samples up to which these are glitches instead of another unit."""
+LARGEST_SPEED, IMPOSSIBLE_SPEED = 3.0, 10.0
+"""Speed over velocity limit above which there is a warning, and above which an error."""
+SPEED_TIME = 0.02
+"""Time [s] over which speeds are compared with velocity limits."""
 LARGEST_EFFORT, LEAST_EFFORT = 20.0, 1e-3
 """Plausible effort over effort limit."""
 ABSENT_SHARE = 0.5
 """Fraction of samples with effort 0 above which a drive does not report small efforts."""
+LEAST_SCALE, LARGEST_SCALE, SAME_SHAPE = 0.3, 3.0, 0.8
+"""Plausible measured effort over that of the description, where their cosine is at least the last.
+"""
+EFFORT_SCALES = {"kgf·cm": 10.2, "N·cm": 100.0, "N·mm or mN·m": 1e3, "kN·m": 1e-3}
+"""Unit → measured effort over that of the description if the unit is read as N·m."""
 SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 LEVEL = 0.999
@@ -75,19 +89,68 @@ def require_samples(time: Vector, source: str) -> None:
         )
 
 
+def require_different(motions: Sequence[MotionData]) -> None:
+    """Raise InvalidValue if two of the motions have the same stamps and positions."""
+    for one, other in combinations(motions, 2):
+        if np.array_equal(one.time, other.time) and np.array_equal(one.q, other.q):
+            sources = f"{one.source} and {other.source}"
+            raise InvalidValue(
+                f"{sources}: samples = the same; expected different recordings, because a fitted"
+                " motion does not check the result, and a repeated one counts twice; leave one out"
+                " (without --held-out, the last 30 % of each recording check the result)"
+            )
+
+
 def check_angles(arm: ArmModel, q: Matrix, source: str) -> None:
-    """Raise InvalidValue for positions (n, nv) [rad or m] that are degrees."""
-    largest = np.abs(q).max(axis=0)
-    beyond = (q < arm.lower).any(axis=0) | (q > arm.upper).any(axis=0)
-    angular = np.array([joint.unit == "rad" for joint in arm.joints])
-    for i in np.flatnonzero(angular & beyond & (largest > LARGEST_ANGLE)):
-        joint = arm.joints[i]
+    """Raise InvalidValue for positions (n, nv) [rad or m] that are degrees or mm, or glitches."""
+    for i, joint in enumerate(arm.joints):
+        is_angle = joint.unit == "rad"
+        margin = 0.0 if is_angle else LARGEST_EXCESS * (joint.upper - joint.lower)
+        beyond = (q[:, i] < joint.lower - margin) | (q[:, i] > joint.upper + margin)
+        beyond &= np.abs(q[:, i]) > LARGEST_ANGLE * is_angle
+        if not beyond.any():
+            continue
+        limits = f"expected {joint.lower:.4g} to {joint.upper:.4g} {joint.unit}"
+        k = int(np.argmax(beyond))
+        is_jump = abs(q[k, i] - q[k - 1 if k else 1, i]) > 0.5 * abs(q[k, i])
+        if beyond.mean() <= GLITCH_SHARE and is_jump:
+            raise InvalidValue(
+                f"{source}: position of joint '{joint.name}' = {q[k, i]:.4g} {joint.unit} in sample"
+                f" {k + 1} of {len(q)}, and implausible in {beyond.sum()} samples; {limits}; delete"
+                " these samples"
+            )
+        remedy = (
+            "pass --degrees (degrees=True) if the file has degrees; convert raw counts to rad;"
+            " values from -100 to 100 are normalized and determine no model"
+            if is_angle
+            else "convert the file to m, or put the unit into the names of its columns, as in"
+            f" 'position.{joint.name} [mm]'"
+        )
         raise InvalidValue(
             f"{source}: position of joint '{joint.name}' = {q[:, i].min():.4g} to"
-            f" {q[:, i].max():.4g} rad; expected {joint.lower:.4g} to {joint.upper:.4g} rad; pass"
-            " --degrees (degrees=True) if the file has degrees; values from -100 to 100 are"
-            " normalized and determine no model"
+            f" {q[:, i].max():.4g} {joint.unit}; {limits}; {remedy}"
         )
+
+
+def _speed_warnings(arm: ArmModel, data: MotionData) -> list[str]:
+    """Return sentences about joints faster than their limits; raises InvalidValue far above."""
+    stride = int(np.clip(round(SPEED_TIME / data.period), 1, len(data.time) - 1))
+    steps = (data.time[stride:] - data.time[:-stride])[:, None]
+    speed = np.percentile(np.abs(data.q[stride:] - data.q[:-stride]) / steps, 99, axis=0)
+    warnings = []
+    for joint, value in zip(arm.joints, speed.tolist(), strict=True):
+        if not joint.velocity or value <= LARGEST_SPEED * joint.velocity:
+            continue
+        text = (
+            f"{data.source}: velocity of joint '{joint.name}' = {value:.4g} {joint.unit}/s, which"
+            f" 1 % of the samples exceed; expected at most its limit of {joint.velocity:.3g}"
+            f" {joint.unit}/s; check the unit of the stamps (period = {data.period:.3g} s) and of"
+            " the positions, and the limit of the description"
+        )
+        if value > IMPOSSIBLE_SPEED * joint.velocity:
+            raise InvalidValue(text)
+        warnings.append(text)
+    return warnings
 
 
 def check_targets(data: MotionData) -> None:
@@ -142,14 +205,16 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        One sentence for each joint with one speed only, for efforts that are very small, and for
-        each moving joint with effort 0 in most of the samples or at its largest value in many.
+        One sentence for each joint with one speed only or much faster than its limit, for efforts
+        that are very small, and for each moving joint with effort 0 in most of the samples or at
+        its largest value in many.
 
     Raises
     ------
     InvalidValue
-        For other joints than those of the arm, positions in degrees, efforts above 20 times their
-        limit, efforts that are all zero, and efforts at their limit in more than 20 % of samples.
+        For other joints than those of the arm, positions in degrees or mm, velocities above 10
+        times and efforts above 20 times their limit, efforts that are all zero, and efforts at
+        their limit in more than 20 % of samples.
 
     """
     if data.joint_names != arm.joint_names:
@@ -158,13 +223,13 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
             f" {', '.join(arm.joint_names)}"
         )
     check_angles(arm, data.q, data.source)
-    efforts = _effort_warnings(arm, data)
+    fast, efforts = _speed_warnings(arm, data), _effort_warnings(arm, data)
     speeds = [
         f"{data.source}: joint '{data.joint_names[i]}': speed = {speed:.3g} only; viscous"
         " and Coulomb friction are not distinguished; record several speeds"
         for i, speed in _only_speeds([data]).items()
     ]
-    return (*efforts, *speeds)
+    return (*fast, *efforts, *speeds)
 
 
 def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
@@ -219,6 +284,47 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
             " currents [A] or in kN·m"
         )
     return warnings
+
+
+def effort_scale_warning(
+    joint_names: Sequence[str], measured: Matrix, predicted: Matrix
+) -> str | None:
+    """Return a warning about the unit of efforts that all have another scale than the description.
+
+    The scale of joint i is the least-squares factor k_i of τ_measured = k_i τ_predicted. Joints
+    with other curves do not count. More than half of the joints must count.
+
+    Parameters
+    ----------
+    joint_names : Sequence[str]
+        Joints (nv,).
+    measured, predicted : Matrix
+        Recorded efforts and those of the description (n, nv) [N·m or N].
+
+    Returns
+    -------
+    str or None
+        Sentence with the scale, its limits and the likely unit; None if the scale is plausible.
+
+    """
+    product, size = np.sum(measured * predicted, axis=0), np.sum(predicted**2, axis=0)
+    cosine = product / np.maximum(np.sqrt(size * np.sum(measured**2, axis=0)), 1e-12)
+    alike = cosine >= SAME_SHAPE
+    if 2 * alike.sum() <= len(joint_names):
+        return None
+    scales = product[alike] / size[alike]
+    if scales.min() <= LARGEST_SCALE and scales.max() >= LEAST_SCALE:
+        return None
+    scale = float(np.median(scales))
+    likely = [unit for unit, x in EFFORT_SCALES.items() if 0.6 < scale / x < 1.7]
+    causes = f"{likely[0]} is likely" if likely else "motor currents or raw units are possible"
+    listed = ", ".join(np.array(joint_names)[alike].tolist())
+    return (
+        f"efforts of joints {listed} = {scale:.3g} times those of the description; expected"
+        f" {LEAST_SCALE:g} to {LARGEST_SCALE:g} times; check the unit ({causes}) and convert the"
+        f" file to N·m, or put the unit into the names of its columns, as in"
+        f" 'effort.{joint_names[0]} [kgf.cm]'; check the masses of the description"
+    )
 
 
 def _effort_unit(joint: Joint) -> str:

@@ -21,7 +21,8 @@ without a word of positions: ``command.position.J1``, ``target_q_0``. Of the tim
 stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values, and so does a last word
 of ``LAST_UNITS``, ``q1_deg``; a column of time may end with any unit, ``time_ms``. A second one
 adds nanoseconds to seconds: ``header.stamp.sec`` and ``header.stamp.nanosec``. Other words exclude
-a column: ``command.effort.J1``.
+a column: ``command.effort.J1``. So do other units in brackets, which a message names if no other
+columns belong to the quantity.
 """
 
 from __future__ import annotations
@@ -47,20 +48,38 @@ IGNORED = {
     "state", "states", "observation", "actual", "act", "measured", "present", "feedback", "header",
     "field", "ros", "meas", "msr", "jnt",
 }  # fmt: skip
+POSITION_UNITS = {
+    "rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180, "°": math.pi / 180, "rev": 2 * math.pi,
+    "turn": 2 * math.pi, "turns": 2 * math.pi, "m": 1.0, "cm": 1e-2, "mm": 1e-3,
+}  # fmt: skip
 UNITS = {
-    "position": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
-    "target": {"rad": 1.0, "deg": math.pi / 180, "°": math.pi / 180, "m": 1.0, "mm": 1e-3},
-    "effort": {"nm": 1.0, "n": 1.0, "nmm": 1e-3, "mnm": 1e-3},
+    "position": POSITION_UNITS,
+    "target": POSITION_UNITS,
+    "effort": {
+        "nm": 1.0, "n": 1.0, "ncm": 1e-2, "nmm": 1e-3, "mnm": 1e-3, "knm": 1e3, "kn": 1e3,
+        "kgfcm": 0.0980665, "kgcm": 0.0980665,
+    },
     "current": {"a": 1.0, "ma": 1e-3},
     "voltage": {"v": 1.0, "mv": 1e-3},
     "time": {
         "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
         "ns": 1e-9, "nsec": 1e-9, "nsecs": 1e-9, "nanosec": 1e-9, "nanoseconds": 1e-9,
+        "min": 60.0,
     },
 }  # fmt: skip
 """Quantity → unit in a name → factor to SI units."""
-LAST_UNITS = {"rad", "deg", "nm", "ma", "mm"}
+ACCEPTED = {
+    "position": "rad, mrad, deg, rev, turn, m, cm or mm",
+    "target": "rad, mrad, deg, rev, turn, m, cm or mm",
+    "effort": "N·m, N·cm, N·mm, mN·m, kN·m, kgf·cm, N or kN",
+    "current": "A or mA",
+    "voltage": "V or mV",
+    "time": "s, ms, µs, ns or min",
+}
+"""Quantity → units in messages."""
+LAST_UNITS = {"rad", "mrad", "deg", "nm", "ncm", "nmm", "mnm", "kgfcm", "kgcm", "ma", "mm"}
 """Units that are also read without brackets, as the last word of a name."""
+BRACKET = re.compile(r"[\[(]([^\[\]()]+)[\])]\s*$")
 REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN}})"
 
 
@@ -89,12 +108,34 @@ def words_of(name: str) -> tuple[str, ...]:
 def unit_scale(quantity: str, name: str) -> float | None:
     """Return the factor to SI units by the unit in a column's name, None if it has none."""
     units = UNITS[quantity]
-    bracket = re.search(r"[\[(]([^\[\]()]+)[\])]\s*$", name)
+    bracket = BRACKET.search(name)
     if bracket:
-        return units.get(re.sub(r"[\s·*.]", "", bracket[1]).lower())
-    last = words_of(name)[-1:]
-    is_unit = last and (quantity == "time" or last[0] in LAST_UNITS)
-    return units.get(last[0]) if is_unit else None
+        return units.get(re.sub(r"[\s·⋅*.-]", "", bracket[1]).lower())
+    last = _last_word(name)
+    return units.get(last) if quantity == "time" or last in LAST_UNITS else None
+
+
+def _last_word(name: str) -> str:
+    """Return the last word of a name in lower case; ``mNm`` is one word, ``TorqueNm`` two."""
+    last = re.findall(r"[^\W\d_]+", name)[-1:] if not name[-1:].isdecimal() else []
+    whole = last[0].lower() if last else ""
+    return whole if whole in LAST_UNITS else "".join(words_of(name)[-1:])
+
+
+def other_unit(quantity: str, name: str, joints: Sequence[str]) -> str | None:
+    """Return the text in brackets at the end of a name if it is not a unit of the quantity.
+
+    None for ``q[0]``, ``position[J1]`` and ``J1 (position)``: a number, a joint and common words
+    are not units.
+    """
+    bracket = BRACKET.search(name)
+    if not bracket or unit_scale(quantity, name) is not None:
+        return None
+    words = [word for word in words_of(bracket[1]) if word not in IGNORED]
+    own = ([word for word in words_of(joint) if word not in IGNORED] for joint in joints)
+    common = set().union(*WORDS.values()) - {"i", "t", "q"}
+    is_known = words_of(bracket[1]) and all(word.isdecimal() or word in common for word in words)
+    return None if is_known or (words and words in own) else bracket[1].strip()
 
 
 def find_columns(
@@ -129,7 +170,7 @@ def find_columns(
     ConfigError
         For an entry of ``columns`` that names no quantity or no column.
     RecordingError
-        If no column, or more than one, belongs to the time or to a joint.
+        If no column, or more than one, belongs to the time or to a joint, and for an unknown unit.
 
     """
     known = tuple(names)
@@ -160,6 +201,9 @@ def find_columns(
             f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
+    if effort is None and current is None and target is None:
+        for quantity in ("target", "current"):
+            _reject_other_units(quantity, joints, free, source)
     return MotionColumns(time, position, effort, target, current, voltage, nanoseconds)
 
 
@@ -168,6 +212,8 @@ def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
     found = []
     for name in names:
         words = [word for word in words_of(name) if word not in IGNORED]
+        if other_unit("time", name, ()):
+            continue
         if len(words) == 2 and words[1] in UNITS["time"]:
             words.pop()
         if len(words) == 1 and words[0] in WORDS["time"]:
@@ -177,6 +223,8 @@ def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
         scales = unit_scale("time", seconds), unit_scale("time", nanoseconds)
         if scales == (1.0, 1e-9) and words_of(seconds)[:-1] == words_of(nanoseconds)[:-1]:
             return seconds, nanoseconds
+    if not found:
+        _reject_other_units("time", (), names, source)
     if len(found) != 1:
         what = _listed(found) if found else f"none of {_listed(names)}"
         raise RecordingError(
@@ -195,7 +243,7 @@ def _optional_columns(
 ) -> tuple[str, ...] | None:
     """Return the column of each joint, or None; raises only if some were chosen."""
     try:
-        return _columns_of(quantity, joints, names, source, chosen)
+        return _fitting_columns(quantity, joints, names, source, chosen)
     except RecordingError:
         if any(key.startswith(f"{quantity}.") for key in chosen):
             raise
@@ -209,7 +257,54 @@ def _columns_of(
     source: str,
     chosen: Mapping[str, str],
 ) -> tuple[str, ...] | None:
+    """Return the column of each joint, or None; raises if an unknown unit is the reason."""
+    try:
+        found = _fitting_columns(quantity, joints, names, source, chosen)
+    except RecordingError:
+        _reject_other_units(quantity, joints, names, source)
+        raise
+    if found is None:
+        _reject_other_units(quantity, joints, names, source)
+    return found
+
+
+def _reject_other_units(
+    quantity: str, joints: Sequence[str], names: Sequence[str], source: str
+) -> None:
+    """Raise RecordingError for a column that would belong to a quantity without its unit."""
+    for name in names:
+        unit = other_unit(quantity, name, joints)
+        if unit is None:
+            continue
+        bare = [BRACKET.sub("", name)]
+        words = [word for word in words_of(bare[0]) if word not in IGNORED]
+        if quantity == "time":
+            key, fits = "time", len(words) == 1 and words[0] in WORDS["time"]
+        else:
+            is_foreign = any(unit_scale(other, name) is not None for other in UNITS)
+            is_bare = quantity == "position" and not is_foreign
+            named = _by_joint(quantity, joints, bare, bare=False)
+            named = named or (_by_joint(quantity, joints, bare, bare=True) if is_bare else {})
+            numbered = any(word in WORDS[quantity] for word in words) or is_bare
+            key = f"{quantity}.{next(iter(named), joints[0])}"
+            fits = bool(named or (numbered and _numbered(quantity, bare)))
+        if fits:
+            raise RecordingError(
+                f"{source}: column '{name}': unit of {quantity} = {unit}; expected"
+                f" {ACCEPTED[quantity]}; convert and rename the column, or, if its values are in"
+                f" SI units, pass --column '{key}={name}' (columns={{'{key}': '{name}'}})"
+            )
+
+
+def _fitting_columns(
+    quantity: str,
+    joints: Sequence[str],
+    names: Sequence[str],
+    source: str,
+    chosen: Mapping[str, str],
+) -> tuple[str, ...] | None:
     """Return the column of each joint, or None without columns of this quantity."""
+    names = [name for name in names if other_unit(quantity, name, joints) is None]
     given = {j: [chosen[f"{quantity}.{j}"]] for j in joints if f"{quantity}.{j}" in chosen}
     rules = [{**_by_joint(quantity, joints, names, bare=False), **given}]
     if quantity == "position":
@@ -232,7 +327,7 @@ def _columns_of(
                 f" {REMEDY.format(key=key)}, or lock these joints"
             )
         if len(matches) > 1:  # "q1_deg" next to "q1"
-            plain = [name for name in matches if words_of(name)[-1] not in LAST_UNITS]
+            plain = [name for name in matches if _last_word(name) not in LAST_UNITS]
             found[joint] = matches = plain if len(plain) == 1 else matches
         if len(matches) > 1:
             raise RecordingError(
@@ -323,8 +418,9 @@ def _words(quantity: str, name: str) -> tuple[str, ...]:
     """Return the words of a column without its unit."""
     if unit_scale(quantity, name) is None:
         return words_of(name)
-    bare = re.sub(r"[\[(][^\[\]()]*[\])]\s*$", "", name)
-    return words_of(bare) if bare != name else words_of(name)[:-1]
+    if BRACKET.search(name):
+        return words_of(BRACKET.sub("", name))
+    return words_of(re.sub(rf"{re.escape(_last_word(name))}[\W_]*$", "", name, flags=re.I))
 
 
 def _listed(names: Iterable[str]) -> str:

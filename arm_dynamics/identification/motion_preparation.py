@@ -138,16 +138,19 @@ def prepare_motion(
     # First with FAST_RATIO times the bandwidth: the regressor contains the stops of joints.
     fast = min(FAST_RATIO * frequency, 0.25 * rate)
     frequency = min(frequency, fast)
+    least = max(LEAST_PERIODS * rate / frequency, LEAST_SAMPLES)
     pieces = [
         _filtered(arm, part, rate, fast, frequency, coupled)
         for part in parts
-        if len(part.time) > max(LEAST_PERIODS * rate / frequency, LEAST_SAMPLES)
+        if len(part.time) > least
     ]
     count = sum(len(piece.time) for piece in pieces)
     if count < 6 * arm.nv:
         raise InvalidValue(
-            f"{data.source}: {count} samples after a low-pass of {frequency:.2g} Hz; expected at"
-            f" least {6 * arm.nv}; record a longer motion"
+            f"{data.source}: samples = {len(data.time)} at {rate:.4g} Hz, {count} after a low-pass"
+            f" of {frequency:.2g} Hz; expected more than {least:.0f} without a gap, and at least"
+            f" {6 * arm.nv} after it; record a longer motion, or pass another recording with"
+            " --held-out (held_out=...)"
         )
     time = np.concatenate([piece.time for piece in pieces])
     v = np.concatenate([piece.v for piece in pieces])

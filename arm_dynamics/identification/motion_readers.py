@@ -43,6 +43,8 @@ LARGEST_REPEATED = 0.01
 """Fraction of samples with the stamp of the one before, above which a note states it."""
 SHORTEST_PERIOD = 2e-5
 """Period [s] from which stamps are in s as well: no other unit makes it longer."""
+AMBIGUOUS = (0.3, 0.9)
+"""Periods that are as plausible in s as in ms: 1 to 3 kHz in ms has a period of 1 or 0.5."""
 LARGEST_DISTANCE = 1.5
 """Distance to the nearest message of a joint, in its median periods, up to which it counts."""
 
@@ -280,6 +282,11 @@ def _time_unit(time: Vector, source: str, name: str) -> float:
     if not steps.size:
         return 1.0
     period = float(np.median(steps))
+    if AMBIGUOUS[0] <= period < AMBIGUOUS[1]:
+        raise InvalidValue(
+            f"{source}: median period of column '{name}' = {period:.3g}, in s or in ms; expected"
+            f" another one or a unit; put the unit into the name, as in '{name} [s]'"
+        )
     for scale in (1.0, 1e-3, 1e-6, 1e-9):
         least = SHORTEST_PERIOD if scale == 1.0 else LEAST_PERIOD
         if least <= period * scale < 1000 * LEAST_PERIOD:

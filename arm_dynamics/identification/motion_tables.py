@@ -88,12 +88,11 @@ def read_csv(path: Path) -> Table:
             )
         names, first = tuple(named), 0
     elif len(data) > 1:
-        units = _fields(data[1][1], delimiter)
-        if len(units) == len(names) and any(units) and all(_is_unit(unit) for unit in units):
+        units = [field.strip("[]()") for field in _fields(data[1][1], delimiter)]
+        has_numbers = any(_is_number(unit, delimiter) for unit in units)
+        if len(units) == len(names) and not has_numbers and any(map(_is_unit, units)):
             pairs = zip(names, units, strict=True)
-            names = tuple(
-                f"{name} [{unit.strip('[]()')}]" if unit else name for name, unit in pairs
-            )
+            names = tuple(f"{name} [{unit}]" if unit else name for name, unit in pairs)
             first = 2
     if len(set(names)) != len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -136,8 +135,8 @@ def _is_number(text: str, delimiter: str) -> bool:
 
 
 def _is_unit(text: str) -> bool:
-    """Return whether a field is empty or a unit of a quantity, with or without brackets."""
-    return not text or any(unit_scale(key, f"x [{text.strip('[]()')}]") for key in UNITS)
+    """Return whether a text is a unit of a quantity."""
+    return any(unit_scale(key, f"x [{text}]") for key in UNITS)
 
 
 def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int | float:

@@ -150,8 +150,8 @@ def identify_payload(
     Raises
     ------
     InvalidValue
-        For motions without efforts or too short, for a tool frame that no joint moves, and for
-        efforts of ``motions`` if ``without`` has currents only.
+        For motions without efforts, given twice or too short, for a tool frame that no joint
+        moves, and for efforts of ``motions`` if ``without`` has currents only.
 
     """
     link = tool_link(check_arm(arm))
@@ -160,7 +160,7 @@ def identify_payload(
         [_with_efforts(arm, gains, motion) for motion in part]
         for part in (motions, held_out, without)
     )
-    fitted, checks = fitted_and_held_out(motions, held_out)
+    fitted, checks = fitted_and_held_out(motions, held_out, without)
     prepared = [prepare_motion(arm, motion, cutoff) for motion in fitted]
     frequency = max(motion.cutoff for motion in prepared)
     notes = [note for motion in prepared for note in motion.notes]

@@ -93,10 +93,14 @@ def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> lis
             edges = np.linspace(0, len(segment.time), count + 1).astype(int).tolist()
             found += [segment.part(slice(a, b)) for a, b in pairwise(edges)]
     if not found:
-        spans = ", ".join(f"{motion.source} {np.ptp(motion.time):.3g} s" for motion in motions)
+        spans = ", ".join(
+            f"{m.source} {np.ptp(m.time):.3g} s ({len(m.time)} samples at {1 / m.period:.4g} Hz)"
+            for m in motions
+        )
         raise InvalidValue(
             f"recorded time = {spans}; expected at least {LEAST_TIME:g} s without a gap of"
-            f" {HELD_TIME:g} s; record a longer motion"
+            f" {HELD_TIME:g} s; record a longer motion, or pass another recording with --held-out"
+            " (held_out=...)"
         )
     total = sum(float(np.ptp(window.time)) for window in found)
     used = min(len(found), max(1, int(len(found) * longest / total))) if total > longest else None

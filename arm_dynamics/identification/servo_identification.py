@@ -29,9 +29,14 @@ import numpy as np
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.arm_identification import FITTED_PART, HELD_OUT, HELD_OUT_PART
 from arm_dynamics.identification.dynamic_parameters import nominal_parameters
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit, ParameterFit
-from arm_dynamics.identification.motion_checks import check_targets, require_speeds
+from arm_dynamics.identification.motion_checks import (
+    check_targets,
+    require_different,
+    require_speeds,
+)
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.position_loops import servo_loops
 from arm_dynamics.identification.servo_backlash import fit_backlash, scan_backlash
@@ -51,8 +56,6 @@ from arm_dynamics.identification.servo_variation import (
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
-HELD_OUT = 0.3
-"""Part at the end of each recording that checks the result."""
 FITTED_TIME = 120.0
 """Longest time [s] that is fitted; the windows are distributed over all recordings."""
 DELAYS = tuple(0.002 * k for k in range(75))
@@ -152,22 +155,23 @@ def identify_servos(
     Raises
     ------
     InvalidValue
-        For motions without targets, with targets that are not those of the joints, too short, or
-        with one speed only.
+        For motions without targets, with targets that are not those of the joints, given twice,
+        too short, or with one speed only.
     ConfigError, UnknownName
         As ``servo_loops``.
 
     """
     if not motions:
         raise InvalidValue("motions = 0; expected at least one recording")
+    require_different([*motions, *held_out])
     checks = list(held_out)
     for motion in (*motions, *checks):
         check_targets(motion)
     variation = ServoVariation.of(arm, servo_loops(arm, servos))
     if not checks:
         ends = [round((1 - HELD_OUT) * len(motion.time)) for motion in motions]
-        checks = [m.part(slice(k, None), "end") for m, k in zip(motions, ends, strict=True)]
-        motions = [m.part(slice(k), "begin") for m, k in zip(motions, ends, strict=True)]
+        checks = [m.part(slice(k, None), HELD_OUT_PART) for m, k in zip(motions, ends, strict=True)]
+        motions = [m.part(slice(k), FITTED_PART) for m, k in zip(motions, ends, strict=True)]
     require_speeds(motions)
     windows, time = servo_windows(motions, FITTED_TIME), sum(float(np.ptp(m.time)) for m in motions)
     only_gain = np.array([name.endswith(("loop_gain", "delay")) for name in variation.names])
@@ -259,13 +263,17 @@ def compare_servos(
 def _quantities(
     variation: ServoVariation, values: Vector, deviation: Vector
 ) -> tuple[ParameterFit, ...]:
-    """Return the fitted quantities; the deviation of a quantity that is not free is infinite."""
+    """Return the fitted quantities; the deviation of a quantity that is not free is infinite.
+
+    The prior of a current limit or backlash that the description does not have is NaN.
+    """
     relative = 100 * variation.sigma * deviation
     relative[-1] /= max(abs(values[-1]), 1e-12)
     left = ~variation.free | (deviation > UNDETERMINED)
     relative[left] = np.inf
+    prior = np.where(variation.exists, variation.described, np.nan)
     rows = zip(
-        variation.names, variation.units, variation.described.tolist(), values.tolist(),
+        variation.names, variation.units, prior.tolist(), values.tolist(),
         relative.tolist(), strict=True,
     )  # fmt: skip
     shown = variation.exists | ~left

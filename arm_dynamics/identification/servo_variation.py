@@ -40,8 +40,8 @@ UNITS = {
     "armature": "kg·m²",
     "viscous": "N·m·s/rad",
     "coulomb": "N·m",
-    "stribeck": "",
-    "loss": "",
+    "stribeck": "1",
+    "loss": "1",
     "supply": "V",
     "current_limit": "A",
     "mass": "kg",
@@ -130,7 +130,7 @@ class ServoVariation:
     def units(self) -> tuple[str, ...]:
         """Units of ``values``."""
         own = (unit for unit in UNITS.values() for _ in self.arm.joints)
-        return (*own, "", "", "kg", "s")
+        return (*own, "1", "1", "kg", "s")
 
     @property
     def is_typical(self) -> BoolArray:

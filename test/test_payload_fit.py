@@ -97,8 +97,9 @@ def test_the_deviations_contain_those_of_the_arm_without_the_payload():
     known = identify_payload(arm, [recording("puma560", loaded(arm, nominal_parameters(arm)), 1)])
     for seed in range(2):
         own = np.array(nominal_parameters(hidden_truth(arm, seed)))
-        runs = [recording("puma560", loaded(arm, own), 1)]
-        fit = identify_payload(arm, runs, runs, without=[recording("puma560", own, 2)])
+        run, held_out = (recording("puma560", loaded(arm, own), k) for k in (1, 3))
+        without = recording("puma560", own, 2)
+        fit = identify_payload(arm, [run], [held_out], without=[without])
         errors.append(np.abs(fit.values - TRUTH) / fit.deviation)
         deviations.append(fit.deviation[0])
     assert np.mean(np.array(errors) < 3) >= 0.95
@@ -114,7 +115,8 @@ def test_the_deviations_contain_torque_constants_that_differ_between_joints():
     wrong = 1 + 0.02 * np.random.default_rng(0).normal(size=arm.nv)
     measured = [recording("puma560", p, k) for k, p in enumerate((loaded(arm, own), own), 1)]
     run, without = (replace(x, effort=as_readonly(x.effort * wrong)) for x in measured)
-    fit = identify_payload(arm, [run], [run], without=[without])
+    held_out = recording("puma560", loaded(arm, own), 3)
+    fit = identify_payload(arm, [run], [held_out], without=[without])
     error = abs(fit.mass - 0.8)
     assert 0.005 < error < 3 * fit.deviation[0] < 0.05
 

@@ -97,7 +97,8 @@ def load_motion(
     RecordingError
         If the file cannot be read, or lacks the time or a joint.
     InvalidValue
-        For stamps that decrease, too few samples, and positions in degrees.
+        For stamps that decrease, a period that is plausible in s and in ms, too few samples,
+        positions in degrees or mm, and single implausible positions.
     ConfigError
         For an option that does not belong to the file, and without an optional library.
 

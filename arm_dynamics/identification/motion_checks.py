@@ -90,9 +90,10 @@ def require_samples(time: Vector, source: str) -> None:
 
 
 def require_different(motions: Sequence[MotionData]) -> None:
-    """Raise InvalidValue if two of the motions have the same stamps and positions."""
+    """Raise InvalidValue if two of the motions have the same samples."""
     for one, other in combinations(motions, 2):
-        if np.array_equal(one.time, other.time) and np.array_equal(one.q, other.q):
+        pairs = ((getattr(one, x), getattr(other, x)) for x in ("time", "q", "effort", "current"))
+        if all(np.array_equal(x, y) for x, y in pairs):
             sources = f"{one.source} and {other.source}"
             raise InvalidValue(
                 f"{sources}: samples = the same; expected different recordings, because a fitted"

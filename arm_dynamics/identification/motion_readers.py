@@ -44,7 +44,7 @@ LARGEST_REPEATED = 0.01
 SHORTEST_PERIOD = 2e-5
 """Period [s] from which stamps are in s as well: no other unit makes it longer."""
 AMBIGUOUS = (0.3, 0.9)
-"""Periods that are as plausible in s as in ms: 1 to 3 kHz in ms has a period of 1 or 0.5."""
+"""Median period without a unit that is plausible in s (slow poses) and in ms (1.1 to 3.3 kHz)."""
 LARGEST_DISTANCE = 1.5
 """Distance to the nearest message of a joint, in its median periods, up to which it counts."""
 
@@ -62,9 +62,10 @@ def load_motion(
 
     Joints are found by their names; other joints of the file are ignored. Columns of CSV, Parquet
     and LeRobot follow the rules of ``motion_columns``. Without a unit in its name, time is in s,
-    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms; in s also from 0.02 ms. Rows
-    with the stamp of the row before, and rows without positions, are dropped. Gaps of the stamps
-    separate the segments of the motion (``MotionData.segments``).
+    ms, µs or ns, whichever gives a median period from 0.3 to 300 ms; in s also from 0.02 ms. Values
+    with a median period from 0.3 to 0.9 may be s or ms: they need a unit. Rows with the stamp
+    of the row before, and rows without positions, are dropped. Gaps of the stamps separate the
+    segments of the motion (``MotionData.segments``).
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ def load_motion(
     RecordingError
         If the file cannot be read, or lacks the time or a joint.
     InvalidValue
-        For stamps that decrease, too few samples, and positions in degrees.
+        For stamps that decrease, a period that is plausible in s and in ms, too few samples,
+        positions in degrees or mm, and single implausible positions.
     ConfigError
         For an option that does not belong to the file, and without an optional library.
 

@@ -778,11 +778,7 @@ def test_velocities_far_above_their_limits_are_named_with_the_likely_causes(fact
     limit = ARM.joints[0].velocity
     motion = replace(MOTION, time=LONG / factor, q=limit / 1.3 * SWEEP * [1, 0.01])
     message = rf"run: velocity of joint 'J1' = [\d.]+ rad/s, .* limit of {limit:g} rad/s; check "
-    if factor > 10:  # minutes
-        with pytest.raises(InvalidValue, match=message):
-            check_units(ARM, motion)
-    else:
-        assert any(re.match(message, text) for text in check_units(ARM, motion))
+    assert any(re.match(message, text) for text in check_units(ARM, motion))
 
 
 def test_single_glitches_and_noise_are_not_velocities():

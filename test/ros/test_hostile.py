@@ -229,7 +229,16 @@ def test_a_second_simulator_is_reported(domain):
 def test_the_second_controller_succeeds_a_killed_first_one_without_a_step(domain):
     """The killed process stays in the ROS graph for 20 s; the switch is faster."""
     states = domain.arm_states
-    domain.wait_for(lambda: np.abs(states.newest.velocity).max() < 1e-3, "no rest")
+
+    def rests():
+        """Return whether the last states are at the target, also those that arrived late."""
+        last = states.messages(len(states) - 100)
+        return all(
+            np.abs(np.array(m.position) - INITIAL).max() < 0.01 and np.abs(m.velocity).max() < 1e-3
+            for m in last
+        )
+
+    domain.wait_for(rests, "no rest")
     started, before = time.monotonic(), len(states)
     domain.first.kill()
     found = domain.diagnosis("simulator", lambda v: "commander_changed" in v)
@@ -302,7 +311,7 @@ def test_invalid_bytes_and_a_second_commander_do_not_disable_torque(motors):
         )
     assert "commander_changed" not in found, motors.ros.report(str(found))
     assert motors.life == "active"
-    q = np.array([m.position for m in motors.states.messages(first)])
-    moved = np.abs(q - before).max()
+    own = [m.position for m in motors.states.messages(first) if len(m.position) == before.size]
+    moved = np.abs(np.array(own) - before).max()  # without damaged messages that arrived late
     assert moved < 0.02, motors.ros.report(f"moved by {moved} rad")
     assert motors.process.code is None

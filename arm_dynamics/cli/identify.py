@@ -201,7 +201,7 @@ def _fit(
     print_summary(summary)
     poor: list[str] = []
     if gains is None:
-        poor = poor_predictions(arm, motions, summary)
+        poor = _poor_predictions(arm, motions, summary)
         curves = (
             np.column_stack([getattr(x, key) for x in summary.joints])
             for key in ("measured", "before")
@@ -218,7 +218,7 @@ def _fit(
     return written, bool(poor)
 
 
-def poor_predictions(
+def _poor_predictions(
     arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
 ) -> list[str]:
     """Return sentences of joints whose efforts the fit does not predict, with the likely causes."""

@@ -222,9 +222,10 @@ def damped_newton(
 
 
 def regularized_cholesky(matrix: Matrix) -> tuple[Matrix, bool]:
-    """Return the factor (``scipy.linalg.cho_factor``) of H (p, p) with unit diagonal, plus c 1.
+    """Return ``scipy.linalg.cho_factor`` of H + c I, where H (p, p) has a unit diagonal.
 
-    c is the least of 1e-13, 1e-11 ... for which the sum is positive definite.
+    c is the least of 1e-13, 1e-11 ... 0.1 for which the sum is positive definite; raises
+    LinAlgError if no such c exists.
     """
     shift = JITTER
     while True:

@@ -102,7 +102,7 @@ def require_different(motions: Sequence[MotionData]) -> None:
             )
 
 
-def check_angles(arm: ArmModel, q: Matrix, source: str) -> None:
+def check_positions(arm: ArmModel, q: Matrix, source: str) -> None:
     """Raise InvalidValue for positions (n, nv) [rad or m] that are degrees or mm, or glitches."""
     for i, joint in enumerate(arm.joints):
         is_angle = joint.unit == "rad"
@@ -220,7 +220,7 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
             f"{data.source}: joints = {', '.join(data.joint_names)}; expected"
             f" {', '.join(arm.joint_names)}"
         )
-    check_angles(arm, data.q, data.source)
+    check_positions(arm, data.q, data.source)
     fast, efforts = _speed_warnings(arm, data), _effort_warnings(arm, data)
     speeds = [
         f"{data.source}: joint '{data.joint_names[i]}': speed = {speed:.3g} only; viscous"

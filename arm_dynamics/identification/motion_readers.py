@@ -14,7 +14,7 @@ from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.identification.motion_checks import (
     FEWEST_SAMPLES,
-    check_angles,
+    check_positions,
     increasing_rows,
     require_samples,
 )
@@ -286,8 +286,8 @@ def _time_unit(time: Vector, source: str, name: str) -> float:
     period = float(np.median(steps))
     if AMBIGUOUS[0] <= period < AMBIGUOUS[1]:
         raise InvalidValue(
-            f"{source}: median period of column '{name}' = {period:.3g}, in s or in ms; expected"
-            f" another one or a unit; put the unit into the name, as in '{name} [s]'"
+            f"{source}: median period of column '{name}' = {period:.3g}, plausible in s and"
+            f" in ms; expected a unit in the name, as in '{name} [s]' or '{name} [ms]'"
         )
     for scale in (1.0, 1e-3, 1e-6, 1e-9):
         least = SHORTEST_PERIOD if scale == 1.0 else LEAST_PERIOD
@@ -346,7 +346,7 @@ def _checked(
     q = q[rows]
     if degrees:
         q = q * [np.pi / 180 if joint.unit == "rad" else 1.0 for joint in arm.joints]
-    check_angles(arm, q, source)
+    check_positions(arm, q, source)
     kept: dict[str, Any] = {name: x[rows] for name, x in more.items() if np.isfinite(x[rows]).any()}
     data = MotionData(arm.joint_names, time, q, None if effort is None else effort[rows], source)
     return replace(data, notes=notes, **kept)

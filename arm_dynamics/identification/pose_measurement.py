@@ -81,7 +81,7 @@ def measure_poses(
 
     Torque must be enabled. The controller should have no integral term, which changes the effort
     at rest. If the control loop restarts during a motion, or the arm is not at rest after it, the
-    arm returns to the begin of the motion and repeats it; the event ``pose_repeated`` names the
+    arm returns to the start of the motion and repeats it; the event ``pose_repeated`` names the
     cause.
 
     Parameters
@@ -126,7 +126,7 @@ def measure_poses(
             if not problem:
                 break
             if attempt == MAX_ATTEMPTS:
-                raise InvalidValue(f"{text}: {problem} in each of {MAX_ATTEMPTS} attempts")
+                raise InvalidValue(f"{text}, {MAX_ATTEMPTS} attempts: {problem}")
             loop.events.report("pose_repeated", f"{text}: {problem}; repeating the motion")
             motions = Leg(begin, leg.duration), leg
         if leg.side:

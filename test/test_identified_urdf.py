@@ -389,6 +389,11 @@ def test_tolerances_contain_deviations_of_motor_constants(tmp_path):
     constants = {"R1.kt": 2.0, "R2.kt": 1.0, "R1.resistance": 0.5, "R1.unknown": 1.0}
     file.write_text(uncertainty_yaml(arm, values, values, constant_deviations=constants))
     found = read_tolerances(file, arm)
+    armature = {"J1.armature": 2.0}  # a parameter of ideal motors already
+    ideal = with_parameters(load_arm("two_link"), nominal_parameters(load_arm("two_link")) + 0.01)
+    own = nominal_parameters(ideal)
+    text = uncertainty_yaml(ideal, own, 0.1 * own, constant_deviations=armature)
+    assert text.count("motor.armature:") == 1
     assert found["motor.kt"].fraction == pytest.approx((0.06, 0.03, 0, 0, 0))
     assert found["motor.resistance"].fraction == pytest.approx((0.015, 0, 0, 0, 0))
 

@@ -794,7 +794,7 @@ def test_single_glitches_and_noise_are_not_velocities():
 
 def test_a_period_that_is_plausible_in_s_and_in_ms_needs_a_unit(tmp_path):
     time = np.arange(N) * 0.48
-    with pytest.raises(InvalidValue, match=r"period of column 'time' = 0.48, plausible in s and in ms"):
+    with pytest.raises(InvalidValue, match=r"'time' = 0.48, plausible in s and in ms"):
         load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(time)))
     names = ("time [s]", *STANDARD[1:])
     data = load_motion(ARM, csv(tmp_path / "b.csv", names, table(time)))

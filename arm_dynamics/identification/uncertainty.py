@@ -94,6 +94,7 @@ def uncertainty_yaml(
             for joint in arm.joint_names
         ]))
         for name in dict.fromkeys(key.rpartition(".")[2] for key in constant_deviations)
+        if name not in TERM_NAMES  # among the parameters already
     )  # fmt: skip
     for name, fractions in (*_fractions(values, spread, before, prior), *constants):
         nominal = variable_values(found, name) if name in known else np.zeros(nv)

@@ -10,7 +10,7 @@ from conftest import chain
 
 from arm_dynamics.batch.kernels import kernel_cache, kernel_check
 from arm_dynamics.batch.kernels.kernel import Kernel
-from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejected
+from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejected, ModuleSource
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.errors import InvalidValue
@@ -126,5 +126,7 @@ def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
 
     limit = sys.getrecursionlimit()
     assert limit < 4000
-    kernel_cache.cached_module("branches", lambda: "", lambda kernel_module: nested(4000))
+    kernel_cache.cached_module(
+        "branches", lambda: ModuleSource("", "float64", ()), lambda made: nested(4000)
+    )
     assert sys.getrecursionlimit() == limit

@@ -96,9 +96,9 @@ def test_a_changed_equation_changes_the_kernel(monkeypatch, tmp_path):
             total += abs(error)
         return total
 
-    before = trace.published_text(published_arm(), CONTROLLED, 4)
+    before = trace.published_source(published_arm(), CONTROLLED, 4)
     monkeypatch.setattr(dynamechs, "published_control_step", stronger)
-    assert trace.published_text(published_arm(), CONTROLLED, 4) != before
+    assert trace.published_source(published_arm(), CONTROLLED, 4) != before
 
 
 def test_joints_that_symmetry_keeps_at_rest_have_no_rows():

@@ -2,7 +2,6 @@
 
 import hashlib
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, TimeoutError
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -364,51 +363,86 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("corrupt", [b"x = (", b"", b"\xff\xfe", b"x = 2\n"])
-def test_a_corrupt_file_is_regenerated(folder, corrupt, monkeypatch):
-    made = []
+SOURCE = kernel_cache.ModuleSource("x = 1\n", "float64", (2.0, np.inf))
+NAME = f"code_{hashlib.sha256(SOURCE.text.encode()).hexdigest()[:20]}.py"
+
+
+def made(key="a", generate=lambda: SOURCE, check=lambda module: None):
+    return kernel_cache.cached_module(key, generate, check)
+
+
+def unexpected():
+    pytest.fail("generated")
+
+
+@pytest.mark.parametrize("file", ["kernel_a.json", "kernel_a.checked", NAME])
+@pytest.mark.parametrize("corrupt", [b"x = (", b"", b"\xff\xfe", b"x = 2\n", None])
+def test_a_corrupt_or_missing_file_is_regenerated(folder, corrupt, file, monkeypatch):
+    generated = []
 
     def make():
-        return kernel_cache.cached_module(
-            "a", lambda: made.append(1) or "x = 1\n", lambda module: None
-        )
+        return made(generate=lambda: generated.append(1) or SOURCE)
 
     assert make().x == 1
     assert make() is make()
-    (folder / "kernel_a.py").write_bytes(corrupt)
+    if corrupt is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes(corrupt)
     monkeypatch.setattr(kernel_cache, "_LOADED", {})
     assert make().x == 1
-    assert len(made) == 2
+    assert len(generated) == 2
 
 
-def test_a_checked_file_is_loaded_without_generation(folder):
-    (folder / "kernel_b.py").write_text("x = 5\n")
-    (folder / "kernel_b.checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
-    assert kernel_cache.cached_module("b", lambda: pytest.fail("made"), lambda module: None).x == 5
+def test_a_checked_module_is_loaded_without_generation(folder, monkeypatch):
+    made()
+    monkeypatch.setattr(kernel_cache, "_LOADED", {})
+    assert made(generate=unexpected, check=unexpected).x == 1
 
 
-def test_a_rejected_module_is_removed(folder):
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_arms_of_one_structure_share_a_module(folder, monkeypatch, precision):
+    """Each has its own constants, checked on their own; also if read from the files."""
+    text = "import numba\n@numba.njit(cache=True)\ndef f(c, x):\n    return x * c[0] - c[1]\n"
+    sources = {
+        key: kernel_cache.ModuleSource(text, precision, (k, 0.1)) for k, key in enumerate("ab")
+    }
+    checked = []
+    for key in "ab":
+        made(key, lambda key=key: sources[key], lambda module: checked.append(module.f(1.0)))
+    assert checked == [-np.dtype(precision).type(0.1), 1 - np.dtype(precision).type(0.1)]
+    assert len([*folder.glob("code_*.py")]) == 1
+    stored = {key: made(key, generate=unexpected).f for key in "ab"}
+    assert stored["a"].func is stored["b"].func
+    monkeypatch.setattr(kernel_cache, "_LOADED", {})
+    assert [made(key, unexpected, unexpected).f(1.0) for key in "ab"] == checked
+
+
+def test_a_rejected_module_is_not_stored(folder):
     def reject(module):
         raise InvalidValue("wrong")
 
-    with pytest.raises(ArmDynamicsError, match="wrong"):
-        kernel_cache.cached_module("c", lambda: "x = 1\n", reject)
-    assert not [*folder.glob("kernel_c.py"), *folder.glob("kernel_c.checked")]
+    for _ in range(2):
+        with pytest.raises(ArmDynamicsError, match="wrong"):
+            made(check=reject)
+        assert not [*folder.glob("kernel_a.*")]
 
 
-def test_the_kernel_of_another_process_is_waited_for(folder):
+def test_the_kernel_of_another_process_is_waited_for(folder, monkeypatch):
     """The kernel that another process generates is loaded."""
-    path = folder / "kernel_e.py"
+    made()
+    files = {path: path.read_bytes() for path in folder.glob("kernel_a.*")}
+    for path in files:
+        path.unlink()
+    monkeypatch.setattr(kernel_cache, "_LOADED", {})
     with ThreadPoolExecutor(1) as other:
-        with file_lock(path.with_suffix(".lock")):
-            found = other.submit(
-                kernel_cache.cached_module, "e", lambda: pytest.fail("made"), lambda module: None
-            )
+        with file_lock((folder / NAME).with_suffix(".lock")):
+            found = other.submit(made, check=unexpected)
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)
-            path.write_text("x = 5\n")
-            path.with_suffix(".checked").write_text(hashlib.sha256(b"x = 5\n").hexdigest())
-        assert found.result(timeout=180).x == 5
+            for path, content in files.items():
+                path.write_bytes(content)
+        assert found.result(timeout=180).x == 1
 
 
 def test_a_folder_that_cannot_be_written_is_named(folder, monkeypatch):
@@ -416,5 +450,5 @@ def test_a_folder_that_cannot_be_written_is_named(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(kernel_cache, "write_private", full)
-    with pytest.raises(ConfigError, match=r"kernel_d.py: .*No space left"):
-        kernel_cache.cached_module("d", lambda: "x = 1\n", lambda module: SimpleNamespace())
+    with pytest.raises(ConfigError, match=r"kernel_a.json: .*No space left"):
+        made()

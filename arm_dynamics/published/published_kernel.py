@@ -10,6 +10,7 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import (
     KernelRejected,
+    ModuleSource,
     cached_module,
     casadi_required,
     fingerprint,
@@ -96,10 +97,10 @@ class PublishedKernel:
             totals[rows] = self._totals(self._module, p[rows], i[rows], calls, dt)
         return totals
 
-    def _source(self) -> str:
+    def _source(self) -> ModuleSource:
         with casadi_required("published kernel"):
-            from arm_dynamics.published.published_trace import published_text  # noqa: PLC0415
-        return published_text(self.arm, self.joints, LANES)
+            from arm_dynamics.published.published_trace import published_source  # noqa: PLC0415
+        return published_source(self.arm, self.joints, LANES)
 
     def _check(self, module: Any) -> None:
         """Raise KernelRejected unless the kernel agrees with ``dynamechs.objective``."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from arm_dynamics.batch.kernels.kernel_cache import ModuleSource
 from arm_dynamics.batch.kernels.kernel_source import (
     FUNCTION,
-    function_lines,
+    function_parts,
     head_text,
-    shared_constants,
 )
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.step_trace import (
@@ -41,7 +41,7 @@ MOVING = "\n\nMOVING = {moving}  # joints with rows; the others are at rest\n"
 SCORE = '''
 
 @numba.njit(**options)
-def score(x, calls):
+def score(c, x, calls):
     """Make up to ``calls`` calls, until every lane has diverged; return their number."""
     for k in range(calls):
         if k % {check_every} == 0:
@@ -50,21 +50,22 @@ def score(x, calls):
                 valid += x[{total} * LANES + l] - x[{total} * LANES + l] == ZERO
             if valid == 0:
                 return k
-        call(x)
+        call(c, x)
     return calls
 '''
 
 
-def published_text(arm: ArmModel, joints: Sequence[str], lanes: int) -> str:
+def published_source(arm: ArmModel, joints: Sequence[str], lanes: int) -> ModuleSource:
     """Return the module: ``call`` makes one call of plant and controller, ``score`` many."""
     layout, function, moving = trace_published(arm, joints)
-    constants = shared_constants("float64")
-    body = function_lines(function, layout, constants)
-    title = f"{arm.name}: published step and controller of {', '.join(joints)}."
-    head = head_text(title, layout, lanes, "float64", constants)
-    call = FUNCTION.format(name=function.name, purpose=function.purpose, body=body)
+    constants: dict[str, float] = {}
+    parts = function_parts(function, layout, constants)
+    title = f"Published step and controller of {', '.join(joints)}."
+    head = head_text(title, layout, lanes, "float64")
+    call = FUNCTION.format(name=function.name, purpose=function.purpose, **parts)
     score = SCORE.format(check_every=CHECK_EVERY, total=layout.first["total"])
-    return "".join([head, MOVING.format(moving=moving), call, score])
+    text = "".join([head, MOVING.format(moving=moving), call, score])
+    return ModuleSource(text, "float64", tuple(constants.values()))
 
 
 def trace_published(

@@ -13,6 +13,7 @@ from arm_dynamics.batch.kernels.kernel_cache import (
     AGREEMENT,
     TRIAL_STEP,
     KernelRejected,
+    ModuleSource,
     cached_module,
     casadi_required,
     equations_fingerprint,
@@ -182,10 +183,12 @@ class StepDerivative:
             f" expected {expected[0]}, {expected[1]} and dt above 0"
         )
 
-    def _source(self) -> str:
+    def _source(self) -> ModuleSource:
         with casadi_required("derivative"):
-            from arm_dynamics.batch.kernels.derivative_trace import derivative_text  # noqa: PLC0415
-        return derivative_text(self.arm, self.integrator, self.interface)
+            from arm_dynamics.batch.kernels.derivative_trace import (  # noqa: PLC0415
+                derivative_source,
+            )
+        return derivative_source(self.arm, self.integrator, self.interface)
 
     def _check(self, module: Any) -> None:
         """Compare ``advance``, and ``step`` in it, with the plant's at random states."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import casadi as ca
 
+from arm_dynamics.batch.kernels.kernel_cache import ModuleSource
 from arm_dynamics.batch.kernels.kernel_source import (
     STEP,
-    function_lines,
+    function_parts,
     head_text,
-    shared_constants,
 )
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, TracedFunction
@@ -32,7 +32,7 @@ from arm_dynamics.simulation.integrators import find_integrator
 ADVANCE = '''
 
 @numba.njit(**options)
-def advance(x, state, command, dt):
+def advance(c, x, state, command, dt):
     """Copy the arguments to their rows and call ``step``.
 
     Return 0, 1 if the state is not finite, 2 for a wrong size or a dt that is not above 0.
@@ -44,7 +44,7 @@ def advance(x, state, command, dt):
     for i in range({nv}):
         x[{command} + i] = command[i]
     x[{dt}] = dt
-    return 1 if step(x) else 0
+    return 1 if step(c, x) else 0
 '''
 INPUTS = ("q", "v", "act", "command", "dt")
 OUTPUTS = ("q", "v", "act", "effort", "A", "B")
@@ -52,7 +52,7 @@ BACKWARD = {"allow_forward": False}
 """Reverse mode, row by row: there are fewer efforts than variables that they depend on."""
 
 
-def derivative_text(arm: ArmModel, integrator: str, interface: str) -> str:
+def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleSource:
     """Return a module whose ``step`` replaces rows q, v, act and fills effort, A and B.
 
     One lane; ``advance`` takes state, command and dt as arrays.
@@ -62,13 +62,14 @@ def derivative_text(arm: ArmModel, integrator: str, interface: str) -> str:
     sizes = {"q": nv, "v": nv, "act": arm.na, "command": nv, "dt": 1, "effort": nv}
     layout = Layout.of({**sizes, "A": n * n, "B": n * nv})
     step = TracedFunction("step", "One time step and its derivative.", function, INPUTS, OUTPUTS)
-    constants = shared_constants("float64")
-    body = function_lines(step, layout, constants)
-    title = f"{arm.name}: derivative of {integrator}, {interface} commands."
-    head = head_text(title, layout, 1, "float64", constants)
+    constants: dict[str, float] = {}
+    parts = function_parts(step, layout, constants)
+    title = f"Derivative of {integrator}, {interface} commands."
+    head = head_text(title, layout, 1, "float64")
     first = layout.first
     advance = ADVANCE.format(n=n, nv=nv, command=first["command"], dt=first["dt"])
-    return head + STEP.format(body=body, friction="") + advance
+    text = head + STEP.format(**parts, friction="") + advance
+    return ModuleSource(text, "float64", tuple(constants.values()))
 
 
 @dataclass(frozen=True, eq=False)

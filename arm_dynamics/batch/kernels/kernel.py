@@ -8,6 +8,7 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import (
     KernelOptions,
+    ModuleSource,
     cached_module,
     casadi_required,
     equations_fingerprint,
@@ -28,7 +29,7 @@ class Kernel:
         Parameters
         ----------
         arm : ArmModel
-            Arm; its numbers are literals of the kernel, except the varied ones.
+            Arm. Arms with the same nonzero constants share one compiled kernel.
         options : KernelOptions
             Integrator, interface, variations, precision, block size and controller.
 
@@ -106,14 +107,14 @@ class Kernel:
         diverged: bool = self._module.step(x)
         return diverged
 
-    def _source(self) -> str:
-        """Return the source text of the traced step, with a controller also tick and metrics."""
+    def _source(self) -> ModuleSource:
+        """Return the module of the traced step, with a controller also tick and metrics."""
         arm, options = self.arm, self.options
         with casadi_required(f"kernel of arm '{arm.name}'"):
-            from arm_dynamics.batch.kernels.kernel_source import module_text  # noqa: PLC0415
+            from arm_dynamics.batch.kernels.kernel_source import module_source  # noqa: PLC0415
             from arm_dynamics.batch.kernels.step_trace import trace_pid, trace_step  # noqa: PLC0415
         trace = trace_step(arm, options.integrator, options.interface, options.vary)
         if options.pid is not None:
             trace = trace_pid(trace, options.pid)
-        title = f"{arm.name}: {options.integrator}, {options.interface}, {options.precision}."
-        return module_text(trace, title, options.lanes, options.precision)
+        title = f"{options.integrator}, {options.interface}, {options.precision}."
+        return module_source(trace, title, options.lanes, options.precision)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.code_cache import (
     cache_folder,
     guard,
@@ -34,6 +37,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 
 _LOADED: dict[Path, Any] = {}
+"""Modules by source file, and with the constants of an arm by the file of these."""
 _LOCK = RLock()
 """Held while a module is generated or loaded, so that one thread of the process does it."""
 MAX_RECURSION_DEPTH = 5000
@@ -154,20 +158,36 @@ def casadi_required(where: str) -> Iterator[None]:
         ) from error
 
 
-def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], None]) -> Any:
+class ModuleSource(NamedTuple):
+    """Source text of a module, and the constants of an arm: argument ``c`` of its functions."""
+
+    text: str
+    precision: str
+    constants: tuple[float, ...]
+
+
+def cached_module(
+    key: str, generate: Callable[[], ModuleSource], check: Callable[[Any], None]
+) -> Any:
     """Return the module stored under ``key``; generate, check and store it if necessary.
 
-    The folder depends on the package's sources too. A file that differs from the one that passed
-    its check is generated again.
+    Two files are stored: the constants of the arm under the key, and the source text under its own
+    hash, so that arms of one structure share compiled code. The folder depends on the package's
+    sources too. A file that differs from the one that passed its check is generated again.
 
     Parameters
     ----------
     key : str
         Fingerprint.
     generate : callable
-        Returns the source text.
+        Returns the source.
     check : callable
         Raises KernelRejected for a module that must not be used.
+
+    Returns
+    -------
+    object
+        Attributes of the module; functions whose first parameter is ``c`` without it.
 
     Raises
     ------
@@ -177,34 +197,66 @@ def cached_module(key: str, generate: Callable[[], str], check: Callable[[Any], 
         As raised by ``check``.
 
     """
-    path = _folder() / f"kernel_{key}.py"
+    path = _folder() / f"kernel_{key}.json"
     with _LOCK:
         if path not in _LOADED:
-            _LOADED[path] = _load(path) if _intact(path) else _generate(path, generate, check)
+            _LOADED[path] = _stored(path) or _generate(path, generate(), check)
         return _LOADED[path]
 
 
-def _generate(path: Path, text: Callable[[], str], check: Callable[[Any], None]) -> Any:
-    """Write, load and check a module in one process while others wait; remove it if rejected."""
+def _stored(path: Path) -> Any:
+    """Return the module of the constants in ``path``; None unless both files are intact."""
+    if not _intact(path):
+        return None
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    code = path.with_name(stored["code"])
+    if not _is_text_of(code):
+        return None
+    return _bound(_load(code), np.array(stored["constants"], stored["precision"]))
+
+
+def _generate(path: Path, source: ModuleSource, check: Callable[[Any], None]) -> Any:
+    """Check a module and store it, in one process while others wait."""
+    code = path.with_name(f"code_{hashlib.sha256(source.text.encode()).hexdigest()[:20]}.py")
     try:
-        with file_lock(path.with_suffix(".lock")):
-            if _intact(path):  # another process has generated it
-                return _load(path)
-            write_private(path, text().encode())
-            try:
-                module = _load(path)
-                with _recursion_limit():
-                    check(module)
-                write_private(_passed(path), _digest(path).encode())
-            except ArmDynamicsError:
-                path.unlink(missing_ok=True)
-                raise
+        with file_lock(code.with_suffix(".lock")):
+            stored = _stored(path)  # another process has generated it
+            if stored is not None:
+                return stored
+            if not _is_text_of(code):
+                write_private(code, source.text.encode())
+            module = _bound(_load(code), np.array(source.constants, source.precision))
+            with _recursion_limit():
+                check(module)
+            text = json.dumps(
+                {"code": code.name, "precision": source.precision, "constants": source.constants}
+            )
+            write_private(path, text.encode())
+            write_private(_passed(path), _digest(path).encode())
             return module
     except OSError as error:
         raise ConfigError(
             f"kernel {path}: {error}; expected a writable file; free disk space, or set"
             " XDG_CACHE_HOME to another folder"
         ) from error
+
+
+def _is_text_of(code: Path) -> bool:
+    """Whether the file contains the text that its name is the hash of, and is this user's."""
+    try:
+        require_owned(code)
+        return code.stem == f"code_{_digest(code)[:20]}"
+    except OSError:
+        return False
+
+
+def _bound(module: Any, constants: Vector) -> Any:
+    """Return the attributes of a module; functions of ``c`` have the constants."""
+    bound = SimpleNamespace(**vars(module))
+    for name, function in vars(module).items():
+        if isinstance(function, Dispatcher) and function.py_func.__code__.co_varnames[:1] == ("c",):
+            setattr(bound, name, partial(function, constants))
+    return bound
 
 
 def _intact(path: Path) -> bool:
@@ -246,6 +298,9 @@ def _folder() -> Path:
 
 
 def _load(path: Path) -> Any:
+    """Return the module of a source file, loaded once."""
+    if path in _LOADED:
+        return _LOADED[path]
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -256,4 +311,5 @@ def _load(path: Path) -> Any:
     for function in vars(module).values():
         if isinstance(function, Dispatcher):
             guard(function, path.parent / "lock")
+    _LOADED[path] = module
     return module

@@ -192,7 +192,17 @@ def test_the_generated_step_and_derivative_equal_the_plants(make, interface, met
 def test_a_generated_function_that_differs_is_rejected():
     own = StepDerivative(load_arm("four_joint"), "semi_implicit_euler")
 
-    sizes = {"q": 4, "v": 4, "act": 0, "command": 4, "dt": 1, "effort": 4, "A": 64, "B": 32}
+    sizes = {
+        "q": 4,
+        "v": 4,
+        "act": 0,
+        "command": 4,
+        "dt": 1,
+        "effort": 4,
+        "A": 64,
+        "B": 32,
+        "constants": 0,
+    }
 
     def advance(x, state, command, dt):
         after, A, B = own.step(state, command, dt)
@@ -200,13 +210,13 @@ def test_a_generated_function_that_differs_is_rejected():
         return answer
 
     factor, answer = 1.0, 0
-    own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
+    own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), advance=advance))
     factor = 1.001
     with pytest.raises(KernelRejected, match="A and B: difference from the plant"):
-        own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
+        own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), advance=advance))
     factor, answer = 1.0, 1
     with pytest.raises(KernelRejected, match="code of advance: difference from the plant"):
-        own._check(SimpleNamespace(LAYOUT=sizes, advance=advance))
+        own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), advance=advance))
 
 
 def test_rejections_state_the_expected_value():

@@ -252,3 +252,13 @@ def test_payload_variation_equals_with_payload():
     expected = arm.with_payload(0.4, (0.01, 0.02, 0.03))
     last = zip(list(i.model.inertias), list(expected.model.inertias), strict=True)
     assert all(isinstance(a, pin.Inertia) and a.isApprox(b) for a, b in last)
+
+
+def test_arms_of_one_structure_share_compiled_code():
+    """Other masses, friction and motors need no compilation; each kernel equals its own plant."""
+    arm = with_every_term()
+    other = arm.with_joint("J3", friction=3.7, damping=0.3).with_gravity((0.0, 0.0, -3.71))
+    options = KernelOptions(interface="voltage", lanes=LANES)
+    first, second = Kernel(arm, options), Kernel(other, options)
+    assert second._module.rollout is first._module.rollout
+    assert not np.array_equal(second._module.CONSTANTS, first._module.CONSTANTS)

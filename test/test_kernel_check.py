@@ -41,7 +41,9 @@ def altered(module, entry, name, wrong):
         return answer
 
     entries = {e: getattr(module, e) for e in ("step", "tick", "score", "rollout")}
-    return SimpleNamespace(LAYOUT=module.LAYOUT, **{**entries, entry: run})
+    return SimpleNamespace(
+        LAYOUT=module.LAYOUT, CONSTANTS=module.CONSTANTS, **{**entries, entry: run}
+    )
 
 
 ENTRIES = [
@@ -88,7 +90,7 @@ def test_records_and_failures_of_a_rollout_are_checked():
         records[-1, 0] += record
         failed[0] += step
 
-    entries = {e: getattr(module, e) for e in ("LAYOUT", "step", "tick", "score")}
+    entries = {e: getattr(module, e) for e in ("LAYOUT", "CONSTANTS", "step", "tick", "score")}
     wrong = SimpleNamespace(rollout=rollout, **entries)
     record, step = 1e-9, 0
     with pytest.raises(KernelRejected, match="last record of a rollout"):
@@ -126,7 +128,5 @@ def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
 
     limit = sys.getrecursionlimit()
     assert limit < 4000
-    kernel_cache.cached_module(
-        "branches", lambda: ModuleSource("", "float64", ()), lambda made: nested(4000)
-    )
+    kernel_cache.cached_module("branches", lambda: ModuleSource("", ()), lambda made: nested(4000))
     assert sys.getrecursionlimit() == limit

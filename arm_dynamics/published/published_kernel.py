@@ -127,7 +127,7 @@ class PublishedKernel:
         start = {"q": q[module.MOVING], "target": q[columns], "dt": np.array([dt])}
         layout = Layout.of(module.LAYOUT)
         gains = {"gain_p": p[lanes], "gain_i": i[lanes]}
-        x = filled_block(layout, LANES, np.dtype(float), {**start, **gains})
+        x = filled_block(layout, LANES, np.dtype(float), module.CONSTANTS, {**start, **gains})
         module.score(x, calls)
         totals = x.reshape(layout.rows, LANES)[layout.first["total"], : len(p)]
         return np.where(totals < inf, totals, LOST)

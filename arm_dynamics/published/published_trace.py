@@ -13,7 +13,7 @@ from arm_dynamics.batch.kernels.kernel_source import (
     function_parts,
     head_text,
 )
-from arm_dynamics.batch.kernels.layout import Layout
+from arm_dynamics.batch.kernels.layout import Layout, with_constants
 from arm_dynamics.batch.kernels.step_trace import (
     SymbolRows,
     TracedFunction,
@@ -41,7 +41,7 @@ MOVING = "\n\nMOVING = {moving}  # joints with rows; the others are at rest\n"
 SCORE = '''
 
 @numba.njit(**options)
-def score(c, x, calls):
+def score(x, calls):
     """Make up to ``calls`` calls, until every lane has diverged; return their number."""
     for k in range(calls):
         if k % {check_every} == 0:
@@ -50,7 +50,7 @@ def score(c, x, calls):
                 valid += x[{total} * LANES + l] - x[{total} * LANES + l] == ZERO
             if valid == 0:
                 return k
-        call(c, x)
+        call(x)
     return calls
 '''
 
@@ -61,11 +61,11 @@ def published_source(arm: ArmModel, joints: Sequence[str], lanes: int) -> Module
     constants: dict[str, float] = {}
     parts = function_parts(function, layout, constants)
     title = f"Published step and controller of {', '.join(joints)}."
-    head = head_text(title, layout, lanes, "float64")
+    head = head_text(title, with_constants(layout, lanes, len(constants)), lanes, "float64")
     call = FUNCTION.format(name=function.name, purpose=function.purpose, **parts)
     score = SCORE.format(check_every=CHECK_EVERY, total=layout.first["total"])
     text = "".join([head, MOVING.format(moving=moving), call, score])
-    return ModuleSource(text, "float64", tuple(constants.values()))
+    return ModuleSource(text, tuple(constants.values()))
 
 
 def trace_published(

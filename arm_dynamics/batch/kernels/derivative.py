@@ -132,7 +132,8 @@ class StepDerivative:
         key = fingerprint(arm, ("derivative", integrator, interface, equations))
         module = cached_module(key, self._source, self._check)
         layout, n = Layout.of(module.LAYOUT), 2 * nv + arm.na
-        self._advance, self._x = module.advance, filled_block(layout, 1, np.dtype(float), {})
+        self._advance = module.advance
+        self._x = filled_block(layout, 1, np.dtype(float), module.CONSTANTS, {})
         views = [self._x[:n], *(self._x[layout.block(name)].reshape(n, -1) for name in "AB")]
         for view in views:
             view.flags.writeable = False
@@ -198,7 +199,7 @@ class StepDerivative:
         for _ in range(4):
             q, (v, u) = random.uniform(lower, upper), random.uniform(-1, 1, (2, n))
             y = np.concatenate([q, v, arm.initial_act])
-            x = filled_block(layout, 1, np.dtype(float), {})
+            x = filled_block(layout, 1, np.dtype(float), module.CONSTANTS, {})
             code = module.advance(x, y, u, TRIAL_STEP)
             self._accept("code of advance", np.array([code]), 1.0, 0.0)
             after, expected = plant_step_jacobian(self, y, u, TRIAL_STEP)

@@ -14,7 +14,7 @@ from arm_dynamics.batch.kernels.kernel_source import (
     function_parts,
     head_text,
 )
-from arm_dynamics.batch.kernels.layout import Layout
+from arm_dynamics.batch.kernels.layout import Layout, with_constants
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import (
     SymbolicEquationsOfMotion,
@@ -32,7 +32,7 @@ from arm_dynamics.simulation.integrators import find_integrator
 ADVANCE = '''
 
 @numba.njit(**options)
-def advance(c, x, state, command, dt):
+def advance(x, state, command, dt):
     """Copy the arguments to their rows and call ``step``.
 
     Return 0, 1 if the state is not finite, 2 for a wrong size or a dt that is not above 0.
@@ -44,7 +44,7 @@ def advance(c, x, state, command, dt):
     for i in range({nv}):
         x[{command} + i] = command[i]
     x[{dt}] = dt
-    return 1 if step(c, x) else 0
+    return 1 if step(x) else 0
 '''
 INPUTS = ("q", "v", "act", "command", "dt")
 OUTPUTS = ("q", "v", "act", "effort", "A", "B")
@@ -65,11 +65,11 @@ def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleS
     constants: dict[str, float] = {}
     parts = function_parts(step, layout, constants)
     title = f"Derivative of {integrator}, {interface} commands."
-    head = head_text(title, layout, 1, "float64")
+    head = head_text(title, with_constants(layout, 1, len(constants)), 1, "float64")
     first = layout.first
     advance = ADVANCE.format(n=n, nv=nv, command=first["command"], dt=first["dt"])
     text = head + STEP.format(**parts, friction="") + advance
-    return ModuleSource(text, "float64", tuple(constants.values()))
+    return ModuleSource(text, tuple(constants.values()))
 
 
 @dataclass(frozen=True, eq=False)

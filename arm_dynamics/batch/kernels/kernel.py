@@ -29,7 +29,7 @@ class Kernel:
         Parameters
         ----------
         arm : ArmModel
-            Arm. Arms with the same nonzero constants share one compiled kernel.
+            Arm. Arms whose constants are zero or equal at the same places share compiled code.
         options : KernelOptions
             Integrator, interface, variations, precision, block size and controller.
 
@@ -54,7 +54,9 @@ class Kernel:
 
     def block(self, values: Mapping[str, FloatArray]) -> Vector:
         """Return a block (rows * lanes,): block name to (size,) or (lanes, size)."""
-        return filled_block(self.layout, self.options.lanes, self.dtype, values)
+        return filled_block(
+            self.layout, self.options.lanes, self.dtype, self._module.CONSTANTS, values
+        )
 
     def rows(self, names: Sequence[str]) -> IntArray:
         """Return the indices of the rows of ``names``, in order."""

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
@@ -21,7 +21,6 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
-from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.code_cache import (
     cache_folder,
     guard,
@@ -159,10 +158,9 @@ def casadi_required(where: str) -> Iterator[None]:
 
 
 class ModuleSource(NamedTuple):
-    """Source text of a module, and the constants of an arm: argument ``c`` of its functions."""
+    """Source text of a module, and the constants of an arm in the last rows of a block."""
 
     text: str
-    precision: str
     constants: tuple[float, ...]
 
 
@@ -187,7 +185,7 @@ def cached_module(
     Returns
     -------
     object
-        Attributes of the module; functions whose first parameter is ``c`` without it.
+        Attributes of the module, and ``CONSTANTS`` of the arm.
 
     Raises
     ------
@@ -212,7 +210,7 @@ def _stored(path: Path) -> Any:
     code = path.with_name(stored["code"])
     if not _is_text_of(code):
         return None
-    return _bound(_load(code), np.array(stored["constants"], stored["precision"]))
+    return _with_constants(_load(code), stored["constants"])
 
 
 def _generate(path: Path, source: ModuleSource, check: Callable[[Any], None]) -> Any:
@@ -225,12 +223,10 @@ def _generate(path: Path, source: ModuleSource, check: Callable[[Any], None]) ->
                 return stored
             if not _is_text_of(code):
                 write_private(code, source.text.encode())
-            module = _bound(_load(code), np.array(source.constants, source.precision))
+            module = _with_constants(_load(code), source.constants)
             with _recursion_limit():
                 check(module)
-            text = json.dumps(
-                {"code": code.name, "precision": source.precision, "constants": source.constants}
-            )
+            text = json.dumps({"code": code.name, "constants": source.constants})
             write_private(path, text.encode())
             write_private(_passed(path), _digest(path).encode())
             return module
@@ -250,13 +246,9 @@ def _is_text_of(code: Path) -> bool:
         return False
 
 
-def _bound(module: Any, constants: Vector) -> Any:
-    """Return the attributes of a module; functions of ``c`` have the constants."""
-    bound = SimpleNamespace(**vars(module))
-    for name, function in vars(module).items():
-        if isinstance(function, Dispatcher) and function.py_func.__code__.co_varnames[:1] == ("c",):
-            setattr(bound, name, partial(function, constants))
-    return bound
+def _with_constants(module: Any, constants: Sequence[float]) -> Any:
+    """Return the attributes of a module and ``CONSTANTS``."""
+    return SimpleNamespace(**vars(module), CONSTANTS=np.array(constants, dtype=float))
 
 
 def _intact(path: Path) -> bool:

@@ -102,7 +102,7 @@ class _Trial:
         self.layout, self.dtype = Layout.of(module.LAYOUT), np.dtype(options.precision)
         self.lanes = range(min(options.lanes, CHECKED_LANES))
         rows = random_inputs(arm, options)
-        self.start = filled_block(self.layout, options.lanes, self.dtype, rows)
+        self.start = filled_block(self.layout, options.lanes, self.dtype, module.CONSTANTS, rows)
 
     def check_step(self) -> None:
         """Compare positions, velocities, actuator states and efforts after a step."""

@@ -44,8 +44,17 @@ class Layout:
         return slice(self.first[name], self.first[name] + self.sizes[name])
 
 
+def with_constants(layout: Layout, lanes: int, count: int) -> Layout:
+    """Return ``layout`` and after it, across the lanes of further rows, ``count`` constants."""
+    return Layout.of({**layout.sizes, "constants": -(-count // lanes)})
+
+
 def filled_block(
-    layout: Layout, lanes: int, dtype: np.dtype[Any], values: Mapping[str, FloatArray]
+    layout: Layout,
+    lanes: int,
+    dtype: np.dtype[Any],
+    constants: Vector,
+    values: Mapping[str, FloatArray],
 ) -> Vector:
     """Return a block (rows * lanes,) of ``layout``, aligned to a cache line.
 
@@ -57,6 +66,8 @@ def filled_block(
         SIMD lanes: rollouts side by side.
     dtype : numpy.dtype
         Precision.
+    constants : Vector
+        Constants of the arm, see ``with_constants``.
     values : Mapping[str, FloatArray]
         Block name to its values, shape (size,) for all lanes or (lanes, size); others are zero.
 
@@ -67,4 +78,6 @@ def filled_block(
     rows = x.reshape(layout.rows, lanes)
     for name, entries in values.items():
         rows[layout.block(name)] = np.atleast_2d(entries).T
+    first = layout.first["constants"] * lanes
+    x[first : first + constants.size] = constants
     return x

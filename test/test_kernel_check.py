@@ -10,8 +10,8 @@ from conftest import chain
 
 from arm_dynamics.batch.kernels import kernel_cache, kernel_check
 from arm_dynamics.batch.kernels.kernel import Kernel
-from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejected, ModuleSource
-from arm_dynamics.batch.kernels.layout import Layout
+from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejected
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.errors import InvalidValue
 

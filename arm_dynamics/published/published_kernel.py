@@ -10,12 +10,11 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import (
     KernelRejected,
-    ModuleSource,
     cached_module,
     casadi_required,
     fingerprint,
 )
-from arm_dynamics.batch.kernels.layout import Layout, filled_block
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import CONTROLLED, DRY, LOST, ROTOR, Dynamechs, objective

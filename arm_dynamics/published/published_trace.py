@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.batch.kernels.kernel_cache import ModuleSource
 from arm_dynamics.batch.kernels.kernel_source import (
     FUNCTION,
     function_parts,
     head_text,
 )
-from arm_dynamics.batch.kernels.layout import Layout, with_constants
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constants
 from arm_dynamics.batch.kernels.step_trace import (
     SymbolRows,
     TracedFunction,

@@ -13,13 +13,12 @@ from arm_dynamics.batch.kernels.kernel_cache import (
     AGREEMENT,
     TRIAL_STEP,
     KernelRejected,
-    ModuleSource,
     cached_module,
     casadi_required,
     equations_fingerprint,
     fingerprint,
 )
-from arm_dynamics.batch.kernels.layout import Layout, filled_block
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state

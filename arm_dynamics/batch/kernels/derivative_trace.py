@@ -8,13 +8,12 @@ from typing import Any
 
 import casadi as ca
 
-from arm_dynamics.batch.kernels.kernel_cache import ModuleSource
 from arm_dynamics.batch.kernels.kernel_source import (
     STEP,
     function_parts,
     head_text,
 )
-from arm_dynamics.batch.kernels.layout import Layout, with_constants
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constants
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import (
     SymbolicEquationsOfMotion,

@@ -8,14 +8,13 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import (
     KernelOptions,
-    ModuleSource,
     cached_module,
     casadi_required,
     equations_fingerprint,
     fingerprint,
 )
 from arm_dynamics.batch.kernels.kernel_check import check_kernel
-from arm_dynamics.batch.kernels.layout import Layout, filled_block
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -29,7 +28,8 @@ class Kernel:
         Parameters
         ----------
         arm : ArmModel
-            Arm. Arms whose constants are zero or equal at the same places share compiled code.
+            Arm. Arms with zero and equal constants at the same places use the same compiled
+            code.
         options : KernelOptions
             Integrator, interface, variations, precision, block size and controller.
 

@@ -14,12 +14,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from arm_dynamics.batch.kernels.layout import ModuleSource
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.code_cache import (
     cache_folder,
@@ -157,20 +158,13 @@ def casadi_required(where: str) -> Iterator[None]:
         ) from error
 
 
-class ModuleSource(NamedTuple):
-    """Source text of a module, and the constants of an arm in the last rows of a block."""
-
-    text: str
-    constants: tuple[float, ...]
-
-
 def cached_module(
     key: str, generate: Callable[[], ModuleSource], check: Callable[[Any], None]
 ) -> Any:
     """Return the module stored under ``key``; generate, check and store it if necessary.
 
     Two files are stored: the constants of the arm under the key, and the source text under its own
-    hash, so that arms of one structure share compiled code. The folder depends on the package's
+    hash: arms of one structure use the same compiled code. The folder depends on the package's
     sources too. A file that differs from the one that passed its check is generated again.
 
     Parameters

@@ -12,8 +12,7 @@ from arm_dynamics.batch.kernels.emitter import (
     elementary_constants,
     elementary_text,
 )
-from arm_dynamics.batch.kernels.kernel_cache import ModuleSource
-from arm_dynamics.batch.kernels.layout import Layout, with_constants
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constants
 from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction, symbolic_function
 from arm_dynamics.batch.kernels.symbolic_equations import SymbolicEquationsOfMotion, input_symbols
 from arm_dynamics.model.arm_model import ArmModel
@@ -211,7 +210,7 @@ def function_parts(
 ) -> dict[str, str]:
     """Return the lines of a traced function: ``constants`` that it reads, ``body`` for one lane.
 
-    Its constants are appended to the argument ``constants``, which all functions of a module share.
+    Its constants are appended to the argument ``constants``, common to all functions of a module.
     They are read before the loop over the lanes, from the rows after ``layout``.
     """
 

@@ -1,10 +1,10 @@
-"""Memory layout of a kernel: named blocks of rows, one column per rollout."""
+"""Memory layout of a kernel: named blocks of rows, one column per rollout; an arm's constants."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,13 @@ class Layout:
 def with_constants(layout: Layout, lanes: int, count: int) -> Layout:
     """Return ``layout`` and after it, across the lanes of further rows, ``count`` constants."""
     return Layout.of({**layout.sizes, "constants": -(-count // lanes)})
+
+
+class ModuleSource(NamedTuple):
+    """Source text of a module, and the constants of an arm in the last rows of a block."""
+
+    text: str
+    constants: tuple[float, ...]
 
 
 def filled_block(

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
+from arm_dynamics.cli import hardware_calibrate_gravity
 from arm_dynamics.control.controllers.pid import PidGravity
-from arm_dynamics.core import InvalidValue, RecordingError
+from arm_dynamics.core import ArmDynamicsError, ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -193,6 +194,42 @@ def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
         assert (error / stiffness <= AFTER).all()
         assert (error <= 4 * fit.effort_error + 1e-9).all()
         assert (fit.coulomb <= 1.02 * coulomb(actual)).all()  # friction at rest is at most f
+
+
+def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, capsys):
+    """No motors, no torque, no keys: an unmodeled payload, which the written URDF contains."""
+    output = tmp_path / "mine.urdf"
+    words = ["two_link", "--driver", "simulated", "--payload", "0.2", "--output", str(output)]
+    assert hardware_calibrate_gravity.run(words) == 0
+    assert "12 static poses of a simulated arm" in output.read_text()
+    assert "enable torque" not in capsys.readouterr().out.lower()
+    actual, described = load_arm("two_link").with_payload(0.2), load_arm("two_link")
+    new = random_configurations(actual, 40, 11)
+    before, after = (
+        np.abs(torques(actual, new) - torques(arm, new)).max()
+        for arm in (described, load_arm(output))
+    )
+    assert after < 0.05 * before
+    poses = read_poses(described, output.with_suffix(".poses.csv"))
+    assert len(poses) == 24
+    written = output.read_bytes()
+    with pytest.raises(ConfigError, match=r"exists; .*expected a terminal"):
+        hardware_calibrate_gravity.run(words)
+    assert output.read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--stiffness", "20"], "--stiffness = 20 N·m/rad; expected without --driver simulated"),
+        (["--poses", "3"], "--poses of arm 'so101' = 3; expected an integer of at least 4"),
+    ],
+)
+def test_the_command_rejects_options_of_motors_for_a_simulated_arm(tmp_path, words, message):
+    words = ["so101", "--driver", "simulated", "--output", str(tmp_path / "a.urdf"), *words]
+    with pytest.raises(ArmDynamicsError, match=message):
+        hardware_calibrate_gravity.run(words)
+    assert not [*tmp_path.iterdir()]
 
 
 def measured_with(disturb, pose="pose 3 of 8"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import pi
+from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli import hardware_options
+from arm_dynamics.cli import arm_options, hardware_options
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.hardware_jog import MOVED_THRESHOLD
 from arm_dynamics.cli.identification_tables import print_gravity_fit
@@ -24,11 +25,14 @@ from arm_dynamics.cli.torque_session import (
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
+from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, check_float, check_int
-from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
+from arm_dynamics.core.state import Command
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
+from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.gravity_calibration import (
     StaticPose,
     calibrate_gravity,
@@ -37,12 +41,18 @@ from arm_dynamics.identification.gravity_calibration import (
 from arm_dynamics.identification.identified_urdf import identified_urdf
 from arm_dynamics.identification.pose_measurement import (
     SETTLING_TIME,
+    Leg,
     measure_poses,
     plan_legs,
 )
 from arm_dynamics.identification.pose_selection import choose_poses
 from arm_dynamics.identification.recorded_poses import write_poses
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
+from arm_dynamics.simulation.simulation import Simulation
 
+SIMULATED = "simulated"
+"""Driver of a simulated arm, without motors: no torque is enabled."""
 MAX_SPEED, SPEED = 90.0, 20.0
 """Limit and default of --speed [deg/s]."""
 COUNT = 12
@@ -62,41 +72,110 @@ Enable torque?"""
 def run(arguments: Sequence[str]) -> int:
     """Measure the poses and write the calibrated URDF; return 0 if it is written, else 1."""
     args = command_parser().parse_args(arguments)
-    require_terminal("calibrate-gravity")
-    arm = hardware_options.arm_with_hardware(args)
+    simulated = args.driver == SIMULATED
+    if simulated:
+        arm = arm_options.build_arm(args)
+        if args.stiffness is not None:
+            raise ConfigError(
+                f"--stiffness = {args.stiffness:g} N·m/rad; expected without --driver {SIMULATED}"
+            )
+    else:
+        require_terminal("calibrate-gravity")
+        if args.payload:
+            raise ConfigError(
+                f"--payload = {args.payload:g} kg; expected with --driver {SIMULATED} only"
+            )
+        arm = hardware_options.arm_with_hardware(args)
     speed = pi / 180 * check_float("--speed", args.speed, above=0, upper=MAX_SPEED)
     least = least_pose_count(arm)
     count = check_int(f"--poses of arm '{arm.name}'", int(args.poses), lower=least)
     hardware_options.require_output_folder(args.output)
     file = parameter_file(args.arm)
     node = node_parameters(file, "hardware") if file else {}
-    position = node.get("command_interface") == "position" or args.stiffness is not None
+    position = node.get("command_interface") == "position" and not simulated
+    position = position or args.stiffness is not None
     controller = build_controller(arm, "position" if position else None, file, period=None)
     period = 1 / float(node.get("update_rate", RATE))
+
+    def legs_from(start: Vector) -> tuple[Leg, ...]:
+        with waiting("choosing poses without self-collision"):
+            here = arm.with_initial(np.clip(start, arm.lower, arm.upper))
+            legs = plan_legs(here, choose_poses(here, count, args.seed), speed)
+            warm_up_controller(controller)
+        return legs
+
+    measure = _simulated_poses if simulated else _measured_poses
+    measured = measure(args, arm, controller, period, legs_from)
+    if len(measured) < 2 * count:
+        return 1
+    table = _pose_table(args.output)
+    write_poses(arm, measured, table)
+    print(f"{table} is written: arm-dynamics identify {args.arm} {table} --gravity reads it")
+    fit = calibrate_gravity(arm, measured)
+    print_gravity_fit(fit, args.stiffness)
+    urdf = identified_urdf(
+        arm,
+        fit.parameters,
+        deviations=fit.deviation,
+        date=datetime.date.today(),
+        sources=[f"{count} static poses{' of a simulated arm' if simulated else ''}"],
+    )
+    with output_file(args.output) as target:
+        target.write_text(urdf, encoding="utf-8")
+    print(f"{args.output} is written")
+    return 0
+
+
+PlanLegs = Callable[[Vector], tuple[Leg, ...]]
+"""Measured positions (nv,) -> motions through the poses."""
+
+
+def _simulated_poses(
+    args: argparse.Namespace,
+    arm: ArmModel,
+    controller: Controller,
+    period: float,
+    legs_from: PlanLegs,
+) -> list[StaticPose]:
+    """Return the poses of a simulated arm with the payload of --payload, as fast as possible."""
+    check_command_interfaces(arm, Command.checked(controller.interface, np.zeros(arm.nv), arm.nv))
+    if not _may_write(args.output):
+        return []
+    legs = legs_from(arm.configuration("initial"))
+    dt = period / np.ceil(period / arm_options.DT)
+    true = arm_options.with_payload(arm, args)
+    simulation = Simulation(true, dt=float(dt), period=period, nominal=arm)
+    loop = ControlLoop(SimulationDriver(arm, simulation), controller, printed_events())
+    with waiting(f"simulating {arm.name} with a payload of {args.payload:g} kg"):
+        return measure_poses(loop, legs)
+
+
+def _measured_poses(
+    args: argparse.Namespace,
+    arm: ArmModel,
+    controller: Controller,
+    period: float,
+    legs_from: PlanLegs,
+) -> list[StaticPose]:
+    """Return the poses of a physical arm, after a confirmation; fewer if it was stopped."""
     events = printed_events()
     driver = hardware_options.build_motor_driver(
         args, arm, interface=controller.interface, period=period, events=events
     )
     if not motors_are_healthy(driver):
-        return 1
+        return []
     start = _measured_positions(driver)
-    with waiting("choosing poses without self-collision"):
-        here = arm.with_initial(np.clip(start, arm.lower, arm.upper))
-        poses = choose_poses(here, count, args.seed)
-        legs = plan_legs(here, poses, speed)
-        warm_up_controller(controller)
-    table = args.output.with_suffix(".poses.csv")
-    for path in (args.output, table):
-        if path.exists() and not confirm(f"{path} exists. Overwrite it?"):
-            print("nothing was changed")
-            return 1
+    legs = legs_from(start)
+    if not _may_write(args.output):
+        return []
+    count = sum(leg.side != 0 for leg in legs) // 2
     minutes = sum(leg.duration + SETTLING_TIME for leg in legs) / 60
     text = WARNING.format(arm=arm.name, speed=args.speed, count=count, minutes=max(minutes, 1))
     if not confirm_torque(text):
-        return 1
+        return []
     if np.abs(_measured_positions(driver) - start).max() > MOVED_THRESHOLD:
         print("torque was not enabled: the arm moved during the question; start again")
-        return 1
+        return []
     loop = ControlLoop(driver, controller, events)
     measured: list[StaticPose] = []
     with torque_session(loop, driver, period) as session:
@@ -109,28 +188,33 @@ def run(arguments: Sequence[str]) -> int:
         session.line.end(f"{len(measured)} efforts measured")
     if session.trips or len(measured) < 2 * count:
         print("stopped: nothing is written", *session.trips, sep="\n  ")
-        return 1
-    write_poses(arm, measured, table)
-    print(f"{table} is written: arm-dynamics identify {args.arm} {table} --gravity reads it")
-    fit = calibrate_gravity(arm, measured)
-    print_gravity_fit(fit, args.stiffness)
-    urdf = identified_urdf(
-        arm,
-        fit.parameters,
-        deviations=fit.deviation,
-        date=datetime.date.today(),
-        sources=[f"{count} static poses"],
-    )
-    with output_file(args.output) as target:
-        target.write_text(urdf, encoding="utf-8")
-    print(f"{args.output} is written")
-    return 0
+        return []
+    return measured
+
+
+def _pose_table(output: Path) -> Path:
+    """Return the path of the measured poses, next to the URDF."""
+    return output.with_suffix(".poses.csv")
+
+
+def _may_write(output: Path) -> bool:
+    """Return whether the outputs do not exist, or the user allows to overwrite them."""
+    for path in (output, _pose_table(output)):
+        if path.exists():
+            require_terminal(f"{path} exists; calibrate-gravity")
+            if not confirm(f"{path} exists. Overwrite it?"):
+                print("nothing was changed")
+                return False
+    return True
 
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = hardware_options.make_parser("calibrate-gravity", __doc__)
+    parser = hardware_options.make_parser("calibrate-gravity", __doc__, others=(SIMULATED,))
     hardware_options.add_arm(parser)
+    kg = Number("--payload", 0, MAX_NUMBER, "kg")
+    text = f"point mass at the tool of the arm of --driver {SIMULATED} [kg] (default: 0)"
+    parser.add_argument("--payload", type=kg, default=0.0, metavar="KG", help=text)
     add = parser.add_argument
     add("--output", type=path_argument, required=True, metavar="FILE", help="calibrated URDF")
     text = f"number of poses, each approached from both sides (default: {COUNT})"

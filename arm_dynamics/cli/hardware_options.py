@@ -66,6 +66,7 @@ def make_parser(
     description: str | None,
     default_port: str = "the URDF's",
     default_baud: str = "the URDF's",
+    others: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
     """Return the parser of a hardware command, with the options of the driver.
 
@@ -77,13 +78,15 @@ def make_parser(
         First text of the help.
     default_port, default_baud : str
         Texts about the default values of --port and --baud.
+    others : sequence of str
+        Drivers without motors that the command accepts.
 
     """
     parser = argparse.ArgumentParser(
         prog=f"arm-dynamics hardware {command}", description=description, allow_abbrev=False
     )
     names = plugins.registered_names("drivers")
-    drivers = ", ".join(name for name in names if name not in WITHOUT_MOTORS)
+    drivers = ", ".join(n for n in names if n not in WITHOUT_MOTORS or n in others)
     add = parser.add_argument
     add("--driver", metavar="NAME", help=f"driver of the motors: {drivers}")
     add("--port", help=f"serial device or CAN channel (default: {default_port})")

@@ -16,7 +16,7 @@ from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.dynamics import gravity
-from arm_dynamics.identification import nominal_parameters, parameter_names
+from arm_dynamics.identification import nominal_parameters, parameter_names, write_poses
 from arm_dynamics.identification.drive_gain_fit import described_gains
 from arm_dynamics.identification.gravity_calibration import random_configurations
 
@@ -295,6 +295,15 @@ def test_poses_of_a_simulated_arm_are_rejected_before_a_recording(tmp_path, opti
     with pytest.raises((ConfigError, InvalidValue), match=message):
         record.run([str(folder), "--arm", "two_link", "--poses", "3", *options])
     assert not folder.exists()
+
+
+def test_the_same_poses_twice_are_rejected(tmp_path):
+    one, copy = tmp_path / "one.poses.csv", tmp_path / "copy.poses.csv"
+    write_poses(load_arm("two_link"), static_poses(load_arm("two_link"), poses_of("two_link")), one)
+    copy.write_bytes(one.read_bytes())
+    for files in ((one, one), (one, copy)):
+        with pytest.raises(InvalidValue, match=r"poses = those of .*one.poses.csv; expected other"):
+            identify.run(["two_link", *map(str, files), "--gravity"])
 
 
 @pytest.mark.parametrize("is_recording", [True, False])

@@ -325,6 +325,16 @@ def test_a_line_of_units(tmp_path):
         load_motion(ARM, tmp_path / "b.csv")
 
 
+@pytest.mark.parametrize("unit", ["pct", "percent", "ticks", "Counts"])
+def test_units_that_cannot_be_converted_are_found_without_brackets(tmp_path, unit):
+    names = ["time", "q1", "q2", f"tau1_{unit}", f"tau2_{unit}"]
+    message = rf"column 'tau1_{unit}': unit of effort = {unit.lower()}; expected N·m"
+    with pytest.raises(RecordingError, match=message):
+        load_motion(ARM, csv(tmp_path / "a.csv", names, table()))
+    names = ["time", "q1", "q2", "tau1", "tau2", f"load_{unit}"]
+    check(load_motion(ARM, csv(tmp_path / "b.csv", names, np.c_[table(), TIME])))
+
+
 def test_words_of_missing_values(tmp_path):
     values = table().astype(object)
     values[3, 1], values[5, 4], values[7, 2] = "NULL", "N/A", "-"
@@ -790,6 +800,13 @@ def test_single_glitches_and_noise_are_not_velocities():
     q = np.sin(2 * time)[:, None] + noise
     warnings = check_units(ARM, MotionData(ARM.joint_names, time, q, None))
     assert not any("velocity" in text for text in warnings)
+
+
+def test_a_single_effort_far_above_its_limit_is_rejected_with_its_sample():
+    effort = np.array(MOTION.effort)
+    effort[7, 1] = 1e6
+    with pytest.raises(InvalidValue, match=r"effort of joint 'J2' = 1e\+06 N·m in sample 8 of"):
+        check_units(ARM, replace(MOTION, effort=effort))
 
 
 def test_a_period_that_is_plausible_in_s_and_in_ms_needs_a_unit(tmp_path):

@@ -25,7 +25,7 @@ from arm_dynamics.cli.motion_options import (
 )
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
@@ -267,6 +267,7 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     """Calibrate gravity, print the result and write the files of the options; return them."""
     poses: list[StaticPose] = []
     sources = []
+    earlier: dict[bytes, Path] = {}
     for path in args.recordings:
         if is_pose_table(path):
             found = read_poses(arm, path, currents=args.currents, stiffness=args.stiffness)
@@ -276,6 +277,13 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
                 if args.stiffness is None and motion.effort is None and motion.current is not None:
                     motion = with_efforts(motion, required_gains(arm, motion.source))
                 found = list(static_poses(motion, stiffness=args.stiffness))
+        values = b"".join(pose.q.tobytes() + pose.effort.tobytes() for pose in found)
+        if found and values in earlier:
+            raise InvalidValue(
+                f"{path}: poses = those of {earlier[values]}; expected other measurements, because"
+                " repeated ones count twice; leave one out"
+            )
+        earlier[values] = path
         poses += found
         sources.append(f"{len(found)} static poses of {path}")
     fit = calibrate_gravity(arm, poses)

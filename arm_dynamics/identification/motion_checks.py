@@ -211,8 +211,8 @@ def check_units(arm: ArmModel, data: MotionData) -> tuple[str, ...]:
     ------
     InvalidValue
         For other joints than those of the arm, positions in degrees or mm, efforts above 20 times
-        their limit, efforts that are all zero, and efforts at their limit in more than 20 % of
-        samples.
+        their limit, also single ones, efforts that are all zero, and efforts at their limit in more
+        than 20 % of samples.
 
     """
     if data.joint_names != arm.joint_names:
@@ -248,6 +248,16 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
             f"{data.source}: effort of joint '{joint.name}' = {ratio[i] * limit[i]:.4g} {unit},"
             f" {ratio[i]:.3g} times its limit; expected at most {joint.effort:.4g} {unit}; convert"
             " the file to SI units (N·mm, raw motor units or percent are likely)"
+        )
+    beyond = limited & (size > LARGEST_EFFORT * limit)
+    if beyond.any():
+        k, i = np.argwhere(beyond)[0]
+        joint = arm.joints[int(i)]
+        raise InvalidValue(
+            f"{data.source}: effort of joint '{joint.name}' = {data.effort[k, i]:.4g}"
+            f" {_effort_unit(joint)} in sample {k + 1} of {len(size)}, and implausible in"
+            f" {beyond[:, i].sum()} samples; expected at most"
+            f" {joint.effort:.4g} {_effort_unit(joint)}; delete these samples"
         )
     saturated: Vector = (size > saturation_limit(arm, data.effort)).mean(axis=0)
     for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):

@@ -79,6 +79,8 @@ ACCEPTED = {
 """Quantity → units in messages."""
 LAST_UNITS = {"rad", "mrad", "deg", "nm", "ncm", "nmm", "mnm", "kgfcm", "kgcm", "ma", "mm"}
 """Units that are also read without brackets, as the last word of a name."""
+OTHER_LAST_UNITS = {"pct", "percent", "count", "counts", "tick", "ticks", "lsb"}
+"""Units that cannot be converted, as the last word of a name."""
 BRACKET = re.compile(r"[\[(]([^\[\]()]+)[\])]\s*$")
 REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN}})"
 
@@ -123,13 +125,16 @@ def _last_word(name: str) -> str:
 
 
 def other_unit(quantity: str, name: str, joints: Sequence[str]) -> str | None:
-    """Return the text in brackets at the end of a name if it is not a unit of the quantity.
+    """Return the unit at the end of a name if it is not one of the quantity.
 
-    None for ``q[0]``, ``position[J1]`` and ``J1 (position)``: a number, a joint and common words
-    are not units.
+    It is in brackets or a word of ``OTHER_LAST_UNITS``. None for ``q[0]``, ``position[J1]`` and
+    ``J1 (position)``: a number, a joint and common words are not units.
     """
     bracket = BRACKET.search(name)
-    if not bracket or unit_scale(quantity, name) is not None:
+    if not bracket:
+        last = _last_word(name)
+        return last if last in OTHER_LAST_UNITS else None
+    if unit_scale(quantity, name) is not None:
         return None
     words = [word for word in words_of(bracket[1]) if word not in IGNORED]
     own = ([word for word in words_of(joint) if word not in IGNORED] for joint in joints)
@@ -276,7 +281,7 @@ def _reject_other_units(
         unit = other_unit(quantity, name, joints)
         if unit is None:
             continue
-        bare = [BRACKET.sub("", name)]
+        bare = [BRACKET.sub("", name) if BRACKET.search(name) else name[: -len(unit)]]
         words = [word for word in words_of(bare[0]) if word not in IGNORED]
         if quantity == "time":
             key, fits = "time", len(words) == 1 and words[0] in WORDS["time"]

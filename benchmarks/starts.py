@@ -19,18 +19,22 @@ from arms import ARMS
 
 from arm_dynamics import Plant
 from arm_dynamics.batch import StepDerivative, rollout
+from arm_dynamics.model.model_error import with_model_error
 
 
 def stages(name: str) -> dict[str, float]:
     """Return the duration [s] of each stage in this process."""
     load, interface = ARMS[name]
     arm = load()
-    n = arm.nv
+    other, n = with_model_error(arm, mass=5.0), arm.nv
     batch = {"dt": 1e-4, "interface": interface, "outputs": (), "threads": 1}
     batch["steps_per_command"] = 10
     calls: dict[str, Callable[[], object]] = {
         "joint equations, first Plant": lambda: Plant(arm),
         "rollout f64, first call": lambda: rollout(arm, np.zeros((8, 2 * n)), np.zeros(n), **batch),
+        "rollout f64, other masses": lambda: rollout(
+            other, np.zeros((8, 2 * n)), np.zeros(n), **batch
+        ),
         "step + A + B": lambda: StepDerivative(arm, interface=interface),
     }
     return {stage: _seconds(call) for stage, call in calls.items()}

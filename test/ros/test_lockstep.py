@@ -67,7 +67,7 @@ def busy_loops():
 
 @pytest.mark.slow
 def test_motion_is_bit_identical_on_a_busy_machine(quiet, busy_loops):
-    assert_same(pair(), quiet, 50)  # a busy recorder misses most
+    assert_same(pair(real_time_factor=2.0), quiet, 50)  # a busy recorder misses some
 
 
 def test_the_compared_motion_is_not_constant(quiet):

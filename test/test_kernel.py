@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.batch import variation
 from arm_dynamics.batch.kernels.kernel import Kernel
-from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
+from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejected
+from arm_dynamics.batch.kernels.kernel_check import check_kernel
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, trace_step
 from arm_dynamics.batch.kernels.symbolic_math import Symbol, symbols, traced
 from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
@@ -254,11 +255,14 @@ def test_payload_variation_equals_with_payload():
     assert all(isinstance(a, pin.Inertia) and a.isApprox(b) for a, b in last)
 
 
-def test_arms_of_one_structure_share_compiled_code():
-    """Other friction and gravity need no compilation; each is compared with its own plant."""
+def test_arms_that_differ_in_constants_use_the_same_compiled_code():
+    """Other friction and gravity need no compilation; each kernel equals its own plant."""
     arm = with_every_term().with_joint("J3", friction=4.1, damping=0.17)
     other = arm.with_joint("J3", friction=3.7, damping=0.31).with_gravity((0.0, 0.0, -3.71))
     options = KernelOptions(interface="voltage", lanes=LANES)
     first, second = Kernel(arm, options), Kernel(other, options)
     assert second._module.rollout is first._module.rollout
-    assert not np.array_equal(second._module.CONSTANTS, first._module.CONSTANTS)
+    check_kernel(first._module, arm, options)
+    check_kernel(second._module, other, options)
+    with pytest.raises(KernelRejected):
+        check_kernel(first._module, other, options)

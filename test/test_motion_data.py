@@ -331,8 +331,13 @@ def test_units_that_cannot_be_converted_are_found_without_brackets(tmp_path, uni
     message = rf"column 'tau1_{unit}': unit of effort = {unit.lower()}; expected N·m"
     with pytest.raises(RecordingError, match=message):
         load_motion(ARM, csv(tmp_path / "a.csv", names, table()))
-    names = ["time", "q1", "q2", "tau1", "tau2", f"load_{unit}"]
-    check(load_motion(ARM, csv(tmp_path / "b.csv", names, np.c_[table(), TIME])))
+    names = ["time", "q1", "q2", f"torque1 ({unit})", f"tau1_{unit}_", f"tau2_{unit}_"]
+    with pytest.raises(RecordingError, match=rf"unit of effort = {unit}"):
+        load_motion(ARM, csv(tmp_path / "b.csv", names, np.c_[table(), TIME]))
+    names = [*names[:3], f"tau1_{unit}", f"tau2_{unit}", "target1", "target2"]  # servos
+    data = load_motion(ARM, csv(tmp_path / "c.csv", names, np.c_[table(), Q]))
+    assert data.effort is None
+    np.testing.assert_allclose(data.command_position, Q)
 
 
 def test_words_of_missing_values(tmp_path):
@@ -805,7 +810,7 @@ def test_single_glitches_and_noise_are_not_velocities():
 def test_a_single_effort_far_above_its_limit_is_rejected_with_its_sample():
     effort = np.array(MOTION.effort)
     effort[7, 1] = 1e6
-    with pytest.raises(InvalidValue, match=r"effort of joint 'J2' = 1e\+06 N·m in sample 8 of"):
+    with pytest.raises(InvalidValue, match=r"effort of joint 'J2' = 1e\+06 N·m at t = .* in 1 of"):
         check_units(ARM, replace(MOTION, effort=effort))
 
 

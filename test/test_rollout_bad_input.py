@@ -400,7 +400,7 @@ def test_a_checked_module_is_loaded_without_generation(folder, monkeypatch):
     assert made(generate=unexpected, check=unexpected).x == 1
 
 
-def test_arms_of_one_structure_share_a_module(folder, monkeypatch):
+def test_arms_with_the_same_text_use_the_same_module(folder, monkeypatch):
     """Each has its own constants, checked on their own; also if read from the files."""
     text = "import numba\n@numba.njit(cache=True)\ndef f(x):\n    return 2 * x\n"
     sources = {"a": (0.1, 2.0), "b": (np.inf, -1e-300)}

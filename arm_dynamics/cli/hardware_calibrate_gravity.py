@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import sys
 from collections.abc import Callable, Sequence
 from math import pi
 from pathlib import Path
@@ -58,7 +59,9 @@ MAX_SPEED, SPEED = 90.0, 20.0
 COUNT = 12
 """Default number of poses."""
 RATE = 100.0
-"""Control rate [Hz] if the parameter file sets none."""
+"""Control rate [Hz] of motors if the parameter file sets none."""
+SIMULATED_RATE = 500.0
+"""Control rate [Hz] of a simulated arm likewise."""
 ENABLE_TIME = 0.5
 """Time [s] from torque on to the measurement: the loop restarts where torque came on."""
 WARNING = """
@@ -75,10 +78,11 @@ def run(arguments: Sequence[str]) -> int:
     simulated = args.driver == SIMULATED
     if simulated:
         arm = arm_options.build_arm(args)
-        if args.stiffness is not None:
-            raise ConfigError(
-                f"--stiffness = {args.stiffness:g} N·m/rad; expected without --driver {SIMULATED}"
-            )
+        given = {"--stiffness": args.stiffness, "--port": args.port, "--baud": args.baud}
+        given["--set"] = args.set or None
+        for option, value in given.items():
+            if value is not None:
+                raise ConfigError(f"{option} = {value}; expected without --driver {SIMULATED}")
     else:
         require_terminal("calibrate-gravity")
         if args.payload:
@@ -95,7 +99,7 @@ def run(arguments: Sequence[str]) -> int:
     position = node.get("command_interface") == "position" and not simulated
     position = position or args.stiffness is not None
     controller = build_controller(arm, "position" if position else None, file, period=None)
-    period = 1 / float(node.get("update_rate", RATE))
+    period = 1 / float(node.get("update_rate", SIMULATED_RATE if simulated else RATE))
 
     def legs_from(start: Vector) -> tuple[Leg, ...]:
         with waiting("choosing poses without self-collision"):
@@ -143,8 +147,8 @@ def _simulated_poses(
         return []
     legs = legs_from(arm.configuration("initial"))
     dt = period / np.ceil(period / arm_options.DT)
-    true = arm_options.with_payload(arm, args)
-    simulation = Simulation(true, dt=float(dt), period=period, nominal=arm)
+    actual = arm_options.with_payload(arm, args)
+    simulation = Simulation(actual, dt=float(dt), period=period, nominal=arm)
     loop = ControlLoop(SimulationDriver(arm, simulation), controller, printed_events())
     with waiting(f"simulating {arm.name} with a payload of {args.payload:g} kg"):
         return measure_poses(loop, legs)
@@ -201,7 +205,11 @@ def _may_write(output: Path) -> bool:
     """Return whether the outputs do not exist, or the user allows to overwrite them."""
     for path in (output, _pose_table(output)):
         if path.exists():
-            require_terminal(f"{path} exists; calibrate-gravity")
+            if not sys.stdin.isatty():
+                raise ConfigError(
+                    f"--output = {output}: {path} exists; expected a new file, or a terminal, where"
+                    " the command asks before it overwrites"
+                )
             if not confirm(f"{path} exists. Overwrite it?"):
                 print("nothing was changed")
                 return False

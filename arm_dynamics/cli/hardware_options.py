@@ -86,7 +86,8 @@ def make_parser(
         prog=f"arm-dynamics hardware {command}", description=description, allow_abbrev=False
     )
     names = plugins.registered_names("drivers")
-    drivers = ", ".join(n for n in names if n not in WITHOUT_MOTORS or n in others)
+    drivers = ", ".join(name for name in names if name not in WITHOUT_MOTORS)
+    drivers += "".join(f"; or {name}, without motors" for name in others)
     add = parser.add_argument
     add("--driver", metavar="NAME", help=f"driver of the motors: {drivers}")
     add("--port", help=f"serial device or CAN channel (default: {default_port})")

@@ -267,7 +267,7 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     """Calibrate gravity, print the result and write the files of the options; return them."""
     poses: list[StaticPose] = []
     sources = []
-    earlier: dict[bytes, Path] = {}
+    earlier: dict[bytes, Path] = {}  # positions and efforts of a pose
     for path in args.recordings:
         if is_pose_table(path):
             found = read_poses(arm, path, currents=args.currents, stiffness=args.stiffness)
@@ -277,13 +277,14 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
                 if args.stiffness is None and motion.effort is None and motion.current is not None:
                     motion = with_efforts(motion, required_gains(arm, motion.source))
                 found = list(static_poses(motion, stiffness=args.stiffness))
-        values = b"".join(pose.q.tobytes() + pose.effort.tobytes() for pose in found)
-        if found and values in earlier:
+        values = [pose.q.tobytes() + pose.effort.tobytes() for pose in found]
+        repeated = [earlier[key] for key in values if key in earlier]
+        if repeated:
             raise InvalidValue(
-                f"{path}: poses = those of {earlier[values]}; expected other measurements, because"
-                " repeated ones count twice; leave one out"
+                f"{path}: {len(repeated)} poses = those of {repeated[0]}; expected other"
+                " measurements, because repeated ones count twice; leave one out"
             )
-        earlier[values] = path
+        earlier |= dict.fromkeys(values, path)
         poses += found
         sources.append(f"{len(found)} static poses of {path}")
     fit = calibrate_gravity(arm, poses)

@@ -253,11 +253,12 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
     if beyond.any():
         k, i = np.argwhere(beyond)[0]
         joint = arm.joints[int(i)]
+        unit, count = _effort_unit(joint), beyond[:, i].sum()
         raise InvalidValue(
-            f"{data.source}: effort of joint '{joint.name}' = {data.effort[k, i]:.4g}"
-            f" {_effort_unit(joint)} in sample {k + 1} of {len(size)}, and implausible in"
-            f" {beyond[:, i].sum()} samples; expected at most"
-            f" {joint.effort:.4g} {_effort_unit(joint)}; delete these samples"
+            f"{data.source}: effort of joint '{joint.name}' = {data.effort[k, i]:.4g} {unit} at t ="
+            f" {data.time[k]:.4g} s, more than {LARGEST_EFFORT:g} times its limit of"
+            f" {joint.effort:.4g} {unit} in {count} of {len(size)} samples; expected at most"
+            f" {LARGEST_EFFORT * joint.effort:.4g} {unit}; delete these samples"
         )
     saturated: Vector = (size > saturation_limit(arm, data.effort)).mean(axis=0)
     for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):

@@ -133,7 +133,8 @@ def other_unit(quantity: str, name: str, joints: Sequence[str]) -> str | None:
     bracket = BRACKET.search(name)
     if not bracket:
         last = _last_word(name)
-        return last if last in OTHER_LAST_UNITS else None
+        is_joint = any(last in words_of(joint) for joint in joints)
+        return last if last in OTHER_LAST_UNITS and not is_joint else None
     if unit_scale(quantity, name) is not None:
         return None
     words = [word for word in words_of(bracket[1]) if word not in IGNORED]
@@ -194,9 +195,10 @@ def find_columns(
     else:
         time, nanoseconds = _time_columns(free, source)
     position = _columns_of("position", joints, free, source, chosen)
-    effort = _columns_of("effort", joints, free, source, chosen)
     target = _optional_columns("target", joints, free, source, chosen)
     current = _optional_columns("current", joints, free, source, chosen)
+    columns_of = _fitting_columns if target or current else _columns_of
+    effort = columns_of("effort", joints, free, source, chosen)
     measured = [name for name in free if "command" not in words_of(name)]
     voltage = _optional_columns("voltage", joints, measured, source, chosen)
     voltage = voltage or _optional_columns("voltage", joints, free, source, chosen)
@@ -281,7 +283,8 @@ def _reject_other_units(
         unit = other_unit(quantity, name, joints)
         if unit is None:
             continue
-        bare = [BRACKET.sub("", name) if BRACKET.search(name) else name[: -len(unit)]]
+        end = BRACKET if BRACKET.search(name) else re.compile(rf"{unit}[\W_]*$", re.IGNORECASE)
+        bare = [end.sub("", name)]
         words = [word for word in words_of(bare[0]) if word not in IGNORED]
         if quantity == "time":
             key, fits = "time", len(words) == 1 and words[0] in WORDS["time"]

@@ -12,7 +12,7 @@ from arm_dynamics.batch.kernels.kernel_source import (
     function_parts,
     head_text,
 )
-from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constants
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import (
     SymbolRows,
     TracedFunction,
@@ -60,7 +60,7 @@ def published_source(arm: ArmModel, joints: Sequence[str], lanes: int) -> Module
     constants: dict[str, float] = {}
     parts = function_parts(function, layout, constants)
     title = f"Published step and controller of {', '.join(joints)}."
-    head = head_text(title, with_constants(layout, lanes, len(constants)), lanes, "float64")
+    head = head_text(title, with_constant_rows(layout, lanes, len(constants)), lanes, "float64")
     call = FUNCTION.format(name=function.name, purpose=function.purpose, **parts)
     score = SCORE.format(check_every=CHECK_EVERY, total=layout.first["total"])
     text = "".join([head, MOVING.format(moving=moving), call, score])

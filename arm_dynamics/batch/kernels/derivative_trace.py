@@ -13,7 +13,7 @@ from arm_dynamics.batch.kernels.kernel_source import (
     function_parts,
     head_text,
 )
-from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constants
+from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import (
     SymbolicEquationsOfMotion,
@@ -64,7 +64,7 @@ def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleS
     constants: dict[str, float] = {}
     parts = function_parts(step, layout, constants)
     title = f"Derivative of {integrator}, {interface} commands."
-    head = head_text(title, with_constants(layout, 1, len(constants)), 1, "float64")
+    head = head_text(title, with_constant_rows(layout, 1, len(constants)), 1, "float64")
     first = layout.first
     advance = ADVANCE.format(n=n, nv=nv, command=first["command"], dt=first["dt"])
     text = head + STEP.format(**parts, friction="") + advance

@@ -204,15 +204,15 @@ class Emitter:
     lines : list of str
         Assignments.
     constants : dict
-        Literals by name.
+        Constants by name.
     outputs : dict
         (number of the output, entry) to the variable that holds it.
 
     """
 
-    def __init__(self, inputs: Mapping[tuple[int, int], str], literal: str = "k") -> None:
-        """Take the variable of each (number of the input, entry), and the prefix of literals."""
-        self.inputs, self.literal = inputs, literal
+    def __init__(self, inputs: Mapping[tuple[int, int], str], prefix: str = "k") -> None:
+        """Take the variable of each (number of the input, entry), and the prefix of constants."""
+        self.inputs, self.prefix = inputs, prefix
         self.constants: dict[str, float] = {}
         self.lines: list[str] = []
         self.outputs: dict[tuple[int, int], str] = {}
@@ -229,7 +229,7 @@ class Emitter:
             read, written = function.instruction_input(k), function.instruction_output(k)
             if operation == ca.OP_CONST:
                 value = function.instruction_constant(k)
-                name = self._names.setdefault(value, f"{self.literal}{len(self._names)}")
+                name = self._names.setdefault(value, f"{self.prefix}{len(self._names)}")
                 self.constants.setdefault(name, value)
                 self._variables[written[0]] = name
             elif operation == ca.OP_INPUT:

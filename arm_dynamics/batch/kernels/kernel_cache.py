@@ -101,7 +101,7 @@ class KernelOptions:
 
 
 def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
-    """Return a hash of the arm's numbers and of the options that determine a module's text."""
+    """Return a hash of the arm's numbers and of the options: of all that determines a module."""
     text = repr((arm_fingerprint(arm), *options, numba.__version__, np.__version__))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -163,9 +163,10 @@ def cached_module(
 ) -> Any:
     """Return the module stored under ``key``; generate, check and store it if necessary.
 
-    Two files are stored: the constants of the arm under the key, and the source text under its own
-    hash: arms of one structure use the same compiled code. The folder depends on the package's
-    sources too. A file that differs from the one that passed its check is generated again.
+    The constants of the arm are stored under the key, the source text under its own hash, so that
+    arms whose equations differ in their constants only use the same compiled code. The folder
+    depends on the package's sources too. A file that differs from the one that passed its check is
+    generated again.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def _stored(path: Path) -> Any:
     code = path.with_name(stored["code"])
     if not _is_text_of(code):
         return None
-    return _with_constants(_load(code), stored["constants"])
+    return _module_of_arm(_load(code), stored["constants"])
 
 
 def _generate(path: Path, source: ModuleSource, check: Callable[[Any], None]) -> Any:
@@ -217,7 +218,7 @@ def _generate(path: Path, source: ModuleSource, check: Callable[[Any], None]) ->
                 return stored
             if not _is_text_of(code):
                 write_private(code, source.text.encode())
-            module = _with_constants(_load(code), source.constants)
+            module = _module_of_arm(_load(code), source.constants)
             with _recursion_limit():
                 check(module)
             text = json.dumps({"code": code.name, "constants": source.constants})
@@ -240,8 +241,8 @@ def _is_text_of(code: Path) -> bool:
         return False
 
 
-def _with_constants(module: Any, constants: Sequence[float]) -> Any:
-    """Return the attributes of a module and ``CONSTANTS``."""
+def _module_of_arm(module: Any, constants: Sequence[float]) -> Any:
+    """Return the attributes of a module, and the ``CONSTANTS`` of an arm."""
     return SimpleNamespace(**vars(module), CONSTANTS=np.array(constants, dtype=float))
 
 

@@ -44,7 +44,7 @@ class Layout:
         return slice(self.first[name], self.first[name] + self.sizes[name])
 
 
-def with_constants(layout: Layout, lanes: int, count: int) -> Layout:
+def with_constant_rows(layout: Layout, lanes: int, count: int) -> Layout:
     """Return ``layout`` and after it, across the lanes of further rows, ``count`` constants."""
     return Layout.of({**layout.sizes, "constants": -(-count // lanes)})
 
@@ -74,7 +74,7 @@ def filled_block(
     dtype : numpy.dtype
         Precision.
     constants : Vector
-        Constants of the arm, see ``with_constants``.
+        Constants of the arm, see ``with_constant_rows``.
     values : Mapping[str, FloatArray]
         Block name to its values, shape (size,) for all lanes or (lanes, size); others are zero.
 

@@ -118,9 +118,14 @@ class Line(Driven):
             time.sleep(0.5)
 
     def is_reset(self):
-        """Reset the emergency stop and hold the arm, because torque is disabled."""
-        answer = self.ros.trigger("hardware/reset_emergency_stop")
-        assert answer.success, answer.message
+        """Reset the emergency stop and hold the arm, because torque is disabled.
+
+        A reset during late replies of a busy machine is rejected with this reason, and repeated.
+        """
+        until = time.monotonic() + PATIENCE
+        while not (answer := self.ros.trigger("hardware/reset_emergency_stop")).success:
+            assert "no motor replies" in answer.message
+            assert time.monotonic() < until, answer.message
         self.is_held()
 
     def is_held(self):

@@ -28,8 +28,8 @@ class Kernel:
         Parameters
         ----------
         arm : ArmModel
-            Arm. Arms with zero and equal constants at the same places use the same compiled
-            code.
+            Arm. Arms whose equations differ only in the values of constants use the same
+            compiled code.
         options : KernelOptions
             Integrator, interface, variations, precision, block size and controller.
 

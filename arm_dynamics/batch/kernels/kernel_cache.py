@@ -1,4 +1,4 @@
-"""Disk cache of generated modules: generated once for an arm and its options, then loaded."""
+"""Disk cache of generated modules and of the constants of each arm: generated once, then loaded."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ def cached_module(
     """Return the module stored under ``key``; generate, check and store it if necessary.
 
     The constants of the arm are stored under the key, the source text under its own hash, so that
-    arms whose equations differ in their constants only use the same compiled code. The folder
-    depends on the package's sources too. A file that differs from the one that passed its check is
-    generated again.
+    arms whose equations differ only in the values of constants use the same compiled code. The
+    folder depends on the package's sources too. A file that differs from the one that passed its
+    check is generated again.
 
     Parameters
     ----------

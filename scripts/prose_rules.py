@@ -335,6 +335,8 @@ EXEMPTIONS: tuple[Exemption, ...] = (
     Exemption("setup.py", "share", "the directory share/ of an installation"),
     Exemption("test/test_kernel.py", "lanes", "the parameter lanes of a kernel: SIMD lanes"),
     Exemption("test/test_kernel_check.py", "lanes", "the message quotes SIMD lanes of a kernel"),
+    Exemption("test/test_lane_loop.py", "lane", "SIMD lanes of a kernel"),
+    Exemption("test/test_lane_loop.py", "lanes", "SIMD lanes of a kernel"),
     Exemption("test/test_prose_lint.py", "", "contains examples of findings"),
 )
 """Texts that stay; an empty text exempts the file."""

@@ -1,6 +1,5 @@
 """Every function of a generated module is compared with the plant and controller before use."""
 
-import sys
 from functools import cache
 from types import SimpleNamespace
 
@@ -8,10 +7,10 @@ import numpy as np
 import pytest
 from conftest import chain
 
-from arm_dynamics.batch.kernels import kernel_cache, kernel_check
+from arm_dynamics.batch.kernels import kernel_check
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejected
-from arm_dynamics.batch.kernels.layout import Layout, ModuleSource
+from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.core.errors import InvalidValue
 
@@ -117,16 +116,3 @@ def test_voltage_commands_need_a_motor_model():
         InvalidValue, match=r"controller model, joint '\w+': actuator = Ideal; expected dc_motor"
     ):
         PidSpec(ARM, gravity=False, voltage=True, delay=False, noise=False)
-
-
-def test_a_step_of_many_branches_can_be_compiled(monkeypatch, tmp_path):
-    """The compiler's recursion depth grows with the branches, beyond Python's default limit."""
-    monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
-
-    def nested(depth):
-        return depth and nested(depth - 1)
-
-    limit = sys.getrecursionlimit()
-    assert limit < 4000
-    kernel_cache.cached_module("branches", lambda: ModuleSource("", ()), lambda made: nested(4000))
-    assert sys.getrecursionlimit() == limit

@@ -41,14 +41,11 @@ def answers(backends):
 
 
 def answers_of(folder):
-    """Return the results of the package in ``folder``, with a separate cache and without a
-    compiler.
-    """
+    """Return the results of the package in ``folder``, with a separate cache."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
         "XDG_CACHE_HOME": str(folder / "cache"),
-        "NUMBA_DISABLE_JIT": "1",
     }
     done = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", __file__],

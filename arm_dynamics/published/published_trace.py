@@ -9,7 +9,7 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_source import (
     FUNCTION,
-    function_parts,
+    function_lines,
     head_text,
 )
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
@@ -57,14 +57,14 @@ def score(x, calls):
 def published_source(arm: ArmModel, joints: Sequence[str], lanes: int) -> ModuleSource:
     """Return the module: ``call`` makes one call of plant and controller, ``score`` many."""
     layout, function, moving = trace_published(arm, joints)
-    constants: dict[str, float] = {}
-    parts = function_parts(function, layout, constants)
+    constants: dict[float, str] = {}
+    lines = function_lines(function, layout, constants)
     title = f"Published step and controller of {', '.join(joints)}."
     head = head_text(title, with_constant_rows(layout, lanes, len(constants)), lanes, "float64")
-    call = FUNCTION.format(name=function.name, purpose=function.purpose, **parts)
+    call = FUNCTION.format(name=function.name, purpose=function.purpose, lines=lines)
     score = SCORE.format(check_every=CHECK_EVERY, total=layout.first["total"])
     text = "".join([head, MOVING.format(moving=moving), call, score])
-    return ModuleSource(text, tuple(constants.values()))
+    return ModuleSource(text, tuple(constants))
 
 
 def trace_published(

@@ -47,6 +47,7 @@ class Scene:
         self.path = ros.record(Path, "rviz_controls/planned_path", latched=True)
         self.client = Client(ros)
         self.client.wait(lambda found: TOOL in found and draggable(found), "no markers")
+        ros.wait_for(lambda: self.states.raw, "no joint_states")
 
     @property
     def q(self):

@@ -10,7 +10,7 @@ import casadi as ca
 
 from arm_dynamics.batch.kernels.kernel_source import (
     STEP,
-    function_parts,
+    function_lines,
     head_text,
 )
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
@@ -61,14 +61,14 @@ def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleS
     sizes = {"q": nv, "v": nv, "act": arm.na, "command": nv, "dt": 1, "effort": nv}
     layout = Layout.of({**sizes, "A": n * n, "B": n * nv})
     step = TracedFunction("step", "One time step and its derivative.", function, INPUTS, OUTPUTS)
-    constants: dict[str, float] = {}
-    parts = function_parts(step, layout, constants)
+    constants: dict[float, str] = {}
+    lines = function_lines(step, layout, constants)
     title = f"Derivative of {integrator}, {interface} commands."
     head = head_text(title, with_constant_rows(layout, 1, len(constants)), 1, "float64")
     first = layout.first
     advance = ADVANCE.format(n=n, nv=nv, command=first["command"], dt=first["dt"])
-    text = head + STEP.format(**parts, friction="") + advance
-    return ModuleSource(text, tuple(constants.values()))
+    text = head + STEP.format(lines=lines, friction="") + advance
+    return ModuleSource(text, tuple(constants))
 
 
 @dataclass(frozen=True, eq=False)

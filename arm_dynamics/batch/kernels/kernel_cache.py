@@ -40,8 +40,6 @@ _LOADED: dict[Path, Any] = {}
 """Modules by source file, and with the constants of an arm by the file of these."""
 _LOCK = RLock()
 """Held while a module is generated or loaded, so that one thread of the process does it."""
-MAX_RECURSION_DEPTH = 5000
-"""Nested Python calls: the compiler of numba makes two for every branch of a step."""
 AGREEMENT = {"float64": 1e-12, "float32": 1e-4}
 """Allowed difference of a kernel from plant and controller, relative to the largest value or, if
 larger, to the largest change in a step."""
@@ -219,8 +217,7 @@ def _generate(path: Path, source: ModuleSource, check: Callable[[Any], None]) ->
             if not _is_text_of(code):
                 write_private(code, source.text.encode())
             module = _module_of_arm(_load(code), source.constants)
-            with _recursion_limit():
-                check(module)
+            check(module)
             text = json.dumps({"code": code.name, "constants": source.constants})
             write_private(path, text.encode())
             write_private(_passed(path), _digest(path).encode())
@@ -262,17 +259,6 @@ def _passed(path: Path) -> Path:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@contextmanager
-def _recursion_limit() -> Iterator[None]:
-    """Allow nested Python calls up to MAX_RECURSION_DEPTH."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, MAX_RECURSION_DEPTH))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 @cache

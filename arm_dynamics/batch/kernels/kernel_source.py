@@ -9,12 +9,7 @@ import numba
 import numpy as np
 
 from arm_dynamics.batch import variation
-from arm_dynamics.batch.kernels.emitter import (
-    Emitter,
-    by_longest_chain,
-    elementary_constants,
-    elementary_text,
-)
+from arm_dynamics.batch.kernels.emitter import Emitter, by_longest_chain
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction, symbolic_function
 from arm_dynamics.batch.kernels.symbolic_equations import SymbolicEquationsOfMotion, input_symbols
@@ -33,39 +28,43 @@ Row r of lane l is x[r * LANES + l]. Rows: {rows}.
 """
 
 import numba
-from numpy import abs, float32, float64, floor, int32, int64, log, sqrt, tanh
 from numpy import {precision} as F
-from numpy import {integer} as I
+
+from arm_dynamics.batch.kernels.lane_loop import lane_loop
 
 LAYOUT = {layout}
 PRECISION = "{precision}"
-LANES = {lanes}
-SIGN, BOTH, LAST = I({sign}), I(2), I(1)
-{literals}
+LANES, FIRST_CONSTANT = {lanes}, {first_constant}
+ZERO, ONE, TOLERANCE = F(0), F(1), F({tolerance})
 options = dict(cache=True, nogil=True, error_model="numpy", fastmath={fastmath})
-{elementary}'''
+'''
 
 STEP = '''
+
+step_lanes = lane_loop("""
+{lines}
+""", PRECISION, LANES, FIRST_CONSTANT)
+
 
 @numba.njit(**options)
 def step(x):
     """Advance every lane by one time step; return whether any diverged."""
-    diverged = False
-{constants}
-    for l in range(LANES):
-{body}
+    diverged = step_lanes(x)
 {friction}
     return diverged
 '''
 
 FUNCTION = '''
 
+{name}_lanes = lane_loop("""
+{lines}
+""", PRECISION, LANES, FIRST_CONSTANT)
+
+
 @numba.njit(**options)
 def {name}(x):
     """{purpose}"""
-{constants}
-    for l in range(LANES):
-{body}
+    {name}_lanes(x)
 '''
 
 ROLLOUT = '''
@@ -166,16 +165,17 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
     if dry:
         solver = {"impulse": n, "before": n, "change": 1, "largest": 1, "active": 1}
         layout = Layout.of({**layout.sizes, **solver})
-    first, constants = layout.first, dict[str, float]()
+    first, constants = layout.first, dict[float, str]()
     rows = {name: row for name, row in first.items() if "." not in name}
     friction = indent(DRY_FRICTION.format(n=n, sweeps=SWEEPS, **rows), " " * 4) if dry else ""
     texts = []
     for function in trace.functions:
-        parts = function_parts(function, layout, constants)
+        lines = function_lines(function, layout, constants)
         if function.name == "step":
-            texts.append(STEP.format(**parts, friction=friction))
+            texts.append(STEP.format(lines=lines, friction=friction))
         else:
-            texts.append(FUNCTION.format(name=function.name, purpose=function.purpose, **parts))
+            name, purpose = function.name, function.purpose
+            texts.append(FUNCTION.format(name=name, purpose=purpose, lines=lines))
     names = [function.name for function in trace.functions]
     loop = ROLLOUT.format(
         size=sum(layout.sizes[name] for name in trace.inputs),
@@ -186,13 +186,13 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
         after="score(x)" if "score" in names else "pass",
     )
     head = head_text(title, with_constant_rows(layout, lanes, len(constants)), lanes, precision)
-    return ModuleSource("".join([head, *texts, loop]), tuple(constants.values()))
+    return ModuleSource("".join([head, *texts, loop]), tuple(constants))
 
 
 def head_text(
     title: str, layout: Layout, lanes: int, precision: str, fastmath: str = FASTMATH
 ) -> str:
-    """Return the start of a module: imports, layout, literals, elementary functions."""
+    """Return the start of a module: imports, layout, options."""
     return HEAD.format(
         title=title,
         versions=f"numba {numba.__version__}, NumPy {np.__version__}",
@@ -200,56 +200,35 @@ def head_text(
         layout=repr(layout.sizes),
         lanes=lanes,
         precision=precision,
-        integer=precision.replace("float", "int"),
-        sign=62 if precision == "float64" else 30,
-        literals="\n".join(
-            f"{name} = F({float(value)!r})" for name, value in literals(precision).items()
-        ),
+        first_constant=layout.first["constants"] * lanes,
+        tolerance=1e-14 if precision == "float64" else 1e-6,
         fastmath=fastmath,
-        elementary=elementary_text(precision),
     )
 
 
-def function_parts(
-    function: TracedFunction, layout: Layout, constants: dict[str, float]
-) -> dict[str, str]:
-    """Return the lines of a traced function: ``constants`` that it reads, ``body`` for one lane.
+def function_lines(function: TracedFunction, layout: Layout, constants: dict[float, str]) -> str:
+    """Return the lines of a traced function for ``lane_loop``.
 
-    Its constants are appended to the argument ``constants``, common to all functions of a module.
-    They are read before the loop over the lanes, from the rows after ``layout``.
+    Its constants are added to the argument ``constants``, common to all functions of a module.
     """
 
     def element(names: Sequence[str], at: tuple[int, int]) -> str:
-        return f"x[{layout.first[names[at[0]]] + at[1]} * LANES + l]"
+        return f"x[{layout.first[names[at[0]]] + at[1]}]"
 
     read = {
         (k, i): f"i{k}_{i}"
         for k in range(len(function.inputs))
         for i in range(function.function.numel_in(k))
     }
-    emitter = Emitter(read, f"{function.name}_k")
+    emitter = Emitter(read, constants)
     emitter.emit(function.function)
-    place, count = f"{layout.rows} * LANES", len(constants)
-    reads = [f"{name} = x[{place} + {count + k}]" for k, name in enumerate(emitter.constants)]
-    constants |= emitter.constants
     loads = [f"{text} = {element(function.inputs, at)}" for at, text in read.items()]
     written = emitter.outputs.items()
     stores = [f"{element(function.outputs, at)} = {text}" for at, text in written]
     if function.name == "step":
         velocities = [text for (k, _), text in written if function.outputs[k] == "v"]
-        stores += [f"total = {' + '.join(velocities)}", "diverged |= total - total != ZERO"]
-    lines = [*by_longest_chain([*loads, *emitter.lines]), *stores]
-    return {
-        "constants": indent("\n".join(reads), " " * 4),
-        "body": indent("\n".join(lines), " " * 8),
-    }
-
-
-def literals(precision: str) -> dict[str, float]:
-    """Return the literals of every module by name."""
-    numbers = {"ZERO": 0.0, "QUARTER": 0.25, "HALF": 0.5, "ONE": 1.0, "TWO": 2.0, "THREE": 3.0}
-    tolerance = 1e-14 if precision == "float64" else 1e-6
-    return {**numbers, "TOLERANCE": tolerance, **elementary_constants(precision)}
+        stores += [f"total = {' + '.join(velocities)}", "diverged = total - total != 0.0"]
+    return "\n".join([*by_longest_chain([*loads, *emitter.lines]), *stores])
 
 
 def actuator_text(arm: ArmModel, interface: str, vary: Sequence[str]) -> str:
@@ -282,7 +261,7 @@ def actuator_text(arm: ArmModel, interface: str, vary: Sequence[str]) -> str:
     outputs = {"rows": equations.rows.ravel(), "effort": effort, "tau": tau, "armature": armature}
     function = symbolic_function("actuators", inputs, outputs)
     entries = [(k, i) for k in range(function.n_in()) for i in range(function.numel_in(k))]
-    emitter = Emitter({(k, i): f"i{k}_{i}" for k, i in entries})
+    emitter = Emitter({(k, i): f"i{k}_{i}" for k, i in entries}, {})
     emitter.emit(function)
     friction = [a.has_dry_friction for a in arm.actuators]
     return repr((emitter.lines, emitter.constants, emitter.outputs, friction))

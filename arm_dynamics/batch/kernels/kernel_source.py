@@ -189,9 +189,7 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
     return ModuleSource("".join([head, *texts, loop]), tuple(constants))
 
 
-def head_text(
-    title: str, layout: Layout, lanes: int, precision: str, fastmath: str = FASTMATH
-) -> str:
+def head_text(title: str, layout: Layout, lanes: int, precision: str) -> str:
     """Return the start of a module: imports, layout, options."""
     return HEAD.format(
         title=title,
@@ -202,7 +200,7 @@ def head_text(
         precision=precision,
         first_constant=layout.first["constants"] * lanes,
         tolerance=1e-14 if precision == "float64" else 1e-6,
-        fastmath=fastmath,
+        fastmath=FASTMATH,
     )
 
 

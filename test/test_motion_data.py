@@ -1,10 +1,12 @@
 """Recorded motion: readers of each format, rules of columns, checks of stamps and units."""
 
+import argparse
 import json
 import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import Command, Simulation, load_arm
+from arm_dynamics.cli.motion_options import add_motion_options, read_motions
 from arm_dynamics.core import ConfigError, InvalidValue, RecordingError
-from arm_dynamics.identification import MotionData, check_units, identify, load_motion
+from arm_dynamics.identification import (
+    MotionData,
+    PositionPrediction,
+    Prediction,
+    check_units,
+    identify,
+    load_motion,
+)
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_columns import find_columns, unit_scale, words_of
 from arm_dynamics.recording import Recorder, Recording
@@ -881,3 +891,35 @@ def test_one_speed_in_all_motions_is_rejected():
         identify(ARM, [replace(slow, q=slow.q * [0, 1])], [MOTION])
     require_speeds([slow, replace(slow, q=2 * slow.q)])
     require_speeds([MOTION])
+
+
+def test_a_path_names_an_episode(tmp_path):
+    folder = dataset(tmp_path / "set")
+    parser = argparse.ArgumentParser()
+    add_motion_options(parser)
+    args = parser.parse_args(["--degrees", "--episode", "0"])
+    paths = [folder, Path(f"{folder}:1"), Path(f"{folder}:0")]
+    given, second, first = read_motions(ARM, args, paths)
+    assert [x.source[-11:] for x in (given, second, first)] == [f"(episode {k})" for k in (0, 1, 0)]
+    assert (given.q == first.q).all()
+    assert not (given.q == second.q).all()
+
+
+def test_a_file_may_be_named_like_an_episode(tmp_path):
+    file = tmp_path / "run:1"
+    file.touch()
+    parser = argparse.ArgumentParser()
+    add_motion_options(parser)
+    with pytest.raises(RecordingError, match="run:1: ending = ''"):
+        read_motions(ARM, parser.parse_args([]), [file])
+
+
+def test_errors_of_a_joint_without_motion_are_not_numbers():
+    still, moved = np.zeros((20, 1)), np.linspace(0.0, 1.0, 20)[:, None]
+    measured = np.hstack([still, moved])
+    positions = PositionPrediction(np.arange(20.0), measured, measured + 0.1)
+    efforts = Prediction(np.arange(20.0), measured, measured + 0.1, np.ones((20, 2), dtype=bool))
+    for error in (positions.relative_error, efforts.relative_error):
+        assert np.isnan(error[0])
+        assert 0.1 < error[1] < 0.5
+    assert efforts.offset == pytest.approx([-0.1, -0.1])

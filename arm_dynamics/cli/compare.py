@@ -63,13 +63,23 @@ def run(arguments: Sequence[str]) -> int:
             prediction = compare_servos(arm, motion, servos=args.servo)
         else:
             prediction = compare(arm, motion, cutoff=args.cutoff)
-    rows = []
-    values = zip(arm.joints, scale * prediction.rms, prediction.relative_error, strict=True)
-    for joint, rms, relative in values:
-        unit = units[joint.kind == "prismatic"]
-        measured = f"{rms / max(relative, 1e-12):.4g}"
-        rows.append((joint.name, unit, measured, f"{rms:.4g}", f"{100 * relative:.3g} %"))
-    heads = ("joint", "unit", "RMS measured", "RMS error", "error")
+    size = prediction.rms / prediction.relative_error
+    columns = {"RMS measured": scale * size, "RMS error": scale * prediction.rms}
+    percents = {"error": prediction.relative_error}
+    if isinstance(prediction, Prediction):
+        columns["offset"] = prediction.offset
+        rest = np.sqrt(np.maximum(prediction.rms**2 - prediction.offset**2, 0.0))
+        percents["error without offset"] = rest / size
+    rows = [
+        (
+            joint.name,
+            units[joint.kind == "prismatic"],
+            *(_cell(f"{values[i]:.4g}") for values in columns.values()),
+            *(_cell(f"{100 * values[i]:.3g} %") for values in percents.values()),
+        )
+        for i, joint in enumerate(arm.joints)
+    ]
+    heads = ("joint", "unit", *columns, *percents)
     print_table(f"{arm.name}: predicted {quantity} along {args.recording}", heads, rows)
     if isinstance(prediction, Prediction):
         warning = effort_scale_warning(arm.joint_names, prediction.measured, prediction.predicted)
@@ -79,6 +89,10 @@ def run(arguments: Sequence[str]) -> int:
         title = f"{arm.name}: {quantity} along {args.recording.name} (left), difference (right)"
         _draw(arm, prediction, title, scale, units, args.figure)
     return 0
+
+
+def _cell(number: str) -> str:
+    return "-" if number.startswith("nan") else number
 
 
 def _draw(

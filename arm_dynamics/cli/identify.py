@@ -41,8 +41,8 @@ from arm_dynamics.identification import (
     with_servo_gains,
 )
 from arm_dynamics.identification.drive_gain_fit import required_gains, with_efforts
+from arm_dynamics.identification.fit_faults import fit_faults
 from arm_dynamics.identification.fit_report import write_fit_report
-from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS, identified_urdf
 from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
@@ -50,11 +50,6 @@ from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.load import load_arm
-
-POOR_PREDICTION = 0.3
-"""Held-out error of efforts, relative to their RMS, above which likely causes are printed."""
-OPPOSITE = -0.8
-"""Cosine of measured and described efforts below which their sign is opposite."""
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -113,7 +108,7 @@ def run(arguments: Sequence[str]) -> int:
     Returns
     -------
     int
-        0; 1 if the fit does not predict the efforts of a joint, which the URDF then states.
+        0; 1 if the fit does not predict the held-out motion, which the URDF then states.
 
     """
     args = command_parser().parse_args(arguments)
@@ -172,7 +167,7 @@ def _fit(
     Returns
     -------
     tuple of list of Path and bool
-        The files, and whether the efforts of a joint are not predicted.
+        The files, and whether the fit does not predict the held-out motion.
 
     """
     gains: Vector | None = None
@@ -199,16 +194,16 @@ def _fit(
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
         constants = result.constant_deviations
     print_summary(summary)
-    poor: list[str] = []
+    poor = fit_faults(arm, motions, summary)
+    print(*poor, sep="\n", end="\n" if poor else "")
     if gains is None:
-        poor = _poor_predictions(arm, motions, summary)
         curves = (
             np.column_stack([getattr(x, key) for x in summary.joints])
             for key in ("measured", "before")
         )
-        for text in (*poor, effort_scale_warning(arm.joint_names, *curves)):
-            if text:
-                print(text)
+        warning = effort_scale_warning(arm.joint_names, *curves)
+        if warning:
+            print(warning)
     written = _write(
         changed, values, deviations, summary.sources, args, gains, [*remarks, *poor], constants,
         nominal_parameters(arm),
@@ -216,38 +211,6 @@ def _fit(
     if args.report is not None:
         written.append(write_fit_report(summary, args.report))
     return written, bool(poor)
-
-
-def _poor_predictions(
-    arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
-) -> list[str]:
-    """Return sentences of joints whose efforts the fit does not predict, with the likely causes."""
-    opposite = [x.name for x in summary.joints if x.measured @ x.before < OPPOSITE * _energy(x)]
-    if opposite:
-        return [
-            f"efforts of joints {', '.join(opposite)}: sign = opposite to those of the description;"
-            " expected positive efforts that accelerate in the positive direction; change the sign"
-        ]
-    error, name = max((np.nan_to_num(x.error_after), x.name) for x in summary.joints)
-    if error <= POOR_PREDICTION:
-        return []
-    targets = [motion.command_position for motion in motions]
-    suits_servos = all(joint.actuator == "dc_motor" for joint in arm.joints) and all(
-        target is not None and np.isfinite(target).any(axis=0).all() for target in targets
-    )
-    remedy = (
-        "the recordings contain target positions: fit these with --servo NAME (--servo sts3215)"
-        if suits_servos
-        else "check order, sign and units of the efforts, and whether a drive measures small ones"
-    )
-    return [
-        f"efforts of joint '{name}': held-out error = {100 * error:.3g} %; expected at most"
-        f" {100 * POOR_PREDICTION:g} %; {remedy}"
-    ]
-
-
-def _energy(joint: JointFit) -> float:
-    return float(np.linalg.norm(joint.measured) * np.linalg.norm(joint.before))
 
 
 def coupled_motor(text: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 RECORDING = (
     "recorded motion: folder of a recording, rosbag2 or LeRobot dataset, or .mcap, .csv or"
-    " .parquet file"
+    " .parquet file; DATASET:N is episode N of a dataset"
 )
 
 
@@ -31,7 +31,7 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add("--degrees", action="store_true", help=text)
     text = "topic of a rosbag2 (default: the one named joint_states)"
     add("--topic", metavar="TOPIC", help=text)
-    text = "episode of a LeRobot dataset"
+    text = "episode of the LeRobot datasets that have no :N"
     add("--episode", type=Number("--episode", 0, 1e6, whole=True), metavar="N", help=text)
     text = "efforts of the recordings are motor currents [A]"
     add("--currents", action="store_true", help=text)
@@ -59,10 +59,11 @@ def read_motions(
     """Return the motions of ``paths``; print warnings of ``check_units``."""
     columns = named_values("--column", args.column, "NAME=COLUMN, for example time=t")
     motions = []
-    for path in paths:
+    for given in paths:
+        path, episode = _path_and_episode(given, args.episode)
         motion = load_motion(
             arm, path, columns=columns or None, degrees=args.degrees, topic=args.topic,
-            episode=args.episode,
+            episode=episode,
         )  # fmt: skip
         if args.currents and motion.effort is not None:
             motion = replace(motion, effort=None, current=motion.effort)
@@ -70,3 +71,11 @@ def read_motions(
             print(f"warning: {warning}", file=sys.stderr)
         motions.append(motion)
     return motions
+
+
+def _path_and_episode(path: Path, episode: int | None) -> tuple[Path, int | None]:
+    """Return the folder and the episode of "DATASET:N", else the path and ``episode``."""
+    name, separator, number = path.name.rpartition(":")
+    if separator and number.isdecimal() and not path.exists():
+        return path.with_name(name), int(number)
+    return path, episode

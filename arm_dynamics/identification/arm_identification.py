@@ -45,6 +45,8 @@ HELD_OUT = 0.3
 FITTED_PART = f"first {100 * (1 - HELD_OUT):.0f} %"
 HELD_OUT_PART = f"last {100 * HELD_OUT:.0f} %"
 """Names of the parts in messages and reports."""
+URDF_LOSS = 1.1
+"""Error of the URDF over that of the fit above which the reason is stated."""
 INERTIAL_UNITS = ("kg", *["kg·m"] * 3, *["kg·m²"] * 6)
 TERM_UNITS = ("kg·m²", "N·m·s/rad", "N·m", "N·m")
 UNITS = dict(zip((*INERTIAL, *JOINT_TERMS), (*INERTIAL_UNITS, *TERM_UNITS), strict=True))
@@ -70,8 +72,18 @@ class Prediction:
 
     @property
     def relative_error(self) -> Vector:
-        """``rms`` over the RMS of the measured efforts (nv,)."""
-        return self.rms / np.maximum(self._rms(self.measured), 1e-12)
+        """``rms`` over the RMS of the measured efforts (nv,); NaN if these are 0."""
+        size = self._rms(self.measured)
+        found: Vector = np.where(size > 0, self.rms / np.where(size > 0, size, 1.0), np.nan)
+        return found
+
+    @property
+    def offset(self) -> Vector:
+        """Mean of measured minus predicted efforts (nv,) [N·m or N]; NaN without samples."""
+        count = self.counted.sum(axis=0)
+        total = np.sum(self.counted * (self.measured - self.predicted), axis=0)
+        found: Vector = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        return found
 
     def _rms(self, values: Matrix) -> Vector:
         count = self.counted.sum(axis=0)
@@ -85,9 +97,9 @@ class Identification:
     """Identified arm, its parameters, and the errors on motion that was not fitted.
 
     ``before`` and ``after`` predict the held-out motion with the parameters of the description and
-    with the identified ones. ``notes`` are sentences for the user. ``motors``: constants of the
-    motors, if voltages and currents were recorded. ``gains``: those of the drives, if currents were
-    recorded without efforts.
+    with the identified ones, ``urdf`` with those that a URDF contains. ``notes`` are sentences for
+    the user. ``motors``: constants of the motors, if voltages and currents were recorded.
+    ``gains``: those of the drives, if currents were recorded without efforts.
     """
 
     arm: ArmModel
@@ -95,6 +107,7 @@ class Identification:
     fit: TorqueFit
     before: Prediction
     after: Prediction
+    urdf: Prediction
     sources: tuple[str, ...]
     held_out: tuple[str, ...]
     notes: tuple[str, ...]
@@ -130,6 +143,7 @@ class Identification:
                 self.after.measured[:, i],
                 self.before.predicted[:, i],
                 self.after.predicted[:, i],
+                float(self.urdf.relative_error[i]),
             )
             for i, joint in enumerate(arm.joints)
         )
@@ -252,8 +266,10 @@ def identify(
     frequency = max(motion.cutoff for motion in prepared)
     late = float(np.median([motion.delay for motion in prepared]))
     tests = [prepare_motion(arm, motion, frequency, late, factors) for motion in checks]
-    models = fit.friction.presliding
+    models, written = fit.friction.presliding, JointFriction.of(identified)
     # 7. Report.
+    after = predicted_efforts(tests, fit.parameters, fit.friction, models)
+    in_urdf = predicted_efforts(tests, nominal_parameters(identified), written, models)
     notes = [
         *(note for motion in prepared for note in motion.notes),
         *friction_notes(arm, fit.presliding, fit.friction),
@@ -261,6 +277,7 @@ def identify(
         *motor_notes,
         *(gains.notes() if gains else ()),
         *resting_notes(arm, equations),
+        *urdf_notes(after, in_urdf),
         f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}",
         *filter(None, [refinement]),
     ]
@@ -269,7 +286,8 @@ def identify(
         identified,
         fit,
         predicted_efforts(tests, nominal_parameters(arm), JointFriction.of(arm), models),
-        predicted_efforts(tests, fit.parameters, fit.friction, models),
+        after,
+        in_urdf,
         tuple(motion.source for motion in motions),
         tuple(motion.source for motion in checks),
         tuple(notes),
@@ -332,6 +350,16 @@ def resting_notes(arm: ArmModel, equations: EffortEquations) -> list[str]:
     resting = np.array(arm.joint_names)[~equations.valid.any(axis=0)].tolist()
     what = f"joints {', '.join(resting)}: at rest or saturated in all samples; not identified"
     return [what] if resting else []
+
+
+def urdf_notes(after: Prediction, urdf: Prediction) -> list[str]:
+    """Return a sentence if a URDF predicts the efforts less exactly than the fit."""
+    if not (urdf.rms > URDF_LOSS * after.rms).any():
+        return []
+    return [
+        "error of the URDF: a URDF contains no effort offsets, and the friction that its actuators"
+        " represent; compare prints the errors without an offset too"
+    ]
 
 
 def predicted_efforts(

@@ -34,16 +34,19 @@ class FitTable(NamedTuple):
 
 def fit_tables(summary: FitSummary) -> tuple[FitTable, FitTable]:
     """Return the tables of joints and of parameters."""
+    heads: tuple[str, ...] = ("joint", "unit", "RMS before", "RMS after", "error before")
+    heads, errors = (*heads, "error after"), ["error_before", "error_after"]
+    if any(isfinite(joint.error_urdf) for joint in summary.joints):
+        heads, errors = (*heads, "error of the URDF"), [*errors, "error_urdf"]
     joints = tuple(
         (
             joint.name,
             joint.unit,
             *(_number(x) for x in (joint.rms_before, joint.rms_after)),
-            *(_percent(100 * x) for x in (joint.error_before, joint.error_after)),
+            *(_percent(100 * getattr(joint, name)) for name in errors),
         )
         for joint in summary.joints
     )
-    heads = ("joint", "unit", "RMS before", "RMS after", "error before", "error after")
     parameters = tuple(
         (
             one.name,

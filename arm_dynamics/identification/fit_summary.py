@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, nan
 
 import numpy as np
 
@@ -25,11 +25,14 @@ class JointFit:
         ones [unit].
     error_before, error_after : float
         The same relative to the RMS of the measured effort, a fraction; for positions relative to
-        their standard deviation.
+        their standard deviation; NaN without motion.
     time : Vector
         Times (n,) of the curves [s]; empty without curves.
     measured, before, after : Vector
         Measured value and both predictions (n,) [unit].
+    error_urdf : float
+        Relative error of the written URDF, without effort offsets and other terms that a URDF does
+        not contain; NaN if it is ``error_after``.
 
     """
 
@@ -43,6 +46,7 @@ class JointFit:
     measured: Vector = field(default_factory=lambda: NO_CURVE)
     before: Vector = field(default_factory=lambda: NO_CURVE)
     after: Vector = field(default_factory=lambda: NO_CURVE)
+    error_urdf: float = nan
 
 
 @dataclass(frozen=True, slots=True)

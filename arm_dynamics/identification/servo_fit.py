@@ -76,9 +76,11 @@ class PositionPrediction:
 
     @property
     def relative_error(self) -> Vector:
-        """``rms`` over the standard deviation of the measured positions (nv,)."""
-        spread: Vector = np.maximum(self.measured.std(axis=0), 1e-12)
-        return self.rms / spread
+        """``rms`` over the standard deviation of the measured positions (nv,); NaN if that is 0."""
+        is_moved = np.ptp(self.measured, axis=0) > 0
+        spread = np.where(is_moved, self.measured.std(axis=0), np.nan)
+        found: Vector = self.rms / spread
+        return found
 
 
 def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> list[MotionData]:

@@ -512,6 +512,33 @@ def test_invalid_node_parameters_end_the_launch(stand_in, given, error, words):
         started("simulation", **given)
 
 
+@pytest.mark.parametrize(
+    ("name", "word", "similar"),
+    [
+        ("simulation", "contoller:=pid", "controller"),
+        ("hardware", "drivr:=simulated", "driver"),
+        ("hardware", "recrod:=run1", "record"),
+    ],
+)
+def test_misspelled_arguments_end_the_launch(stand_in, monkeypatch, name, word, similar):
+    """``ros2 launch`` ignores them: the physical arm would move instead of the simulated one."""
+    monkeypatch.setattr(sys, "argv", ["ros2", "launch", "arm_dynamics", f"{name}.launch.py", word])
+    text = f"launch argument '{word.partition(':')[0]}'; did you mean '{similar}'?"
+    with pytest.raises(ConfigError, match=re.escape(text)):
+        started(name)
+    monkeypatch.setattr(sys, "argv", ["ros2", "launch", "mine", "mine.launch.py", word])
+    started(name)
+
+
+@pytest.mark.parametrize("name", list(ARGUMENTS))
+def test_declared_arguments_are_not_misspelled(stand_in, monkeypatch, name):
+    """Those of a launch file and of the files that include it."""
+    every = {argument for own in ARGUMENTS.values() for argument in own}
+    words = ["ros2", "launch", "arm_dynamics", *(f"{argument}:=x" for argument in every)]
+    monkeypatch.setattr(sys, "argv", words)
+    started(name)
+
+
 def test_the_end_of_the_simulator_ends_the_launch(stand_in):
     ended = nodes(started("simulation"))["simulator"].on_exit
     going, stopping = SimpleNamespace(is_shutdown=False), SimpleNamespace(is_shutdown=True)

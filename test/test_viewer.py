@@ -291,6 +291,8 @@ def test_sliders_call_back_within_the_limits(sliders):
         assert eventually(lambda: targets == [(0.1, 0.4, 0.05)])
         client.send("GuiUpdateMessage", uuid=found[1]["uuid"], updates={"value": 99.0})
         assert eventually(lambda: targets[-1] == (0.1, 0.7, 0.05))
+        joints = sliders._canvas.controls.sliders
+        assert [slider.value for slider in joints._sliders] == [0.1, 0.7, 0.05], "not as used"
         client.send("GuiUpdateMessage", uuid=found[0]["uuid"], updates={"value": -50})
         assert eventually(lambda: targets[-1] == (-math.pi, 0.7, 0.05))
         count = len(targets)
@@ -475,7 +477,7 @@ def test_plot_shows_the_chosen_quantity(page, quantity):
     plot.choose(quantity)
     plot.draw(page._history)
     times, *curves = plot._chart.data
-    assert times.tolist() == [0, 1, 2, 3, 4]
+    assert times.tolist() == [-4, -3, -2, -1, 0]
     assert tuple(curve[-1] for curve in curves) == values[quantity]
 
 
@@ -593,3 +595,14 @@ def test_no_host_name_changes_the_content_policy(host):
 
 
 SKELETON_URDF = load_visuals(URDF, None)
+
+
+def test_the_status_is_updated_without_a_new_state(page):
+    """As of a paused simulator, which publishes diagnostics but no states."""
+    page.show_status({"state": "before the first state"})
+    page.show(np.zeros(3), status={"state": "running"})
+    with Client(page.url) as client:
+        assert eventually(lambda: "running" in page._canvas._status.content)
+        page.show_status({"state": "paused"})
+        assert eventually(lambda: "paused" in page._canvas._status.content)
+        assert client

@@ -196,7 +196,10 @@ class _Reader:
             self._segment = load_segment(message.data)
             return self._segment
         if self._segment is None:
-            raise RecordingError(f"messages on {bag.DESCRIPTION} = none; expected one first")
+            raise RecordingError(
+                f"messages on {bag.DESCRIPTION} = none; expected one first: only recordings of a"
+                " simulation can be replayed; arm-dynamics plot draws others"
+            )
         arm = self._segment.arm
         if topic == bag.ACTUATORS:
             self._act = self._checked(message.data, arm.na, _labels(message), arm.act_names)

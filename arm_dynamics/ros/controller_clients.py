@@ -45,6 +45,10 @@ class Tracked(NamedTuple):
     received: float
 
 
+TRACKING_AGE = 1.0
+"""Time [s] after which the tracking error of an ended controller is no longer shown."""
+
+
 class TrackingSubscription:
     """Newest message on the topic tracking of ``joint_controller``."""
 
@@ -62,6 +66,17 @@ class TrackingSubscription:
 
         reject = partial(Throttle(node.get_logger()).warn, TRACKING)
         listen(node, JointTrajectory, TRACKING, take, qos.VIEW, reject)
+
+    @property
+    def error(self) -> Vector | None:
+        """Reference minus measured position (nv,) of the same time [rad or m].
+
+        None without a message in the last TRACKING_AGE.
+        """
+        newest = self.newest
+        if newest is None or time.monotonic() - newest.received > TRACKING_AGE:
+            return None
+        return newest.reference - newest.feedback
 
 
 STOP_TIME = 0.5
@@ -191,6 +206,9 @@ class JointTargets:
             self._pending = None
         self._sent()
         self._target, target = None, pending[0]
+        if self._status.stopped:
+            self._feedback.rejected(f"{self._status.emergency}; reset it before a target")
+            return
         if reference is None or missing:
             self._feedback.rejected("joint controllers = 0; expected one that moves the arm")
             return

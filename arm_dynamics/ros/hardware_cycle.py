@@ -214,7 +214,8 @@ class HardwareReport:
             if not trouble and feedback.fault[i]:
                 trouble = [feedback.fault[i]]
             if not trouble and not isfinite(feedback.q[i]):
-                trouble = [f"no feedback for {feedback.age[i]:.3f} s"]
+                age = feedback.age[i]
+                trouble = [f"no feedback for {age:.3f} s" if isfinite(age) else "no feedback"]
             level = ERROR if trouble else OK
             statuses.append(status(f"{name}: {joint}", level, "; ".join(trouble) or "OK", values))
         return statuses

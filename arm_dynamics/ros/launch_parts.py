@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -67,6 +69,8 @@ LOG_LEVEL: Argument = (
 )
 COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
 """Arguments of every launch file."""
+PACKAGE, SIMILAR = "arm_dynamics", 0.75
+"""Package of the launch files, and the similarity of a misspelled argument."""
 PARAMS_FILE: Argument = (
     "params_file",
     "",
@@ -104,6 +108,7 @@ def description(
     ]
 
     def function(context: Any) -> list[Any]:
+        _check_names([name for name, *_ in known])
         given = {name: LaunchConfiguration(name).perform(context) for name, *_ in known}
         check_frame_prefix(given[FRAME_PREFIX[0]])
         check_rviz(given)
@@ -115,6 +120,16 @@ def description(
     ]
     listed = [] if fixed else files  # --show-args does not look into a function
     return LaunchDescription([*declared, OpaqueFunction(function=function), *listed])
+
+
+def _check_names(known: Sequence[str]) -> None:
+    """Raise ConfigError for a misspelled argument: ``ros2 launch`` ignores unknown ones."""
+    if PACKAGE not in sys.argv:  # another package includes the launch file
+        return
+    for name in (word.partition(":=")[0] for word in sys.argv if ":=" in word):
+        similar = get_close_matches(name, known, n=1, cutoff=SIMILAR)
+        if similar and name not in known:
+            raise ConfigError(f"launch argument '{name}'; did you mean '{similar[0]}'?")
 
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:

@@ -71,13 +71,17 @@ class ViewerNode(Node):
             self._states.publisher.listen()
             state, tracked = self._states.newest(), self._tracking.newest
             reference = None if tracked is None else tracked.reference
-            if state is not None:
-                status, effort = self._status.status_values(), state.tau
+            status = self._status.status_values()
+            if state is None:
+                self.page.show_status(status)
+            else:
+                effort, error = state.tau, self._tracking.error
                 motors, names = self._status.motors, self._arm.joint_names
                 try:
                     self.page.show(
                         state.q, state.v, effort if np.isfinite(effort).all() else None, status,
-                        reference, time=state.time, voltage=motors(names, VOLTAGE, SUPPLY),
+                        None if error is None else state.q + error, time=state.time,
+                        voltage=motors(names, VOLTAGE, SUPPLY),
                         temperature=motors(names, TEMPERATURE),
                     )  # fmt: skip
                 except ArmDynamicsError as error:

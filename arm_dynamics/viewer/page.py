@@ -208,6 +208,14 @@ class ArmPage:
         if self._watched:
             self._wake.set()
 
+    def show_status(self, status: Mapping[str, str]) -> None:
+        """Show names and texts of the panel with the last state, if there is one."""
+        shown = self._shown
+        if shown is not None and shown.status != status:
+            self._shown = Shown(shown.sample, dict(status))
+            if self._watched:
+                self._wake.set()
+
     def on_target(self, callback: Callable[[Target], None]) -> None:
         """Call ``callback`` with the target (n,) [rad or m] whenever a user moves a slider.
 

@@ -85,17 +85,19 @@ class JointPlot:
         self._gap = np.full(len(names), np.nan)
         self._labels = dict(zip(QUANTITIES, _labels(units), strict=True))
         offered = [self._labels[name] for name in QUANTITIES[:4]]
-        self._choice = gui.add_dropdown("Plot", offered, order=order)
+        self._choice = gui.add_dropdown(f"Last {WINDOW:g} s", offered, order=order)
         axis: dict[str, Any] = {
             "stroke": "#9aa4b2",
             "grid": {"stroke": "rgba(140,150,170,.18)", "width": 1},
         }
+        # The fixed range does not depend on the state in which a page is opened.
         series: list[dict[str, Any]] = [{"label": "s"}]
         series += [{"label": n, "stroke": color(i), "width": 1.6} for i, n in enumerate(names)]
         self._chart = gui.add_uplot(
             data=tuple(np.zeros(2) for _ in series), series=tuple(series), height=230,
-            scales={"x": {"time": False}}, axes=(axis, {**axis, "size": 48}),
-            legend={"show": False}, padding=(12, 14, 0, 0), order=order + 0.1,
+            scales={"x": {"time": False, "range": (-WINDOW, 0.0)}},
+            axes=({"show": False}, {**axis, "size": 48}), legend={"show": False},
+            padding=(12, 14, 0, 0), order=order + 0.1,
         )  # fmt: skip
 
     def choose(self, quantity: str) -> None:
@@ -103,7 +105,10 @@ class JointPlot:
         self._choice.value = self._labels[quantity]
 
     def draw(self, history: History) -> None:
-        """Send the curves; samples without the chosen quantity leave a gap."""
+        """Send the curves over the time before the newest sample.
+
+        Samples without the chosen quantity leave a gap.
+        """
         samples = list(history)
         if len(samples) < 2:
             return
@@ -116,7 +121,7 @@ class JointPlot:
         field = FIELDS[list(self._labels.values()).index(self._choice.value)]
         rows = (getattr(sample, field) for sample in samples)
         curves = np.array([self._gap if row is None else row for row in rows])
-        times = np.array([sample.time for sample in samples])
+        times = np.array([sample.time - last.time for sample in samples])
         self._chart.data = (times, *curves.T)
 
 

@@ -117,6 +117,10 @@ class JointSliders:
         if event.client is None and getattr(self._quiet, "active", False):
             return
         with self._lock:  # callbacks come from several threads: the last target is sent last
+            with self._quietly():  # a typed number beyond the range is shown as it is used
+                for slider, (low, high) in zip(self._sliders, self.ranges, strict=True):
+                    if not low <= slider.value <= high and isfinite(slider.value):
+                        slider.value = min(max(float(slider.value), low), high)
             self._handled = [slider.value for slider in self._sliders]
             target = self.target
             if not all(map(isfinite, target)):

@@ -206,7 +206,7 @@ def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reas
 @pytest.mark.slow
 def test_voltages_of_the_motors_can_be_plotted(sim):
     """The page plots voltages, but no temperatures: five_dof has no thermal model."""
-    choice = sim.page.wait_for(lambda: sim.page.named("Plot"), "no plot")[0]
+    choice = sim.page.wait_for(lambda: sim.page.named("Last 10 s"), "no plot")[0]
     options = choice["props"]["options"]
     sim.page.wait_for(lambda: "voltage [V]" in choice["props"]["options"], f"only {options}")
     assert "temperature [°C]" not in choice["props"]["options"]

@@ -57,7 +57,8 @@ def mass_faults(_robot: Robot, link: Node) -> Iterator[Fault]:
         yield Fault(mass.line, element, text, problem, "write 0, or the mass in kg")
     elif _has_only_tensor(inertial):
         problem = "is zero, but the rotational inertia is not"
-        yield Fault(mass.line, element, text, problem, "give the mass in kg, above 0")
+        remedy = "give the mass in kg, above 0, or remove <inertial> of a frame without a body"
+        yield Fault(mass.line, element, text, problem, remedy)
 
 
 def _has_only_tensor(inertial: Node) -> bool:

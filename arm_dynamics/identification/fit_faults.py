@@ -10,7 +10,7 @@ import pinocchio as pin
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
 from arm_dynamics.identification.dynamic_parameters import INERTIAL, JOINT_TERMS, nominal_parameters
 from arm_dynamics.identification.effort_equations import joined_equations
-from arm_dynamics.identification.fit_summary import FitSummary
+from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import prepare_motion
 from arm_dynamics.model.arm_model import ArmModel
@@ -49,12 +49,16 @@ def fit_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
         Sentences; empty for a usable fit.
 
     """
+    joints, found = list(summary.joints), []
+    if summary.quantity == "effort":
+        limits = zip(joints, np.where(arm.effort_limit > 0, arm.effort_limit, 0.0), strict=True)
+        joints = [x for x, limit in limits if not x.rms_after < LEAST_ERROR * limit < np.inf]
+        found = _effort_faults(arm, motions, joints)
     worse = [
         f"{x.name} {100 * x.error_before:.3g} to {100 * x.error_after:.3g} %"
-        for x in summary.joints
+        for x in joints
         if x.rms_after > GROWTH * x.rms_before and x.error_after > LEAST_GROWN
     ]
-    found = _effort_faults(arm, motions, summary) if summary.quantity == "effort" else []
     if worse:
         found.append(
             f"held-out error of joints {', '.join(worse)}: larger than that of the description;"
@@ -64,22 +68,19 @@ def fit_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
     return found
 
 
-def _effort_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary) -> list[str]:
-    limits = np.where(arm.effort_limit > 0, arm.effort_limit, 0.0)
-    poor = [
-        x.error_after > POOR_PREDICTION and not x.rms_after < LEAST_ERROR * limit < np.inf
-        for x, limit in zip(summary.joints, limits.tolist(), strict=True)
-    ]
-    if not any(poor):
+def _effort_faults(
+    arm: ArmModel, motions: Sequence[MotionData], joints: Sequence[JointFit]
+) -> list[str]:
+    """Return a sentence about the ``joints`` whose efforts are not predicted."""
+    poor = [x for x in joints if x.error_after > POOR_PREDICTION]
+    if not poor:
         return []
     has_efforts = all(motion.effort is not None for motion in motions)
     opposite = opposite_joints(arm, motions) if has_efforts else np.zeros(arm.nv, dtype=bool)
     if 2 * opposite.sum() > arm.nv and fitted_gravity(arm, motions)[0] @ arm.gravity < 0:
         opposite[:] = True  # lightly loaded joints too
     if opposite.any():
-        names = [
-            x.name for x, is_opposite in zip(summary.joints, opposite, strict=True) if is_opposite
-        ]
+        names = np.array(arm.joint_names)[opposite].tolist()
         which = "all joints" if opposite.all() else f"joints {', '.join(names)}"
         return [
             f"efforts of {which}: sign = opposite to those of the description or of friction;"
@@ -97,11 +98,7 @@ def _effort_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSum
         if suits_servos
         else "check order, sign and units of the efforts, and whether a drive measures small ones"
     )
-    listed = ", ".join(
-        f"{x.name} {100 * x.error_after:.3g} %"
-        for x, is_poor in zip(summary.joints, poor, strict=True)
-        if is_poor
-    )
+    listed = ", ".join(f"{x.name} {100 * x.error_after:.3g} %" for x in poor)
     return [
         f"held-out error of the efforts of joints {listed}: expected at most"
         f" {100 * POOR_PREDICTION:g} % of their RMS, or {100 * LEAST_ERROR:g} % of the effort"

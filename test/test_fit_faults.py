@@ -8,6 +8,7 @@ import pytest
 from test_identification import hidden_truth, simulated
 
 from arm_dynamics import load_arm
+from arm_dynamics.core import InvalidValue
 from arm_dynamics.identification.fit_faults import fit_faults, fitted_gravity, opposite_joints
 from arm_dynamics.identification.fit_summary import FitSummary, JointFit
 
@@ -53,6 +54,12 @@ def test_the_printed_rotation_of_the_base_restores_gravity(rpy):
     printed = [float(word) for word in text.split('rpy="')[1].split('"')[0].split()]
     found = pin.rpy.rpyToMatrix(*printed) @ gravity
     assert found == pytest.approx(ARM.gravity, abs=9.81 * np.sin(np.deg2rad(10)))
+
+
+def test_the_cut_off_frequency_of_the_fit_is_used(upright):
+    """A frequency from the spectrum may be too low for a recording."""
+    with pytest.raises(InvalidValue, match="low-pass of 0"):
+        fit_faults(ARM, [upright], summary(1.0, 0.9), cutoff=0.1)
 
 
 def test_an_upright_base_is_not_named(upright):

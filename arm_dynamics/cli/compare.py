@@ -63,13 +63,14 @@ def run(arguments: Sequence[str]) -> int:
             prediction = compare_servos(arm, motion, servos=args.servo)
         else:
             prediction = compare(arm, motion, cutoff=args.cutoff)
-    size = prediction.rms / prediction.relative_error
-    columns = {"RMS measured": scale * size, "RMS error": scale * prediction.rms}
+    columns = {
+        "RMS measured": scale * prediction.measured_rms,
+        "RMS error": scale * prediction.rms,
+    }
     percents = {"error": prediction.relative_error}
     if isinstance(prediction, Prediction):
         columns["offset"] = prediction.offset
-        rest = np.sqrt(np.maximum(prediction.rms**2 - prediction.offset**2, 0.0))
-        percents["error without offset"] = rest / size
+        percents["error without offset"] = prediction.relative_error_without_offset
     rows = [
         (
             joint.name,

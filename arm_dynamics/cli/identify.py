@@ -194,7 +194,7 @@ def _fit(
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
         constants = result.constant_deviations
     print_summary(summary)
-    poor = fit_faults(arm, motions, summary)
+    poor = fit_faults(arm, motions, summary, args.cutoff)
     print(*poor, sep="\n", end="\n" if poor else "")
     if gains is None:
         curves = (

@@ -73,9 +73,17 @@ class Prediction:
     @property
     def relative_error(self) -> Vector:
         """``rms`` over the RMS of the measured efforts (nv,); NaN if these are 0."""
-        size = self._rms(self.measured)
-        found: Vector = np.where(size > 0, self.rms / np.where(size > 0, size, 1.0), np.nan)
-        return found
+        return self._relative(self.rms)
+
+    @property
+    def relative_error_without_offset(self) -> Vector:
+        """``relative_error`` without ``offset`` (nv,)."""
+        return self._relative(np.sqrt(np.maximum(self.rms**2 - self.offset**2, 0.0)))
+
+    @property
+    def measured_rms(self) -> Vector:
+        """RMS of the measured efforts (nv,) [N·m or N]; NaN without samples."""
+        return self._rms(self.measured)
 
     @property
     def offset(self) -> Vector:
@@ -84,6 +92,10 @@ class Prediction:
         total = np.sum(self.counted * (self.measured - self.predicted), axis=0)
         found: Vector = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         return found
+
+    def _relative(self, errors: Vector) -> Vector:
+        size = self.measured_rms
+        return errors / np.where(size > 0, size, np.nan)
 
     def _rms(self, values: Matrix) -> Vector:
         count = self.counted.sum(axis=0)

@@ -31,7 +31,12 @@ ALIGNED = np.deg2rad(5)
 """Angle up to which a direction of gravity counts as an axis of the base frame."""
 
 
-def fit_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary) -> list[str]:
+def fit_faults(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    summary: FitSummary,
+    cutoff: float | None = None,
+) -> list[str]:
     """Return sentences about joints that the fit does not predict, with the likely causes.
 
     Parameters
@@ -42,6 +47,8 @@ def fit_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
         The fitted recordings.
     summary : FitSummary
         The result.
+    cutoff : float, optional
+        Cut-off frequency of the filter [Hz] (default: from the spectrum of the positions).
 
     Returns
     -------
@@ -53,7 +60,7 @@ def fit_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
     if summary.quantity == "effort":
         limits = zip(joints, np.where(arm.effort_limit > 0, arm.effort_limit, 0.0), strict=True)
         joints = [x for x, limit in limits if not x.rms_after < LEAST_ERROR * limit < np.inf]
-        found = _effort_faults(arm, motions, joints)
+        found = _effort_faults(arm, motions, joints, cutoff)
     worse = [
         f"{x.name} {100 * x.error_before:.3g} to {100 * x.error_after:.3g} %"
         for x in joints
@@ -69,15 +76,20 @@ def fit_faults(arm: ArmModel, motions: Sequence[MotionData], summary: FitSummary
 
 
 def _effort_faults(
-    arm: ArmModel, motions: Sequence[MotionData], joints: Sequence[JointFit]
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    joints: Sequence[JointFit],
+    cutoff: float | None,
 ) -> list[str]:
     """Return a sentence about the ``joints`` whose efforts are not predicted."""
     poor = [x for x in joints if x.error_after > POOR_PREDICTION]
     if not poor:
         return []
     has_efforts = all(motion.effort is not None for motion in motions)
-    opposite = opposite_joints(arm, motions) if has_efforts else np.zeros(arm.nv, dtype=bool)
-    if 2 * opposite.sum() > arm.nv and fitted_gravity(arm, motions)[0] @ arm.gravity < 0:
+    opposite = np.zeros(arm.nv, dtype=bool)
+    if has_efforts:
+        opposite = opposite_joints(arm, motions, cutoff)
+    if 2 * opposite.sum() > arm.nv and fitted_gravity(arm, motions, cutoff)[0] @ arm.gravity < 0:
         opposite[:] = True  # lightly loaded joints too
     if opposite.any():
         names = np.array(arm.joint_names)[opposite].tolist()
@@ -86,7 +98,7 @@ def _effort_faults(
             f"efforts of {which}: sign = opposite to those of the description or of friction;"
             " expected positive efforts that accelerate in the positive direction; change the sign"
         ]
-    mounting = _mounting(arm, motions) if has_efforts else None
+    mounting = _mounting(arm, motions, cutoff) if has_efforts else None
     if mounting:
         return [mounting]
     targets = [motion.command_position for motion in motions]
@@ -106,7 +118,9 @@ def _effort_faults(
     ]
 
 
-def opposite_joints(arm: ArmModel, motions: Sequence[MotionData]) -> BoolArray:
+def opposite_joints(
+    arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None = None
+) -> BoolArray:
     """Return the joints (nv,) whose efforts have the opposite sign.
 
     The effort of each joint is fitted by that of the described bodies times a factor, friction,
@@ -119,9 +133,11 @@ def opposite_joints(arm: ArmModel, motions: Sequence[MotionData]) -> BoolArray:
         The arm of the description.
     motions : Sequence[MotionData]
         Motions with efforts.
+    cutoff : float, optional
+        Cut-off frequency of the filter [Hz].
 
     """
-    prepared = [prepare_motion(arm, motion) for motion in motions]
+    prepared = [prepare_motion(arm, motion, cutoff) for motion in motions]
     equations = joined_equations([motion.equations for motion in prepared])
     nv, described = arm.nv, nominal_parameters(arm)
     rows = equations.rows(np.zeros(nv, dtype=int))
@@ -136,15 +152,18 @@ def opposite_joints(arm: ArmModel, motions: Sequence[MotionData]) -> BoolArray:
         bodies = rows[used, i, :first] @ described[:first]
         columns = np.column_stack((bodies, terms))
         factors = np.linalg.lstsq(columns, effort, rcond=None)[0]
-        v = terms[:, JOINT_TERMS.index("viscous")]
-        friction = columns[:, 2:4] @ factors[2:4]
+        v, slides = (terms[:, JOINT_TERMS.index(name)] for name in ("viscous", "coulomb"))
+        own = dict(zip(JOINT_TERMS, factors[1:], strict=True))
+        friction = own["viscous"] * v + own["coulomb"] * slides
         score = factors[0] * abs(factors[0]) * np.sum(bodies**2)
         score += np.sign(friction @ v) * np.sum(friction**2)
-        found[i] = score < OPPOSITE * np.sum((effort - factors[-1]) ** 2)
+        found[i] = score < OPPOSITE * np.sum((effort - own["offset"]) ** 2)
     return found
 
 
-def fitted_gravity(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector, float]:
+def fitted_gravity(
+    arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None = None
+) -> tuple[Vector, float]:
     """Return the gravity in the base frame that explains recorded efforts best.
 
     τ = τ(q, v, a) + Σ g_k ∂τ/∂g_k + friction, with the bodies of the description without gravity in
@@ -156,6 +175,8 @@ def fitted_gravity(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector
         The arm of the description.
     motions : Sequence[MotionData]
         Motions with efforts.
+    cutoff : float, optional
+        Cut-off frequency of the filter [Hz].
 
     Returns
     -------
@@ -167,7 +188,7 @@ def fitted_gravity(arm: ArmModel, motions: Sequence[MotionData]) -> tuple[Vector
     bodies, described = slice(0, len(INERTIAL) * arm.nv), nominal_parameters(arm)
     parts = []
     for motion in motions:
-        free = prepare_motion(arm.with_gravity(np.zeros(3)), motion)
+        free = prepare_motion(arm.with_gravity(np.zeros(3)), motion, cutoff)
         rows = free.equations.rows(np.zeros(arm.nv, dtype=int))
         inertial = rows[..., bodies] @ described[bodies]
         gravity = []
@@ -194,9 +215,9 @@ def _least_squares(rows: FloatArray, effort: Matrix, weight: Matrix) -> tuple[Ve
     return values, np.asarray(effort - rows @ values, float)
 
 
-def _mounting(arm: ArmModel, motions: Sequence[MotionData]) -> str | None:
+def _mounting(arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None) -> str | None:
     """Return a sentence about a base that is mounted in another orientation, if it is."""
-    gravity, gain = fitted_gravity(arm, motions)
+    gravity, gain = fitted_gravity(arm, motions, cutoff)
     size = float(np.linalg.norm(gravity))
     cosine = gravity @ arm.gravity / max(size * float(np.linalg.norm(arm.gravity)), 1e-9)
     if gain > LEAST_GAIN or cosine > np.cos(TILTED):

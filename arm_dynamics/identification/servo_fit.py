@@ -77,9 +77,15 @@ class PositionPrediction:
     @property
     def relative_error(self) -> Vector:
         """``rms`` over the standard deviation of the measured positions (nv,); NaN if that is 0."""
+        spread = self.measured_rms
+        found: Vector = self.rms / np.where(spread > 0, spread, np.nan)
+        return found
+
+    @property
+    def measured_rms(self) -> Vector:
+        """Standard deviation of the measured positions (nv,) [rad or m]; 0 without motion."""
         is_moved = np.ptp(self.measured, axis=0) > 0
-        spread = np.where(is_moved, self.measured.std(axis=0), np.nan)
-        found: Vector = self.rms / spread
+        found: Vector = np.where(is_moved, self.measured.std(axis=0), 0.0)
         return found
 
 

@@ -84,8 +84,8 @@ class ViewerNode(Node):
                         voltage=motors(names, VOLTAGE, SUPPLY),
                         temperature=motors(names, TEMPERATURE),
                     )  # fmt: skip
-                except ArmDynamicsError as error:
-                    self._throttle.warn("not shown", str(error))
+                except ArmDynamicsError as reason:
+                    self._throttle.warn("not shown", str(reason))
             if self.page.emergency is not None:
                 self.page.emergency.show(self._status.emergency)
             if self._controls is not None:

@@ -90,9 +90,9 @@ class JointPlot:
             "stroke": "#9aa4b2",
             "grid": {"stroke": "rgba(140,150,170,.18)", "width": 1},
         }
-        # The fixed range does not depend on the state in which a page is opened.
         series: list[dict[str, Any]] = [{"label": "s"}]
         series += [{"label": n, "stroke": color(i), "width": 1.6} for i, n in enumerate(names)]
+        # A fixed range: viser scales the time axis of data wrongly on a page opened later.
         self._chart = gui.add_uplot(
             data=tuple(np.zeros(2) for _ in series), series=tuple(series), height=230,
             scales={"x": {"time": False, "range": (-WINDOW, 0.0)}},

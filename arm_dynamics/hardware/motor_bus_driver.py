@@ -142,7 +142,7 @@ class MotorBusDriver(Driver):
         readings = self._lifecycle.call(self.bus.read)
         now = self.bus.now()
         self._period.read_time = now - start
-        self._feedback.update(readings, now)
+        self._feedback.update(readings, now, torque_enabled=self.status.torque_enabled)
         for message in self._feedback.implausible_messages():
             self.events.report("implausible_reading", message)
         feedback = self._feedback.publish(now)
@@ -155,7 +155,9 @@ class MotorBusDriver(Driver):
         if self._reads_without_command > max(1, self.safety.max_missed_cycles):
             self.idle()  # reads alone reset watchdogs: the last command would stay active
         if self._feedback.freshness.missing.all():
-            raise DriverFault(f"no motor replies; {self.bus.remedies}")
+            jumped = self._feedback.plausibility.jumped.any()
+            cause = "the position of no joint is known" if jumped else "no motor replies"
+            raise DriverFault(f"{cause}; {self.bus.remedies}")
         return State(feedback.time, feedback.q, feedback.v, feedback.tau)
 
     def _send(self, now: float) -> None:

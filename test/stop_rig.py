@@ -1,0 +1,182 @@
+"""Faulty readings before a driver, and the motion that motors cause after the first trip."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from emulators.small_arm import RATIO as SMALL_RATIO
+from emulators.small_arm import SIGN as SMALL_SIGN
+from emulators.vendors import VENDORS
+from fault_injection.bench import PERIOD as BENCH_PERIOD
+from fault_injection.bench import Bench
+from motor_rig import RATIO, SIGN, Rig
+
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.motor_bus import Reading
+from arm_dynamics.safety.controlled_stop import STOP_TIME
+
+Readings = dict[int, Reading]
+KINDS = ("jump", "loss", "old", "frozen", "swap", "flip", "delay", "repeat")
+
+
+@dataclass
+class ReadingFault:
+    """A fault of the readings of joint ``joint``, for ``cycles`` cycles of the host.
+
+    jump: the position is wrong by ``amount`` [rad]; loss: no reply; old: the last reply again, with
+    its stamp; frozen: the last values with new stamps; swap: the values of the next joint; flip:
+    position and velocity have the other sign; delay: values of six cycles ago with new stamps;
+    repeat: each reply twice.
+    """
+
+    kind: str
+    joint: int
+    cycles: int
+    amount: float
+    gain: np.ndarray
+    begun: bool = False
+    _past: deque[Readings] = field(default_factory=lambda: deque(maxlen=7))
+    _left: int = 0
+
+    def begin(self) -> None:
+        """Start the fault at the next reading."""
+        self.begun, self._left = True, self.cycles
+
+    def spoil(self, readings: Mapping[int, Reading]) -> Readings:
+        """Return the readings that the driver receives."""
+        true, id = dict(readings), self.joint + 1
+        last = self._past[-1] if self._past else true
+        if self._left > 0 and id in true and id in last:
+            self._left -= 1
+            good, seen = true[id], self._changed(true, last, id)
+            if seen is None:
+                del true[id]
+            else:
+                true[id] = seen
+            if self.kind in ("old", "frozen", "repeat"):
+                kept = last[id] if self.kind != "repeat" or self._left % 2 else good
+                self._past.append({**true, id: kept})
+                return true
+        self._past.append(dict(readings))
+        return true
+
+    def _changed(self, true: Readings, last: Readings, id: int) -> Reading | None:
+        r, before = true[id], last[id]
+        other = true.get(id % len(self.gain) + 1, r)
+        return {
+            "jump": replace(r, q=r.q + self.amount * self.gain[self.joint]),
+            "loss": None,
+            "old": before,
+            "frozen": replace(before, time=r.time),
+            "swap": replace(r, q=other.q, v=other.v),
+            "flip": replace(r, q=-r.q, v=-r.v),
+            "delay": replace(self._past[0].get(id, r), time=r.time),
+            "repeat": r if self._left % 2 else before,
+        }[self.kind]
+
+
+class StoppingArm:
+    """An arm in a control loop: ideal motors on an interface, or those of a vendor."""
+
+    def __init__(self, interface: str, period: float = 2e-3) -> None:
+        if interface in VENDORS:
+            bench = Bench(VENDORS[interface])
+            bench.driver.configure()
+            bench.run(3)
+            bench.driver.activate()
+            self.body, self.driver, self.loop = bench.body, bench.driver, bench.loop
+            self.period, self._cycle = BENCH_PERIOD, bench.cycle
+            self.gain = np.multiply(SMALL_SIGN, SMALL_RATIO)
+        else:
+            rig = Rig(interface).up()
+            name = {"effort": "pid_gravity", "velocity": "velocity_pid"}.get(interface, interface)
+            name = "resolved_rate" if interface == "velocity" else name
+            self.body, self.driver = rig.body, rig.driver
+            self.period = period
+            self.loop = ControlLoop(rig.driver, build_controller(rig.driver.arm, name))
+            self.gain = np.multiply(SIGN, RATIO)
+
+            def cycle() -> None:
+                rig.bus.pass_time(period)
+                try:
+                    self.loop.step()
+                except ArmDynamicsError:
+                    rig.driver.idle()
+
+            self._cycle = cycle
+        self._read = self.driver.bus.read
+
+    def run(self, seconds: float, each: Callable[[], None] = lambda: None) -> None:
+        for _ in range(round(seconds / self.period)):
+            self._cycle()
+            each()
+
+    def inject(self, kind: str, joint: int, cycles: int, amount: float) -> ReadingFault:
+        fault = ReadingFault(kind, joint, cycles, amount, self.gain)
+        self.driver.bus.read = lambda: fault.spoil(self._read())
+        return fault
+
+    def move(self, amount: float, duration: float) -> None:
+        """Follow a trajectory of ``amount`` [rad] in every joint."""
+        arm, state = self.driver.arm, self.loop.state
+        still = [0.0] * arm.nv
+        goal = np.clip(state.q + amount, arm.lower + 0.1, arm.upper - 0.1)
+        self.loop.follow(
+            parse_trajectory(
+                arm, list(arm.joint_names), [duration], [goal.tolist()], [still], [still],
+                start=state.time,
+            )
+        )  # fmt: skip
+
+    @property
+    def effort(self) -> np.ndarray:
+        """True efforts (nv,) of the motors at the joints [N·m]."""
+        return self.gain * [shaft.effort for shaft in self.body.motors.shafts]
+
+
+@dataclass
+class MotionAfterTrip:
+    """Motion with power of an arm after its first trip, until commands are executed again.
+
+    A motor drives its joint while τ v > 0. ``speed`` is each joint's largest speed meanwhile, with
+    the speed at the trip as an allowance; ``distance`` its path meanwhile, less that of a
+    stop from the speed at the trip.
+    """
+
+    arm: StoppingArm
+    speed: np.ndarray = field(init=False)
+    distance: np.ndarray = field(init=False)
+    tripped: bool = False
+    ended: bool = False
+
+    def __post_init__(self) -> None:
+        self.speed = np.zeros(self.arm.driver.arm.nv)
+        self.distance = self.speed.copy()
+
+    def observe(self) -> None:
+        """Evaluate one cycle."""
+        state, driver = self.arm.body.state, self.arm.driver
+        if not self.tripped:
+            self.tripped = bool(driver.trips)
+            self.first, self.last = np.abs(state.v), state.q
+            return
+        self.ended = self.ended or driver.status is DriverState.ACTIVE
+        if self.ended:
+            return
+        drives = self.arm.effort * state.v > 0
+        over = np.abs(state.v) - np.maximum(self.first, 0.3)
+        self.speed = np.maximum(self.speed, np.where(drives, over, 0.0))
+        self.distance += np.where(drives, np.abs(state.q - self.last), 0.0)
+        self.last = state.q
+
+    @property
+    def excess(self) -> np.ndarray:
+        """Distance (nv,) [rad] beyond that of the stop."""
+        return self.distance - self.first * STOP_TIME if self.tripped else self.distance

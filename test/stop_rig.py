@@ -18,6 +18,7 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus import Reading
 from arm_dynamics.safety.controlled_stop import STOP_TIME
@@ -51,35 +52,33 @@ class ReadingFault:
 
     def spoil(self, readings: Mapping[int, Reading]) -> Readings:
         """Return the readings that the driver receives."""
-        true, id = dict(readings), self.joint + 1
-        last = self._past[-1] if self._past else true
-        if self._left > 0 and id in true and id in last:
+        good, id = dict(readings), self.joint + 1
+        seen, past = dict(good), self._past or [good]
+        if self._left > 0 and id in good:
             self._left -= 1
-            good, seen = true[id], self._changed(true, last, id)
-            if seen is None:
-                del true[id]
+            changed = self._changed(good, past[-1].get(id, good[id]), past[0].get(id, good[id]))
+            if changed is None:
+                del seen[id]
             else:
-                true[id] = seen
-            if self.kind in ("old", "frozen", "repeat"):
-                kept = last[id] if self.kind != "repeat" or self._left % 2 else good
-                self._past.append({**true, id: kept})
-                return true
-        self._past.append(dict(readings))
-        return true
+                seen[id] = changed
+        remembers_seen = self.kind in ("old", "frozen", "repeat")
+        self._past.append(seen if remembers_seen else good)
+        return seen
 
-    def _changed(self, true: Readings, last: Readings, id: int) -> Reading | None:
-        r, before = true[id], last[id]
-        other = true.get(id % len(self.gain) + 1, r)
-        return {
-            "jump": replace(r, q=r.q + self.amount * self.gain[self.joint]),
-            "loss": None,
-            "old": before,
-            "frozen": replace(before, time=r.time),
-            "swap": replace(r, q=other.q, v=other.v),
-            "flip": replace(r, q=-r.q, v=-r.v),
-            "delay": replace(self._past[0].get(id, r), time=r.time),
-            "repeat": r if self._left % 2 else before,
-        }[self.kind]
+    def _changed(self, good: Readings, last: Reading, oldest: Reading) -> Reading | None:
+        r = good[self.joint + 1]
+        other = good.get((self.joint + 1) % len(self.gain) + 1, r)
+        changes = {
+            "jump": {"q": r.q + self.amount * self.gain[self.joint]},
+            "frozen": {"q": last.q, "v": last.v},
+            "swap": {"q": other.q, "v": other.v},
+            "flip": {"q": -r.q, "v": -r.v},
+            "delay": {"q": oldest.q, "v": oldest.v},
+        }
+        if self.kind in changes:
+            return replace(r, **changes[self.kind])
+        kept = self.kind == "old" or (self.kind == "repeat" and self._left % 2 == 0)
+        return None if self.kind == "loss" else last if kept else r
 
 
 class StoppingArm:
@@ -96,17 +95,22 @@ class StoppingArm:
             self.gain = np.multiply(SMALL_SIGN, SMALL_RATIO)
         else:
             rig = Rig(interface).up()
-            name = {"effort": "pid_gravity", "velocity": "velocity_pid"}.get(interface, interface)
-            name = "resolved_rate" if interface == "velocity" else name
+            name = "pid_gravity" if interface == "effort" else "position"
             self.body, self.driver = rig.body, rig.driver
             self.period = period
-            self.loop = ControlLoop(rig.driver, build_controller(rig.driver.arm, name))
             self.gain = np.multiply(SIGN, RATIO)
+            self.velocity = np.zeros(rig.driver.arm.nv)
+            if interface != "velocity":
+                self.loop = ControlLoop(rig.driver, build_controller(rig.driver.arm, name))
 
             def cycle() -> None:
                 rig.bus.pass_time(period)
                 try:
-                    self.loop.step()
+                    if interface == "velocity":
+                        rig.driver.read()
+                        rig.driver.write(Command("velocity", self.velocity))
+                    else:
+                        self.loop.step()
                 except ArmDynamicsError:
                     rig.driver.idle()
 
@@ -124,7 +128,10 @@ class StoppingArm:
         return fault
 
     def move(self, amount: float, duration: float) -> None:
-        """Follow a trajectory of ``amount`` [rad] in every joint."""
+        """Follow a trajectory of ``amount`` [rad] in every joint; or its mean velocity."""
+        if self.driver.interface == "velocity":
+            self.velocity = self.velocity + amount / duration
+            return
         arm, state = self.driver.arm, self.loop.state
         still = [0.0] * arm.nv
         goal = np.clip(state.q + amount, arm.lower + 0.1, arm.upper - 0.1)
@@ -134,6 +141,13 @@ class StoppingArm:
                 start=state.time,
             )
         )  # fmt: skip
+
+    def push(self, joint: int, speed: float) -> None:
+        """Give one joint a velocity [rad/s]."""
+        state, body = self.body.state, self.body
+        v = np.where(np.arange(state.nv) == joint, speed, state.v)
+        body.state = State.of(state.q, v, time=state.time)
+        body._place()
 
     @property
     def effort(self) -> np.ndarray:
@@ -145,9 +159,8 @@ class StoppingArm:
 class MotionAfterTrip:
     """Motion with power of an arm after its first trip, until commands are executed again.
 
-    A motor drives its joint while τ v > 0. ``speed`` is each joint's largest speed meanwhile, with
-    the speed at the trip as an allowance; ``distance`` its path meanwhile, less that of a
-    stop from the speed at the trip.
+    A motor drives its joint while τ v > 0. ``speed`` is how much faster each joint becomes than in
+    the 40 cycles before the trip, and than 0.3 rad/s; ``distance`` is its path meanwhile.
     """
 
     arm: StoppingArm
@@ -155,6 +168,7 @@ class MotionAfterTrip:
     distance: np.ndarray = field(init=False)
     tripped: bool = False
     ended: bool = False
+    _speeds: deque[np.ndarray] = field(default_factory=lambda: deque(maxlen=40))
 
     def __post_init__(self) -> None:
         self.speed = np.zeros(self.arm.driver.arm.nv)
@@ -165,7 +179,8 @@ class MotionAfterTrip:
         state, driver = self.arm.body.state, self.arm.driver
         if not self.tripped:
             self.tripped = bool(driver.trips)
-            self.first, self.last = np.abs(state.v), state.q
+            self._speeds.append(np.abs(state.v))
+            self.first, self.last = np.max(self._speeds, axis=0), state.q
             return
         self.ended = self.ended or driver.status is DriverState.ACTIVE
         if self.ended:

@@ -255,9 +255,9 @@ class PlausibilityFilter:
 
     The next reading confirms it if it is nearer to the position held back than to q'. A confirmed
     velocity is accepted: a real motion is delayed by one cycle. A confirmed position that was out
-    of reach is accepted only while torque is disabled. With torque the joint has *jumped*: either q'
-    or the new position is wrong, and no command is safe at both. It stays jumped until a reading
-    within FADE_AGE is within reach of q' again, for a motion of at most JUMP_MOTION.
+    of reach is accepted only while torque is disabled. With torque the joint has *jumped*: q' or
+    the new position is wrong, and no command is safe at both. It stays jumped until a reading
+    within FADE_AGE is nearer to q' and within reach of it, for a motion of at most JUMP_MOTION.
 
     Attributes
     ----------
@@ -337,7 +337,9 @@ def find_implausible(
             reach[i] = max_velocity[i] * moving + POSITION_TOLERANCE
             far = isfinite(last[i]) and distance > reach[i]
             fast = isfinite(last[i]) and abs(v[i]) > max_velocity[i]
-            jumped[i] = torque_enabled and (confirms_far or lost or (jumped[i] and far))
+            jumped[i] = torque_enabled and (
+                confirms_far or lost or (jumped[i] and (far or confirmed))
+            )
             out[i] = jumped[i] or ((far or fast) and not confirmed)
             held[i] = q[i] if out[i] else nan
             count += out[i]

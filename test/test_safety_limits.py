@@ -531,7 +531,7 @@ def test_a_hold_returns_a_pushed_joint_by_a_bounded_distance_only():
     start = np.array(START)
     stop = make_stop("hold", "effort", arm(), State.of(start), gravity(arm(), start))
     for k in range(1001):  # 2 rad in 2 s
-        pushed = start + [0.0, 2e-3 * k, 0.0]
+        pushed = start + 2e-3 * k * np.array([0.0, 1.0, 0.0])
         value = stop.command(State.of(pushed, [0.0, 1.0, 0.0], time=2e-3 * k)).value
     path, _ = stop.path(2.0)
     K = max(BANDWIDTH**2 * mass_matrix(arm(), start)[1, 1], 0.4 * 40)

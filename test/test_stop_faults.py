@@ -23,6 +23,9 @@ PHASES = ("hold", "move", "stop", "moving stop", "fall")
 OVER, BEYOND = 0.4, 0.12
 """Allowances: speed gained until a fault is detected and efforts reverse at the limit of their
 rate [rad/s]; distance beyond that of an exponential stop, with sensors of real resolution [rad]."""
+COASTING = 0.3
+"""The same for a joint whose feedback ends while it moves: for 0.5 s its effort is that of the
+path on which the stop expects it [rad]."""
 
 
 def undetectable(kind, phase, cycles):
@@ -58,7 +61,8 @@ def test_after_the_first_trip_no_motor_drives_its_joint(motors):
         case = f"{motors}, {period} s, {phase}, {kind} J{joint + 1}, {cycles} cycles, {amount:.2f}"
         if not undetectable(kind, phase, cycles):
             assert motion.speed.max() <= OVER or motion.distance.max() < 0.03, case
-            assert motion.excess.max() <= BEYOND, case
+            blind = phase == "fall" and kind in ("loss", "old")
+            assert motion.excess.max() <= (COASTING if blind else BEYOND), case
 
 
 @pytest.mark.parametrize("amount", [2 * np.pi, -2 * np.pi, 2.0, 0.5])

@@ -22,7 +22,8 @@ stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values, and so
 of ``LAST_UNITS``, ``q1_deg``; a column of time may end with any unit, ``time_ms``. A second one
 adds nanoseconds to seconds: ``header.stamp.sec`` and ``header.stamp.nanosec``. Other words exclude
 a column: ``command.effort.J1``. So do other units in brackets, which a message names if no other
-columns belong to the quantity.
+columns belong to the quantity. If no columns of a quantity are found, names such as
+``/drives/J1/effort`` count without their topic.
 """
 
 from __future__ import annotations
@@ -81,6 +82,11 @@ LAST_UNITS = {"rad", "mrad", "deg", "nm", "ncm", "nmm", "mnm", "kgfcm", "kgcm", 
 """Units that are also read without brackets, as the last word of a name."""
 OTHER_LAST_UNITS = {"pct", "percent", "count", "counts", "tick", "ticks", "lsb"}
 """Units that cannot be converted, as the last word of a name."""
+NOT_MEASURED = {
+    "limit", "limits", "max", "min", "desired", "des", "ref", "reference", "error", "commands",
+    "cmd", "setpoint", "planned",
+}  # fmt: skip
+"""Words of values that are not measured."""
 BRACKET = re.compile(r"[\[(]([^\[\]()]+)[\])]\s*$")
 REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN}})"
 
@@ -214,6 +220,19 @@ def find_columns(
     return MotionColumns(time, position, effort, target, current, voltage, nanoseconds)
 
 
+def other_efforts(names: Iterable[str], found: MotionColumns) -> list[str]:
+    """Return further columns with a word of efforts where ``found`` has efforts, "TorqueSm1"."""
+    used = {x for part in (found.effort, found.target, found.current) if part for x in part}
+    return [
+        name
+        for name in names
+        if found.effort is not None
+        and name not in used
+        and WORDS["effort"] & set(words_of(name))
+        and not (WORDS["target"] | NOT_MEASURED) & set(words_of(name))
+    ]
+
+
 def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
     """Return the column of the time, and the one of the nanoseconds of its seconds or None."""
     found = []
@@ -313,6 +332,42 @@ def _fitting_columns(
 ) -> tuple[str, ...] | None:
     """Return the column of each joint, or None without columns of this quantity."""
     names = [name for name in names if other_unit(quantity, name, joints) is None]
+    found = _named_columns(quantity, joints, names, source, chosen)
+    for parts in (2, 1):
+        if found is not None:
+            break
+        fields = {name: _message_field(name, parts) for name in names}
+        if list(fields.values()) == names:
+            break
+        of = {field: name for name, field in fields.items()}
+        if len(of) < len(fields):
+            continue
+        chosen_fields = {key: fields.get(name, name) for key, name in chosen.items()}
+        short = _named_columns(quantity, joints, list(of), source, chosen_fields)
+        found = None if short is None else tuple(of.get(name, name) for name in short)
+    return found
+
+
+def _message_field(name: str, parts: int) -> str:
+    """Return the last parts of "/topic/J1/effort", which are a joint and a field of a message.
+
+    Topics with words of targets or of values that are not measured count as a whole.
+    """
+    split = name.split("/")
+    words = set(words_of(" ".join(split[:-parts])))
+    is_topic = name.startswith("/") and len(split) > parts + 1
+    is_topic &= not words & (WORDS["target"] | NOT_MEASURED)
+    return "/".join(split[-parts:]) if is_topic else name
+
+
+def _named_columns(
+    quantity: str,
+    joints: Sequence[str],
+    names: Sequence[str],
+    source: str,
+    chosen: Mapping[str, str],
+) -> tuple[str, ...] | None:
+    """Return the column of each joint by the rules of this module, or None."""
     given = {j: [chosen[f"{quantity}.{j}"]] for j in joints if f"{quantity}.{j}" in chosen}
     rules = [{**_by_joint(quantity, joints, names, bare=False), **given}]
     if quantity == "position":

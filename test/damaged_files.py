@@ -13,6 +13,7 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,8 @@ from arm_dynamics.core import ArmDynamicsError
 from arm_dynamics.identification import check_units, compare, load_motion, read_poses
 from arm_dynamics.identification.recorded_poses import is_pose_table
 from arm_dynamics.recording import Recorder, Recording
-from arm_dynamics.recording.replay import replay
 from arm_dynamics.recording.bag import STATES, BagWriter, Message
+from arm_dynamics.recording.replay import replay
 
 ARM = load_arm("two_link")
 TIME = 0.01 * np.arange(120)
@@ -35,6 +36,7 @@ TOKENS = (
     '"' + "7" * 200_000 + '"', "[" * 5000 + "]" * 5000, "{" * 3000, '"', "0x7f", "1_0", "٣", "\x00",
     "2024-05-01T00:00:00", "9999-12-31T23:59:59", "header:", "#", "\u2028", "true", "[]", "{}",
 )  # fmt: skip
+CHANGES = ("bit", "end", "block", "zeros", "deletion", "repetition", *["value"] * 4)
 
 
 def csv(folder):
@@ -45,18 +47,14 @@ def csv(folder):
 
 
 def parquet(folder):
-    import pyarrow as arrow
-    import pyarrow.parquet as file
-
+    arrow, file = import_module("pyarrow"), import_module("pyarrow.parquet")
     table = arrow.table(dict(zip(NAMES, np.column_stack([TIME, Q, TAU]).T, strict=True)))
     file.write_table(table, folder / "a.parquet")
     return folder / "a.parquet"
 
 
 def dataset(folder):
-    import pyarrow as arrow
-    import pyarrow.parquet as file
-
+    arrow, file = import_module("pyarrow"), import_module("pyarrow.parquet")
     feature = {"dtype": "float32", "shape": [2], "names": ["J1.pos", "J2.pos"]}
     features = dict.fromkeys(("observation.state", "observation.effort", "action"), feature)
     features["observation.effort"] = {**feature, "names": ["J1", "J2"]}
@@ -80,15 +78,14 @@ def bag(folder):
 
 
 def sqlite(folder):
-    from rosbags import rosbag2, typesys
-
+    rosbag2, typesys = import_module("rosbags.rosbag2"), import_module("rosbags.typesys")
     store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
     kinds, name = store.types, "sensor_msgs/msg/JointState"
     plugin = rosbag2.StoragePlugin.SQLITE3
     with rosbag2.Writer(folder / "bag", version=8, storage_plugin=plugin) as writer:
         connection = writer.add_connection(STATES, name, typestore=store)
         for t, q, tau in zip(TIME, Q, TAU, strict=True):
-            stamp = kinds["builtin_interfaces/msg/Time"](7, round(t * 1e9) % 10**9)
+            stamp = kinds["builtin_interfaces/msg/Time"](*divmod(7 * 10**9 + round(t * 1e9), 10**9))
             header = kinds["std_msgs/msg/Header"](stamp, "")
             message = kinds[name](header, list(ARM.joint_names), q, np.empty(0), tau)
             late = 7 * 10**9 + round(t * 1e9)
@@ -99,8 +96,8 @@ def sqlite(folder):
 def recording(folder):
     sim = Simulation(ARM)
     with Recorder(sim, folder / "run"):
-        for k in range(60):
-            sim.submit(Command.checked("effort", np.full(2, 0.1 * k), 2, sim.state.time))
+        for k in range(400):
+            sim.submit(Command.checked("effort", np.full(2, np.sin(0.05 * k)), 2, sim.state.time))
             sim.advance()
     return folder / "run"
 
@@ -133,30 +130,32 @@ def read(path):
 
 def damaged(content, rng):
     """Return ``content`` after one to three changes, as a disk, an editor or a program may do."""
-    for _ in range(rng.randint(1, 3)):
-        size = max(1, len(content))
-        at, other = rng.randrange(size), rng.randrange(size)
-        first, last = min(at, other), max(at, other)
-        change = rng.randrange(8)
-        if change == 0:  # bit
-            content = content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :]
-        elif change == 1:  # end
-            content = content[: rng.choice((at, 0, size - 1, size // 2))]
-        elif change == 2:  # block
-            content = content[:at] + rng.randbytes(rng.choice((1, 8, 300))) + content[at:]
-        elif change == 3:  # zeros
-            content = content[:first] + bytes(min(last - first, 4096)) + content[first + min(last - first, 4096):]
-        elif change == 4:  # deleted part
-            content = content[:first] + content[min(last, first + rng.choice((1, 30, 10**6))) :]
-        elif change == 5:  # repeated part
-            content = content[:last] + content[first : first + 500] + content[last:]
-        else:  # value
-            words = list(re.finditer(rb'-?[\w.+"]+', content[:200_000])) or [re.match(b"", b"")]
-            for word in rng.sample(words, 1):
-                token = rng.choice(TOKENS).encode("utf-8")
-                content = content[: word.start()] + token + content[word.end() :]
-        if not content:
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        size = len(content)
+        if not size:
             break
+        first = rng.randrange(size)
+        last = min(size, first + rng.choice((1, 1, 8, 30, 3000)))
+        change = rng.choice(
+            ("bit", "end", "block", "zeros", "deletion", "repetition", *["value"] * 4)
+        )
+        if change == "bit":
+            new = bytes([content[first] ^ (1 << rng.randrange(8))])
+            content = content[:first] + new + content[first + 1 :]
+        elif change == "end":
+            content = content[: rng.choice((first, first, 0, size - 1))]
+        elif change == "block":
+            content = content[:first] + rng.randbytes(last - first) + content[first:]
+        elif change == "zeros":
+            content = content[:first] + bytes(last - first) + content[last:]
+        elif change == "deletion":
+            content = content[:first] + content[last:]
+        elif change == "repetition":
+            content = content[:last] + content[first:]
+        else:
+            words = [x.span() for x in re.finditer(rb'-?[\w.+"]+', content[:200_000])]
+            start, end = rng.choice(words or [(0, 0)])
+            content = content[:start] + rng.choice(TOKENS).encode() + content[end:]
     return content
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue, RecordingError
-from arm_dynamics.identification.motion_columns import WORDS, unit_scale, words_of
+from arm_dynamics.identification.motion_columns import WORDS, listed, unit_scale, words_of
 from arm_dynamics.identification.motion_tables import (
     DATASET_STATE,
     Table,
@@ -94,7 +94,7 @@ def read_dataset(folder: Path, episode: int | None = None) -> Table:
         )
     if DATASET_STATE not in features:
         raise RecordingError(
-            f"{folder}: features = {', '.join(features)}; expected {DATASET_STATE} with joint"
+            f"{folder}: features = {listed(features)}; expected {DATASET_STATE} with joint"
             " positions"
         )
     if episode is None and count == 1:
@@ -229,15 +229,16 @@ def position_scale(
     robot = table.robot_type
     is_known = robot in FULL_TURN or robot in EARLIER_ROBOTS
     if normalized and robot not in FULL_TURN:
+        remedy = "pass --degrees (degrees=True)" if is_known else "convert the positions to rad"
         raise InvalidValue(
-            f"{table.source}: robot_type = {robot or 'none'} with positions from -100 to 100;"
-            f" expected one of {', '.join(FULL_TURN)}, whose ranges are known; convert them to rad"
+            f"{table.source}: robot_type = {robot or 'none'}; expected one of"
+            f" {', '.join(FULL_TURN)} for positions from -100 to 100; {remedy}"
         )
     if not is_known:
         notes: list[str] = []
         if degrees:
-            for i, joint, name, values in joints:
-                scale[i] = np.pi / 180 if joint.unit == "rad" else 1.0
+            scale = np.array([np.pi / 180 if x.unit == "rad" else 1.0 for x in arm.joints])
+            for _, joint, name, values in joints:
                 notes += _percent_notes(table, joint, name, values)
         if degrees and robot is not None:
             _reject_clipped(table, joints, "convert them to rad")
@@ -249,7 +250,12 @@ def position_scale(
     body = [(i, joint, motor, x) for i, joint, motor, x in named if motor != "gripper"]
     _check_stated_unit(table, body, degrees=degrees, normalized=normalized)
     for i, joint, motor, _ in named:
-        middle, half = _range(table, joint, motor, robot)
+        middle, half = _range(joint, motor, robot)
+        if not np.isfinite(half) and (motor == "gripper" or normalized):
+            raise RecordingError(
+                f"{table.source}: position of joint '{joint.name}' = a part of its range; expected"
+                f" position limits in the URDF; add them, or pass --lock {joint.name}"
+            )
         if motor == "gripper":
             scale[i], zero[i] = half / 50, middle - half
         elif normalized:
@@ -274,13 +280,13 @@ def _motor(table: Table, joint: Joint, column: str) -> str:
     )
 
 
-def _range(table: Table, joint: Joint, motor: str, robot: str) -> tuple[float, float]:
+def _range(joint: Joint, motor: str, robot: str) -> tuple[float, float]:
     """Return middle and half [rad or m] of the range that stands for the calibrated one."""
     is_finite = np.isfinite([joint.lower, joint.upper]).all()
     middle = (joint.lower + joint.upper) / 2 if is_finite else 0.0
     if motor in FULL_TURN.get(robot, ()):
         return middle, np.pi
-    return middle, (joint.upper - joint.lower) / 2 if is_finite else np.nan
+    return middle, (joint.upper - joint.lower) / 2
 
 
 def _check_stated_unit(
@@ -288,10 +294,6 @@ def _check_stated_unit(
 ) -> None:
     """Raise InvalidValue without a unit, or if positions of joints ``body`` contradict it."""
     robot = table.robot_type
-    if normalized and robot in EARLIER_ROBOTS:
-        raise InvalidValue(
-            f"{table.source}: positions of {robot} = degrees; expected --degrees (degrees=True)"
-        )
     largest = {joint.name: float(np.nanmax(np.abs(x), initial=0.0)) for _, joint, _, x in body}
     beyond = [name for name, size in largest.items() if size > 100 + CLIPPED]
     if normalized and beyond:

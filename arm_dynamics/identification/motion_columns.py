@@ -193,7 +193,7 @@ def find_columns(
         if key not in keys:
             raise ConfigError(f"columns: key = '{key}'; expected one of {', '.join(keys)}")
         if name not in known:
-            raise ConfigError(f"columns: {key} = '{name}'; expected one of {_listed(known)}")
+            raise ConfigError(f"columns: {key} = '{name}'; expected one of {listed(known)}")
     free = [name for name in known if name not in chosen.values()]
     nanoseconds = None
     if "time" in chosen:
@@ -210,8 +210,8 @@ def find_columns(
     voltage = voltage or _optional_columns("voltage", joints, free, source, chosen)
     if position is None:
         raise RecordingError(
-            f"{source}: columns of positions = none for joints {_listed(joints)}; columns ="
-            f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
+            f"{source}: columns of positions = none for joints {listed(joints)}; columns ="
+            f" {listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
     if effort is None and current is None and target is None:
@@ -252,7 +252,7 @@ def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
     if not found:
         _reject_other_units("time", (), names, source)
     if len(found) != 1:
-        what = _listed(found) if found else f"none of {_listed(names)}"
+        what = listed(found) if found else f"none of {listed(names)}"
         raise RecordingError(
             f"{source}: columns of time = {what}; expected one, such as time, t, stamp or"
             f" timestamp; {REMEDY.format(key='time')}"
@@ -382,11 +382,11 @@ def _named_columns(
     for joint in joints:
         key, matches = f"{quantity}.{joint}", found.get(joint, [])
         if not matches:
-            missing = _listed(j for j in joints if j not in found)
-            listed = _listed(name for columns in found.values() for name in columns)
+            missing = listed(j for j in joints if j not in found)
+            columns_found = listed(name for columns in found.values() for name in columns)
             raise RecordingError(
-                f"{source}: columns of {quantity}s = {listed}; expected also"
-                f" joints {missing}; columns = {_listed(names)};"
+                f"{source}: columns of {quantity}s = {columns_found}; expected also"
+                f" joints {missing}; columns = {listed(names)};"
                 f" {REMEDY.format(key=key)}, or lock these joints"
             )
         if len(matches) > 1:  # "q1_deg" next to "q1"
@@ -394,7 +394,7 @@ def _named_columns(
             found[joint] = matches = plain if len(plain) == 1 else matches
         if len(matches) > 1:
             raise RecordingError(
-                f"{source}: {quantity} of joint '{joint}' = columns {_listed(matches)}; expected"
+                f"{source}: {quantity} of joint '{joint}' = columns {listed(matches)}; expected"
                 f" one; {REMEDY.format(key=key)}"
             )
     return tuple(found[joint][0] for joint in joints)
@@ -459,10 +459,10 @@ def _by_number(
     order, size, ends = sorted(numbered), len(joints), _ends(joints)
     bases = [list(range(size)), list(range(1, size + 1))]
     if order not in bases or (ends and ends not in bases):  # locked joints: the order is unknown
-        listed = _listed(name for number in order for name in numbered[number])
+        columns_found = listed(name for number in order for name in numbered[number])
         raise RecordingError(
-            f"{source}: columns of {quantity}s = {listed}; expected one per joint"
-            f" {_listed(joints)}, by name or numbered from 0 or 1;"
+            f"{source}: columns of {quantity}s = {columns_found}; expected one per joint"
+            f" {listed(joints)}, by name or numbered from 0 or 1;"
             f" {REMEDY.format(key=f'{quantity}.{joints[0]}')}"
         )
     return {joint: numbered[number] for joint, number in zip(joints, order, strict=True)}
@@ -486,7 +486,8 @@ def _words(quantity: str, name: str) -> tuple[str, ...]:
     return words_of(re.sub(rf"{re.escape(_last_word(name))}[\W_]*$", "", name, flags=re.I))
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Return names for a message, at most 24."""
-    found = list(names)
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message: at most 24, of at most 60 printable characters each."""
+    printable = ("".join(x if x.isprintable() else " " for x in name) for name in names)
+    found = [name if len(name) <= 60 else f"{name[:57]}..." for name in printable]
     return ", ".join([*found[:24], *(["..."] if len(found) > 24 else [])]) or "none"

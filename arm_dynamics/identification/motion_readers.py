@@ -24,6 +24,7 @@ from arm_dynamics.identification.motion_checks import (
 from arm_dynamics.identification.motion_columns import (
     MotionColumns,
     find_columns,
+    listed,
     other_efforts,
     unit_scale,
 )
@@ -175,12 +176,11 @@ def _of_bag(
     """Return the motion on one topic of a rosbag2."""
     found = [t for t, kind in topics.items() if kind == JOINT_STATE]
     if topic is not None and topic not in found:
-        raise ConfigError(f"{path}: topic = {topic}; expected one of {', '.join(found) or 'none'}")
+        raise ConfigError(f"{path}: topic = {topic}; expected one of {listed(found)}")
     chosen = [topic] if topic else [t for t in found if not t.endswith(NOT_MEASURED)]
     if not chosen:
         raise RecordingError(
-            f"{path}: topics of {JOINT_STATE} = none; expected one; topics ="
-            f" {', '.join(topics) or 'none'}"
+            f"{path}: topics of {JOINT_STATE} = none; expected one; topics = {listed(topics)}"
         )
     rows: dict[str, list[tuple[int, int, Matrix]]] = {}
     names: dict[str, None] = {}
@@ -194,8 +194,8 @@ def _of_bag(
         order = orders.setdefault((name, frozenset(given)), given)
         if order != given:
             raise RecordingError(
-                f"{path}: {name}: orders of the joints in messages = {', '.join(order)} and"
-                f" {', '.join(given)}; expected one; these are messages of two publishers on one"
+                f"{path}: {name}: orders of the joints in messages = {listed(order)} and"
+                f" {listed(given)}; expected one; these are messages of two publishers on one"
                 " topic; record one of them (ros2 topic info -v lists the publishers)"
             )
         values = joint_values(arm.joint_names, given, [getattr(message, f) for f in fields])
@@ -254,7 +254,7 @@ def _indices(arm: ArmModel, names: tuple[str, ...], source: str) -> list[int]:
     missing = [joint for joint in arm.joint_names if joint not in names]
     if missing:
         raise RecordingError(
-            f"{source}: joints = {', '.join(names) or 'none'}; expected"
+            f"{source}: joints = {listed(names)}; expected"
             f" {', '.join(arm.joint_names)}; missing: {', '.join(missing)}; rename or lock them"
         )
     return [names.index(joint) for joint in arm.joint_names]
@@ -294,34 +294,30 @@ def _of_table(
         )
         if names is not None
     }
-    measured = {"q": q, "effort": effort, "current": more.pop("current", None)}
-    if _are_apart(list(measured.values())):
-        given = np.concatenate([x for x in measured.values() if x is not None], axis=1)
+    load = effort if effort is not None else more.get("current")
+    at = time
+    if load is not None and _are_apart(q, load):
+        given = np.concatenate((q, load), axis=1)
+        whole = int(np.isfinite(given).all(axis=1).sum())
         increasing_rows(time - time[0], source)
         at, joined = combined(time, given[:, None], source)
-        parts = iter(np.split(joined[0], joined.shape[2] // arm.nv, axis=1))
-        measured = {name: None if x is None else next(parts) for name, x in measured.items()}
+        q, load = np.split(joined[0], 2, axis=1)
         notes.append(
-            f"{table.source}: rows with values of all columns = few of {len(time)}; the columns of"
-            f" different topics are interpolated linearly to {len(at)} stamps"
+            f"{table.source}: rows with positions and efforts of all joints = {whole} of"
+            f" {len(time)}; columns of different topics are interpolated linearly to {len(at)}"
+            " stamps"
         )
-    else:
-        at = time
-    q, current = measured["q"], measured["current"]
-    assert q is not None
-    if current is not None:
-        more["current"] = current
-    more |= {
-        name: _held(time, x, at)
-        for name, x in more.items()
-        if name != "current" and (at is not time or _are_apart([q, x]))
-    }
-    return _checked(arm, source, at, q, measured["effort"], more=more, notes=notes)
+    for name, x in more.items():
+        if effort is None and name == "current":
+            more[name] = load
+        elif at is not time or _are_apart(q, x):
+            more[name] = _held(time, x, at)
+    return _checked(arm, source, at, q, None if effort is None else load, more=more, notes=notes)
 
 
-def _are_apart(parts: Sequence[Matrix | None]) -> bool:
+def _are_apart(q: Matrix, others: Matrix) -> bool:
     """Return whether few rows hold all columns of values (n, nv), each of which has some."""
-    has = np.isfinite(np.concatenate([x for x in parts if x is not None], axis=1))
+    has = np.isfinite(np.concatenate((q, others), axis=1))
     counts = has.sum(axis=0)
     return bool(counts.min() > 1 and has.all(axis=1).sum() < TOGETHER * counts.min())
 
@@ -369,8 +365,8 @@ def _column_notes(table: Table, found: MotionColumns) -> list[str]:
         return []
     assert found.effort is not None
     return [
-        f"{table.source}: efforts = columns {', '.join(found.effort)}; not used:"
-        f" {', '.join(others)}; --column effort.JOINT=COLUMN selects others"
+        f"{table.source}: efforts = columns {listed(found.effort)}; not used:"
+        f" {listed(others)}; --column effort.JOINT=COLUMN selects others"
     ]
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.identification.motion_columns import UNITS, unit_scale
+from arm_dynamics.identification.motion_columns import UNITS, listed, unit_scale
 
 DELIMITERS = (";", "\t", ",")
 """The first that the line of names has separates the fields; else spaces do."""
@@ -109,7 +109,7 @@ def read_csv(path: Path) -> Table:
     if len(set(names)) != len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise RecordingError(
-            f"{path}: columns = {', '.join(repeated)} more than once; expected distinct names"
+            f"{path}: columns = {listed(repeated)} more than once; expected distinct names"
         )
     rows = []
     for i, line in data[first:]:

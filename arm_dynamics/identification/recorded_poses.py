@@ -17,6 +17,7 @@ from arm_dynamics.core.files import output_file
 from arm_dynamics.identification.drive_gain_fit import required_gains
 from arm_dynamics.identification.gravity_calibration import StaticPose, joint_stiffness
 from arm_dynamics.identification.motion_checks import LARGEST_EFFORT, LARGEST_VALUE
+from arm_dynamics.identification.motion_columns import listed
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_tables import read_csv
 from arm_dynamics.model.arm_model import ArmModel
@@ -157,7 +158,7 @@ def read_poses(
     missing = [name for part in names for name in part if name not in table.names]
     if missing:
         raise RecordingError(
-            f"{path}: columns = {', '.join(table.names)}; expected also {', '.join(missing)};"
+            f"{path}: columns = {listed(table.names)}; expected also {', '.join(missing)};"
             " pass the arm whose poses were measured"
         )
     q, loads, side = (np.stack([table.column(n) for n in part], axis=1) for part in names)

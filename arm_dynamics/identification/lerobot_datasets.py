@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import InvalidValue, RecordingError
+from arm_dynamics.core.errors import MALFORMED, InvalidValue, RecordingError
 from arm_dynamics.identification.motion_columns import WORDS, listed, unit_scale, words_of
 from arm_dynamics.identification.motion_tables import (
     DATASET_STATE,
@@ -52,8 +52,6 @@ EARLIER_ROBOTS = ("so100", "so101")
 """Robots of these calibrations; degrees, and 0 … 100 for the gripper."""
 GRIPPERS = {"gripper", "grip", "jaw", "finger", "claw"}
 """Words of joints whose values from 0 to 100 may be percent."""
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""Errors of values of other types, sizes and nesting than those of a complete file."""
 CLIPPED = 1e-4
 """Distance from 100 at which a normalized position counts as clipped at the end of its range."""
 
@@ -82,7 +80,7 @@ def read_dataset(folder: Path, episode: int | None = None) -> Table:
         version, count = str(info["codebase_version"]), int(info["total_episodes"])
         features: Mapping[str, Any] = dict(info["features"])
         robot = str(info.get("robot_type") or "")
-    except (OSError, *DAMAGE) as error:
+    except (OSError, *MALFORMED) as error:
         raise RecordingError(
             f"{folder}/meta/info.json: {reason(error)}; expected codebase_version, total_episodes"
             " and features"
@@ -143,7 +141,7 @@ def _dataset_columns(
             rows = [row for p in pieces for row in p.column(feature).to_pylist()]
             values = np.array(rows, float).reshape(len(rows), -1)
             names = _feature_names(features.get(feature, {}), values.shape[1])
-        except DAMAGE as error:
+        except MALFORMED as error:
             raise RecordingError(
                 f"{folder}: {feature} = {reason(error)}; expected vectors of numbers with names in"
                 " meta/info.json"

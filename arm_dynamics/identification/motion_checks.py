@@ -37,7 +37,7 @@ SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 LEVEL = 0.999
 """Effort over its largest value above which it counts as constant."""
-INTERLEAVED = 0.02
+INTERLEAVED = 0.005
 """Fraction of samples that jump there and back above which these are rows of two sequences."""
 JUMP_RATIO, JUMP_RANGE, LEAST_JUMP = 5.0, 0.25, 0.02
 """Jump over the distance of its neighbors, over the recorded range, and in rad or m."""
@@ -115,11 +115,14 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
     """
     if len(q) < FEWEST_SAMPLES:
         return
-    distance = np.abs(q[2:] - q[:-2])
-    jump = np.abs(q[1:-1] - (q[2:] + q[:-2]) / 2)
-    limit = np.array([x.velocity if np.isfinite(x.velocity) else 0.0 for x in arm.joints])
+    angular = [joint.unit == "rad" for joint in arm.joints]
+    x = np.where(angular, np.unwrap(q, axis=0), q)  # a recorded angle may step by a turn
+    distance = np.abs(x[2:] - x[:-2])
+    jump = np.abs(x[1:-1] - (x[2:] + x[:-2]) / 2)
+    speeds = np.array([joint.velocity for joint in arm.joints])
+    limit = np.where(np.isfinite(speeds), speeds, 0.0)
     possible = limit * (time[2:] - time[:-2])[:, None] / 2
-    least = np.maximum(LEAST_JUMP, JUMP_RANGE * np.ptp(q, axis=0))
+    least = np.maximum(LEAST_JUMP, JUMP_RANGE * np.ptp(x, axis=0))
     jumps = (jump > JUMP_RATIO * distance) & (jump > least) & (jump > possible)
     share = jumps.mean(axis=0)
     i = int(np.argmax(share))
@@ -130,8 +133,8 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
             f"{source}: position of joint '{arm.joint_names[i]}' = {q[k - 1, i]:.4g},"
             f" {q[k, i]:.4g}, {q[k + 1, i]:.4g} {unit} in successive samples, and such jumps in"
             f" {100 * share[i]:.0f} % of the samples; expected one sequence; the rows are those of"
-            " two publishers on one topic, or of two runs sorted by their stamps; record one of"
-            " them (ros2 topic info -v lists the publishers), or separate the rows"
+            " two publishers on one topic, or of two runs sorted by their stamps, or readings are"
+            " wrong; record one publisher (ros2 topic info -v lists them), or separate the rows"
         )
 
 

@@ -296,28 +296,28 @@ def _of_table(
     }
     load = effort if effort is not None else more.get("current")
     at = time
-    if load is not None and _are_apart(q, load):
-        given = np.concatenate((q, load), axis=1)
+    given = q if load is None else np.concatenate((q, load), axis=1)
+    if _are_apart(given):
         whole = int(np.isfinite(given).all(axis=1).sum())
         increasing_rows(time - time[0], source)
         at, joined = combined(time, given[:, None], source)
-        q, load = np.split(joined[0], 2, axis=1)
+        q, load = joined[0][:, : arm.nv], None if load is None else joined[0][:, arm.nv :]
+        what = "positions" if load is None else "positions and efforts"
         notes.append(
-            f"{table.source}: rows with positions and efforts of all joints = {whole} of"
-            f" {len(time)}; columns of different topics are interpolated linearly to {len(at)}"
-            " stamps"
+            f"{table.source}: rows with {what} of all joints = {whole} of {len(time)}; columns of"
+            f" different topics are interpolated linearly to {len(at)} stamps"
         )
     for name, x in more.items():
-        if effort is None and name == "current":
+        if effort is None and load is not None and name == "current":
             more[name] = load
-        elif at is not time or _are_apart(q, x):
+        elif at is not time or _are_apart(np.concatenate((q, x), axis=1)):
             more[name] = _held(time, x, at)
     return _checked(arm, source, at, q, None if effort is None else load, more=more, notes=notes)
 
 
-def _are_apart(q: Matrix, others: Matrix) -> bool:
-    """Return whether few rows hold all columns of values (n, nv), each of which has some."""
-    has = np.isfinite(np.concatenate((q, others), axis=1))
+def _are_apart(values: Matrix) -> bool:
+    """Return whether few rows hold all columns of ``values`` (n, k), each of which has some."""
+    has = np.isfinite(values)
     counts = has.sum(axis=0)
     return bool(counts.min() > 1 and has.all(axis=1).sum() < TOGETHER * counts.min())
 
@@ -347,7 +347,8 @@ def _table_time(table: Table, found: MotionColumns) -> tuple[Vector, str, list[s
     unit = {1.0: "s", 1e-3: "ms", 1e-6: "µs", 1e-9: "ns"}[scale]
     if scale == 1.0 and not is_whole:
         return raw * scale, table.source, []
-    kind = "integers" if is_whole else "numbers"
+    whole = "integers or dates" if scale == 1e-9 else "integers"
+    kind = whole if is_whole else "numbers"
     steps = np.diff(raw)
     period = float(np.median(steps[steps > 0])) if (steps > 0).any() else np.nan
     note = (

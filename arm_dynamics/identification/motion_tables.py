@@ -146,7 +146,7 @@ def _reject_topic_echo(
     texts = {i: name for i, name in enumerate(names) if not _is_number(name, delimiter)}
     is_repeated = len(second) == len(names) and all(second[i] == x for i, x in texts.items())
     is_csv = len(texts) < len(names) and names[0].isdecimal() and bool(texts) and is_repeated
-    if is_yaml or (is_csv and names[1:2] != second[1:2]):
+    if is_yaml or (is_csv and list(names) != second):
         form = "messages in YAML" if is_yaml else "values"
         raise RecordingError(
             f"{path}: line 1 = {form}, as ros2 topic echo prints them; expected the names of the"

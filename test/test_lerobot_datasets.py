@@ -78,6 +78,10 @@ def test_the_unit_of_a_known_robot_must_be_stated(tmp_path):
         load_motion(ARM, small)
     (first, _) = load_motion(ARM, small, degrees=True).notes
     assert "all are within -100 to 100: pass --normalized" in first
+    still = in_degrees(positions())
+    still[:, :5] = np.nan
+    with pytest.raises(RecordingError, match=r"positions of joints shoulder_pan, .* = not"):
+        load_motion(ARM, dataset(tmp_path / "still", still), degrees=True)
     with pytest.raises(ConfigError, match="positions = degrees and normalized; expected one"):
         load_motion(ARM, small, degrees=True, normalized=True)
 

@@ -292,7 +292,7 @@ def _check_stated_unit(
 ) -> None:
     """Raise InvalidValue without a unit, or if positions of joints ``body`` contradict it."""
     robot = table.robot_type
-    largest = {joint.name: float(np.nanmax(np.abs(x), initial=0.0)) for _, joint, _, x in body}
+    largest = {joint.name: _size(x) for _, joint, _, x in body}
     beyond = [name for name, size in largest.items() if size > 100 + CLIPPED]
     if normalized and beyond:
         raise InvalidValue(
@@ -308,16 +308,22 @@ def _check_stated_unit(
     remedy = "pass --degrees (degrees=True)"
     if not is_degrees:
         remedy += " if LeRobot recorded with use_degrees=true (its default since February 2026),"
-        remedy += " else --normalized (normalized=True)"
+        remedy += " else --normalized (normalized=True); values in rad need it in their names, as"
+        remedy += " in 'shoulder_pan.pos [rad]'"
     unit = "degrees" if is_degrees else "degrees, or -100 to 100 of each range"
     raise InvalidValue(f"{table.source}: positions of {robot} = {unit}; expected rad; {remedy}")
+
+
+def _size(values: Vector) -> float:
+    """Return the largest finite absolute value, 0 without any."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _reject_clipped(
     table: Table, joints: Sequence[tuple[int, Joint, str, Vector]], remedy: str
 ) -> None:
     """Raise InvalidValue for positions that end at exactly -100 or 100."""
-    largest = [(float(np.nanmax(np.abs(x), initial=0.0)), joint.name) for _, joint, _, x in joints]
+    largest = [(_size(x), joint.name) for _, joint, _, x in joints]
     size, name = max(largest, default=(0.0, ""))
     if abs(size - 100) <= CLIPPED:
         raise InvalidValue(
@@ -367,7 +373,7 @@ def _unit_notes(
         )
         if robot in EARLIER_ROBOTS:
             notes[-1] += "; converted from a calibration before June 2025"
-        elif all(np.nanmax(np.abs(values), initial=0.0) < 100 for _, _, values in body):
+        elif all(_size(values) < 100 for _, _, values in body):
             notes[-1] += (
                 "; all are within -100 to 100: pass --normalized instead of --degrees if LeRobot"
                 " recorded with use_degrees=false"

@@ -39,8 +39,10 @@ LEVEL = 0.999
 """Effort over its largest value above which it counts as constant."""
 INTERLEAVED = 0.005
 """Fraction of samples that jump there and back above which these are rows of two sequences."""
-JUMP_RATIO, JUMP_RANGE, LEAST_JUMP = 5.0, 0.25, 0.02
+JUMP_RATIO, JUMP_RANGE, LEAST_JUMP = 5.0, 0.1, 0.02
 """Jump over the distance of its neighbors, over the recorded range, and in rad or m."""
+JUMP_SPEED = 10.0
+"""Speed [rad/s or m/s] there and back above which any joint jumps."""
 LARGEST_VALUE = 1e9
 """Size of a recorded value above which the file is damaged, in any unit of SI."""
 STRIDE_TIME = 0.1
@@ -99,7 +101,7 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
 
     Two publishers on one topic, and two runs sorted by their stamps, give rows that differ from
     both neighbors, which agree with each other: farther than JUMP_RATIO times their distance and
-    than JUMP_RANGE of the recorded range, and faster than the velocity limit.
+    than JUMP_RANGE of the recorded range, and faster than JUMP_SPEED or the velocity limit.
 
     Parameters
     ----------
@@ -120,7 +122,7 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
     distance = np.abs(x[2:] - x[:-2])
     jump = np.abs(x[1:-1] - (x[2:] + x[:-2]) / 2)
     speeds = np.array([joint.velocity for joint in arm.joints])
-    limit = np.where(np.isfinite(speeds), speeds, 0.0)
+    limit = np.minimum(np.where(speeds > 0, speeds, np.inf), JUMP_SPEED)
     possible = limit * (time[2:] - time[:-2])[:, None] / 2
     least = np.maximum(LEAST_JUMP, JUMP_RANGE * np.ptp(x, axis=0))
     jumps = (jump > JUMP_RATIO * distance) & (jump > least) & (jump > possible)

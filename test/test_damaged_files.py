@@ -10,7 +10,8 @@ from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue, RecordingError
 from arm_dynamics.identification import compare, load_motion, read_poses
-from arm_dynamics.recording.bag import STATES, BagWriter, Message
+from arm_dynamics.recording.bag import GAPS, STATES, BagWriter, Message
+from arm_dynamics.recording.replay import read_items
 
 ARM = load_arm("two_link")
 TIME = np.arange(0, 4, 0.01)
@@ -71,6 +72,23 @@ def test_metadata_of_other_shapes(tmp_path, text):
     (tmp_path / "meta" / "info.json").write_text(text)
     with pytest.raises(RecordingError, match=r"info\.json: .*; expected codebase_version"):
         load_motion(ARM, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[" * 5000 + "]" * 5000, '{"dropped": 1e400}', "[1]"])
+def test_gaps_of_other_shapes(tmp_path, text):
+    pytest.importorskip("rosbags")
+    writer = BagWriter(tmp_path / "run")
+    writer.add(Message(GAPS, 10**9, (), text))
+    writer.close()
+    with pytest.raises(RecordingError, match=r"/recording_gaps, t = 1\.000000 s: "):
+        list(read_items(tmp_path / "run"))
+
+
+def test_the_reason_of_a_damaged_bag_is_short(tmp_path):
+    folder = publishers(tmp_path / "run", ARM.joint_names)
+    (folder / "metadata.yaml").write_text("7" * 200_000)
+    with pytest.raises(RecordingError, match=r"run is damaged: .{1,200}; expected a complete rec"):
+        load_motion(ARM, folder)
 
 
 # Two sequences ---------------------------------------------------------------------------------

@@ -201,6 +201,13 @@ def test_one_of_several_columns_of_torques_is_stated(tmp_path):
     rows = np.column_stack([table(), TAU, TAU[:, 0]])
     (note,) = load_motion(ARM, csv(tmp_path / "a.csv", names, rows)).notes
     assert "efforts = columns Torque1, Torque2; not used: TorqueSm1, TorqueSm2, TorqueCur1" in note
+    file = csv(tmp_path / "b.csv", (*names[:3], *names[5:]), rows[:, [0, 1, 2, 5, 6, 7]])
+    with pytest.raises(
+        RecordingError, match=r"efforts = TorqueSm1, .*, with other words; exp.*one"
+    ):
+        load_motion(ARM, file)
+    columns = {"effort.J1": "TorqueSm1", "effort.J2": "TorqueSm2"}
+    assert load_motion(ARM, file, columns=columns).effort is not None
 
 
 @pytest.mark.parametrize(("factor", "unit"), [(100, "ms"), (10_000, "ms"), (10_000_000, "µs")])

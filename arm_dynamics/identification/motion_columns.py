@@ -217,19 +217,24 @@ def find_columns(
     if effort is None and current is None and target is None:
         for quantity in ("target", "current"):
             _reject_other_units(quantity, joints, free, source)
+        efforts = other_efforts(free, position)
+        if len(efforts) >= len(joints):
+            raise RecordingError(
+                f"{source}: columns of efforts = {listed(efforts)}, with other words; expected one"
+                f" per joint; {REMEDY.format(key=f'effort.{joints[0]}')}"
+            )
     return MotionColumns(time, position, effort, target, current, voltage, nanoseconds)
 
 
-def other_efforts(names: Iterable[str], found: MotionColumns) -> list[str]:
-    """Return further columns with a word of efforts where ``found`` has efforts, "TorqueSm1"."""
-    used = {x for part in (found.effort, found.target, found.current) if part for x in part}
+def other_efforts(names: Iterable[str], used: Iterable[str]) -> list[str]:
+    """Return the columns other than ``used`` with a word of measured efforts, "TorqueSm1"."""
+    excluded = WORDS["target"] | NOT_MEASURED
     return [
         name
         for name in names
-        if found.effort is not None
-        and name not in used
-        and WORDS["effort"] & set(words_of(name))
-        and not (WORDS["target"] | NOT_MEASURED) & set(words_of(name))
+        if name not in used
+        and WORDS["effort"] & (words := set(words_of(name)))
+        and not words & excluded
     ]
 
 

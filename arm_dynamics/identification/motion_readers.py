@@ -361,10 +361,10 @@ def _table_time(table: Table, found: MotionColumns) -> tuple[Vector, str, list[s
 
 def _column_notes(table: Table, found: MotionColumns) -> list[str]:
     """Return a sentence about the columns of efforts if the table has others."""
-    others = other_efforts(table.names, found)
-    if not others:
+    used = {x for part in (found.position, found.effort, found.current) if part for x in part}
+    others = other_efforts(table.names, used)
+    if not others or found.effort is None:
         return []
-    assert found.effort is not None
     return [
         f"{table.source}: efforts = columns {listed(found.effort)}; not used:"
         f" {listed(others)}; --column effort.JOINT=COLUMN selects others"

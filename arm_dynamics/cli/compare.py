@@ -80,12 +80,17 @@ def run(arguments: Sequence[str]) -> int:
         )
         for i, joint in enumerate(arm.joints)
     ]
+    for note in motion.notes:
+        print(note)
     heads = ("joint", "unit", *columns, *percents)
     print_table(f"{arm.name}: predicted {quantity} along {args.recording}", heads, rows)
     if isinstance(prediction, Prediction):
         warning = effort_scale_warning(arm.joint_names, prediction.measured, prediction.predicted)
         if warning:
             print(warning)
+        absent = np.array(arm.joint_names)[~prediction.counted.any(axis=0)].tolist()
+        if absent:
+            print(f"joints {', '.join(absent)}: at rest or saturated in all samples; not compared")
     if args.figure is not None:
         title = f"{arm.name}: {quantity} along {args.recording.name} (left), difference (right)"
         _draw(arm, prediction, title, scale, units, args.figure)

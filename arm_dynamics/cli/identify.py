@@ -237,6 +237,7 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
         else:
             with waiting(f"reading {path}"):
                 (motion,) = read_motions(arm, args, [path])
+                print(*motion.notes, sep="\n", end="\n" if motion.notes else "")
                 if args.stiffness is None and motion.effort is None and motion.current is not None:
                     motion = with_efforts(motion, required_gains(arm, motion.source))
                 found = list(static_poses(motion, stiffness=args.stiffness))

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""Errors of parsed data with other types, sizes or nesting than expected."""
+
 
 class ArmDynamicsError(Exception):
     """Base class of every error that this package raises."""

@@ -209,7 +209,7 @@ def _reader(folder: Path) -> Iterator[tuple[Any, Any]]:
                 " expected metadata.yaml or one .mcap file"
             ) from error
         except Exception as error:  # any error that a damaged file causes
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise RecordingError(
                 f"recording {folder} is damaged: {reason}; expected a complete recording"
             ) from error

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, RecordingError
+from arm_dynamics.core.errors import MALFORMED, ArmDynamicsError, ConfigError, RecordingError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.recording import bag
@@ -139,7 +139,7 @@ def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
                 command = {f"command.{n}": x for n, x in _joint_values(message).items()}
             elif topic in INTERFACES:
                 command = _labeled(f"command.{INTERFACES[topic]}", message)
-        except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
+        except (ArmDynamicsError, *MALFORMED) as error:
             raise RecordingError(f"{folder}: {topic}: {error}") from error
 
 

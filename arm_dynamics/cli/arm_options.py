@@ -27,6 +27,10 @@ KERNELS = ("pid_gravity", "pid")
 """Controllers that ``rollout`` simulates in generated kernels."""
 DT = 1e-4
 """Time step [s] of a simulation."""
+TOOL_FRAME_HELP = (
+    "link that is the tool frame (default: that of the URDF, else selected by the names and the"
+    " order of its links; the command audit prints it)"
+)
 LOCK_HELP = "joint to lock; repeat the option for each joint (--lock J1 --lock J2)"
 CONFIGURATION_HELP = (
     "initial configuration: initial, zero or Q1,Q2,... [rad; m]; --configuration=-1,0 if the first"
@@ -68,13 +72,14 @@ def require_new_file(option: str, file: Path | None) -> None:
 
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
-    """Add the positional argument ARM."""
+    """Add the positional argument ARM, and --tool-frame."""
     text = "bundled arm or path of a URDF"
     if default is None:
         parser.add_argument("arm", metavar="ARM", help=text)
     else:
         text = f"{text} (default: {default})"
         parser.add_argument("arm", metavar="ARM", nargs="?", default=default, help=text)
+    parser.add_argument("--tool-frame", metavar="LINK", help=TOOL_FRAME_HELP)
 
 
 def add_options(
@@ -139,7 +144,7 @@ def add_excitation(parser: argparse.ArgumentParser) -> None:
 
 
 def build_arm(args: argparse.Namespace) -> ArmModel:
-    """Load the arm ARM with --lock and --configuration.
+    """Load the arm ARM with --lock, --tool-frame and --configuration.
 
     Returns
     -------
@@ -152,7 +157,7 @@ def build_arm(args: argparse.Namespace) -> ArmModel:
         If the URDF is not a valid arm, or has no such configuration.
 
     """
-    arm = load_arm(args.arm, args.lock)
+    arm = load_arm(args.arm, args.lock, tool_frame=args.tool_frame)
     text = getattr(args, "configuration", "initial")
     if text == "initial":
         return arm

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument, require_new_file
 from arm_dynamics.core.files import output_file
 from arm_dynamics.model.audit import audit_urdf, format_report
+from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.load import find_urdf
-from arm_dynamics.model.xml_source import read_text
+from arm_dynamics.model.tool_frame import tool_frames
+from arm_dynamics.model.xml_source import parse_xml, read_text
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -40,4 +42,10 @@ def run(arguments: Sequence[str]) -> int:
         print(f"written: {path}; corrected tensors of links: {', '.join(changed) or 'none'}")
     faults = audit_urdf(text, path.parent, args.lock)
     print(format_report(str(path), faults))
-    return 2 if any(fault.severity == "error" for fault in faults) else 0
+    if any(fault.severity == "error" for fault in faults):
+        return 2
+    robot = Robot(parse_xml(text), frozenset(args.lock))
+    tool, *others = tool_frames(robot, args.tool_frame)
+    also = f"; of the other arms: {', '.join(others)}" if others else ""
+    print(f"tool frame: {tool}{also}; --tool-frame selects another link")
+    return 0

@@ -13,7 +13,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.model.mesh_files import find_mesh, mesh_unit
 from arm_dynamics.model.robot_description import resolvable
 from arm_dynamics.model.xml_source import Node, parse_xml
 
@@ -101,7 +101,8 @@ def _mesh_box(uri: str, folder: Path | None) -> tuple[Vector, Vector]:
     try:
         from coal import NODE_TYPE, MeshLoader  # noqa: PLC0415 - not in every Pinocchio
 
-        mesh = MeshLoader(NODE_TYPE.BV_AABB).load(str(path or ""), np.ones(3))
+        unit = np.full(3, mesh_unit(path) if path else 1.0)
+        mesh = MeshLoader(NODE_TYPE.BV_AABB).load(str(path or ""), unit)
     except (ImportError, ValueError, RuntimeError):
         return np.zeros(3), np.zeros(3)
     mesh.computeLocalAABB()

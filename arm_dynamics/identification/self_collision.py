@@ -223,6 +223,8 @@ def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:
     """Return the URDF with paths and scales in meters of its meshes, and the meshes not found."""
     robot, missing = ElementTree.fromstring(arm.urdf), []
     folder = arm.source.parent if arm.source else None
+    for limit in robot.iter("limit"):  # Pinocchio's parser requires both, also of a kinematic arm
+        limit.attrib = {"effort": "0", "velocity": "0"} | limit.attrib
     for link in robot.findall("link"):
         for shape in link.findall("collision"):
             mesh = shape.find("geometry/mesh")

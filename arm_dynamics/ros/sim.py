@@ -25,6 +25,7 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
+from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
@@ -127,6 +128,7 @@ def command_parser() -> argparse.ArgumentParser:
 def check_options(options: argparse.Namespace) -> ArmModel:
     """Return the arm; reject invalid options before any node starts."""
     arm = build_arm(options)
+    require_masses(arm, "a simulation")
     if options.gains is not None and not options.gains.is_file():
         raise ConfigError(f"--gains = {options.gains}; expected an existing file")
     name = controller_name(arm, options.controller, options.gains)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from arm_dynamics.model.audit.fault import Fault, Severity, title
+from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.mesh_files import candidates, may_open
+from arm_dynamics.model.mesh_files import candidates, find_mesh, may_open
 from arm_dynamics.model.xml_source import Node
+
+_DRIVE = re.compile(r"(file:/*)?[A-Za-z]:[\\/]")
+"""Start of an absolute path of Windows."""
 
 
 def file_faults(robot: Robot, folder: Path | None) -> Iterator[Fault]:
-    """Yield a fault for each missing file, and one warning for each package not found."""
+    """Yield a warning for each missing file, and one for each package not found.
+
+    A missing file affects the display and self-collision, not the physics.
+    """
     unknown: set[str] = set()
     owners = [child for child in robot.root.children if child.tag in {"link", "material"}]
     for owner, node in [(parent, below) for parent in owners for below in parent.walk()]:
@@ -22,7 +28,13 @@ def file_faults(robot: Robot, folder: Path | None) -> Iterator[Fault]:
             continue
         if not uri:
             if node.tag == "mesh":  # a material may have only a color
-                yield Fault(node.line, element, "", "filename is missing", 'write filename="…"')
+                problem, remedy = "filename is missing", 'write filename="…"'
+                yield Fault(node.line, element, "", problem, remedy, "warning")
+            continue
+        if find_mesh(uri, folder) is not None:
+            continue
+        if (reason := _foreign_path(uri)) is not None:
+            yield Fault(node.line, element, uri, *reason, "warning")
             continue
         places = candidates(uri, folder)
         if places is None:
@@ -31,10 +43,21 @@ def file_faults(robot: Robot, folder: Path | None) -> Iterator[Fault]:
             problem = "is outside the description's folders and ROS packages: it is not opened"
             remedy = f"put it below {folder or 'the folder of the description'}, or into a package"
             yield Fault(node.line, element, uri, problem, remedy, "warning")
-        elif not any(os.path.isfile(place) for place in near):
+        else:
             remedy = f"correct the path; looked for {near[0]}"
-            severity: Severity = "error" if node.tag == "mesh" else "warning"
-            yield Fault(node.line, element, uri, "does not exist", remedy, severity)
+            yield Fault(node.line, element, uri, "does not exist", remedy, "warning")
+
+
+def _foreign_path(uri: str) -> tuple[str, str] | None:
+    """Return problem and remedy of a path that only xacro or Windows resolves, else None."""
+    relative = "write package://, or a path relative to the file with /"
+    if "$(" in uri or "${" in uri:
+        return "cannot be checked: it is a xacro expression", "expand the file with xacro first"
+    if _DRIVE.match(uri):
+        return "cannot be checked: it is a path of Windows", relative
+    if "\\" in uri:
+        return "cannot be checked: it has backslashes", relative
+    return None
 
 
 def _unknown_source(node: Node, element: str, uri: str, unknown: set[str]) -> Iterator[Fault]:

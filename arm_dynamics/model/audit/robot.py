@@ -9,7 +9,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 from arm_dynamics.model.xml_source import Node
 
@@ -96,14 +95,10 @@ class Robot:
     @cached_property
     def is_kinematic(self) -> bool:
         """Whether joints move links, and none of these has a mass other than 0."""
-        bodies = [self.body(edge.child) for edge in self.edges if self.moves(edge.joint)]
-        inertials = [
-            inertial
-            for name in {*chain(*bodies)}
-            for inertial in self.links[name].find_all("inertial")
-        ]
+        moving = [n for e in self.edges if self.moves(e.joint) for n in self.body(e.child)]
+        inertials = [one for n in moving for one in self.links[n].find_all("inertial")]
         masses = [mass.get("value") or "" for one in inertials for mass in one.find_all("mass")]
-        return bool(bodies) and all(_ZERO.fullmatch(mass.strip()) for mass in masses)
+        return bool(moving) and all(_ZERO.fullmatch(mass.strip()) for mass in masses)
 
     def body(self, link: str) -> list[str]:
         """Return ``link`` and the links below it that fixed or locked joints attach to it."""

@@ -469,7 +469,7 @@ def test_jog_moves_an_arm_without_masses_and_limits_of_effort(terminal, arm_line
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
     effort = ("--interface", "effort")
-    with pytest.raises(InvalidValue, match="masses of the moving links = 0 kg; .*--estimate-inert"):
+    with pytest.raises(InvalidValue, match=r"links = 0 kg; .*--estimate-inertia"):
         terminal(lambda user: None, "jog", file, "--joint", "gripper", *at_port(arm_line), *effort)
 
 

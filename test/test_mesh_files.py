@@ -116,3 +116,20 @@ def test_collada_units_count_on_the_page_in_boxes_and_in_self_collision(asset, f
         box = SelfCollision(arm, 0.01, np.zeros(1))._shapes.geometryObjects[0].geometry
         box.computeLocalAABB()
         np.testing.assert_allclose(box.aabb_local.max_ - box.aabb_local.min_, edges, rtol=1e-6)
+
+
+def test_missing_files_of_one_folder_and_of_one_kind_are_one_warning(tmp_path):
+    """Each with the number of others; a file of two elements counts once."""
+    box = '<geometry><box size="0.2 0.1 0.1"/></geometry>'
+    names = ("a/1.stl", "a/2.stl", "a/2.stl", "a/3.stl", "b/1.stl", "C:\\1.stl", "D:\\2.stl",
+             "package://none/1.stl", "package://none/2.stl")  # fmt: skip
+    shapes = [f'<geometry><mesh filename="{name}"/></geometry>' for name in names]
+    text = mutated(box, shapes[0])
+    more = "".join(f"<collision>{shape}</collision>" for shape in shapes[1:])
+    faults = audit_urdf(text.replace('<link name="upper">', f'<link name="upper">{more}'), tmp_path)
+    assert [fault.severity for fault in faults] == ["warning"] * 4
+    found = "\n".join(map(str, faults))
+    assert "a/2.stl' does not exist (and 2 other files); correct" in found
+    assert "b/1.stl' does not exist; correct" in found
+    assert "is a path of Windows (and 1 other file); write package://" in found
+    assert "package 'none' is not above the file nor installed (and 1 other file); source" in found

@@ -27,10 +27,6 @@ KERNELS = ("pid_gravity", "pid")
 """Controllers that ``rollout`` simulates in generated kernels."""
 DT = 1e-4
 """Time step [s] of a simulation."""
-TOOL_FRAME_HELP = (
-    "link that is the tool frame (default: that of the URDF, else selected by the names and the"
-    " order of its links; the command audit prints it)"
-)
 LOCK_HELP = "joint to lock; repeat the option for each joint (--lock J1 --lock J2)"
 CONFIGURATION_HELP = (
     "initial configuration: initial, zero or Q1,Q2,... [rad; m]; --configuration=-1,0 if the first"
@@ -79,7 +75,16 @@ def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None
     else:
         text = f"{text} (default: {default})"
         parser.add_argument("arm", metavar="ARM", nargs="?", default=default, help=text)
-    parser.add_argument("--tool-frame", metavar="LINK", help=TOOL_FRAME_HELP)
+    add_tool_frame(parser)
+
+
+def add_tool_frame(parser: argparse.ArgumentParser) -> None:
+    """Add the option --tool-frame of every command with an arm."""
+    text = (
+        "link that is the tool frame (default: that of the URDF, else selected by the names and the"
+        " order of its links; the command audit prints it)"
+    )
+    parser.add_argument("--tool-frame", metavar="LINK", help=text)
 
 
 def add_options(

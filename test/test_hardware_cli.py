@@ -318,8 +318,8 @@ def test_jog_rejects_options_out_of_range(terminal, arm_line, words, text):
 # --- jog
 
 
-def jogged(terminal, line, does, *more, joint="shoulder_pan"):
-    words = ("jog", "so101", "--joint", joint, *at_port(line), *more)
+def jogged(terminal, line, does, *more, joint="shoulder_pan", arm="so101"):
+    words = ("jog", arm, "--joint", joint, *at_port(line), *more)
 
     def user(user):
         user.wait("Type yes:")
@@ -449,6 +449,28 @@ def test_jog_by_a_distance_ends_at_its_target(terminal, arm_line):
     assert "reference 6.4°" in said
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
+
+
+def test_jog_moves_an_arm_without_masses_and_limits_of_effort(terminal, arm_line, tmp_path):
+    text = re.sub(r"<inertial>.*?</inertial>", "", load_arm("so101").urdf, flags=re.DOTALL)
+    file = tmp_path / "kinematic.urdf"
+    file.write_text(re.sub(r' (effort|velocity)="[^"]*"', "", text))
+    seen = []
+
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        user.hold(" ", 1.0)
+        seen.append(arm_line.arm.state.q.copy())
+
+    with pytest.warns(RuntimeWarning, match="no moving link has a mass"):
+        code, said = jogged(terminal, arm_line, does, "--distance", "-5", "--speed", 20, arm=file)
+    assert code == 0, said
+    assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
+    assert arm_line.torques == 0
+    effort = ("--interface", "effort")
+    with pytest.raises(InvalidValue, match=r"links = 0 kg; .*--estimate-inertia"):
+        terminal(lambda user: None, "jog", file, "--joint", "gripper", *at_port(arm_line), *effort)
 
 
 @pytest.mark.quick(1)

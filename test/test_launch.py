@@ -22,7 +22,9 @@ from arm_dynamics.identification.excitation_search import excite
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
-COMMON = {"arm", "lock", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level"}
+COMMON = {
+    "arm", "lock", "tool_frame", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level",
+}  # fmt: skip
 SIMULATED = COMMON | {
     "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
     "composed", "viewer", "viewer_port", "params_file",
@@ -382,14 +384,18 @@ def test_arguments_reach_the_nodes(stand_in, tmp_path):
         ("view", {}),
     ],
 )
-def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
+def test_locked_joints_and_tool_frame_reach_every_node_of_the_arm(stand_in, name, given):
     """Without its wrist; the included view.launch.py has the same arguments."""
-    found = nodes(started(name, arm="puma560", lock="J5,J6", **given))
+    tool = {"tool_frame": "J4_link"}
+    found = nodes(started(name, arm="puma560", lock="J5,J6", **tool, **given))
     of_the_arm = [node for node in found.values() if node.package == "arm_dynamics"]
     assert all(parameters(node)["lock"] == ["J5", "J6"] for node in of_the_arm)
+    assert all(parameters(node)["tool_frame"] == "J4_link" for node in of_the_arm)
     if name != "display":
         with pytest.raises(ArmDynamicsError, match="J9"):
             started(name, arm="puma560", lock="J9", **given)
+        with pytest.raises(UnknownName, match="unknown tool frame 'wrist'"):
+            started(name, arm="puma560", tool_frame="wrist", **given)
 
 
 @pytest.mark.parametrize(

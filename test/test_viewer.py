@@ -256,6 +256,7 @@ def test_drawing_errors_are_logged_once_and_never_raised(page, monkeypatch, capl
 def test_a_view_only_page_has_no_controls_of_motion(page):
     with Client(page.url) as client:
         messages = client.until_quiet()
+    assert "tool frame" in str(messages)
     inputs = {
         m["type"]: m["props"].get("label")
         for m in messages

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
+from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
 from arm_dynamics.cli.motion_options import (
     RECORDING,
     add_motion_options,
@@ -29,7 +29,6 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 
 MAX_GAP = 0.1
 """Time [s] between samples above which a curve of the figure is interrupted."""
@@ -53,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.figure is not None:
         require_new_file("--figure", args.figure)
         require_matplotlib("--figure")
-    arm = load_arm(args.arm, args.lock)
+    arm = build_arm(args)
     with waiting(f"reading {args.recording}"):
         (motion,) = read_motions(arm, args, [args.recording])
         prediction: Prediction | PositionPrediction

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
+from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
 from arm_dynamics.cli.identification_tables import (
     print_gravity_fit,
     print_payload_fit,
@@ -49,7 +49,6 @@ from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
-from arm_dynamics.model.load import load_arm
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -138,7 +137,7 @@ def run(arguments: Sequence[str]) -> int:
         )
     if args.report is not None:
         require_matplotlib("--report")
-    arm, is_poor = load_arm(args.arm, args.lock), False
+    arm, is_poor = build_arm(args), False
     if args.gravity:
         written = _calibrate(arm, args)
     elif args.payload:

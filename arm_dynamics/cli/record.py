@@ -10,6 +10,7 @@ from dataclasses import replace
 from arm_dynamics.cli.arm_options import (
     add_excitation,
     add_options,
+    add_tool_frame,
     build_arm,
     controller_of,
     path_argument,
@@ -103,6 +104,7 @@ def command_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("folder", type=path_argument, metavar="FOLDER", help="recording: a new folder")
     add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
+    add_tool_frame(parser)
     add_options(parser)
     add_excitation(parser)
     text = "static poses for gravity calibration, each approached from both sides: their number"

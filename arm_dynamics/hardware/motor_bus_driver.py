@@ -15,6 +15,7 @@ from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.safety_supervisor import SafetySupervisor
 from arm_dynamics.hardware.transmission import Transmission
+from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.safety.command_limiter import CommandLimiter
@@ -74,6 +75,8 @@ class MotorBusDriver(Driver):
         self.events = events or Events()
         self.extra_interfaces = (interface,)
         self._joint_interface = "effort" if interface == "voltage" else interface
+        if self._joint_interface == "effort":
+            require_masses(arm, f"interface '{interface}'")
         self._transmission = Transmission(arm, self.wiring, bus, interface)
         self.capabilities = self._transmission.capabilities
         """Command interfaces of each joint, and the source of its effort."""

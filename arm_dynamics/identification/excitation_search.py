@@ -32,7 +32,7 @@ from arm_dynamics.identification.excitation_limits import (
     scale_to_limits,
 )
 from arm_dynamics.identification.self_collision import SelfCollision
-from arm_dynamics.model.arm_argument import requires_arm
+from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
 HARMONICS = 5
@@ -72,7 +72,7 @@ COLLISION_INTERVAL = 0.1
 Progress = Callable[[int, int], object]
 
 
-@requires_arm
+@requires_masses
 def excite(
     arm: ArmModel,
     duration: float,

@@ -39,6 +39,12 @@ Argument = tuple[str, str, str, "list[str] | None"]
 SWITCH = ["true", "false"]
 ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
 LOCK: Argument = ("lock", "", "locked joints, separated by commas", None)
+TOOL_FRAME: Argument = (
+    "tool_frame",
+    "",
+    "link that is the tool frame; empty: that of the URDF, else selected by the names of its links",
+    None,
+)
 RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
 NAMESPACE: Argument = ("namespace", "", "ROS namespace of all nodes, one for each arm", None)
 FRAME_PREFIX: Argument = (
@@ -67,7 +73,7 @@ LOG_LEVEL: Argument = (
     "minimum severity in the log of this package's nodes",
     ["debug", "info", "warn", "error", "fatal"],
 )
-COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
+COMMON = (ARM, LOCK, TOOL_FRAME, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
 """Arguments of every launch file."""
 PACKAGE, SIMILAR = "arm_dynamics", 0.75
 """Package of the launch files, and the similarity of a misspelled argument."""
@@ -151,8 +157,9 @@ def required_node(executable: str, given: Mapping[str, str], *parameters: Any) -
 
 
 def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the parameters of every node that loads the arm: URDF, locked joints, frame prefix."""
-    optional = {"lock": locked(given), FRAME_PREFIX[0]: given[FRAME_PREFIX[0]]}
+    """Return the parameters of every node that loads the arm, such as URDF and locked joints."""
+    named = {name: given[name] for name, *_ in (TOOL_FRAME, FRAME_PREFIX)}
+    optional = {"lock": locked(given), **named}
     return {"arm": given["arm"], **{name: value for name, value in optional.items() if value}}
 
 
@@ -162,8 +169,8 @@ def locked(given: Mapping[str, str]) -> list[str]:
 
 
 def given_arm(given: Mapping[str, str]) -> ArmModel:
-    """Load the arm with its locked joints; raise the errors of ``load_arm``."""
-    return load_arm(given["arm"], locked(given))
+    """Load the arm with locked joints and tool frame; raise the errors of ``load_arm``."""
+    return load_arm(given["arm"], locked(given), tool_frame=given[TOOL_FRAME[0]] or None)
 
 
 def description_parameters() -> dict[str, Any]:

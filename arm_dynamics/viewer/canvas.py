@@ -62,6 +62,7 @@ class Canvas:
         self._plot = JointPlot(server.gui, self._names, self._units, order=Order.PLOT)
         clear = server.gui.add_button("Clear path", order=Order.PATH)
         clear.on_click(lambda _: self.trace.clear())
+        server.gui.add_html(status_html({"tool frame": tool_frame}), order=Order.PATH)
         self._panel_due = 0.0
         self._arm.show(initial.tolist())
 

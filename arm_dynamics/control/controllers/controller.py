@@ -19,7 +19,7 @@ from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.kinematics import AXIS_NAMES
 from arm_dynamics.dynamics.rigid_body import RigidBodyDynamics
-from arm_dynamics.model.arm_argument import check_arm, require_same_joints
+from arm_dynamics.model.arm_argument import check_arm, require_masses, require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import require_holdable
 
@@ -64,6 +64,8 @@ class Controller(ABC):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self.arm, self.dynamics = check_arm(arm), RigidBodyDynamics(arm)
+        if self.interface not in ("position", "velocity"):
+            require_masses(arm, f"a controller with the command interface {self.interface}")
         self.gains: dict[str, Vector] = {}
         self.given: Gains = {}
         self.scale = 1.0

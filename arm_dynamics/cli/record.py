@@ -24,7 +24,7 @@ from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.number_option import Number, check_steps, seconds
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.identification.excitation_start import REST, excitation_motion
+from arm_dynamics.identification.excitation_start import REST, checked_excitation, excitation_motion
 from arm_dynamics.identification.pose_measurement import Leg, measure_poses, plan_legs
 from arm_dynamics.identification.pose_selection import choose_poses
 from arm_dynamics.recording.recorder import Recorder
@@ -44,7 +44,8 @@ def run(arguments: Sequence[str]) -> int:
     simulation, loop = build_loop(args)
     excitation = None
     if args.excitation is not None:
-        start, known = loop.arm.configuration("initial"), Excitation.load(args.excitation)
+        known = checked_excitation(loop.arm, Excitation.load(args.excitation))
+        start = loop.arm.configuration("initial")
         excitation = excitation_motion(loop.arm, known, start, 0.0)
     usual = 5.0 if excitation is None else excitation.end + REST
     legs: tuple[Leg, ...] = ()

@@ -175,6 +175,8 @@ def run_cycles(
             continue
         if log is not None and session.command is not None and state is not recorded:
             recorded = state
+            if loop.reference is not None:
+                log.references.add(state.time, loop.reference)
             log.state(state.time, state)
             log.command(state.time, session.command)
         if loop.restart_count != restarts:

@@ -194,11 +194,16 @@ def montecarlo(
         count = min(CHUNK, runs - number * CHUNK)
         rows = _chunk_values(arm, spread, seed, number)
         part, failed_step = _simulate(
-            arm, controller, motion, {n: v[:count] for n, v in rows.items()}
+            arm,
+            controller,
+            motion,
+            {n: v[:count] for n, v in rows.items()},
+            lambda done, of, first=number * CHUNK, count=count: progress(
+                first + count * done // of, runs
+            ),
         )
         parts.append(part)
         failed.append(failed_step)
-        progress(number * CHUNK + count, runs)
     values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return MonteCarlo(arm, motion, spread, seed, values, np.concatenate(failed))
 
@@ -209,7 +214,11 @@ def _chunk_values(arm: ArmModel, spread: ToleranceMap, seed: int, number: int) -
 
 
 def _simulate(
-    arm: ArmModel, controller: Controller, motion: StepMotion, vary: dict[str, Matrix]
+    arm: ArmModel,
+    controller: Controller,
+    motion: StepMotion,
+    vary: dict[str, Matrix],
+    progress: Callable[[int, int], None],
 ) -> tuple[dict[str, Matrix], IntArray]:
     """Return the values of QUANTITIES (runs, nv), NaN if diverged, and failed steps (runs,)."""
     count = len(next(iter(vary.values())))
@@ -217,6 +226,7 @@ def _simulate(
     result = rollout_closed_loop(
         arm, np.tile(state, (count, 1)), controller, motion.target, motion.dt, motion.period,
         motion.duration, vary=vary, outputs=("q",), interface=motion.interface,
+        progress=progress,
     )  # fmt: skip
     values = {
         "settling": settling_time(result.q - motion.target, motion.period, motion.band),

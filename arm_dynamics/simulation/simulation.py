@@ -85,6 +85,11 @@ class Simulation:
         self.on_period: Callable[[State, Command, State], None] | None = None
         """Called after every period: the state before, the command that acted, the state after."""
 
+    def __repr__(self) -> str:
+        """Arm, time, time step, control period and integrator, in a line."""
+        times = f"t = {self.state.time:.6g} s, dt = {self.dt:g} s, period = {self.period:g} s"
+        return f"<Simulation of {self.arm.name[:40]}: {times}, {self.plant.integrator.name}>"
+
     @property
     def arm(self) -> ArmModel:
         """The simulated arm, with payload and live changes."""
@@ -216,7 +221,12 @@ class Simulation:
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:
     """Return period / dt; raises InvalidValue if it is not an integer or above ``most``."""
     dt = check_float("dt [s]", dt, above=0)
-    period = check_float("period [s]", period, lower=dt)
+    period = check_float("period [s]", period, above=0)
+    if period < dt:
+        raise InvalidValue(
+            f"dt = {dt:g} s; expected at most the control period of {period:g} s; reduce dt or"
+            " increase the period"
+        )
     if not period / dt <= most:
         raise InvalidValue(
             f"period = {period:g} s: {period / dt:.3g} steps of dt = {dt:g} s;"

@@ -312,7 +312,7 @@ def test_a_touch_after_show_moves_one_joint(sliders):
         panel.wait_for(lambda: targets, "no target")
         assert targets == [(0.5, 0.2, 0.01)]
         draw = sliders._canvas.controls.sliders.follow
-        draw([0.4, 0.2, 0.01])  # on its way
+        draw([0.4, 0.2, 0.01])  # still moving
         assert sliders._canvas.controls.sliders.target == targets[0]
         draw([0.5, 0.2, 0.01])
         sliders.show([0.6, 0.1, 0.02])

@@ -71,7 +71,7 @@ def _joints(recording: Recording, names: Sequence[str]) -> list[Joint]:
 
 
 def _unit(quantity: str, joints: Sequence[Joint]) -> str:
-    """Return the unit of a quantity of the joints: of both kinds of joints if none is described."""
+    """Return the unit of a quantity: of both kinds of joints if they are not described."""
     revolute, prismatic = UNITS.get(quantity), PRISMATIC_UNITS.get(quantity)
     if revolute is None:
         return "per joint"
@@ -95,7 +95,7 @@ def _plot(
 ) -> None:
     """Draw one row of axes per quantity and one curve per joint; write ``file``.
 
-    References are dashed, limits dotted. Limits far from a joint's curve are left out unless
+    References are dashed, limits dotted. Limits far from a joint's curve are omitted unless
     ``all_limits``, because they would flatten the curves.
     """
     from arm_dynamics.core import figure_style as style  # noqa: PLC0415 - matplotlib is optional

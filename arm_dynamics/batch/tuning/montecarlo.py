@@ -191,16 +191,14 @@ def montecarlo(
     parts: list[dict[str, Matrix]] = []
     failed: list[IntArray] = []
     for number in range(-(-runs // CHUNK)):
-        count = min(CHUNK, runs - number * CHUNK)
+        first, count = number * CHUNK, min(CHUNK, runs - number * CHUNK)
         rows = _chunk_values(arm, spread, seed, number)
+
+        def report(done: int, of: int, first: int = first, count: int = count) -> None:
+            progress(first + count * done // of, runs)
+
         part, failed_step = _simulate(
-            arm,
-            controller,
-            motion,
-            {n: v[:count] for n, v in rows.items()},
-            lambda done, of, first=number * CHUNK, count=count: progress(
-                first + count * done // of, runs
-            ),
+            arm, controller, motion, {n: v[:count] for n, v in rows.items()}, report
         )
         parts.append(part)
         failed.append(failed_step)

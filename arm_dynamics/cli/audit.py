@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument, require_new_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.audit import audit_urdf, format_report
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
@@ -23,7 +23,7 @@ def run(arguments: Sequence[str]) -> int:
 
     With --correct-inertia or --estimate-inertia the report is that of the written file.
     """
-    parser = argparse.ArgumentParser(prog="arm-dynamics audit", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics audit", description=__doc__)
     add_arm(parser)
     add_options(parser, only=("lock",))
     parser.add_argument(

@@ -21,6 +21,7 @@ from arm_dynamics.cli.motion_options import (
 )
 from arm_dynamics.cli.terminal import print_table, waiting
 from arm_dynamics.core.requirements import require_matplotlib
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import (
     PositionPrediction,
     Prediction,
@@ -36,7 +37,7 @@ MAX_GAP = 0.1
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics compare``."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics compare", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics compare", description=__doc__)
     add_arm(parser)
     parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
     add_motion_options(parser)

@@ -29,6 +29,7 @@ from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import (
     MotionData,
     StaticPose,
@@ -53,7 +54,7 @@ from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics identify``."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics identify", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics identify", description=__doc__)
     add_arm(parser)
     add = parser.add_argument
     add("recordings", type=path_argument, nargs="+", metavar="RECORDING", help=RECORDING)

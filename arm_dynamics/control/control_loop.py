@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
@@ -21,7 +22,7 @@ from arm_dynamics.control.trajectories.trajectory import (
 )
 from arm_dynamics.control.trajectories.trajectory_parsing import Options
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import (
     CommandRejected,
     ControllerFault,
@@ -93,6 +94,13 @@ class ControlLoop:
         self.command: Command | None = None
         self.latest: tuple[State, Reference, Command] | None = None
         """State, reference and command of one control cycle, consistent for other threads."""
+
+    def __repr__(self) -> str:
+        """Controller, driver, arm, time of the last state and kind of trajectory, in a line."""
+        names = (type(self.controller).__name__, type(self.driver).__name__)
+        time = "no state" if self.state is None else f"t = {self.state.time:.6g} s"
+        motion = "" if self.trajectory is None else f", {type(self.trajectory).__name__}"
+        return f"<ControlLoop of {self.arm.name[:40]}: {' on '.join(names)}, {time}{motion}>"
 
     @property
     def arm(self) -> ArmModel:
@@ -354,15 +362,15 @@ class ControlLoop:
         start = reference if desired else _measured(state)
         return Options(end_in_motion, start if integrate else None, state.time)
 
-    def hold(self, positions: Mapping[str, float]) -> None:
-        """Step the reference of the named joints; the other references stay.
+    def hold(self, positions: Mapping[str, float] | ArrayLike) -> None:
+        """Step the reference of the named joints, or of all; the other references stay.
 
         Positions of continuous joints are taken modulo one turn, nearest to the current reference.
 
         Parameters
         ----------
-        positions : Mapping[str, float]
-            Joint name to position [rad or m].
+        positions : Mapping[str, float] or (nv,) array
+            Joint name to position [rad or m], or the positions of all joints.
 
         Raises
         ------
@@ -373,11 +381,14 @@ class ControlLoop:
 
         """
         state, reference = self.present()
-        start = self._joint_reference(state, reference)
+        if not isinstance(positions, Mapping):
+            given = check_vector("positions", positions, self.arm.nv)
+            positions = dict(zip(self.arm.joint_names, given.tolist(), strict=True))
+        start, named = self._joint_reference(state, reference), positions
 
         def changed(pending: Trajectory | None) -> JointTrajectory:
             q = (start if pending is None else pending.at(pending.end)).q.copy()
-            for name, value in positions.items():
+            for name, value in named.items():
                 q[self.arm.index(name)] = value
             checked = self.arm.check_position("reference", q)
             return JointTrajectory.hold(checked + whole_turns(self.arm, checked, start.q))

@@ -192,6 +192,8 @@ class _Reader:
         if topic == bag.GAPS:
             gap = json.loads(message.data)
             return Gap(int(gap["dropped"]), int(gap["first"]), int(gap["last"]))
+        if topic in (bag.REFERENCES, bag.URDF):
+            return None
         if topic == bag.DESCRIPTION:
             self._segment = load_segment(message.data)
             return self._segment

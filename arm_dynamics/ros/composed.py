@@ -35,7 +35,7 @@ def run_composed(controller: Callable[[Driver], Any]) -> int:
             node.run_cycle()  # time passes with or without a command
             return True
 
-        return [simulator, node], lambda stop: simulator.run(stop, advance)
+        return [simulator, node], lambda stop: simulator.run(stop, advance, node.loop)
 
     return run_nodes(build)
 

@@ -16,6 +16,7 @@ from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.ros.arm_parameters import HardwareParameters, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
+from arm_dynamics.ros.controller_clients import record_references
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.hardware_cycle import HardwareCycle, HardwareReport, is_at_rest
@@ -146,7 +147,9 @@ class HardwareNode(LoopLifecycleNode):
             )
         log: AbstractContextManager[StateLog | None] = nullcontext()
         if self._record:
-            log = closing(StateLog(self._arm, self._record, self._events))
+            recording = StateLog(self._arm, self._record, self._events)
+            record_references(self, self._arm, recording.references)
+            log = closing(recording)
         with log as self._cycle.log:
             try:
                 while not stop.is_set():

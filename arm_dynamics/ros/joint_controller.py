@@ -20,7 +20,7 @@ from arm_dynamics.ros.controller_topics import (
     ControllerStatePublisher,
     ReferenceTopics,
 )
-from arm_dynamics.ros.diagnostics import Diagnostics, event_values
+from arm_dynamics.ros.diagnostics import RUN, Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import on_change
@@ -49,11 +49,14 @@ class JointControllerNode(ControllerNode):
         )
         self.loop = ControlLoop(self._driver, controller, self.events)
         self._references = ReferenceTopics(self, self.loop)
+        self._missing = ""
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
         self._allow()
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
         self._diagnostics = Diagnostics(self, self._report)
+        if self._missing and not self.get_parameter(RUN).value:  # a run of arm-dynamics sim
+            self.get_logger().info(self._missing)
         on_change(self, self.change_parameters)
 
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
@@ -63,7 +66,7 @@ class JointControllerNode(ControllerNode):
 
             from arm_dynamics.ros.follow_joint_trajectory import TrajectoryInterfaces  # noqa: PLC0415
         except ImportError as error:
-            self.get_logger().info(f"{MISSING} ({error})")
+            self._missing = f"{MISSING} ({error})"
             ConstraintParameters(self, self._nominal)  # parameter files contain them
             return None, None
         interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)

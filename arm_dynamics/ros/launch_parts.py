@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -25,7 +24,7 @@ from launch_ros.actions import Node
 
 from arm_dynamics.control.config import NAMELESS, controller_name, node_parameters, parameter_file
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError, did_you_mean
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.core.state import MIXED
 from arm_dynamics.model.arm_model import ArmModel
@@ -133,9 +132,9 @@ def _check_names(known: Sequence[str]) -> None:
     if PACKAGE not in sys.argv:  # another package includes the launch file
         return
     for name in (word.partition(":=")[0] for word in sys.argv if ":=" in word):
-        similar = get_close_matches(name, known, n=1, cutoff=SIMILAR)
-        if similar and name not in known:
-            raise ConfigError(f"launch argument '{name}'; did you mean '{similar[0]}'?")
+        hint = "" if name in known else did_you_mean(name, known, SIMILAR)
+        if hint:
+            raise ConfigError(f"launch argument '{name}'{hint}")
 
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:

@@ -25,6 +25,7 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
@@ -75,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics sim``."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
     add_arm(parser, default="five_dof")
     add_options(parser, controllers=joint_controllers, dt=None)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from arm_dynamics.control.control_loop import PAUSE
+from arm_dynamics.control.control_loop import PAUSE, ControlLoop
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
@@ -35,6 +35,7 @@ from arm_dynamics.ros.arm_topics import (
     ToolTrace,
 )
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
+from arm_dynamics.ros.controller_clients import record_references
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.frames import declare_frames, initial_transforms, publish_description
@@ -187,14 +188,23 @@ class SimulatorNode(Node):
         self._stopped_by = ""
         return "running" if not self.control.paused else "paused"
 
-    def run(self, stop: ShutdownFlag, advance: Advance | None = None) -> None:
-        """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics."""
+    def run(
+        self, stop: ShutdownFlag, advance: Advance | None = None, loop: ControlLoop | None = None
+    ) -> None:
+        """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics.
+
+        A recording contains the references of ``loop``, or else those of ``joint_controller``.
+        """
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         recording: AbstractContextManager[Recorder | None] = nullcontext()
         if self._record:
             # Wait for a slow disk only if simulated time may stop.
             patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
-            recording = Recorder(self.simulation, self._record, patience=patience)
+            recording = recorder = Recorder(
+                self.simulation, self._record, loop=loop, patience=patience
+            )
+            if loop is None:
+                record_references(self, self._nominal, recorder.references)
         with recording as self._recording:
             if self._shown:
                 self.states.publish(self.simulation.state)

@@ -55,6 +55,7 @@ class Canvas:
         """The emergency stop, if the page has one."""
         self.controls: Controls | None = None
         """Sliders and buttons that move the arm, after ``add_controls``."""
+        self._sliders_follow = interactive
         if interactive:
             self.add_controls()
         self._status = server.gui.add_html("", order=Order.STATUS)
@@ -72,6 +73,8 @@ class Canvas:
         """Show ``sample``; return the time [s] until the panel can be updated, None if it was."""
         self._arm.show(sample.q.tolist())
         reference = sample.reference
+        if self._sliders_follow and self.controls is not None:
+            self.controls.sliders.follow((sample.q if reference is None else reference).tolist())
         distance = 0.0 if reference is None else np.abs(reference - sample.q).max(initial=0.0)
         if reference is not None and distance > MIN_GHOST_DISTANCE:
             self._ghost.show(reference.tolist())

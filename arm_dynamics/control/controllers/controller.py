@@ -34,6 +34,13 @@ MOMENT = 2.0**-10
 NO_MEMORY = as_readonly([])
 
 
+def _short(values: Vector) -> str:
+    """Return numbers with four digits in a line; of more than eight joints, the first and last."""
+    return np.array2string(
+        values, max_line_width=1000, threshold=8, edgeitems=2, formatter={"float": "{:.4g}".format}
+    )
+
+
 class Controller(ABC):
     """Computes a command from state and reference, with a model of the arm.
 
@@ -71,6 +78,11 @@ class Controller(ABC):
         self.scale = 1.0
         self._limit = arm.effort_limit
         self.set_gains(gains or {})
+
+    def __repr__(self) -> str:
+        """Class, arm, command interface and gains by joint, in a line."""
+        gains = "".join(f", {name} {_short(values)}" for name, values in self.gains.items())
+        return f"<{type(self).__name__} of {self.arm.name[:40]}: {self.interface}{gains}>"
 
     @property
     def parameter_groups(self) -> Mapping[str, tuple[Parameter, ...]]:

@@ -184,6 +184,9 @@ class ControlLoop:
             return False
         gap = state.time - self.state.time
         if self.driver.command_epoch != self._command_epoch:
+            if self.driver.inactive:
+                self.events.report("control_restarted", self.driver.inactive)
+                return True
             cause = "the driver begins to accept commands"
         elif gap > MAX_STATE_GAP:
             cause = f"no state for {gap:.3f} s (limit {MAX_STATE_GAP} s)"
@@ -301,10 +304,11 @@ class ControlLoop:
         ------
         TrajectoryRejected
             If a waypoint or the motion to it exceeds a limit, if the trajectory ends in the past,
-            or before the first state. The active trajectory continues.
+            while the driver executes no commands, or before the first state. The active trajectory
+            continues.
 
         """
-        state, reference = self.present()
+        state, reference = self.require_active()
         interface = self.controller.interface
         if interface != "effort" and getattr(trajectory, "effort", None) is not None:
             raise TrajectoryRejected(
@@ -347,6 +351,19 @@ class ControlLoop:
             )
         return self.state, self.reference
 
+    def require_active(self) -> tuple[State, Reference]:
+        """Return what ``present`` returns.
+
+        Raises
+        ------
+        TrajectoryRejected
+            Before the first state, and while the driver executes no commands.
+
+        """
+        if self.driver.inactive:
+            raise TrajectoryRejected(self.driver.inactive)
+        return self.present()
+
     def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
         """Return the parsing options of a trajectory received now; raises as ``present``."""
         state, reference = self.present()
@@ -369,10 +386,10 @@ class ControlLoop:
         UnknownName, InvalidValue
             Naming the joint; the previous reference stays.
         TrajectoryRejected
-            Before the first state.
+            Before the first state, and while the driver executes no commands.
 
         """
-        state, reference = self.present()
+        state, reference = self.require_active()
         start = self._joint_reference(state, reference)
 
         def changed(pending: Trajectory | None) -> JointTrajectory:

@@ -214,6 +214,8 @@ class FollowJointTrajectoryServer:
         if missing and goal.canceling:
             text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
+        elif loop.driver.inactive:  # perhaps without any further state
+            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {loop.driver.inactive}")
         elif missing and (reason := self._interruption()):
             self._goals.cancel(goal)
             goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {reason}")

@@ -6,9 +6,10 @@ import signal
 import numpy as np
 import pytest
 from browser import Client
+from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, String
+from std_msgs.msg import Bool, Float64MultiArray, String
 
 from arm_dynamics.ros.publisher_checks import LEASE
 
@@ -19,6 +20,8 @@ pytestmark = pytest.mark.hardware
 
 ERROR = 2
 AWAY = np.array([0.6, -0.4])
+INACTIVE = "hardware inactive, torque disabled"
+ACTION = "joint_controller/follow_joint_trajectory"
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,7 @@ def test_capabilities_are_latched(motors, shared):
         "available_interfaces": "effort",
         "supported_interfaces": "effort, position",
         "effort_source": "measured",
+        "inactive": INACTIVE,
     }
     for values in (found[joint] for joint in JOINTS):
         assert float(values.pop("control period [s]")) >= 0.999 / RATE
@@ -109,6 +113,33 @@ def test_commands_move_nothing_while_inactive(motors, shared):
         motors.news()
     shared.leave("joint_commands")  # the controller must be the only publisher
     assert np.abs(np.array(motors.news().position) - before).max() < 1e-6
+
+
+def slow(seconds=30.0):
+    """Return a trajectory that takes longer than a test."""
+    return trajectory((seconds, AWAY, np.zeros(2)), names=JOINTS)
+
+
+REFERENCES = {
+    "joint_trajectory": (slow(), "trajectory_rejected"),
+    "commands": (Float64MultiArray(data=[0.1, 0.1]), "command_rejected"),
+    "reference": (JointState(name=list(JOINTS), position=[0.1, 0.1]), "reference_rejected"),
+}
+
+
+def test_goals_and_references_are_rejected_while_inactive(motors, shared):
+    """Without constraints a goal would succeed while nothing moves."""
+    commands = shared.record(JointState, "joint_commands")
+    shared.wait_for(lambda: len(commands), "no controller")
+    client = shared.action(FollowJointTrajectory, ACTION)
+    message = FollowJointTrajectory.Goal(trajectory=slow(1.0))
+    assert not shared.answer(client.send_goal_async(message)).accepted
+    values = shared.diagnosis("joint_controller", lambda v: "goal_rejected" in v)
+    assert values["last goal_rejected"] == f"INVALID_GOAL: not active: {INACTIVE}"
+    for topic, (reference, event) in REFERENCES.items():
+        shared.publish(reference, f"joint_controller/{topic}")
+        values = shared.diagnosis("joint_controller", lambda v, event=event: event in v)
+        assert values[f"last {event}"].endswith(INACTIVE)
 
 
 def test_parameters_are_fixed_after_configure(motors, shared):
@@ -166,6 +197,46 @@ def test_enabling_torque_moves_nothing(motors, shared):
 def test_a_trajectory_moves_the_arm(active):
     moved_to(active, AWAY)
     moved_to(active, np.zeros(2))
+
+
+ENDS = {
+    "deactivate": (lambda motors: motors.ask("deactivate"), INACTIVE),
+    "emergency stop": (
+        lambda motors: press(motors, "service"),
+        f"{INACTIVE}: emergency stop by service",
+    ),
+    "trip": (lambda motors: motors.broken("fault-1"), "joint 'J1': motor_fault"),
+}
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("how", ENDS)
+def test_a_goal_is_aborted_with_the_cause_when_commands_are_no_longer_executed(active, how):
+    shared, (stop, cause) = active.ros, ENDS[how]
+    client = shared.action(FollowJointTrajectory, ACTION)
+    message = FollowJointTrajectory.Goal(trajectory=slow())
+    handle = shared.answer(client.send_goal_async(message))
+    assert handle.accepted, shared.report("rejected")
+    stop(active)
+    result = shared.answer(handle.get_result_async()).result
+    assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert result.error_string.startswith("interrupted: hardware ")
+    assert cause in result.error_string
+
+
+def test_a_trajectory_does_not_continue_after_a_deactivation(active):
+    active.ros.publish(slow(5.0), "joint_controller/joint_trajectory")
+    active.ros.wait_for(lambda: np.abs(active.states.newest.velocity).max() > 0.05, "no motion")
+    assert active.ask("deactivate")
+    active.ros.diagnosis(
+        "joint_controller", lambda v: v.get("last control_restarted") == INACTIVE
+    )
+    first = active.news()
+    assert active.ask("activate")
+    seen = len(active.states)
+    active.ros.wait_for(lambda: len(active.states) > seen + 100, "no states")
+    moved = np.array(active.news().position) - first.position
+    assert np.abs(moved).max() < 0.01
 
 
 def press(motors, how):
@@ -248,7 +319,13 @@ def test_a_motor_fault_is_reported_and_latched(active):
 
 
 def test_an_unplugged_arm_reconnects(active):
+    client = active.ros.action(FollowJointTrajectory, ACTION)
+    message = FollowJointTrajectory.Goal(trajectory=slow())
+    handle = active.ros.answer(client.send_goal_async(message))
     active.broken("unplugged")
+    result = active.ros.answer(handle.get_result_async()).result
+    assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert result.error_string.startswith("interrupted: hardware error: connection_lost")
     status = active.diagnosis(lambda values: values["state"] == "error")
     assert status["level"] == ERROR
     active.comes_to("inactive")

@@ -104,11 +104,13 @@ class GoalHandler:
         Raises
         ------
         GoalRejected
-            With its error code, if a limit of position, velocity or effort is exceeded or the
-            request is invalid. The active goal continues.
+            With its error code, if a limit of position, velocity or effort is exceeded, the request
+            is invalid, or the driver executes no commands. The active goal continues.
 
         """
         loop = self.loop
+        if inactive := loop.driver.inactive:
+            raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {inactive}")
         state, reference = loop.state, loop.reference
         if state is None or reference is None:
             text = "not active: no state of the arm received"
@@ -164,7 +166,10 @@ class GoalHandler:
             if generator.number < self._number:  # the goal's own trajectory is still pending
                 return
             self._watched, self._topic_goal = generator.number, None
-            if not self.loop.controller.tracks_reference:
+            if inactive := self.loop.driver.inactive:
+                text = f"interrupted: {inactive}"
+                goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
+            elif not self.loop.controller.tracks_reference:
                 text = f"interrupted: {self._no_tracking()}"
                 goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
                 self.loop.stop_from_state(state, self.constraints.max_deceleration)

@@ -364,12 +364,26 @@ class ControlLoop:
             raise TrajectoryRejected(self.driver.inactive)
         return self.present()
 
-    def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
-        """Return the parsing options of a trajectory received now; raises as ``present``."""
+    def options(
+        self,
+        *,
+        integrate: bool,
+        end_in_motion: bool,
+        partial: bool = False,
+        deceleration: Vector | None = None,
+    ) -> Options:
+        """Return the parsing options of a trajectory received now; raises as ``present``.
+
+        With ``partial``, joints that it omits are stopped with ``deceleration`` (nv,) [rad/s² or
+        m/s²], by default ``default_deceleration`` of the arm.
+        """
         state, reference = self.present()
         desired = self.reference_generator.from_desired
-        start = reference if desired else _measured(state)
-        return Options(end_in_motion, start if integrate else None, state.time)
+        start, held = reference if desired else _measured(state), None
+        if partial:
+            stop = self.stop_trajectory(deceleration).starting_from(state.time, reference)
+            held = stop.at(stop.end).q
+        return Options(end_in_motion, start if integrate else None, held, state.time)
 
     def hold(self, positions: Mapping[str, float]) -> None:
         """Step the reference of the named joints; the other references stay.

@@ -16,6 +16,7 @@ from arm_dynamics.ros.controller_parameters import (
 from arm_dynamics.ros.controller_topics import (
     END_IN_MOTION,
     INTEGRATE,
+    PARTIAL,
     ConstraintParameters,
     ControllerStatePublisher,
     ReferenceTopics,
@@ -48,10 +49,12 @@ class JointControllerNode(ControllerNode):
             self._capabilities,
         )
         self.loop = ControlLoop(self._driver, controller, self.events)
-        self._references = ReferenceTopics(self, self.loop)
+        self._constraints = ConstraintParameters(self, self._nominal)
+        goal_time = self._constraints.changed({}).goal_time
+        self._references = ReferenceTopics(self, self.loop, goal_time)
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
-        self._allow()
+        self._configure({})
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
         self._diagnostics = Diagnostics(self, self._report)
         on_change(self, self.change_parameters)
@@ -64,16 +67,22 @@ class JointControllerNode(ControllerNode):
             from arm_dynamics.ros.follow_joint_trajectory import TrajectoryInterfaces  # noqa: PLC0415
         except ImportError as error:
             self.get_logger().info(f"{MISSING} ({error})")
-            ConstraintParameters(self, self._nominal)  # parameter files contain them
             return None, None
         interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
         return interfaces, JointTrajectoryControllerState
 
-    def _allow(self) -> None:
-        """Allow goals what the topic's parameters allow."""
+    def _configure(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters of goals and streams; goals are allowed what streams are."""
+        constraints = self._constraints.changed(values)
+        self._references.configure(values, constraints.goal_time)
         if self._interfaces is not None:
             given = self._references.parameters.values
-            self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
+            self._interfaces.configure(constraints, reject=self._constraints.reject)
+            self._interfaces.allow(
+                end_in_motion=given[END_IN_MOTION],
+                integrate=given[INTEGRATE],
+                partial=given[PARTIAL],
+            )
 
     def step(self) -> bool:
         """Step the control loop, then check streams and goals."""
@@ -100,10 +109,7 @@ class JointControllerNode(ControllerNode):
         if NAME in values:
             self._capabilities.require(joint_space_controller_class(values[NAME]))
         self._controller_parameters.change(values, self.loop)
-        self._references.configure(values)
-        if self._interfaces is not None:
-            self._interfaces.configure(values)
-        self._allow()
+        self._configure(values)
 
     def values(self) -> dict[str, str]:
         """Return the diagnostics values: joint errors, speed scaling and events."""

@@ -345,13 +345,39 @@ def test_the_goal_of_a_killed_client_is_completed(shared, states):
 
 def test_partial_joint_goals_require_their_parameter(shared, states):
     part = goal((1.0, [AWAY[2]], [0.0]), names=["R3"])
-    assert send(shared, part).error_code == Result.INVALID_JOINTS
+    rejected = send(shared, part)
+    assert rejected.error_code == Result.INVALID_JOINTS
+    assert "the parameter allow_partial_joints_goal true" in rejected.error_string
     assert shared.set("joint_controller", allow_partial_joints_goal=True)[0].successful
     assert send(shared, part).error_code == Result.SUCCESSFUL
     assert shared.set("joint_controller", allow_partial_joints_goal=False)[0].successful
     moved = np.array(states.newest.position) - INITIAL
     assert moved[2] == pytest.approx(-0.3, abs=0.01)
     assert np.abs(np.delete(moved, 2)).max() < 0.01
+
+
+def test_partial_trajectories_on_the_topic_require_the_same_parameter(shared, states):
+    part = trajectory((1.0, [AWAY[2]], [0.0]), names=["R3"])
+    shared.publish(part, "joint_controller/joint_trajectory")
+    values = shared.diagnosis("joint_controller", lambda v: "trajectory_rejected" in v)
+    assert "allow_partial_joints_goal true" in values["last trajectory_rejected"]
+    assert shared.set("joint_controller", allow_partial_joints_goal=True)[0].successful
+    shared.publish(part, "joint_controller/joint_trajectory")
+    expected = np.where(np.array(JOINTS) == "R3", AWAY, INITIAL)
+    close = lambda: np.abs(np.array(states.newest.position) - expected).max() < 0.01  # noqa: E731
+    shared.wait_for(close, "R3 did not move")
+    assert shared.set("joint_controller", allow_partial_joints_goal=False)[0].successful
+
+
+def test_a_cmd_timeout_within_the_goal_time_is_ignored_with_a_warning(shared, states):
+    assert shared.set("joint_controller", constraints__goal_time=0.5)[0].successful
+    assert shared.set("joint_controller", cmd_timeout=0.5)[0].successful
+    values = shared.diagnosis("joint_controller", lambda v: "cmd_timeout_ignored" in v)
+    assert values["last cmd_timeout_ignored"] == (
+        "cmd_timeout = 0.5 s; expected more than constraints.goal_time (0.5 s); there is no time-out"
+    )
+    for result in shared.set("joint_controller", cmd_timeout=0.0, constraints__goal_time=0.0):
+        assert result.successful
 
 
 # --- speed scaling, state, query

@@ -228,9 +228,7 @@ def test_a_trajectory_does_not_continue_after_a_deactivation(active):
     active.ros.publish(slow(5.0), "joint_controller/joint_trajectory")
     active.ros.wait_for(lambda: np.abs(active.states.newest.velocity).max() > 0.05, "no motion")
     assert active.ask("deactivate")
-    active.ros.diagnosis(
-        "joint_controller", lambda v: v.get("last control_restarted") == INACTIVE
-    )
+    active.ros.diagnosis("joint_controller", lambda v: v.get("last control_restarted") == INACTIVE)
     first = active.news()
     assert active.ask("activate")
     seen = len(active.states)

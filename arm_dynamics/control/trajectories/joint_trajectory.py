@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import isnan
 
 import numpy as np
@@ -31,6 +32,7 @@ from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 
+QUINTIC = 5
 LIMIT_TOLERANCE = 1e-9
 """Position beyond a limit that counts as rounding [rad or m]."""
 
@@ -141,15 +143,18 @@ class JointTrajectory:
 
     @cached_property
     def splines(self) -> tuple[Vector, FloatArray] | None:
-        """Durations (m,) [s] and coefficients (degree + 1, m, nv) of all segments.
-
-        None without a segment, and if the waypoints differ in what they give.
-        """
+        """Durations (m,) [s] and coefficients (degree + 1, m, nv) of all segments, if any."""
         points = self.waypoints
-        given = {(w.v is None, w.a is None) for w in points}
-        if len(points) < 2 or len(given) > 1:
+        if len(points) < 2:
             return None
         T, q = np.diff(self._times), np.array([w.q for w in points])
+        if len({(w.v is None, w.a is None) for w in points}) > 1:  # not all of the same degree
+            whole = np.zeros((QUINTIC + 1, *q[1:].shape))
+            for k, ends in enumerate(pairwise(points)):
+                with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                    spline = _spline(*ends)
+                whole[: len(spline), k] = spline
+            return T, whole
         rates: list[RangeBounds | None] = []
         for name in "va":
             values = [getattr(w, name) for w in points]

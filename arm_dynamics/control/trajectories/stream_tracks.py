@@ -124,7 +124,7 @@ def smooth(waypoints: Sequence[Waypoint]) -> tuple[Waypoint, ...]:
 def through(
     waypoints: Sequence[Waypoint], limits: Sequence[Limits], coast: float, *, to_rest: bool
 ) -> tuple[tuple[Track, ...], bool]:
-    """Return tracks through waypoints of the same kind, and whether the last one moves.
+    """Return tracks through waypoints, and whether the last one moves.
 
     Before the first waypoint they are its tangent. The last velocity continues for ``coast`` [s];
     then the joints come to rest, with ``to_rest`` at the position of the last waypoint.

@@ -56,6 +56,7 @@ class JointControllerNode(ControllerNode):
         self._interfaces, kind = self._standard_interfaces(frame)
         self._configure({})
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
+        self._manager = self._manager_services()
         self._diagnostics = Diagnostics(self, self._report)
         on_change(self, self.change_parameters)
 
@@ -70,6 +71,14 @@ class JointControllerNode(ControllerNode):
             return None, None
         interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
         return interfaces, JointTrajectoryControllerState
+
+    def _manager_services(self) -> Any:
+        """Return the services of controller_manager_msgs; None if it is not installed."""
+        try:
+            from arm_dynamics.ros.controller_manager import ControllerManagerServices  # noqa: PLC0415
+        except ImportError:
+            return None
+        return ControllerManagerServices(self, self.loop, lambda: self.is_active)
 
     def _configure(self, values: dict[str, Any]) -> None:
         """Apply changed parameters of goals and streams; goals are allowed what streams are."""

@@ -374,7 +374,8 @@ def test_a_cmd_timeout_within_the_goal_time_is_ignored_with_a_warning(shared, st
     assert shared.set("joint_controller", cmd_timeout=0.5)[0].successful
     values = shared.diagnosis("joint_controller", lambda v: "cmd_timeout_ignored" in v)
     assert values["last cmd_timeout_ignored"] == (
-        "cmd_timeout = 0.5 s; expected more than constraints.goal_time (0.5 s); there is no time-out"
+        "cmd_timeout = 0.5 s; expected more than constraints.goal_time (0.5 s);"
+        " there is no time-out"
     )
     for result in shared.set("joint_controller", cmd_timeout=0.0, constraints__goal_time=0.0):
         assert result.successful
@@ -536,7 +537,9 @@ def test_the_composed_node_accepts_goals(ros):
 def test_without_control_msgs_other_interfaces_work_and_the_log_names_the_package(
     ros, monkeypatch, tmp_path
 ):
-    (tmp_path / "control_msgs.py").write_text("raise ModuleNotFoundError('hidden by a test')\n")
+    for package in ("control_msgs", "controller_manager_msgs"):
+        hidden = tmp_path / f"{package}.py"
+        hidden.write_text("raise ModuleNotFoundError('hidden by a test')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
@@ -553,4 +556,5 @@ def test_without_control_msgs_other_interfaces_work_and_the_log_names_the_packag
     assert "follow_joint_trajectory" in controller.output
     values = ros.diagnosis("joint_controller", lambda v: "control_msgs" in v)
     assert values["control_msgs"] == "missing"
+    assert "controller_manager" not in controller.output
     assert ros.stop_all() == [0, 0], ros.report("")

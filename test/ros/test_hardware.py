@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from browser import Client
 from control_msgs.action import FollowJointTrajectory
+from controller_manager_msgs import srv
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
@@ -22,6 +23,14 @@ ERROR = 2
 AWAY = np.array([0.6, -0.4])
 INACTIVE = "hardware inactive, torque disabled"
 ACTION = "joint_controller/follow_joint_trajectory"
+KINDS = {
+    "list_controllers": "ListControllers",
+    "list_controller_types": "ListControllerTypes",
+    "load_controller": "LoadController",
+    "unload_controller": "UnloadController",
+    "switch_controller": "SwitchController",
+    "reload_controller_libraries": "ReloadControllerLibraries",
+}
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +151,53 @@ def test_goals_and_references_are_rejected_while_inactive(motors, shared):
         assert values[f"last {event}"].endswith(INACTIVE)
 
 
+def listed(shared):
+    """Return the only listed controller."""
+    response = shared.call(srv.ListControllers, "controller_manager/list_controllers")
+    (controller,) = response.controller
+    assert controller.name == "joint_controller"
+    assert controller.type == "joint_trajectory_controller/JointTrajectoryController"
+    required = [f"{joint}/{kind}" for joint in JOINTS for kind in ("position", "velocity")]
+    assert controller.required_state_interfaces == required
+    assert controller.required_command_interfaces == [f"{joint}/effort" for joint in JOINTS]
+    return controller
+
+
+def test_the_controller_manager_is_found_as_by_rqt_and_is_read_only(motors, shared):
+    """rqt_joint_trajectory_controller requires six services with these types."""
+    listed(shared)
+    found = dict(shared._caller.get_service_names_and_types())
+    for name, kind in KINDS.items():
+        assert found[f"/controller_manager/{name}"] == [f"controller_manager_msgs/srv/{kind}"]
+    switch = srv.SwitchController.Request(activate_controllers=["joint_controller"])
+    answer = shared.call(srv.SwitchController, "controller_manager/switch_controller", switch)
+    assert not answer.ok
+    assert "read-only" in answer.message
+    for name in ("load_controller", "unload_controller", "reload_controller_libraries"):
+        assert not shared.call(getattr(srv, KINDS[name]), f"controller_manager/{name}").ok
+    types = shared.call(srv.ListControllerTypes, "controller_manager/list_controller_types")
+    assert types.types == ["joint_trajectory_controller/JointTrajectoryController"]
+
+
+def test_the_controller_is_inactive_while_torque_is_disabled(motors, shared):
+    controller = listed(shared)
+    assert controller.state == "inactive"
+    assert controller.claimed_interfaces == []
+
+
+def test_a_manager_of_another_node_replaces_the_services(motors, shared):
+    name, node = "controller_manager/list_controllers", shared._listener
+    shared.client(srv.ListControllers, name)
+    other = node.create_service(srv.ListControllers, name, lambda _, response: response)
+    try:
+        switch = "/controller_manager/switch_controller"
+        shared.wait_for(lambda: not node.count_services(switch), "still served")
+        assert node.count_services(name) == 1
+    finally:
+        node.destroy_service(other)
+    shared.wait_for(lambda: node.count_services(switch), "not served again")
+
+
 def test_parameters_are_fixed_after_configure(motors, shared):
     (answer,) = shared.set("hardware", update_rate=100.0)
     assert not answer.successful
@@ -192,6 +248,14 @@ def test_enabling_torque_moves_nothing(motors, shared):
     states = motors.states.messages(first)
     moved = np.abs([np.array(s.position) - before.position for s in states])
     assert moved.max() < 1e-3
+
+
+def test_the_controller_is_active_until_an_emergency_stop(active):
+    controller = listed(active.ros)
+    assert controller.state == "active"
+    assert controller.claimed_interfaces == [f"{joint}/effort" for joint in JOINTS]
+    press(active, "service")
+    active.ros.wait_for(lambda: listed(active.ros).state == "inactive", "still active")
 
 
 def test_a_trajectory_moves_the_arm(active):

@@ -32,7 +32,6 @@ from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 
-QUINTIC = 5
 LIMIT_TOLERANCE = 1e-9
 """Position beyond a limit that counts as rounding [rad or m]."""
 
@@ -143,18 +142,15 @@ class JointTrajectory:
 
     @cached_property
     def splines(self) -> tuple[Vector, FloatArray] | None:
-        """Durations (m,) [s] and coefficients (degree + 1, m, nv) of all segments, if any."""
+        """Durations (m,) [s] and coefficients (degree + 1, m, nv) of all segments.
+
+        None without a segment, and if the waypoints differ in what they give.
+        """
         points = self.waypoints
-        if len(points) < 2:
+        given = {(w.v is None, w.a is None) for w in points}
+        if len(points) < 2 or len(given) > 1:
             return None
         T, q = np.diff(self._times), np.array([w.q for w in points])
-        if len({(w.v is None, w.a is None) for w in points}) > 1:  # not all of the same degree
-            whole = np.zeros((QUINTIC + 1, *q[1:].shape))
-            for k, ends in enumerate(pairwise(points)):
-                with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                    spline = _spline(*ends)
-                whole[: len(spline), k] = spline
-            return T, whole
         rates: list[RangeBounds | None] = []
         for name in "va":
             values = [getattr(w, name) for w in points]
@@ -162,6 +158,13 @@ class JointTrajectory:
             rates.append(ends)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return T, boundary_polynomial(T[:, None], (q[:-1], q[1:]), *rates)
+
+    @property
+    def coefficients(self) -> Sequence[FloatArray]:
+        """Coefficients (degree + 1, nv) of each segment; degrees differ as the waypoints do."""
+        if self.splines is not None:
+            return list(self.splines[1].transpose(1, 0, 2))
+        return [_spline(*ends) for ends in pairwise(self.waypoints)]
 
     @cached_property
     def _times(self) -> tuple[float, ...]:

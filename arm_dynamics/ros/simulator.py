@@ -101,6 +101,8 @@ class SimulatorNode(Node):
                 submit=self._submit,
                 restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
+                newest=lambda: self.states.stamp,
+                max_age=lambda: self.simulation.watch.timeout,
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, events)
@@ -221,6 +223,7 @@ class SimulatorNode(Node):
         self._requests.serve()
         self.emergency.poll()
         if self._stopped_by or self.control.is_time_stopped:
+            self.states.repeat_clock()  # a node that starts now has a time
             time.sleep(0.01)
             self.pacer.restart()
             return

@@ -37,7 +37,6 @@ from arm_dynamics.ros.serialization import (
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 
-
 CLOCK_PERIOD = 0.1
 """Wall-clock time [s] between two messages on /clock while simulated time is stopped."""
 

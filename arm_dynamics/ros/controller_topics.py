@@ -167,7 +167,7 @@ class ReferenceTopics:
         if 0 < timeout <= goal_time:  # as in joint_trajectory_controller
             ignored = (
                 f"cmd_timeout = {timeout:g} s; expected more than constraints.goal_time"
-                f" ({goal_time:g} s); there is no time-out"
+                f" ({goal_time:g} s); the time-out is disabled"
             )
             timeout = 0.0
         if ignored and ignored != self._timeout_ignored:

@@ -102,7 +102,7 @@ class SimulatorNode(Node):
                 restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
                 newest=lambda: self.states.stamp,
-                max_age=lambda: self.simulation.watch.timeout,
+                max_age=lambda: self.simulation.watch.timeout * max(1.0, self.pacer.factor),
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, events)

@@ -2,7 +2,7 @@
 
     .venv/bin/python test/interfaces/build.py
 
-``make test`` runs it. If ROS 2 itself contains control_msgs, none is built.
+``make test`` runs it. If ROS 2 itself contains control_msgs, nothing is built.
 """
 
 import hashlib

@@ -375,7 +375,7 @@ def test_a_cmd_timeout_within_the_goal_time_is_ignored_with_a_warning(shared, st
     values = shared.diagnosis("joint_controller", lambda v: "cmd_timeout_ignored" in v)
     assert values["last cmd_timeout_ignored"] == (
         "cmd_timeout = 0.5 s; expected more than constraints.goal_time (0.5 s);"
-        " there is no time-out"
+        " the time-out is disabled"
     )
     for result in shared.set("joint_controller", cmd_timeout=0.0, constraints__goal_time=0.0):
         assert result.successful

@@ -39,7 +39,8 @@ ARGUMENTS = {
     "view": COMMON | {"use_sim_time", "move_on_release"},
 }  # fmt: skip
 SWITCHES = {
-    "auto_configure", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release", "respawn",
+    "auto_configure", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release",
+    "respawn",
 }  # fmt: skip
 LEFT_TO_THE_FILE = {"controller", "update_rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"

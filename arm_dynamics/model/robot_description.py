@@ -137,9 +137,8 @@ def _package_uri(file: Path) -> str:
     The package is that whose installed folder, or whose sources with a package.xml, have the file.
     """
     path = Path(os.path.abspath(file))
-    installed = [
-        Path(p, "share") for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    ]
+    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+    installed = [Path(prefix, REGISTERED).parents[2] for prefix in prefixes]
     for above in path.parents:
         if above.parent in installed or (above / "package.xml").is_file():
             uri = f"package://{above.name}/{path.relative_to(above).as_posix()}"

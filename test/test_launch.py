@@ -24,6 +24,7 @@ FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
 COMMON = {
     "arm", "lock", "tool_frame", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level",
+    "respawn",
 }  # fmt: skip
 SIMULATED = COMMON | {
     "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
@@ -42,6 +43,7 @@ ARGUMENTS = {
 }  # fmt: skip
 SWITCHES = {
     "auto_configure", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release",
+    "respawn",
 }  # fmt: skip
 LEFT_TO_THE_FILE = {"controller", "update_rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"
@@ -554,6 +556,22 @@ def test_the_end_of_the_simulator_ends_the_launch(stand_in):
     assert ended(event, stopping) is None
     event.returncode = 0
     assert ended(event, going).kind == "Shutdown"
+
+
+def test_respawn_starts_nodes_again_except_a_finished_excitation(stand_in, tmp_path):
+    file = tmp_path / "excite.yaml"
+    excite(load_arm("two_link"), 4.0, evaluations=20).save(file)
+    given = {"arm": "two_link", "excitation": str(file), "viewer": "true"}
+    found = nodes(started("hardware", respawn="true", **given))
+    respawned = {name: node.respawn for name, node in found.items()}
+    excitation = respawned.pop("excitation")
+    assert not excitation
+    assert set(respawned) == {"hardware", "joint_controller", "viewer"}
+    assert all(respawned.values())
+    assert not hasattr(found["hardware"], "on_exit"), "its end would end the launch"
+    for node in nodes(started("simulation")).values():
+        assert not hasattr(node, "respawn")
+    assert nodes(started("simulation", respawn="true"))["simulator"].respawn
 
 
 @pytest.mark.parametrize("rviz", ["true", "false"])

@@ -192,6 +192,9 @@ class ControlLoop:
             return False
         gap = state.time - self.state.time
         if self.driver.command_epoch != self._command_epoch:
+            if self.driver.inactive:
+                self.events.report("control_restarted", self.driver.inactive)
+                return True
             cause = "the driver begins to accept commands"
         elif gap > MAX_STATE_GAP:
             cause = f"no state for {gap:.3f} s (limit {MAX_STATE_GAP} s)"
@@ -309,10 +312,11 @@ class ControlLoop:
         ------
         TrajectoryRejected
             If a waypoint or the motion to it exceeds a limit, if the trajectory ends in the past,
-            or before the first state. The active trajectory continues.
+            while the driver executes no commands, or before the first state. The active trajectory
+            continues.
 
         """
-        state, reference = self.present()
+        state, reference = self.require_active()
         interface = self.controller.interface
         if interface != "effort" and getattr(trajectory, "effort", None) is not None:
             raise TrajectoryRejected(
@@ -355,12 +359,39 @@ class ControlLoop:
             )
         return self.state, self.reference
 
-    def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
-        """Return the parsing options of a trajectory received now; raises as ``present``."""
+    def require_active(self) -> tuple[State, Reference]:
+        """Return what ``present`` returns.
+
+        Raises
+        ------
+        TrajectoryRejected
+            Before the first state, and while the driver executes no commands.
+
+        """
+        if self.driver.inactive:
+            raise TrajectoryRejected(self.driver.inactive)
+        return self.present()
+
+    def options(
+        self,
+        *,
+        integrate: bool,
+        end_in_motion: bool,
+        partial: bool = False,
+        deceleration: Vector | None = None,
+    ) -> Options:
+        """Return the parsing options of a trajectory received now; raises as ``present``.
+
+        With ``partial``, joints that it omits are stopped with ``deceleration`` (nv,) [rad/s² or
+        m/s²], by default ``default_deceleration`` of the arm.
+        """
         state, reference = self.present()
         desired = self.reference_generator.from_desired
-        start = reference if desired else _measured(state)
-        return Options(end_in_motion, start if integrate else None, state.time)
+        start, held = reference if desired else _measured(state), None
+        if partial:
+            stop = self.stop_trajectory(deceleration).starting_from(state.time, reference)
+            held = stop.at(stop.end).q
+        return Options(end_in_motion, start if integrate else None, held, state.time)
 
     def hold(self, positions: Mapping[str, float] | ArrayLike) -> None:
         """Step the reference of the named joints, or of all; the other references stay.
@@ -377,10 +408,10 @@ class ControlLoop:
         UnknownName, InvalidValue
             Naming the joint; the previous reference stays.
         TrajectoryRejected
-            Before the first state.
+            Before the first state, and while the driver executes no commands.
 
         """
-        state, reference = self.present()
+        state, reference = self.require_active()
         if not isinstance(positions, Mapping):
             given = check_vector("positions", positions, self.arm.nv)
             positions = dict(zip(self.arm.joint_names, given.tolist(), strict=True))

@@ -285,6 +285,22 @@ class MotorBusDriver(Driver):
         return as_readonly(self._limiter.last) if holds else None
 
     @property
+    def inactive(self) -> str:
+        """Lifecycle state and its cause while commands are not executed; "" while they are.
+
+        A stop that ends when communication recovers counts as execution: commands then continue.
+        """
+        state, latched = self.status, self._trips.latched
+        if state.torque_enabled and not latched and not self.emergency_stopped:
+            return ""
+        trips = latched or self.trips
+        torque = ", torque disabled" if state is DriverState.INACTIVE else ""
+        cause = f": {trips[0]}" if trips else ""
+        if self.emergency_stopped:
+            cause = f": emergency stop by {self._lifecycle.emergency_stop.source}"
+        return f"hardware {state.value}{torque}{cause}"
+
+    @property
     def commanded(self) -> bool:
         """Whether a command is executed."""
         return self.status is DriverState.ACTIVE and self._supervisor.commanded

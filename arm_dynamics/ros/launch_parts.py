@@ -72,7 +72,16 @@ LOG_LEVEL: Argument = (
     "minimum severity in the log of this package's nodes",
     ["debug", "info", "warn", "error", "fatal"],
 )
-COMMON = (ARM, LOCK, TOOL_FRAME, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
+RESPAWN: Argument = (
+    "respawn",
+    "false",
+    "start a node of this package again when it has ended; torque stays disabled until a user"
+    " activates the node hardware",
+    SWITCH,
+)
+RESPAWN_DELAY = 2.0
+"""Time [s] from the end of a node to its new start."""
+COMMON = (ARM, LOCK, TOOL_FRAME, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL, RESPAWN)
 """Arguments of every launch file."""
 PACKAGE, SIMILAR = "arm_dynamics", 0.75
 """Package of the launch files, and the similarity of a misspelled argument."""
@@ -139,6 +148,8 @@ def _check_names(known: Sequence[str]) -> None:
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
     """Return a node of this package; later parameters override earlier ones."""
+    if given[RESPAWN[0]] == "true":
+        more = {"respawn": True, "respawn_delay": RESPAWN_DELAY, **more}
     return Node(
         package="arm_dynamics",
         executable=executable,
@@ -151,8 +162,9 @@ def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: An
 
 
 def required_node(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
-    """Return a node whose end also ends the launch."""
-    return node(executable, given, *parameters, on_exit=_arm_ended)
+    """Return a node whose end also ends the launch, unless it is started again."""
+    ends = {} if given[RESPAWN[0]] == "true" else {"on_exit": _arm_ended}
+    return node(executable, given, *parameters, **ends)
 
 
 def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:

@@ -102,6 +102,8 @@ class SimulatorNode(Node):
                 submit=self._submit,
                 restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
+                newest=lambda: self.states.stamp,
+                max_age=lambda: self.simulation.watch.timeout * max(1.0, self.pacer.factor),
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, events)
@@ -109,13 +111,11 @@ class SimulatorNode(Node):
         self.emergency = EmergencyStopInterface(
             self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
         )
-        self._stopped_by = ""
+        self._stopped_by, self.emergency_stops = "", 0
         self._capabilities = CapabilityPublisher(self)
-        self._capabilities.publish(
-            simulated_capabilities(self._nominal), period=self.simulation.period
-        )
+        self._publish_capabilities()
         self.control = SimulationServices(
-            self, self.simulation, self._nominal, self._requests, self.states.publish, self._stopped
+            self, self.simulation, self._nominal, self._requests, self.states.publish, self.stopped
         )
         self._trace = ToolTrace(
             self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
@@ -169,12 +169,22 @@ class SimulatorNode(Node):
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
+            self.emergency_stops += 1
+            self._publish_capabilities()
             self.simulation.watch.events.report(
                 "emergency_stop", f"by {source}; simulated time stopped"
             )
-        return self._stopped()
+        return self.stopped()
 
-    def _stopped(self) -> str:
+    def _publish_capabilities(self) -> None:
+        """Publish at the start, and when an emergency stop begins or ends."""
+        self._capabilities.publish(
+            simulated_capabilities(self._nominal),
+            period=self.simulation.period,
+            inactive=self.stopped(),
+        )
+
+    def stopped(self) -> str:
         """Return the active emergency stop as text; "" without one."""
         if not self._stopped_by:
             return ""
@@ -185,7 +195,9 @@ class SimulatorNode(Node):
 
     def reset_emergency_stop(self) -> str:
         """Continue simulated time; return its state as text."""
-        self._stopped_by = ""
+        if self._stopped_by:
+            self._stopped_by = ""
+            self._publish_capabilities()
         return "running" if not self.control.paused else "paused"
 
     def run(
@@ -221,6 +233,7 @@ class SimulatorNode(Node):
         self._requests.serve()
         self.emergency.poll()
         if self._stopped_by or self.control.is_time_stopped:
+            self.states.repeat_clock()  # a node that starts now has a time
             time.sleep(0.01)
             self.pacer.restart()
             return

@@ -41,8 +41,8 @@ class ControlledStop:
 
     Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
     effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
-    blended from the last command over RAMP, unless that accelerates a joint. T is shortened per
-    joint so that the path ends short of its limit. A joint with prescribed motion is held at q0.
+    blended from the last command over RAMP. T is shortened per joint so that the path ends
+    short of its limit. A joint with prescribed motion is held at q0.
     K = w² M_ii with w = BANDWIDTH, or STIFFNESS_PER_EFFORT_LIMIT times the effort limit if that is
     more; w is at most MAX_BANDWIDTH and ``max_loop_bandwidth``. D = 1.6 sqrt(K M_ii).
     Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
@@ -141,8 +141,6 @@ class ControlledStop:
         hold = hold + np.clip(self._K * (q_d - state.q), -pull, pull)
         blend = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
         tau = (1 - blend) * self._last + blend * hold
-        if ((tau - hold) * v_d > 0).any():  # efforts of coupled joints belong together
-            tau = hold
         value = np.where(self._prescribed, self._start.q, np.clip(tau, -limit, limit))
         return Command.checked(self._interface, value, self.arm.nv, state.time)
 

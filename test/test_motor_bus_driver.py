@@ -622,9 +622,8 @@ def trip_speed(rig):
 
 
 def trip_position(rig):
-    for q in np.linspace(START[1], 3.1, 40):  # pushed by less than is implausible in a cycle
-        rig.body.state = State.of([START[0], q, START[2]], time=rig.body.state.time)
-        rig.body._place()
+    for q in np.linspace(START[1], 3.1, 40):  # moved by less than is implausible in a cycle
+        rig.body.hold_at([START[0], q, START[2]], until=lambda _: False)
         rig.cycle(weight(rig))
 
 

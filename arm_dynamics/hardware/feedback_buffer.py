@@ -200,7 +200,7 @@ class Freshness:
     def update(self, times: Vector, now: float, unknown: BoolArray | None = None) -> BoolArray:
         """Take one cycle's ``times`` (nv,) [s], NaN without a reading; return which are new.
 
-        Joints of ``unknown`` (nv,) are missing at once.
+        Joints of ``unknown`` (nv,) are missing immediately.
         """
         new = np.empty(times.size, np.bool_)
         self.complete = update_freshness(

@@ -267,7 +267,7 @@ class PositionHold:
         return self._start.q, self._rest
 
     def restart(self, state: State, joints: BoolArray) -> None:
-        """Do nothing: servos have held the position meanwhile."""
+        """Do nothing: servos hold the position themselves."""
 
 
 class VelocityRampDown:

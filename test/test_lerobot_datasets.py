@@ -52,8 +52,9 @@ def dataset(folder, state, robot="so101_follower", name="{}.pos", arm=ARM):
 
 @pytest.mark.parametrize("robot", ["so_follower", "so100_follower", "so101_follower", "lekiwi"])
 @pytest.mark.parametrize(
-    ("unit", "state"), [("degrees", in_degrees), ("normalized", in_percent)], ids=str
-)
+    ("unit", "state"), [("degrees", in_degrees), ("normalized", in_percent)],
+    ids=["degrees", "normalized"],
+)  # fmt: skip
 def test_positions_of_known_robots_are_read_by_their_ranges(tmp_path, robot, unit, state):
     name = "arm_{}.pos" if robot == "lekiwi" else "{}.pos"
     folder = dataset(tmp_path / "set", state(positions()), robot, name)

@@ -160,7 +160,7 @@ class MotionAfterTrip:
     """Motion with power of an arm after its first trip, until commands are executed again.
 
     A motor drives its joint while τ v > 0. ``speed`` is how much faster each joint becomes than in
-    the 40 cycles before the trip, and than 0.3 rad/s; ``distance`` is the path on which it was driven.
+    the 40 cycles before the trip, and than 0.3 rad/s; ``distance`` is its driven path.
     """
 
     arm: StoppingArm

@@ -69,12 +69,13 @@ class CalibrationPrompt:
         readings.clear()
         with StatusLine() as line:
             while True:
-                key = self._keys.latest_key(PERIOD)
+                keys = self._keys.pressed(PERIOD)
+                if {QUIT, CLOSED} & {*keys}:
+                    raise ConfigError("calibration ended before its last joint: nothing is written")
+                key = next(iter(keys), "")  # a key behind it is one too many
                 if key in ENTER:
                     line.end("  skipped")
                     return None
-                if key in (QUIT, CLOSED):
-                    raise ConfigError("calibration ended before its last joint: nothing is written")
                 reading = self._bus.read().get(id)
                 if reading is None:
                     readings.clear()

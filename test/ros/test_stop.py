@@ -11,8 +11,8 @@ import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.ros.process import spin_in_background
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 FRESH = True
 

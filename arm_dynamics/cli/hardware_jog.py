@@ -11,10 +11,9 @@ from math import degrees, nan, pi
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.keyboard import HoldToRunKey, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.keyboard import ENDS, HoldToRunKey, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine, number_text
 from arm_dynamics.cli.torque_session import (
-    ENDS,
     confirm_torque,
     disable_torque,
     exit_code,
@@ -295,10 +294,14 @@ def run_jog(motion: JogMotion, start: float, distance: float | None) -> int:
     motion.warm_up()
     with torque_guard(driver) as stopped:
         try:
-            driver.activate()
             with Keyboard() as keys, StatusLine() as line:
+                driver.activate()
+                ended = bool(ENDS & {*keys.pressed()})  # keys pressed before do not move the joint
                 while not (
-                    stopped() or abs(motion.reference_position - target) < GOAL_TOLERANCE or trips
+                    ended
+                    or stopped()
+                    or trips
+                    or abs(motion.reference_position - target) < GOAL_TOLERANCE
                 ):
                     pressed, now = keys.pressed(), time.monotonic()
                     if ENDS & {*pressed}:

@@ -17,8 +17,9 @@ HOLD = 0.12
 """Time [s] for which one press is valid; keyboards repeat every 0.03 to 0.1 s."""
 ARROWS = {b"\x1b[C": "right", b"\x1bOC": "right", b"\x1b[D": "left", b"\x1bOD": "left"}
 KEY = re.compile(b"|".join([*map(re.escape, ARROWS), b"."]), re.DOTALL)
-CLOSED = "closed"
-"""The key of a terminal that was closed."""
+QUIT, CLOSED = "q", "closed"
+"""The key that ends a command, and the key of a terminal that was closed."""
+ENDS = {QUIT, CLOSED}
 
 
 class HoldToRunKey:
@@ -60,11 +61,10 @@ class Keyboard:
     """Context in which keys are read one by one without echo; Ctrl-C stays a signal."""
 
     def __enter__(self) -> Keyboard:
-        """Start to read; keys pressed before are discarded."""
+        """Start to read; keys that were pressed before are read too: one may be the end."""
         self._fd = sys.stdin.fileno()
         self._before = termios.tcgetattr(self._fd)
         tty.setcbreak(self._fd, termios.TCSANOW)
-        termios.tcflush(self._fd, termios.TCIFLUSH)
         return self
 
     def __exit__(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.cli.hardware_check import check_health
-from arm_dynamics.cli.keyboard import CLOSED, Keyboard, confirm
+from arm_dynamics.cli.keyboard import ENDS, Keyboard, confirm
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.background_output import output_in_background
@@ -30,9 +30,6 @@ REST_VELOCITY = 0.02
 """Speed [rad/s or m/s] below which a joint is at rest."""
 MAX_STOP_TIME = 1.0
 """Longest time [s] to wait for rest before torque is disabled."""
-QUIT = "q"
-ENDS = {QUIT, CLOSED}
-"""Keys that end a session."""
 MAX_CYCLE = 2.0
 """Longest time [s] of the loop's reaction to a signal; after it another thread disables torque."""
 STILL_ENABLED = "SWITCH THE MOTORS' POWER OFF"
@@ -93,7 +90,7 @@ class TorqueSession:
         self.command = self._loop.step()
         self.line.show(status())
         self.trips = latched_trips(self._driver)
-        return not (self.trips or self._stopped())
+        return not (self._stopped() or self.trips)
 
 
 @contextmanager
@@ -118,19 +115,20 @@ def torque_session(
     driver.configure()  # compiles; torque is disabled
     with torque_guard(driver) as stopped:
         try:
-            pacer, keys = Pacer(period), Keyboard()
-            for _ in range(3):
-                loop.step()
-            driver.activate()
-            print("q or Ctrl-C: disable torque")
-            session = TorqueSession(
-                loop, driver, pacer, lambda: stopped() or bool(ENDS & {*keys.pressed()})
-            )
-            with keys, session.line:
-                yield session
-            loop.request_stop()
-            wait_for_rest(driver, loop.step, pacer)
-            session.trips = latched_trips(driver)  # also those after q
+            with Keyboard() as keys:  # before the activation: q during it counts
+                pacer = Pacer(period)
+                for _ in range(3):
+                    loop.step()
+                driver.activate()
+                print("q or Ctrl-C: disable torque")
+                session = TorqueSession(
+                    loop, driver, pacer, lambda: stopped() or bool(ENDS & {*keys.pressed()})
+                )
+                with session.line:
+                    yield session
+                loop.request_stop()
+                wait_for_rest(driver, loop.step, pacer)
+                session.trips = latched_trips(driver)  # also those after q
         finally:
             disable_torque(driver)
 
@@ -237,4 +235,7 @@ def torque_guard(driver: MotorBusDriver) -> Iterator[Callable[[], bool]]:
     stop = _StopSignal(driver)
     ending = handling(stop, *STOP_SIGNALS, signal.SIGTSTP, signal.SIGUSR1)
     with ending, handling(signal.SIG_IGN, signal.SIGTTIN, signal.SIGTTOU), output_in_background():
-        yield stop.is_set
+        try:
+            yield stop.is_set
+        finally:
+            stop.is_set()  # the last cycle may have come before the signal

@@ -89,15 +89,13 @@ class _Channel:
         os.dup2(self._target, self._descriptor, inheritable=os.get_inheritable(self._descriptor))
         for thread in self._threads:
             thread.join(FLUSH_TIMEOUT / 2)
-        if not any(thread.is_alive() for thread in self._threads):
-            os.close(self._source)
-            os.close(self._target)
 
     def _read(self) -> None:
         with suppress(OSError):  # the end of a pseudo terminal
             while chunk := os.read(self._source, 65536):
                 self._chunks.append(chunk)
                 self._changed.set()
+        os.close(self._source)
         self._ended = True
         self._changed.set()
 
@@ -107,6 +105,7 @@ class _Channel:
             self._changed.clear()
             while self._chunks:
                 self._write_chunk(self._chunks.popleft())
+        os.close(self._target)
 
     def _write_chunk(self, chunk: bytes) -> None:
         while chunk:

@@ -8,6 +8,7 @@ library: executables install their handlers before they import anything else.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -289,7 +290,16 @@ def _start_watching() -> None:
         os.close(target)
         return
     _watched.add(os.getpid())
-    Thread(target=_watch, args=(source,), name="signals", daemon=True).start()
+    thread = Thread(target=_watch, args=(source,), name="signals", daemon=True)
+    thread.start()
+    atexit.register(_stop_watching, target, thread)
+
+
+def _stop_watching(target: int, thread: Thread) -> None:
+    """End the second thread before the interpreter ends."""
+    _wake_no_thread()
+    os.close(target)
+    thread.join(FLUSH_TIMEOUT)
 
 
 def _watch(source: int) -> None:
@@ -300,11 +310,11 @@ def _watch(source: int) -> None:
                 handler.watch()
 
 
-def _forget_parent() -> None:
-    """Do not wake the second thread of the parent process."""
+def _wake_no_thread() -> None:
+    """Wake no second thread any longer: that of a parent process, or one that ends."""
     with suppress(ValueError):
         signal.set_wakeup_fd(-1)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent)
+    os.register_at_fork(after_in_child=_wake_no_thread)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from threading import Thread
+from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
@@ -82,17 +83,25 @@ REPEAT_PERIOD = 0.05
 
 
 def publish_emergency_signal(node: Node) -> None:
-    """Publish ``emergency_stop`` for REPEAT_TIME when the process receives SIGUSR1."""
+    """Publish ``emergency_stop`` for REPEAT_TIME when the process receives SIGUSR1.
 
-    def publish() -> None:
-        node.get_logger().warning(f"signal SIGUSR1: publishing {TOPIC}")
-        publisher, until = node.create_publisher(Bool, TOPIC, qos.STREAM), time.monotonic()
-        until += REPEAT_TIME
-        while time.monotonic() < until:
-            publisher.publish(Bool(data=True))
-            time.sleep(REPEAT_PERIOD)
+    A timer publishes, because a signal handler must not use ROS.
+    """
+    until, publishers = 0.0, list[Any]()
 
-    emergency_signal.connect(lambda: Thread(target=publish, daemon=True).start())
+    def press() -> None:
+        nonlocal until
+        until = time.monotonic() + REPEAT_TIME
+
+    def repeat() -> None:
+        if time.monotonic() < until:
+            if not publishers:
+                node.get_logger().warning(f"signal SIGUSR1: publishing {TOPIC}")
+                publishers.append(node.create_publisher(Bool, TOPIC, qos.STREAM))
+            publishers[0].publish(Bool(data=True))
+
+    node.create_timer(REPEAT_PERIOD, repeat, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    emergency_signal.connect(press)
 
 
 class StopRequest:

@@ -1,4 +1,4 @@
-"""Output in the background: a terminal or pipe that accepts nothing delays nobody."""
+"""Output in the background: a terminal or pipe that accepts nothing causes no delay."""
 
 import fcntl
 import os
@@ -46,7 +46,7 @@ def reading(descriptor):
     return thread, found
 
 
-def test_a_pipe_that_nobody_reads_delays_nothing_and_gets_the_latest_lines(stdout):
+def test_an_unread_pipe_delays_nothing_and_gets_the_latest_lines(stdout):
     ours, theirs = os.pipe()
     stream = stdout(theirs)
     with output_in_background():
@@ -85,7 +85,7 @@ def test_output_continues_directly_afterwards_and_in_memory(stdout, monkeypatch)
     assert os.read(ours, 100) == b"before\nafter\n"
     os.close(ours)
     with output_in_background():
-        print("nobody reads this", flush=True)
+        print("this is not read", flush=True)
     monkeypatch.setattr(sys, "stdout", None)
     with output_in_background():
         pass

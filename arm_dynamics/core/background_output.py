@@ -25,7 +25,7 @@ WINDOW_SIZE = bytes(8)
 def output_in_background() -> Iterator[None]:
     """Have threads write standard output and error, also that of libraries, until the block ends.
 
-    A stopped terminal (Ctrl-S), a connection that hangs and a pipe that nobody reads then delay no
+    A stopped terminal (Ctrl-S), a connection that hangs and an unread pipe then delay no
     thread of the program; what they do not accept is lost. Files are written directly.
     """
     with ExitStack() as channels:

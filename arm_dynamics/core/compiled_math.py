@@ -198,7 +198,7 @@ if numba is not None:
     class _Compilation(event.Listener):  # type: ignore[misc]
         """Delays Ctrl-C while this package is compiled; logs a line if that takes long.
 
-        Also tells ``signals`` which threads compile.
+        It also reports the compiling threads to ``signals``.
         """
 
         def __init__(self) -> None:

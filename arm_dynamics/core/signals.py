@@ -35,7 +35,7 @@ _ending = Lock()
 compiling: list[int] = []
 """Threads that compile, by ident; ``compiled_math`` enters and removes them."""
 before_end: list[Callable[[], None]] = []
-"""Called before a process ends at once."""
+"""Called before a process ends immediately."""
 
 
 class StopHandler:
@@ -51,7 +51,7 @@ class StopHandler:
 
 
 class EndProcess(StopHandler):
-    """Handler that ends the process at once, with an exit code and a line on standard error.
+    """Handler that ends the process immediately, with an exit code and a line on standard error.
 
     An exception does not suffice, because callbacks of the compiler discard it.
     """
@@ -116,7 +116,7 @@ class ShutdownFlag(StopHandler):
 
     Not a threading.Event: its lock deadlocks if a second signal arrives while the handler of the
     first one holds it. If the main thread compiles instead of reading the flag, or does not read
-    it for ``patience``, the process ends at once.
+    it for ``patience``, the process ends immediately.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ rclpy.try_shutdown()
 
 
 def ended(ros, work):
-    """Return the exit code of a node whose output nobody reads before its end."""
+    """Return the exit code of a node whose output is not read before its end."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(work=work)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

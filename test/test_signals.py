@@ -145,3 +145,5 @@ def test_the_emergency_signal_before_its_listener_is_not_lost():
     assert calls == [1]
     emergency()
     assert calls == [1, 1]
+    emergency.disconnect()
+    assert not emergency.connected

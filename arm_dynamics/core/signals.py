@@ -195,6 +195,10 @@ class EmergencySignal:
             self._pending = False
             listener()
 
+    def disconnect(self) -> None:
+        """Release the listener: what it refers to must not outlive ROS."""
+        self._listener = None
+
 
 emergency_signal = EmergencySignal()
 """SIGUSR1 of a node."""
@@ -257,6 +261,7 @@ def stop_on_signals() -> ShutdownFlag:
 def ignore_further_signals() -> None:
     """Ignore further signals: Python removes its handlers before the process has ended."""
     install(signal.SIG_IGN, *STOP_SIGNALS, signal.SIGUSR1)
+    emergency_signal.disconnect()
 
 
 @contextmanager

@@ -196,7 +196,7 @@ class EmergencySignal:
             listener()
 
     def disconnect(self) -> None:
-        """Release the listener: what it refers to must not outlive ROS."""
+        """Release the listener of a node that ends: another one may run in this process."""
         self._listener = None
 
 

@@ -15,8 +15,8 @@ import rclpy
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.ros.domain import own_domain
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 MIN_RATE = 100
 """Required rate of received states [1/s]; the simulator publishes 500."""

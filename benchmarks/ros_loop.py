@@ -27,9 +27,9 @@ from bare_rclpy import Source
 from machine import machine
 
 from arm_dynamics.core.resources import resource_folder
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.ros.process import sleep_precisely, spin_in_background
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulator import SimulatorNode
 
 WARM_UP = 3.0

@@ -228,6 +228,20 @@ def test_ctrl_c_during_a_compilation_raises_keyboard_interrupt(tmp_path, count):
     assert ("KeyboardInterrupt" in done.stderr) == (count == 2)
 
 
+def test_ctrl_c_during_a_compilation_ends_a_command_at_once(tmp_path):
+    handler = """
+from arm_dynamics.core import signals
+signals.install(signals.Interrupt(signals.EndProcess(130, "interrupted")), signal.SIGINT)
+assert not signals.compiling
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", handler.join(INTERRUPTED_COMPILATION.split("\n\n", 1)), "1"],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL, print])
 def test_a_handler_of_the_program_acts_during_a_compilation(handler):
     """A command next to hardware stops the arm by its own handler."""

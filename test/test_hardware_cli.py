@@ -2,8 +2,11 @@
 
 import os
 import re
+import select
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,10 +21,15 @@ from hardware_terminal import Line, User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import hardware, hardware_calibrate, hardware_calibrate_gravity
+from arm_dynamics.cli import (
+    hardware,
+    hardware_calibrate,
+    hardware_calibrate_gravity,
+    torque_session,
+)
 from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.core import resources
+from arm_dynamics.core import resources, signals
 from arm_dynamics.core.errors import (
     ArmDynamicsError,
     ConfigError,
@@ -474,20 +482,64 @@ def test_jog_moves_an_arm_without_masses_and_limits_of_effort(terminal, arm_line
         terminal(lambda user: None, "jog", file, "--joint", "gripper", *at_port(arm_line), *effort)
 
 
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_jog_with_torque_disabled(terminal, arm_line, number):
+ENDING_SIGNALS = ("SIGUSR1", "SIGTSTP", "SIGTERM", "SIGHUP", "SIGQUIT")
+EMERGENCY = r"stopped:\s+emergency_stop \(signal SIGUSR1\)"
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("name", ENDING_SIGNALS)
+def test_a_signal_ends_jog_with_torque_disabled(terminal, arm_line, name):
     def does(user):
         user.press("yes\n")
         user.wait("active")
         user.hold(RIGHT, 0.3)
-        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), getattr(signal, name))
 
     code, said = jogged(terminal, arm_line, does)
-    assert code == 0
+    assert code == (name == "SIGUSR1")
+    assert bool(re.search(EMERGENCY, said)) == (name == "SIGUSR1")
     assert "torque is disabled" in said
     assert arm_line.torques == 0
     assert arm_line.most == 6
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("keys", ["q\n", f"{RIGHT}q{RIGHT}"])
+def test_q_among_other_keys_ends_jog(terminal, arm_line, keys):
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        user.press(keys)
+
+    code, said = jogged(terminal, arm_line, does)
+    assert (code, arm_line.torques) == (0, 0)
+    assert "torque is disabled" in said
+
+
+@pytest.mark.parametrize(("keys", "ends"), [(5 * RIGHT, False), (f"q{RIGHT}", True)])
+def test_keys_during_the_activation_move_nothing_and_q_ends_jog(
+    monkeypatch, terminal, arm_line, keys, ends
+):
+    users, moved, activate = [], [], MotorBusDriver.activate
+
+    def activate_late(driver):
+        activate(driver)
+        users[0].press(keys)
+
+    def does(user):
+        users.append(user)
+        user.press("yes\n")
+        user.wait("reference")
+        user.look(0.3)
+        moved.append(abs(arm_line.arm.state.q[0] - START[0]))
+        if not ends:
+            user.press("q")
+
+    monkeypatch.setattr(MotorBusDriver, "activate", activate_late)
+    code, said = jogged(terminal, arm_line, does)
+    assert (code, arm_line.torques, arm_line.most) == (0, 0, 6)
+    assert "torque is disabled" in said
+    assert moved[0] < 1e-3
 
 
 def test_a_fault_ends_jog_with_torque_disabled(terminal, arm_line):
@@ -517,9 +569,12 @@ def test_a_lost_port_is_reported_with_the_remedy(terminal, arm_line):
 # --- run
 
 
-def run_until_q(terminal, line, *more, does=lambda user: None):
-    """Return exit code, output, and joint positions before torque was disabled, of a run ended by
-    q.
+RUN_DURATION = 30.0
+
+
+def run_until_q(terminal, line, *more, does=lambda user: None, q="q"):
+    """Return exit code, output, and joint positions before torque was disabled, of a run that the
+    keys ``q`` end.
     """
     seen = {}
 
@@ -531,10 +586,10 @@ def run_until_q(terminal, line, *more, does=lambda user: None):
         user.look(0.8)
         does(user)
         seen["torques"], seen["q"] = line.torques, line.arm.state.q.copy()
-        user.press("q")
+        user.press(q)
 
-    words = ("run", "so101", *at_port(line), "--headless", "--rate", 100, "--duration", 30, *more)
-    code, said = terminal(user, *words)
+    options = "--headless", "--rate", 100, "--duration", RUN_DURATION
+    code, said = terminal(user, "run", "so101", *at_port(line), *options, *more)
     return code, said, seen
 
 
@@ -549,6 +604,28 @@ def test_run_holds_the_arm_with_its_parameter_file_and_disables_torque_at_the_en
     np.testing.assert_allclose(seen["q"], START, atol=0.02)
     assert "torque is disabled" in said
     assert arm_line.torques == 0
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("name", ENDING_SIGNALS)
+def test_a_signal_ends_run_with_torque_disabled(terminal, arm_line, virtual_time, name):
+    def send(user):
+        os.kill(os.getpid(), getattr(signal, name))
+
+    code, said, _ = run_until_q(terminal, arm_line, does=send, q="")
+    assert virtual_time.monotonic() < RUN_DURATION / 2
+    assert code == (name == "SIGUSR1")
+    assert bool(re.search(EMERGENCY, said)) == (name == "SIGUSR1")
+    assert "torque is disabled" in said
+    assert arm_line.torques == 0
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("keys", ["q\n", "xqx", f"q{LEFT}"])
+def test_q_among_other_keys_ends_run(terminal, arm_line, virtual_time, keys):
+    code, _, _ = run_until_q(terminal, arm_line, q=keys)
+    assert virtual_time.monotonic() < RUN_DURATION / 2
+    assert (code, arm_line.torques) == (0, 0)
 
 
 @pytest.fixture
@@ -930,7 +1007,7 @@ def test_calibration_writes_nothing_without_confirmation_or_after_q(terminal, ar
         user.press("yes\n")
         user.wait("zero mark")
         user.look(0.1)
-        user.press("q")
+        user.press("q\n")
 
     with pytest.raises(ConfigError, match="nothing is written"):
         calibrated(terminal, arm_line, quit_early, output)
@@ -963,26 +1040,79 @@ def test_calibration_needs_an_existing_folder_for_its_file(terminal, arm_line, t
 # --- in a separate process
 
 
+class JogProcess:
+    """Jog in a separate process at a pseudo terminal, with torque enabled."""
+
+    def __init__(self, line):
+        self.said = ""
+        self._pid, self._terminal = os.forkpty()
+        if not self._pid:
+            words = ["jog", "so101", "--joint", "shoulder_pan", *at_port(line)]
+            os.execv(
+                sys.executable,
+                [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],
+            )
+        self.wait("Type yes:")
+        self.press("yes\n")
+        self.wait("active")
+
+    def press(self, keys):
+        os.write(self._terminal, keys.encode())
+
+    def read(self):
+        self.said += os.read(self._terminal, 4096).decode("utf-8", "replace")
+
+    def wait(self, words):
+        while words not in self.said:
+            self.read()
+
+    def is_silent(self, seconds):
+        """Return whether the terminal gives no output for a time."""
+        return not select.select([self._terminal], [], [], seconds)[0]
+
+    def end(self):
+        """Return the exit code after the last output."""
+        self.wait("torque is disabled")
+        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        os.close(self._terminal)
+        return code
+
+
 @pytest.mark.slow
-def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(terminal, real_arm_line):
-    """In a separate process; its terminal generates the signal."""
-    said, code = "", 0
-    pid, terminal = os.forkpty()
-    if not pid:
-        words = ["jog", "so101", "--joint", "shoulder_pan", *at_port(real_arm_line)]
-        os.execv(
-            sys.executable,
-            [sys.executable, "-m", "arm_dynamics.cli.main", "hardware", *words],
-        )
-    for words, keys in (("Type yes:", b"yes\n"), ("active", b"\x03"), ("torque is disabled", b"")):
-        while words not in said:
-            said += os.read(terminal, 4096).decode("utf-8", "replace")
-        os.write(terminal, keys)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    os.close(terminal)
-    assert code == 0
+def test_ctrl_c_at_a_terminal_ends_jog_with_torque_disabled(real_arm_line):
+    """The terminal generates the signal."""
+    jog = JogProcess(real_arm_line)
+    jog.press("\x03")
+    assert jog.end() == 0
     assert real_arm_line.most == 6
     assert real_arm_line.torques == 0
+
+
+@pytest.mark.slow
+def test_jog_continues_at_a_stopped_terminal_and_q_ends_it(real_arm_line):
+    requests, ended, receive = [], threading.Event(), real_arm_line.motors.receive
+
+    def count(data, now):
+        requests.append(bool(data))
+        if real_arm_line.most and not real_arm_line.torques:
+            ended.set()
+        return receive(data, now)
+
+    jog = JogProcess(real_arm_line)
+    jog.press("\x13")  # Ctrl-S
+    while not jog.is_silent(0.5):
+        jog.read()
+    real_arm_line.motors.receive = count
+    until = time.monotonic() + 60
+    while sum(requests) < 200:  # some seconds
+        assert time.monotonic() < until, "the loop waits for the terminal"
+        assert real_arm_line.torques == 6
+        time.sleep(0.01)
+    assert jog.is_silent(0)
+    jog.press("q\n")
+    assert ended.wait(60), "torque stays enabled"
+    jog.press("\x11")  # Ctrl-Q
+    assert jog.end() == 0
 
 
 # --- calibrate-gravity
@@ -1042,7 +1172,7 @@ def test_the_poses_are_saved_before_a_fit_that_fails(monkeypatch, terminal, arm_
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("stop_by", ["q", signal.SIGINT])
+@pytest.mark.parametrize("stop_by", ["q\n", signal.SIGINT, signal.SIGUSR1, signal.SIGTSTP])
 def test_a_stopped_gravity_calibration_writes_nothing(
     monkeypatch, terminal, arm_line, tmp_path, stop_by
 ):
@@ -1051,8 +1181,8 @@ def test_a_stopped_gravity_calibration_writes_nothing(
     def stop(user):
         user.press("yes\n")
         user.wait("pose 1 of 8")
-        if stop_by == "q":
-            user.press("q")
+        if stop_by == "q\n":
+            user.press(stop_by)
         else:
             os.kill(os.getpid(), stop_by)
 
@@ -1080,3 +1210,48 @@ def test_gravity_calibration_needs_a_confirmation(monkeypatch, terminal, arm_lin
     assert code == 1
     assert "torque was not enabled: nothing was changed" in said
     assert arm_line.most == 0
+
+
+# --- a loop that does not react
+
+
+class Unresponsive:
+    """Driver whose torque only ``close`` disables."""
+
+    def __init__(self):
+        self.calls = []
+
+    def close(self):
+        self.calls.append("close")
+
+    def emergency_stop(self, source):
+        self.calls.append(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"), [("SIGTERM", ["close"]), ("SIGUSR1", ["signal SIGUSR1", "close"])]
+)
+def test_torque_is_disabled_if_the_loop_does_not_react_to_a_signal(monkeypatch, name, calls):
+    """For example in a controller that compiles; then the process ends."""
+    driver, ends, ended = Unresponsive(), [], threading.Event()
+
+    def end(code, text):
+        return lambda: (ends.append((code, text, [*driver.calls])), ended.set())
+
+    monkeypatch.setattr(torque_session, "EndProcess", end)
+    monkeypatch.setattr(signals, "compiling", [])
+    with torque_session.torque_guard(driver) as stopped:
+        signals.compiling.append(threading.get_ident())
+        os.kill(os.getpid(), getattr(signal, name))
+        assert ended.wait(60)
+        assert stopped()
+    code, text, before = ends[0]
+    assert (code, before) == (1, calls)
+    assert "torque was disabled" in text
+
+
+def test_a_terminal_cannot_stop_the_process_while_torque_is_enabled():
+    with torque_session.torque_guard(Unresponsive()):
+        for number in (signal.SIGTTIN, signal.SIGTTOU):
+            assert signal.getsignal(number) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTTOU) is signal.SIG_DFL

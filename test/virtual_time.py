@@ -6,7 +6,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -109,6 +109,7 @@ def install_virtual_time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
 
     for module in TIMED_MODULES:
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(torque_session, "output_in_background", nullcontext)  # waits in wall time
     monkeypatch.setattr(keyboard, "input", answer, raising=False)
     monkeypatch.setattr(keyboard, "select", SimpleNamespace(select=ready))
     return clock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.arm_options import path_argument
-from arm_dynamics.cli.keyboard import CLOSED, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.keyboard import ENDS, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.files import output_file
@@ -26,7 +26,7 @@ from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.urdf_text import with_params
 from arm_dynamics.model.urdf_writer import format_number
 
-MEASURE, QUIT, ENTER = "m", "q", ("\n", "\r")
+MEASURE, ENTER = "m", ("\n", "\r")
 COUNT = 10
 """Readings that a measured position is the mean of."""
 MAX_SPREAD = 0.02
@@ -64,17 +64,16 @@ class CalibrationPrompt:
             If the port is lost.
 
         """
+        self._key()  # pressed before the instruction
         print(f"{instruction}  [m] measure   [Enter] skip   [q] quit")
         readings = self._readings
         readings.clear()
         with StatusLine() as line:
             while True:
-                key = self._keys.latest_key(PERIOD)
+                key = self._key(PERIOD)
                 if key in ENTER:
                     line.end("  skipped")
                     return None
-                if key in (QUIT, CLOSED):
-                    raise ConfigError("calibration ended before its last joint: nothing is written")
                 reading = self._bus.read().get(id)
                 if reading is None:
                     readings.clear()
@@ -88,6 +87,13 @@ class CalibrationPrompt:
                         line.end(f"  measured: {position:.4f} rad at the motor")
                         return position
                     line.end("  the joint moves: hold it still, then press m again")
+
+    def _key(self, wait: float = 0.0) -> str:
+        """Return the first key pressed within ``wait`` [s], or ""; raise ConfigError after QUIT."""
+        keys = self._keys.pressed(wait)
+        if ENDS & {*keys}:
+            raise ConfigError("calibration ended before its last joint: nothing is written")
+        return next(iter(keys), "")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -11,16 +11,15 @@ from math import degrees, nan, pi
 import numpy as np
 
 from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.keyboard import CLOSED, HoldToRunKey, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.keyboard import ENDS, HoldToRunKey, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine, number_text
 from arm_dynamics.cli.torque_session import (
-    QUIT,
-    catch_stop_signals,
     confirm_torque,
     disable_torque,
     exit_code,
     latched_trips,
     motors_are_healthy,
+    torque_guard,
     wait_for_rest,
 )
 from arm_dynamics.control.config import build_controller
@@ -292,19 +291,23 @@ def run_jog(motion: JogMotion, start: float, distance: float | None) -> int:
         print(f"hold SPACE: {name} moves    q or Ctrl-C: disable torque")
     driver, pacer = motion.driver, Pacer(PERIOD)
     trips: list[str] = []
-    with catch_stop_signals() as stopped:
-        motion.warm_up()
+    motion.warm_up()
+    with torque_guard(driver) as stopped:
         try:
-            driver.activate()
             with Keyboard() as keys, StatusLine() as line:
+                driver.activate()
+                ended = bool(ENDS & {*keys.pressed()})  # keys pressed before do not move the joint
                 while not (
-                    stopped() or abs(motion.reference_position - target) < GOAL_TOLERANCE or trips
+                    ended
+                    or stopped()
+                    or trips
+                    or abs(motion.reference_position - target) < GOAL_TOLERANCE
                 ):
-                    pressed, now = keys.latest_key(), time.monotonic()
-                    if pressed in (QUIT, CLOSED):
+                    pressed, now = keys.pressed(), time.monotonic()
+                    if ENDS & {*pressed}:
                         break
-                    if pressed:
-                        key.press(pressed, now)
+                    for one in pressed:
+                        key.press(one, now)
                     motion.run_cycle(key.direction(now))
                     line.show(status_text(motion))
                     trips = latched_trips(driver)
@@ -318,6 +321,7 @@ def run_jog(motion: JogMotion, start: float, distance: float | None) -> int:
                 min_time=5 * PERIOD,
                 max_time=MAX_STOP_TIME,
             )
+            trips = trips or latched_trips(driver)  # also those after q
         finally:
             disable_torque(driver)
     return exit_code(trips)

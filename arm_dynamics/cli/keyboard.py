@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import termios
@@ -15,8 +16,10 @@ from arm_dynamics.core.errors import ConfigError
 HOLD = 0.12
 """Time [s] for which one press is valid; keyboards repeat every 0.03 to 0.1 s."""
 ARROWS = {b"\x1b[C": "right", b"\x1bOC": "right", b"\x1b[D": "left", b"\x1bOD": "left"}
-CLOSED = "closed"
-"""The key of a terminal that was closed."""
+KEY = re.compile(b"|".join([*map(re.escape, ARROWS), b"."]), re.DOTALL)
+QUIT, CLOSED = "q", "closed"
+"""The key that ends a command, and the key of a terminal that was closed."""
+ENDS = {QUIT, CLOSED}
 
 
 class HoldToRunKey:
@@ -58,11 +61,10 @@ class Keyboard:
     """Context in which keys are read one by one without echo; Ctrl-C stays a signal."""
 
     def __enter__(self) -> Keyboard:
-        """Start to read; keys pressed before are discarded."""
+        """Start to read; keys that were pressed before are read too: one may be the end."""
         self._fd = sys.stdin.fileno()
         self._before = termios.tcgetattr(self._fd)
         tty.setcbreak(self._fd, termios.TCSANOW)
-        termios.tcflush(self._fd, termios.TCIFLUSH)
         return self
 
     def __exit__(
@@ -75,8 +77,8 @@ class Keyboard:
         with suppress(termios.error):  # a terminal that was closed
             termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
 
-    def latest_key(self, wait: float = 0.0) -> str:
-        """Return the last key pressed since the last call.
+    def pressed(self, wait: float = 0.0) -> list[str]:
+        """Return the keys pressed since the last call, in their order.
 
         Parameters
         ----------
@@ -85,20 +87,15 @@ class Keyboard:
 
         Returns
         -------
-        str
-            The key; "left" and "right" for the arrows, CLOSED for a terminal that was closed, ""
-            without a key.
+        list of str
+            The keys; "left" and "right" for the arrows, CLOSED for a terminal that was closed.
 
         """
         if not select.select([self._fd], [], [], wait)[0]:
-            return ""
+            return []
         try:
             data = os.read(self._fd, 4096)
         except OSError:
-            return CLOSED
-        if not data:
-            return CLOSED
-        last = max(ARROWS, key=data.rfind)
-        if data.endswith(last):
-            return ARROWS[last]
-        return data[-1:].decode("ascii", "replace")
+            return [CLOSED]
+        keys = (ARROWS.get(key) or key.decode("ascii", "replace") for key in KEY.findall(data))
+        return [*keys] or [CLOSED]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module, metadata
 
-from arm_dynamics.cli.interrupt import exit_on_interrupt, interrupted
+from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.signals import Interrupt, handling
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 
 COMMANDS = {
@@ -75,9 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     warnings.formatwarning = lambda message, *_, **__: (
         f"arm-dynamics {args.command}: warning: {message}\n"
     )
+    end = interruption(args.command)
     try:
         try:
-            with exit_on_interrupt(args.command):
+            with handling(end, signal.SIGINT):  # an import can lose KeyboardInterrupt
                 command = import_module(COMMANDS[args.command][0])  # only that of the command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
@@ -86,12 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"rclpy = missing; expected for this command; {to_install('ros')}, or source a"
                 " ROS 2 installation"
             ) from error
-        sys.exit(command.run(rest))
+        with handling(Interrupt(end), signal.SIGINT):
+            code = command.run(rest)
+        sys.exit(code)
     except ArmDynamicsError as error:
         print(f"arm-dynamics {args.command}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.exit(interrupted(args.command))
+        sys.exit(end.say())
     finally:
         warnings.formatwarning = with_location
 

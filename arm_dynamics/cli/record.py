@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from arm_dynamics.cli.arm_options import (
     path_argument,
     with_payload,
 )
+from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
@@ -23,6 +23,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.number_option import Number, check_steps, seconds
+from arm_dynamics.core.signals import STOP_SIGNALS, ShutdownFlag, install
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation import Excitation
@@ -62,21 +63,21 @@ def run(arguments: Sequence[str]) -> int:
     duration = check_float("--duration [s]", duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
     followed = False
-    signals: list[int] = []  # received; a signal does not interrupt the write of a message
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda n, _: signals.append(n))
+    # A flag, because a signal must not interrupt the write of a message.
+    stop = ShutdownFlag(interruption("record"))
+    install(stop, *STOP_SIGNALS)
     length = f"{args.poses:g} static poses" if legs else f"{duration:g} s"
     text = f"simulating {length} of {simulation.arm.name}"
     with Recorder(simulation, args.folder, loop=loop) as recorder, waiting(text):
 
         def step(_: str) -> bool:
             loop.step()
-            return not (signals or recorder.fault)
+            return not (stop.is_set() or recorder.fault)
 
         if legs:
             measure_poses(loop, legs, step)
         while not legs and recorder.periods * simulation.period < duration - simulation.dt / 2:
-            if signals or recorder.fault:
+            if stop.is_set() or recorder.fault:
                 break
             loop.step()
             now, trajectory = loop.driver.read().time, loop.trajectory
@@ -93,7 +94,7 @@ def run(arguments: Sequence[str]) -> int:
     print(
         f"{recorder.periods * simulation.period:.3f} s of {simulation.arm.name} in {args.folder}:"
         f" {recorder.periods} periods of {simulation.steps} steps of {simulation.dt:g} s"
-        f" ({args.integrator}){', stopped early' if signals else ''}"
+        f" ({args.integrator}){', stopped early' if stop.is_set() else ''}"
     )
     if legs:
         print(f"arm-dynamics identify {args.arm} {args.folder} --gravity reads it")

@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from arm_dynamics.cli.hardware_check import check_health
-from arm_dynamics.cli.keyboard import CLOSED, Keyboard, confirm
+from arm_dynamics.cli.keyboard import ENDS, Keyboard, confirm
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.background_output import output_in_background
 from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.signals import STOP_SIGNALS, EndProcess, ShutdownFlag, handling
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.driver import DriverState
@@ -27,9 +30,13 @@ REST_VELOCITY = 0.02
 """Speed [rad/s or m/s] below which a joint is at rest."""
 MAX_STOP_TIME = 1.0
 """Longest time [s] to wait for rest before torque is disabled."""
-QUIT = "q"
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MAX_CYCLE = 2.0
+"""Longest time [s] of the loop's reaction to a signal; after it another thread disables torque."""
 STILL_ENABLED = "SWITCH THE MOTORS' POWER OFF"
+NO_REACTION = (
+    "the control loop did not react to a signal: torque was disabled; if a motor still holds, "
+    + STILL_ENABLED
+)
 
 
 def printed_events() -> Events:
@@ -83,7 +90,7 @@ class TorqueSession:
         self.command = self._loop.step()
         self.line.show(status())
         self.trips = latched_trips(self._driver)
-        return not (self.trips or self._stopped())
+        return not (self._stopped() or self.trips)
 
 
 @contextmanager
@@ -92,8 +99,8 @@ def torque_session(
 ) -> Iterator[TorqueSession]:
     """Enable torque; at the end stop the motion, wait for rest, then disable torque.
 
-    Torque is disabled in every case; after an exception without waiting. SIGINT, SIGTERM and SIGHUP
-    are caught until then.
+    Torque is disabled in every case; after an exception without waiting. Until then
+    ``torque_guard`` handles signals and output.
 
     Parameters
     ----------
@@ -105,22 +112,23 @@ def torque_session(
         Control period [s].
 
     """
-    with catch_stop_signals() as stopped:
-        driver.configure()
+    driver.configure()  # compiles; torque is disabled
+    with torque_guard(driver) as stopped:
         try:
-            pacer, keys = Pacer(period), Keyboard()
-            for _ in range(3):
-                loop.step()
-            driver.activate()
-            print("q or Ctrl-C: disable torque")
-            session = TorqueSession(
-                loop, driver, pacer, lambda: stopped() or keys.latest_key() in (QUIT, CLOSED)
-            )
-            with keys, session.line:
-                yield session
-            loop.request_stop()
-            wait_for_rest(driver, loop.step, pacer)
-            session.trips = latched_trips(driver)  # also those after q
+            with Keyboard() as keys:  # before the activation: q during it counts
+                pacer = Pacer(period)
+                for _ in range(3):
+                    loop.step()
+                driver.activate()
+                print("q or Ctrl-C: disable torque")
+                session = TorqueSession(
+                    loop, driver, pacer, lambda: stopped() or bool(ENDS & {*keys.pressed()})
+                )
+                with session.line:
+                    yield session
+                loop.request_stop()
+                wait_for_rest(driver, loop.step, pacer)
+                session.trips = latched_trips(driver)  # also those after q
         finally:
             disable_torque(driver)
 
@@ -191,13 +199,43 @@ def disable_torque(driver: MotorBusDriver) -> None:
         driver.close()
 
 
+class _StopSignal(ShutdownFlag):
+    """Flag of the signals that end a session; SIGUSR1 is also the emergency stop."""
+
+    def __init__(self, driver: MotorBusDriver) -> None:
+        super().__init__(EndProcess(1, NO_REACTION), driver.close, MAX_CYCLE)
+        self._driver = driver
+
+    def __call__(self, number: int = 0, frame: Any = None) -> None:
+        """Set the flag."""
+        if number == signal.SIGUSR1:
+            self._driver.emergency_stop("signal SIGUSR1")
+        self.set()
+
+
 @contextmanager
-def catch_stop_signals() -> Iterator[Callable[[], bool]]:
-    """Catch SIGINT, SIGTERM and SIGHUP; yield a function that returns whether one came."""
-    received: list[int] = []
-    before = {n: signal.signal(n, lambda n, _: received.append(n)) for n in SIGNALS}
-    try:
-        yield lambda: bool(received)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def torque_guard(driver: MotorBusDriver) -> Iterator[Callable[[], bool]]:
+    """Catch signals and write output in the background while torque may be enabled.
+
+    The stop signals and SIGTSTP (Ctrl-Z) request the end, and so does SIGUSR1, the emergency stop.
+    A terminal cannot stop the process. If the loop does not react within MAX_CYCLE, another thread
+    disables torque and ends the process.
+
+    Parameters
+    ----------
+    driver : MotorBusDriver
+        Driver of the arm.
+
+    Yields
+    ------
+    callable
+        Returns whether the session must end; the loop calls it in each cycle.
+
+    """
+    stop = _StopSignal(driver)
+    ending = handling(stop, *STOP_SIGNALS, signal.SIGTSTP, signal.SIGUSR1)
+    with ending, handling(signal.SIG_IGN, signal.SIGTTIN, signal.SIGTTOU), output_in_background():
+        try:
+            yield stop.is_set
+        finally:
+            stop.is_set()  # the last cycle may have come before the signal

@@ -25,6 +25,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.code_cache import cache_folder, guard, is_keyed, numba_keeps_in
+from arm_dynamics.core.signals import compiling
 
 try:
     import numba
@@ -195,7 +196,10 @@ class _DelayedInterrupt:
 if numba is not None:
 
     class _Compilation(event.Listener):  # type: ignore[misc]
-        """Delays Ctrl-C while this package is compiled; logs a line if that takes long."""
+        """Delays Ctrl-C while this package is compiled; logs a line if that takes long.
+
+        It also reports the compiling threads to ``signals``.
+        """
 
         def __init__(self) -> None:
             self._depth, self._began, self._spent, self._logged = 0, 0.0, 0.0, False
@@ -203,6 +207,7 @@ if numba is not None:
             self._interrupt = _DelayedInterrupt()
 
         def on_start(self, compilation: Any) -> None:
+            compiling.append(threading.get_ident())
             ours = compilation.data["dispatcher"].__module__.startswith("arm_dynamics.")
             if self._depth or ours:  # numba's own functions are compiled for ours
                 self._depth += 1
@@ -214,6 +219,7 @@ if numba is not None:
             self._log()
 
         def on_end(self, _: Any) -> None:
+            compiling.remove(threading.get_ident())
             self._log()
             if self._depth == 1:
                 self._ended = time.monotonic()

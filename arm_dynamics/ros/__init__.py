@@ -8,7 +8,7 @@ Start reading in ``simulator``, ``hardware`` and ``joint_controller``: one modul
 
 import sys
 
-from arm_dynamics.ros.shutdown_flag import end_on_signals
+from arm_dynamics.core.signals import end_on_signals
 
 # `python -m arm_dynamics.ros.<node>`: Python imports this package before the node.
 if sys.argv[:1] == ["-m"] and any(word.startswith(f"{__name__}.") for word in sys.orig_argv):

@@ -12,13 +12,13 @@ from typing import Any
 
 from rclpy.node import Node
 
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.ros import conversions
 from arm_dynamics.ros.joint_controller import JointControllerNode
 from arm_dynamics.ros.process import run_nodes
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulator import SimulatorNode
 from arm_dynamics.ros.topic_driver import CommandPublisher
 

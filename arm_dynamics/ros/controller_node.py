@@ -10,13 +10,13 @@ from math import inf
 from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.controller_parameters import show_gains
 from arm_dynamics.ros.diagnostics import ERROR, StatusReport, Throttle
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 

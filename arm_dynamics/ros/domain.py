@@ -14,9 +14,9 @@ from rclpy.node import Node
 
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import try_locked
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.ros.process import start_ros
 from arm_dynamics.ros.publisher_checks import UNKNOWN, publishers
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 VARIABLE = "ROS_DOMAIN_ID"
 FREE_DOMAINS = range(60, 102)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.signals import emergency_signal
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.loop_requests import LoopRequests
@@ -50,10 +52,10 @@ class EmergencyStopInterface:
         self._events = events
         self._signalled = False
 
-        def note_signal(*_: object) -> None:
+        def note_signal() -> None:
             self._signalled = True
 
-        signal.signal(signal.SIGUSR1, note_signal)
+        emergency_signal.connect(note_signal)
         engage_by_service = partial(engage, "service")
         serve(node, Trigger, "~/emergency_stop", lambda _: requests.call(engage_by_service))
         serve(node, Trigger, "~/reset_emergency_stop", lambda _: requests.call(reset))
@@ -76,6 +78,30 @@ class EmergencyStopInterface:
 
 REPEAT_TIME = 3.0
 """Time [s] for which a request is repeated: its subscriber may not be discovered yet."""
+REPEAT_PERIOD = 0.05
+"""Time [s] between two publications of a request by a signal."""
+
+
+def publish_emergency_signal(node: Node) -> None:
+    """Publish ``emergency_stop`` for REPEAT_TIME when the process receives SIGUSR1.
+
+    A timer publishes, because a signal handler must not use ROS.
+    """
+    until, publishers = 0.0, list[Any]()
+
+    def press() -> None:
+        nonlocal until
+        until = time.monotonic() + REPEAT_TIME
+
+    def repeat() -> None:
+        if time.monotonic() < until:
+            if not publishers:
+                node.get_logger().warning(f"signal SIGUSR1: publishing {TOPIC}")
+                publishers.append(node.create_publisher(Bool, TOPIC, qos.STREAM))
+            publishers[0].publish(Bool(data=True))
+
+    node.create_timer(REPEAT_PERIOD, repeat, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    emergency_signal.connect(press)
 
 
 class StopRequest:

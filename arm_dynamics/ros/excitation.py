@@ -16,13 +16,13 @@ from rclpy.task import Future
 from arm_dynamics.control.goals.goal import ErrorCode
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, GoalRejected
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.identification.excitation import Excitation
 from arm_dynamics.identification.excitation_start import checked_excitation, excitation_motion
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.controller_clients import Tracked, TrackingSubscription, trajectory_message
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 
 ACTION = "joint_controller/follow_joint_trajectory"
 HARDWARE = "hardware"

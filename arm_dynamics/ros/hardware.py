@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -11,6 +12,7 @@ from rclpy.clock import Clock, ClockType
 
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.core.signals import ShutdownFlag, ending_at_once, install
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -25,7 +27,6 @@ from arm_dynamics.ros.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm
 from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ending_at_once
 from arm_dynamics.safety.events import Events
 
 CHECK_PERIOD = 0.1
@@ -145,7 +146,9 @@ class HardwareNode(LoopLifecycleNode):
     # --- the loop
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Run control cycles until ``stop`` is set."""
+        """Run control cycles until ``stop`` is set; Ctrl-Z does not stop the process."""
+        stop.last_resort = self.clean_up
+        install(signal.SIG_IGN, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
         if self._configure_timer.is_canceled():
             self.get_logger().info(
                 "unconfigured: no port is open;"

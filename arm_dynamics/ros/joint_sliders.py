@@ -8,12 +8,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.ros import conversions, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.frames import declare_frames, publish_description
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30

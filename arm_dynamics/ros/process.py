@@ -20,21 +20,26 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from arm_dynamics.core.background_output import output_in_background
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.signals import (
+    EndProcess,
+    ShutdownFlag,
+    compiling,
+    delaying_interrupts,
+    emergency_signal,
+    ending_at_once,
+    ignore_further_signals,
+    stop_on_signals,
+)
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
+from arm_dynamics.ros.emergency_stop_interface import publish_emergency_signal
 from arm_dynamics.ros.ros_parameters import (
     Entries,
     parameter_entries,
     require_declared,
     take_numbers_as_text,
-)
-from arm_dynamics.ros.shutdown_flag import (
-    ShutdownFlag,
-    delaying_interrupts,
-    ending_at_once,
-    ignore_further_signals,
-    stop_on_signals,
 )
 from arm_dynamics.ros.size_limits import LimitedExecutor
 from arm_dynamics.safety.events import Events
@@ -43,7 +48,7 @@ MainLoop = Callable[[ShutdownFlag], None]
 FAILURE_TIMEOUT = 10.0
 """Time [s] in which every callback fails, after which a node ends: its timers fail too."""
 RETRY_PAUSE = 0.01
-"""Time [s] after a failing callback."""
+"""Time [s] after a failing callback, and between two looks at one that does not end."""
 NO_LOGGING, NO_LOG_FILE = "failed to initialize logging: ", "Failed opening file "
 """First words of the errors of rcl and of spdlog if the log cannot be written."""
 
@@ -53,8 +58,9 @@ def run_nodes(
 ) -> int:
     """Build nodes, serve their callbacks in a thread and run their main loop here.
 
-    SIGINT and SIGTERM end the process immediately during the start; afterwards they set the flag
-    that the main loop reads.
+    The stop signals end the process immediately during the start; afterwards they set the flag
+    that the main loop reads. SIGUSR1 is the emergency stop of every arm with the topic
+    ``emergency_stop``, if the nodes have none.
 
     Returns
     -------
@@ -74,6 +80,8 @@ def run_nodes(
             for node in nodes:
                 require_declared(node, entries=entries)
                 take_numbers_as_text(node)
+        if not emergency_signal.connected:
+            publish_emergency_signal(nodes[0])
         return 0 if spin_in_background(nodes, work, stop) else 1
     except ArmDynamicsError as error:
         print(error, file=sys.stderr)
@@ -190,12 +198,18 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
     thread = Thread(target=serve, name="services")
     thread.start()
     try:
-        work(stop)
+        with output_in_background():
+            work(stop)
     finally:
         # In this order: after a shutdown nothing wakes a spin, which may then never end.
         ending.set()
         executor.create_task(lambda: None)
-        thread.join()
+        while thread.is_alive() and not compiling:
+            thread.join(RETRY_PAUSE)
+        if compiling:  # in a callback or in the background, for up to a minute
+            if sys.exc_info()[0] is not None:
+                traceback.print_exc()
+            EndProcess(1 if failures or sys.exc_info()[0] is not None else 0)()
         executor.shutdown()
         for node in nodes:
             node.destroy_node()

@@ -17,6 +17,7 @@ from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.ros import markers, qos
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.controller_clients import (
@@ -36,7 +37,6 @@ from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_live
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.services import Remote
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach

@@ -25,6 +25,7 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
+from arm_dynamics.core.signals import ShutdownFlag, ignore_further_signals, stop_on_signals
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
@@ -35,9 +36,9 @@ from arm_dynamics.ros.dds_transport import RANGE, avoid_shared_memory
 from arm_dynamics.ros.demo_motion import DemoMotion
 from arm_dynamics.ros.diagnostics import RUN, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.domain import MAX_DOMAIN_ID, VARIABLE, own_domain, require_alone
+from arm_dynamics.ros.emergency_stop_interface import publish_emergency_signal
 from arm_dynamics.ros.process import ChildProcesses
 from arm_dynamics.ros.serialization import listen
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag, ignore_further_signals, stop_on_signals
 
 START_TIMEOUT = 300.0
 """Maximum time [s] from the start of the nodes to the first command: the first start compiles for
@@ -67,6 +68,7 @@ def run(arguments: Sequence[str]) -> int:
         print("starting the nodes; the first start compiles for half a minute", flush=True)
         try:
             session = _Session(node, children, options)
+            publish_emergency_signal(node)
             start_nodes(children, options, session.run_name)
             return session.run(stop)
         finally:

@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import PAUSE, ControlLoop
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.recording.recorder import Recorder
@@ -44,7 +45,6 @@ from arm_dynamics.ros.pacing import declare_time_source
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.publisher_checks import sole_arm, sole_clock
 from arm_dynamics.ros.ros_parameters import declare_fixed, on_change
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.simulation_services import SimulationReport, SimulationServices
 from arm_dynamics.simulation.plant import Plant
 

@@ -7,7 +7,7 @@ handlers are installed.
 
 from importlib import import_module
 
-from arm_dynamics.ros.shutdown_flag import end_on_signals
+from arm_dynamics.core.signals import end_on_signals
 
 
 def simulator() -> None:

@@ -18,6 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.ros import qos
@@ -30,7 +31,6 @@ from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import declare_fixed
 from arm_dynamics.ros.serialization import listen
 from arm_dynamics.ros.services import Remote, RemoteParameters
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.topic_driver import StateSubscription
 from arm_dynamics.viewer.controls import ActionRow, Controls, Field, ParameterFields
 from arm_dynamics.viewer.page import ArmPage

@@ -2,10 +2,13 @@
 
 The process of ``ForkServer`` has not started ROS. A fork is a node's separate
 process, as of ``python -m``: it has its own session, environment, signal handlers and output, runs
-the module as ``__main__`` and ends with the shutdown of the interpreter.
+the module as ``__main__`` and ends with the shutdown of the interpreter. Only the destructors of
+libraries that the server has loaded do not run: that of LTTng, with which ROS is built, cancels a
+thread that a fork does not have.
 """
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -127,6 +130,8 @@ def import_nodes():
 def run_node(request, output):
     """Run a node in this fork."""
     os.setsid()
+    library = ctypes.CDLL(None)
+    library.on_exit(library._exit, None)  # called before what the server has registered
     null = os.open(os.devnull, os.O_RDONLY)
     for file, number in ((null, 0), (output, 1), (output, 2)):
         os.dup2(file, number)

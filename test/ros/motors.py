@@ -61,6 +61,16 @@ class Motors(Driven):
         time.sleep(INTRODUCTION)
         return found.group()
 
+    @property
+    def is_disabled(self):
+        """Whether the torque of all motors has been disabled since this was set to False."""
+        return (self.port / "disabled").exists()
+
+    @is_disabled.setter
+    def is_disabled(self, value):
+        assert not value
+        (self.port / "disabled").unlink(missing_ok=True)
+
     def broken(self, name):
         (self.port / name).touch()
 

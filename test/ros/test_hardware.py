@@ -1,7 +1,9 @@
 """Hardware node: lifecycle, topics, emergency stop and faults."""
 
 import os
+import re
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -398,9 +400,21 @@ def test_an_unplugged_arm_reconnects(active):
     assert active.ask("activate"), active.ros.report("not activated after it was plugged in again")
 
 
-def test_an_interrupt_while_active_ends_with_0(active):
+def ignores(pid, number):
+    """Return whether a process ignores a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return bool(int(re.search(r"SigIgn:\s*(\w+)", status)[1], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("name", ["SIGQUIT", "SIGHUP", "SIGINT"])
+def test_a_signal_while_active_ends_with_0_and_torque_disabled(active, name):
     """Last test of the fixture, because it restarts the node."""
-    assert active.process.stop() == 0
+    assert ignores(active.process.pid, signal.SIGTSTP), "Ctrl-Z would stop the loop"
+    active.is_disabled = False
+    active.process.signal(getattr(signal, name))
+    assert active.process.wait() == 0, active.ros.report("")
     assert "Traceback" not in active.process.output
+    assert active.is_disabled
     active.restart()
     assert active.ask("configure")

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from arm_dynamics.core.signals import delaying_interrupts
 from arm_dynamics.ros.process import ChildProcesses
-from arm_dynamics.ros.shutdown_flag import delaying_interrupts
 
 from .link import PATIENCE, ROOT
 
@@ -98,7 +98,7 @@ def test_a_child_that_is_interrupted_before_its_handlers_exist_ends_with_0(ros, 
 MASKS = """
 import signal, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
-from arm_dynamics.ros.shutdown_flag import end_on_signals, stop_on_signals
+from arm_dynamics.core.signals import end_on_signals, stop_on_signals
 
 SHOW = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
 exec(SHOW)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Bool, Float64MultiArray
 
 from arm_dynamics import load_arm
 from arm_dynamics.dynamics.rigid_body import gravity
@@ -260,3 +260,14 @@ def test_the_command_timeout_is_wall_time_when_faster_than_real_time(ros):
     motion = Motion(states.messages())
     assert np.abs(motion.q - start).max() < 0.02
     assert np.abs(motion.v[motion.at(motion.t[last - 1] + timeout + STOP) :]).max() < 1e-3
+
+
+def test_sigusr1_of_any_node_is_the_emergency_stop_of_the_arm(ros):
+    stops = ros.record(Bool, "emergency_stop")
+    commands = ros.record(JointState, "joint_commands")
+    controller = ros.start("joint_controller")
+    ros.wait_for(lambda: commands.publishers, "no controller")
+    controller.signal(signal.SIGUSR1)
+    ros.wait_for(lambda: len(stops) and stops.newest.data, "no emergency stop")
+    assert controller.code is None
+    assert controller.stop() == 0

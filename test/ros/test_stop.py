@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -11,8 +12,10 @@ import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
+from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.ros.process import spin_in_background
-from arm_dynamics.ros.shutdown_flag import ShutdownFlag
+
+from .link import PATIENCE
 
 FRESH = True
 
@@ -69,3 +72,54 @@ def test_a_node_without_timers_ends_immediately(node):
         assert spin_in_background([node], lambda stop: None, ShutdownFlag())
         node = rclpy.create_node("idle")
     assert time.monotonic() - began < 30.0
+
+
+PROGRAM = """
+import ctypes, os, sys, threading
+import rclpy
+from arm_dynamics.core import signals
+from arm_dynamics.ros.process import spin_in_background
+
+rclpy.init()
+node = rclpy.create_node("idle")
+in_call = threading.Event()
+
+def compile_for_ever():
+    mutex, lock = ctypes.create_string_buffer(128), ctypes.CDLL(None).pthread_mutex_lock
+    signals.compiling.append(threading.get_ident())
+    lock(mutex)
+    in_call.set()
+    lock(mutex)
+
+def work(stop):
+    {work}
+
+assert spin_in_background([node], work, signals.stop_on_signals())
+rclpy.try_shutdown()
+"""
+
+
+def ended(ros, work):
+    """Return the exit code of a node whose output is not read before its end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(work=work)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "ROS_DOMAIN_ID": str(ros.domain)},
+    )  # fmt: skip
+    try:
+        return process.wait(PATIENCE)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_node_ends_while_a_callback_compiles(ros):
+    """Its arm is stopped before; LLVM cannot be interrupted for up to a minute."""
+    work = "node.create_timer(0.01, compile_for_ever); assert in_call.wait(60)"
+    assert ended(ros, work) == 0
+
+
+def test_the_loop_of_a_node_does_not_wait_for_a_terminal(ros):
+    """Output of libraries included: the log of ROS is written by C."""
+    work = "[os.write(2, 1000 * b'x') for _ in range(1000)]; print(1_000_000 * 'x', flush=True)"
+    assert ended(ros, work) == 0

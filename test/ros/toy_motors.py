@@ -2,7 +2,8 @@
 
 The motors move a plant in real time. Their port is a folder. A file in it injects a fault:
 ``unplugged``, ``silent-<id>``, ``fault-<id>``, ``stubborn`` (torque stays enabled), ``soft``
-(gravity causes a position error). Without torque the gears hold the joints.
+(gravity causes a position error). Without torque the gears hold the joints. The file ``disabled``
+is written when the torque of all motors has been disabled.
 """
 
 import os
@@ -91,6 +92,8 @@ class ToyMotors(MotorBus):
         self._require_plugged()
         if not self._broken("stubborn"):
             self._on -= set(ids)
+            if not self._on:
+                (self._folder / "disabled").touch()
         return [id for id in ids if id not in self._on]
 
     def clear_faults(self, ids):

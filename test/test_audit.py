@@ -451,6 +451,65 @@ def test_grams_and_millimeters_are_distinguished_from_kilograms_and_meters(tmp_p
     assert not any("write kilograms" in str(fault) for fault in audit_urdf(heavy, tmp_path))
 
 
+# Effort limits ----------------------------------------------------------------------------------
+
+HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{child}" type="{kind}"><origin xyz="0.3 0 0.1"/><parent link="{parent}"/>
+<child link="{child}"/><axis xyz="{axis}"/>
+<limit lower="-2" upper="2" effort="{effort}" velocity="1"/></joint>"""
+
+
+def holding(*joints):
+    """Return a chain of joints: kind, axis, center of mass, effort limit."""
+    text, parent = "<robot name='arm'><link name='base'/>", "base"
+    for number, (kind, axis, centre, effort) in enumerate(joints):
+        given = {"kind": kind, "axis": axis, "centre": centre, "effort": effort}
+        text += HELD.format(parent=parent, child=f"l{number}", **given)
+        parent = f"l{number}"
+    return f"{text}</robot>"
+
+
+@pytest.mark.parametrize(
+    ("joints", "words"),
+    [
+        # 2 kg at 0.2 m: 3.924 N m; with 2 kg at 0.5 m: 13.734 N m
+        ([("revolute", "0 1 0", "0.2 0 0", 3.93)], []),
+        ([("revolute", "0 1 0", "0.2 0 0", 3.92)], ["3.92 [N·m] is below the joint's gravity torque"
+          " of 3.924 N·m in the initial configuration; write the motor's limit"]),
+        ([("revolute", "0 -1 0", "0.2 0 0", 1), ("revolute", "0 1 0", "0.2 0 0", 1)],
+         ["torque of 13.73 N·m in the initial", "torque of 3.924 N·m in the initial"]),
+        ([("revolute", "0 0 1", "0.2 0 0", 1), ("revolute", "0 0 1", "0.2 0 0", 1)], []),
+        # upright: no torque in the initial configuration
+        ([("revolute", "0 1 0", "0 0 0.2", 2.0)], []),
+        ([("revolute", "0 1 0", "0 0 0.2", 1.0)], ["N·m within its position limits"]),
+        ([("prismatic", "0 0 1", "0 0 0", 19.6)], ["19.6 [N] is below the joint's gravity force of"
+          " 19.62 N in the initial configuration"]),
+        ([("prismatic", "1 0 0", "0 0 0", 1)], []),
+    ],
+)  # fmt: skip
+def test_effort_limits_below_the_gravity_torque_are_named(joints, words):
+    found = [fault for fault in audit_urdf(holding(*joints)) if "gravity" in fault.problem]
+    assert [fault.severity for fault in found] == ["warning"] * len(words)
+    for fault, said in zip(found, words, strict=True):
+        assert said in str(fault)
+
+
+def test_a_locked_joint_holds_anything():
+    text = holding(("revolute", "0 1 0", "0.2 0 0", 1), ("revolute", "0 1 0", "0.2 0 0", 9))
+    assert not any("gravity" in f.problem for f in audit_urdf(text, lock=["l0"]))
+
+
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_placeholders_of_exporters_are_named(value, tmp_path):
+    text = mutated('effort="50" velocity="3"', f'effort="{value}" velocity="{value}"')
+    said = [str(fault) for fault in audit_urdf(text, tmp_path)]
+    assert len(said) == 2
+    for limit, fault in zip(("effort", "velocity"), said, strict=True):
+        assert f"joint 'shoulder' <limit {limit}>: {value} is " in fault
+        assert "write the motor's limit, above 0 (exporters write 0 or -1 for an unkn" in fault
+
+
 def test_no_warning_for_a_base_a_locked_joint_or_a_driver_of_this_package(tmp_path):
     base = GOOD.replace(
         '<link name="base"/>',
@@ -716,6 +775,7 @@ def test_the_audit_needs_no_robotics_library():
         "arm_dynamics.model.audit",
         "arm_dynamics.model.xml_source",
         "arm_dynamics.core.errors",
+        "arm_dynamics.core.arrays",
     )
     inside += (
         "arm_dynamics.core.parameters",

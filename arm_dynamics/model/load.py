@@ -16,7 +16,8 @@ from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
-from arm_dynamics.model.audit.numbers import number_attribute, parse_number
+from arm_dynamics.model.audit.joints import initial_position
+from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
 from arm_dynamics.model.xml_source import Node, parse_xml, read_text
@@ -164,18 +165,12 @@ def _read_joint(node: Node, motor: Node | None) -> Joint:
     params = {p.get("name") or "": p.text for p in motor.find_all("param")} if motor else {}
     actuator = params.get("actuator", "ideal")
     accepted = {p.name for p in plugins.load_class("actuators", actuator).parameters}
-    initial = (
-        parse_number(param.text) or 0.0
-        for state in (motor.find_all("state_interface") if motor else ())
-        for param in (state.find_all("param") if state.get("name") == "position" else ())
-        if param.get("name") == "initial_value"
-    )
     return Joint(
         name=node.get("name") or "",
         kind=kind,
         lower=lower,
         upper=upper,
-        initial=next(initial, min(max(0.0, lower), upper)),
+        initial=initial_position(node, motor),
         velocity=_number(limit, "velocity", inf),
         effort=_number(limit, "effort", inf),
         damping=_number(friction, "damping", 0.0),

@@ -21,10 +21,12 @@ from arm_dynamics.cli.arm_options import (
     build_arm,
     joint_controllers,
     require_accepted,
+    with_payload,
 )
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
+from arm_dynamics.model.model_error import require_holdable
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.controller_clients import INTERRUPTED
@@ -129,6 +131,7 @@ def check_options(options: argparse.Namespace) -> None:
         raise ConfigError(f"--gains = {options.gains}; expected an existing file")
     name = controller_name(arm, options.controller, options.gains)
     require_accepted(arm, name, joint_controllers())
+    require_holdable(with_payload(arm, options) if options.payload_modeled else arm)
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record = {options.record}; expected a new folder")
 

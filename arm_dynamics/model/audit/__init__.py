@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from arm_dynamics.model.audit import (
+    effort,
     files,
     inertia,
     joints,
@@ -37,6 +38,7 @@ ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
     inertia.root_inertia_faults,
     proportion.body_unit_faults,
     joints.mobility_faults,
+    effort.effort_limit_faults,
     ros2_control.transmission_faults,
     ros2_control.joint_list_faults,
 )

@@ -133,8 +133,8 @@ def test_an_arm_that_cannot_hold_itself_is_not_asked_for_a_smaller_payload():
     """A controller of such an arm can be built, with a warning."""
     weak = chain({"effort": 0.0})
     said = r"arm 'chain': joint 'J1': gravity torque = .* expected at most 0 N·m.* in the URDF$"
-    for payload, given in ((0.0, said), (0.5, said.replace("'chain'", "'chain' with .* 0.5 kg"))):
-        with pytest.raises(InvalidValue, match=given):
+    for payload, text in ((0.0, said), (0.5, said.replace("'chain'", "'chain' with .* 0.5 kg"))):
+        with pytest.raises(InvalidValue, match=text):
             require_holdable(weak.with_payload(payload))
     with pytest.warns(RuntimeWarning, match=said):
         build_controller(weak, period=None)

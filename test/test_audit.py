@@ -13,7 +13,9 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model import audit as package
 from arm_dynamics.model import xml_source
 from arm_dynamics.model.audit import Fault, UrdfRejected, audit_urdf, format_report
-from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.urdf_text import UrdfText
+from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml, with_valid_comments
 
 GOOD = """<?xml version="1.0"?>
 <robot name="good">
@@ -475,6 +477,15 @@ def test_grams_and_millimeters_are_distinguished_from_kilograms_and_meters(tmp_p
     assert not any("write kilograms" in str(fault) for fault in audit_urdf(heavy, tmp_path))
 
 
+@pytest.mark.parametrize(("reach", "warnings"), [(1.2, 1), (2.4, 0)])
+def test_a_heavy_link_of_a_large_arm_is_not_in_grams(reach, warnings, tmp_path):
+    """1129 kg within 1.3 m are 514 kg/m³; within 2.5 m, as robots of one ton, 72 kg/m³."""
+    text = GOOD.replace('value="2.0"', 'value="798"').replace('value="1.0"', 'value="331"')
+    text = text.replace('"0 0 0.3"', f'"0 0 {reach}"')
+    said = [str(fault) for fault in audit_urdf(text, tmp_path) if "kilograms" in str(fault)]
+    assert len(said) == warnings
+
+
 # Effort limits ----------------------------------------------------------------------------------
 
 HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"/>
@@ -592,6 +603,48 @@ def test_text_without_a_robot_is_rejected(text, line, words):
     (fault,) = audit_urdf(text)
     assert fault.line == line
     assert words in str(fault)
+
+
+BEFORE_SHOULDER = '  <joint name="shoulder" type="revolute">'
+
+
+@pytest.mark.parametrize(
+    ("comment", "valid"),
+    [
+        ("<!-- base -- shoulder -->", "<!-- base == shoulder -->"),
+        ("<!--------- shoulder --------->", "<!--======= shoulder =======-->"),
+        ("<!-- shoulder --->", "<!-- shoulder =-->"),
+    ],
+)
+def test_double_hyphens_in_a_comment_are_a_warning(comment, valid, tmp_path):
+    """The places of all elements are preserved, and the arm's text is valid XML."""
+    text = mutated(BEFORE_SHOULDER, f"{comment}<!-- a-b --><!--c--d-->{BEFORE_SHOULDER}")
+    line = text[: text.index(comment)].count("\n") + 1
+    (fault,) = audit_urdf(text, tmp_path)
+    assert str(fault) == (
+        f"line {line}: warning: comment: '--' is not allowed in an XML comment (and in 1 more):"
+        " other programs reject the file; write single hyphens"
+    )
+    corrected = text.replace(comment, valid).replace("c--d", "c==d")
+    with pytest.warns(RuntimeWarning, match="is not allowed in an XML comment"):
+        arm = parse_arm(text, tmp_path / "arm.urdf")
+    assert arm.urdf == corrected
+    assert UrdfText(text).text() == corrected
+    assert [node.line for node in parse_xml(text).walk()] == [
+        node.line for node in parse_xml(corrected).walk()
+    ]
+
+
+def test_a_comment_without_an_end_hides_no_element():
+    """The comment after it has an end, which is not that of the first one."""
+    text = mutated(BEFORE_SHOULDER, f"<!-- one {BEFORE_SHOULDER} <!-- two -->")
+    (fault,) = audit_urdf(text)
+    assert "not well-formed XML" in fault.problem
+
+
+def test_only_comments_are_changed():
+    data = "<a b='-->'>--<![CDATA[<!-- x--y -->]]>"
+    assert with_valid_comments(f"{data}<!-- x--y --></a>") == f"{data}<!-- x==y --></a>"
 
 
 def test_entities_are_never_expanded():

@@ -21,7 +21,7 @@ from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
 from arm_dynamics.model.tool_frame import tool_frames
-from arm_dynamics.model.xml_source import Node, parse_xml, read_text
+from arm_dynamics.model.xml_source import Node, parse_xml, read_text, with_valid_comments
 
 STOP_RATE = 100.0
 """Natural frequency [rad/s] of an end stop without values in the URDF."""
@@ -121,6 +121,7 @@ def parse_arm(
         raise UrdfRejected(str(source or "URDF"), faults)
     for fault in faults:
         warnings.warn(f"{source or 'URDF'}: {fault}", RuntimeWarning, stacklevel=3)
+    text = with_valid_comments(text)  # other programs read the arm's text
     robot = Robot(parse_xml(text), frozenset(lock))
     motors = {
         joint.get("name"): joint

@@ -79,7 +79,7 @@ def _long(value: float) -> tuple[str, str]:
 
 def mass_unit_faults(robot: Robot) -> Iterator[Fault]:
     """Yield a warning for each mass of a moving link that is likely in grams."""
-    masses = [(link, mass_of(link) or 0.0) for link in _moving_links(robot)]
+    masses = [(link, mass_of(link) or 0.0) for link in moving_links(robot)]
     extent, total = _extent(robot), sum(value for _, value in masses)
     # The size of an arm without an extent is unknown: only the larger mass counts.
     density = total / extent / extent / extent if extent > 0 else GRAMS[1][1]
@@ -101,7 +101,7 @@ def gyration_faults(robot: Robot) -> Iterator[Fault]:
     It is below that of the densest ball, or has too large a radius of gyration.
     """
     extent = _extent(robot)
-    for link in _moving_links(robot):
+    for link in moving_links(robot):
         inertial, mass = link.find("inertial"), mass_of(link) or 0.0
         node = inertial.find("inertia") if inertial else None
         tensor = tensor_of(node)
@@ -126,7 +126,7 @@ def gyration_faults(robot: Robot) -> Iterator[Fault]:
         yield _warning(node.line, f"{title(link)} <inertia>", f"{largest:.4g}", problem, remedy)
 
 
-def _moving_links(robot: Robot) -> list[Node]:
+def moving_links(robot: Robot) -> list[Node]:
     """Return the links below moving joints, each once."""
     bodies = (robot.body(edge.child) for edge in robot.edges if robot.moves(edge.joint))
     return [robot.links[name] for name in dict.fromkeys(n for body in bodies for n in body)]

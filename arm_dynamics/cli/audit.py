@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
         print(format_report(str(path), faults))
         return 2
     robot = Robot(parse_xml(text), frozenset(args.lock))
-    if args.output is None:  # estimated masses have one density on purpose
+    if args.output is None:  # estimated masses have one density by definition
         faults = (*faults, *density_faults(robot, path.parent))
     print(format_report(str(path), faults))
     tool, *others = tool_frames(robot, args.tool_frame)

@@ -127,8 +127,8 @@ def with_estimated_inertia(
 def density_faults(robot: Robot, folder: Path | None) -> Iterator[Fault]:
     """Yield a warning if all moving links have one density of ``EXPORTED`` for their meshes.
 
-    Masses of an exporter without materials have it. Arms with a link without a readable mesh, and
-    arms of boxes, cylinders and spheres, which are often uniform on purpose, are not judged.
+    Masses of an exporter without materials have it. Arms with a link without a readable mesh
+    are not checked, nor are boxes, cylinders and spheres: their uniform density may be intended.
     """
     masses = {link.get("name") or "": mass_of(link) or 0.0 for link in moving_links(robot)}
     heavy = {name: mass for name, mass in masses.items() if mass > 0}

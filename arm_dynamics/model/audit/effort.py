@@ -25,8 +25,8 @@ GRAVITY = 9.81
 CONFIGURATIONS = 32
 """Random configurations in addition to the initial one."""
 HELD = 0.5
-"""Fraction of the largest gravity torque below which a limit is no motor's: those of robots are
-above 0.6."""
+"""Fraction of the largest gravity torque below which a limit is likely a placeholder: those of
+robots are above 0.6."""
 
 REMEDY = (
     "write the motor's limit (exporters write 0, 1 or -1 for an unknown one; a URDF has no"

@@ -13,7 +13,9 @@ from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model import audit as package
 from arm_dynamics.model import xml_source
 from arm_dynamics.model.audit import Fault, UrdfRejected, audit_urdf, format_report
-from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.urdf_text import UrdfText
+from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml, with_valid_comments
 
 GOOD = """<?xml version="1.0"?>
 <robot name="good">
@@ -475,6 +477,74 @@ def test_grams_and_millimeters_are_distinguished_from_kilograms_and_meters(tmp_p
     assert not any("write kilograms" in str(fault) for fault in audit_urdf(heavy, tmp_path))
 
 
+@pytest.mark.parametrize(("reach", "warnings"), [(1.2, 1), (2.4, 0)])
+def test_a_heavy_link_of_a_large_arm_is_not_in_grams(reach, warnings, tmp_path):
+    """1129 kg within 1.3 m are 514 kg/m³; within 2.5 m, as robots of one ton, 72 kg/m³."""
+    text = GOOD.replace('value="2.0"', 'value="798"').replace('value="1.0"', 'value="331"')
+    text = text.replace('"0 0 0.3"', f'"0 0 {reach}"')
+    said = [str(fault) for fault in audit_urdf(text, tmp_path) if "kilograms" in str(fault)]
+    assert len(said) == warnings
+
+
+# Effort limits ----------------------------------------------------------------------------------
+
+HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{child}" type="{kind}"><origin xyz="0.3 0 0.1"/><parent link="{parent}"/>
+<child link="{child}"/><axis xyz="{axis}"/>
+<limit lower="-2" upper="2" effort="{effort}" velocity="1"/></joint>"""
+
+
+def holding(*joints):
+    """Return a chain of joints: kind, axis, center of mass, effort limit."""
+    text, parent = "<robot name='arm'><link name='base'/>", "base"
+    for number, (kind, axis, centre, effort) in enumerate(joints):
+        given = {"kind": kind, "axis": axis, "centre": centre, "effort": effort}
+        text += HELD.format(parent=parent, child=f"l{number}", **given)
+        parent = f"l{number}"
+    return f"{text}</robot>"
+
+
+@pytest.mark.parametrize(
+    ("joints", "words"),
+    [
+        # 2 kg at 0.2 m: 3.924 N m; with 2 kg at 0.5 m: 13.734 N m
+        ([("revolute", "0 1 0", "0.2 0 0", 3.93)], []),
+        ([("revolute", "0 1 0", "0.2 0 0", 3.92)], ["3.92 [N·m] is below the joint's gravity torque"
+          " of 3.924 N·m in the initial configuration; write the motor's limit"]),
+        ([("revolute", "0 -1 0", "0.2 0 0", 1), ("revolute", "0 1 0", "0.2 0 0", 1)],
+         ["torque of 13.73 N·m in the initial", "torque of 3.924 N·m in the initial"]),
+        ([("revolute", "0 0 1", "0.2 0 0", 1), ("revolute", "0 0 1", "0.2 0 0", 1)], []),
+        # upright: no torque in the initial configuration
+        ([("revolute", "0 1 0", "0 0 0.2", 2.0)], []),
+        ([("revolute", "0 1 0", "0 0 0.2", 1.0)], ["N·m within its position limits"]),
+        ([("prismatic", "0 0 1", "0 0 0", 19.6)], ["19.6 [N] is below the joint's gravity force of"
+          " 19.62 N in the initial configuration"]),
+        ([("prismatic", "1 0 0", "0 0 0", 1)], []),
+    ],
+)  # fmt: skip
+def test_effort_limits_below_the_gravity_torque_are_named(joints, words):
+    found = [fault for fault in audit_urdf(holding(*joints)) if "gravity" in fault.problem]
+    assert [fault.severity for fault in found] == ["warning"] * len(words)
+    for fault, said in zip(found, words, strict=True):
+        assert said in str(fault)
+
+
+def test_a_locked_joint_holds_anything():
+    text = holding(("revolute", "0 1 0", "0.2 0 0", 1), ("revolute", "0 1 0", "0.2 0 0", 9))
+    assert not any("gravity" in f.problem for f in audit_urdf(text, lock=["l0"]))
+
+
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_placeholders_of_exporters_are_named(value, tmp_path):
+    text = mutated('effort="50" velocity="3"', f'effort="{value}" velocity="{value}"')
+    said = [str(fault) for fault in audit_urdf(text, tmp_path)]
+    assert len(said) == 2
+    for limit, fault in zip(("effort", "velocity"), said, strict=True):
+        assert f"joint 'shoulder' <limit {limit}>: {value} is " in fault
+        assert "write the motor's limit, above 0 (exporters write 0 or -1 for an unkn" in fault
+
+
 def test_no_warning_for_a_base_a_locked_joint_or_a_driver_of_this_package(tmp_path):
     base = GOOD.replace(
         '<link name="base"/>',
@@ -533,6 +603,48 @@ def test_text_without_a_robot_is_rejected(text, line, words):
     (fault,) = audit_urdf(text)
     assert fault.line == line
     assert words in str(fault)
+
+
+BEFORE_SHOULDER = '  <joint name="shoulder" type="revolute">'
+
+
+@pytest.mark.parametrize(
+    ("comment", "valid"),
+    [
+        ("<!-- base -- shoulder -->", "<!-- base == shoulder -->"),
+        ("<!--------- shoulder --------->", "<!--======= shoulder =======-->"),
+        ("<!-- shoulder --->", "<!-- shoulder =-->"),
+    ],
+)
+def test_double_hyphens_in_a_comment_are_a_warning(comment, valid, tmp_path):
+    """The places of all elements are preserved, and the arm's text is valid XML."""
+    text = mutated(BEFORE_SHOULDER, f"{comment}<!-- a-b --><!--c--d-->{BEFORE_SHOULDER}")
+    line = text[: text.index(comment)].count("\n") + 1
+    (fault,) = audit_urdf(text, tmp_path)
+    assert str(fault) == (
+        f"line {line}: warning: comment: '--' is not allowed in an XML comment (and in 1 more):"
+        " other programs reject the file; write single hyphens"
+    )
+    corrected = text.replace(comment, valid).replace("c--d", "c==d")
+    with pytest.warns(RuntimeWarning, match="is not allowed in an XML comment"):
+        arm = parse_arm(text, tmp_path / "arm.urdf")
+    assert arm.urdf == corrected
+    assert UrdfText(text).text() == corrected
+    assert [node.line for node in parse_xml(text).walk()] == [
+        node.line for node in parse_xml(corrected).walk()
+    ]
+
+
+def test_a_comment_without_an_end_hides_no_element():
+    """The comment after it has an end, which is not that of the first one."""
+    text = mutated(BEFORE_SHOULDER, f"<!-- one {BEFORE_SHOULDER} <!-- two -->")
+    (fault,) = audit_urdf(text)
+    assert "not well-formed XML" in fault.problem
+
+
+def test_only_comments_are_changed():
+    data = "<a b='-->'>--<![CDATA[<!-- x--y -->]]>"
+    assert with_valid_comments(f"{data}<!-- x--y --></a>") == f"{data}<!-- x==y --></a>"
 
 
 def test_entities_are_never_expanded():
@@ -740,6 +852,7 @@ def test_the_audit_needs_no_robotics_library():
         "arm_dynamics.model.audit",
         "arm_dynamics.model.xml_source",
         "arm_dynamics.core.errors",
+        "arm_dynamics.core.arrays",
     )
     inside += (
         "arm_dynamics.core.parameters",

@@ -41,6 +41,7 @@ from arm_dynamics.core.errors import (
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware import register_bus
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.mit_can.identification import Registers
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -243,6 +244,64 @@ def test_check_names_the_joint_and_the_problem(arm_line, capsys, what, words):
     assert "'elbow_flex'" in said or what == "model"
     assert "no problems found" not in said
     assert arm_line.torques == (1 if what == "torque" else 0), "what is on stays on"
+
+
+def store_range(line, lower, upper, homing_offset=0):
+    """Store position limits and homing offset [steps] in servo 3, in both of its memories."""
+    servo = line.motors.servos[2]
+    for memory in (servo.saved, servo.memory):
+        for register, value in (
+            (table.MIN_POSITION, lower),
+            (table.MAX_POSITION, upper),
+            (table.HOMING_OFFSET, homing_offset),
+        ):
+            servo.put(memory, register.address, value)
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize(
+    ("contradict", "lines"),
+    [
+        (
+            lambda line: setattr(line.motors.shafts[2], "supply", 5.0),
+            [
+                "supply = 5.0 V; expected 9.6 to 15 V, for the supply_voltage of 12 V in the URDF;"
+                " correct one of them"
+            ],
+        ),
+        (lambda line: setattr(line.motors.shafts[2], "supply", 9.7), []),
+        (
+            lambda line: store_range(line, 1848, 2248),
+            [
+                "position limits in the servo = -0.307 to 0.307 rad (homing offset 0 rad); expected"
+                " -1.69 to 1.69 rad, as in the URDF; the servo stops within the joint's range:"
+                " correct one of them"
+            ],
+        ),
+        (
+            lambda line: store_range(line, 1448, 3648, 500),
+            [
+                "position limits in the servo = -0.92 to 2.45 rad (homing offset 0.767 rad);"
+                " expected -1.69 to 1.69 rad, as in the URDF; they are shifted: correct the servo's"
+                " homing offset, or the offset in the URDF with arm-dynamics hardware calibrate"
+            ],
+        ),
+        (lambda line: store_range(line, 2048 - 1050, 2048 + 1050), []),
+        (lambda line: store_range(line, 0, 0), []),
+    ],
+    ids=["supply", "drained battery", "narrow", "shifted", "measured by hand", "without limits"],
+)
+def test_check_warns_of_a_supply_and_of_servo_limits_that_contradict_the_urdf(
+    arm_line, capsys, contradict, lines
+):
+    contradict(arm_line)
+    before = registers(arm_line)
+    assert checked(arm_line) == 0
+    said = capsys.readouterr().out.splitlines()
+    expected = [f"warning: joint 'elbow_flex' (motor 3): {line}" for line in lines]
+    assert [line for line in said if "warning" in line] == expected
+    assert ("no problems found" in said) == (not lines)
+    assert registers(arm_line) == before
 
 
 def test_check_without_any_reply_reports_it_once(lines, capsys):

@@ -1,5 +1,6 @@
 """Commands identify and compare."""
 
+import argparse
 import io
 
 import numpy as np
@@ -11,6 +12,7 @@ from test_identification import hidden_truth, simulated
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli import compare, identify, record
+from arm_dynamics.cli.identify import _check_written
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
@@ -19,6 +21,7 @@ from arm_dynamics.dynamics import gravity
 from arm_dynamics.identification import nominal_parameters, parameter_names, write_poses
 from arm_dynamics.identification.drive_gain_fit import described_gains
 from arm_dynamics.identification.gravity_calibration import random_configurations
+from arm_dynamics.model.audit import audit_urdf
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +179,17 @@ def test_a_warning_of_the_description_is_printed_once(recordings, tmp_path, caps
         assert identify.run([str(file), run1, "--no-simulation", "--output", output]) == 0
     assert len(caught) == 1
     assert "warning" not in capsys.readouterr().err
+
+
+def test_identified_masses_have_the_unit_of_the_nominal_ones(tmp_path, capsys):
+    """The fit of a heavy robot puts a large mass into one link: the audit alone suspects grams."""
+    arm = load_arm("five_dof")
+    heavy = arm.urdf.replace('<mass value="4.5"', '<mass value="7980"')
+    assert any("write kilograms" in str(fault) for fault in audit_urdf(heavy))
+    _check_written(arm, heavy, argparse.Namespace(output=tmp_path / "new.urdf", lock=[]))
+    said = capsys.readouterr().err
+    assert "largest principal moment" in said, "other warnings are printed"
+    assert "kilograms" not in said
 
 
 def test_currents_without_torque_constants_are_named_with_their_remedy(recordings, tmp_path):

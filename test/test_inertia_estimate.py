@@ -130,6 +130,65 @@ def test_a_mesh_counts_in_meters_in_the_pose_of_its_shape():
     np.testing.assert_allclose(inertia.inertia, np.diag(moments), atol=1e-9)
 
 
+MESH_LINK = """<link name="l{k}"><inertial><mass value="{mass}"/><inertia ixx="0.1" iyy="0.1"
+  izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial><{element}><geometry>{shape}</geometry></{element}>
+  </link><joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="l{k}"/>
+  <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="99" velocity="2"/></joint>"""
+SHAPES = {
+    "mesh": '<mesh filename="cube.obj" scale="{x} 0.1 0.1"/>',
+    "box": '<box size="{x} 0.1 0.1"/>',
+}
+
+
+@pytest.fixture
+def audited(tmp_path, capsys):
+    """A function that returns the command's report of an arm with links of these densities."""
+    points, triangles = cube((0.0, 0.0, 0.0), 1.0)
+    lines = ["v {} {} {}".format(*p) for p in points]
+    lines += ["f {} {} {}".format(*t) for t in triangles + 1]
+    (tmp_path / "cube.obj").write_text("\n".join(lines))
+
+    def report(densities, shape="mesh", element="visual"):
+        text, parent = '<robot name="uniform"><link name="base"/>', "base"
+        for k, density in enumerate(densities):
+            x = 0.2 + 0.1 * k
+            given = {"shape": SHAPES[shape].format(x=x), "mass": f"{density * x * 0.01:.4g}"}
+            text += MESH_LINK.format(k=k, parent=parent, element=element, **given)
+            parent = f"l{k}"
+        (tmp_path / "arm.urdf").write_text(f"{text}</robot>")
+        assert audit(tmp_path / "arm.urdf") == 0
+        return capsys.readouterr().out
+
+    return report
+
+
+@pytest.mark.parametrize(
+    ("densities", "element", "material"),
+    [
+        ((2700, 2710, 2690), "visual", "aluminum"),
+        ((1000, 1000), "collision", "water"),
+        ((7860, 7860), "visual", "steel"),
+        ((7970, 7970), "visual", "steel"),
+    ],
+)
+def test_the_density_of_an_exporter_is_named(audited, densities, element, material):
+    said = audited(densities, element=element)
+    assert "1 warning" in said
+    assert (
+        f"line 1: warning: robot 'uniform': all {len(densities)} moving links have"
+        f" {min(densities)} to {max(densities)} kg/m³ (mass over the volume of {element} meshes),"
+        f" the density that exporters assume for {material}; set the materials" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("densities", "shape"),
+    [((2700, 2700, 2500), "mesh"), ((1500, 1500), "mesh"), ((2700,), "mesh"), ((1e3, 1e3), "box")],
+)
+def test_other_densities_single_links_and_primitives_are_not_named(audited, densities, shape):
+    assert "no faults" in audited(densities, shape)
+
+
 def audit(*words):
     """Return the exit code of the command."""
     with pytest.raises(SystemExit) as ended:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
+from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.core.errors import InvalidValue
@@ -126,6 +127,17 @@ def test_a_model_beyond_the_effort_limits_at_the_initial_configuration_is_reject
     for error in ({"mass": 2000}, {"length": 2000}):
         with pytest.raises(InvalidValue, match="gravity torque = "):
             with_model_error(arm, **error)
+
+
+def test_an_arm_that_cannot_hold_itself_is_not_asked_for_a_smaller_payload():
+    """A controller of such an arm can be built, with a warning."""
+    weak = chain({"effort": 0.0})
+    said = r"arm 'chain': joint 'J1': gravity torque = .* expected at most 0 N·m.* in the URDF$"
+    for payload, text in ((0.0, said), (0.5, said.replace("'chain'", "'chain' with .* 0.5 kg"))):
+        with pytest.raises(InvalidValue, match=text):
+            require_holdable(weak.with_payload(payload))
+    with pytest.warns(RuntimeWarning, match=said):
+        build_controller(weak, period=None)
 
 
 def test_an_arm_beyond_its_effort_limits_may_have_a_model_error():

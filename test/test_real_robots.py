@@ -24,8 +24,11 @@ from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.effort import effort_limit_faults, gravity_torques
+from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_description import robot_description
+from arm_dynamics.model.xml_source import parse_xml, read_text
 from arm_dynamics.safety.events import Events
 
 try:
@@ -119,6 +122,36 @@ def test_the_audit_finds_exactly_the_listed_faults(name):
     for fault, (severity, element, problem) in zip(faults, expected, strict=True):
         assert (fault.severity, fault.element) == (severity, element)
         assert problem in f"{fault.value!r} {fault.problem}"
+
+
+# Springs of a counterbalance or a suspension are not part of a URDF.
+WEAK = {
+    "baxter.urdf": {"left_s1", "right_s1"},
+    "pr2.urdf": {"l_shoulder_lift_joint", "r_shoulder_lift_joint"},
+    "simple_humanoid.urdf": {"WAIST_P", "WAIST_R"},
+    "simple_humanoid_classical.urdf": {"WAIST_P", "WAIST_R"},
+    "tiago_dual.urdf": {"suspension_left_joint", "suspension_right_joint"},
+}
+
+
+def test_effort_limits_of_all_robots_hold_their_links():
+    """Only of these joints they do not; the gravity torques are those of Pinocchio."""
+    found = {}
+    for path in {str(Path(f.locate())) for name, f in FILES.items() if name.endswith(".urdf")}:
+        robot = Robot(parse_xml(read_text(Path(path))))
+        joints = {fault.element.split("'")[1] for fault in effort_limit_faults(robot)}
+        found.update({Path(path).name: joints} if joints else {})
+    assert found == WEAK
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gravity_torques_of_the_audit_are_those_of_the_model(name):
+    arm, q = arm_of(name), random_positions(arm_of(name))
+    positions = dict(zip(arm.joint_names, q.T, strict=True))
+    found = gravity_torques(Robot(parse_xml(arm.urdf), frozenset(arm.locked)), positions)
+    expected = np.array([rigid_body.gravity(arm, row) for row in q])
+    torques = np.stack([found[joint] for joint in arm.joint_names], axis=1)
+    np.testing.assert_allclose(torques, expected, rtol=0, atol=1e-12)
 
 
 def test_panda_loads_only_with_locked_fingers():

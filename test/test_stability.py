@@ -1,5 +1,6 @@
 """Stability analysis: linearization, discrete maps and limits against theory and simulation."""
 
+import re
 from dataclasses import replace
 from math import inf, pi, sqrt
 
@@ -23,6 +24,7 @@ from arm_dynamics.cli import stability as command_line
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.linear_controller import (
     LinearController,
@@ -205,7 +207,7 @@ def test_the_closed_loop_map_equals_a_simulation_of_the_linear_loop():
         np.testing.assert_allclose(closed @ start, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["pid", "pid_gravity", "gravity_compensation"])
+@pytest.mark.parametrize("name", ["pid", "pid_gravity", "gravity_compensation", "lqr"])
 def test_the_linear_controller_is_the_derivative_of_the_controller(name):
     """A small disturbance, five calls: the commands equal those of the linear controller."""
     arm, period, q = five_dof(), 2e-3, five_dof().configuration("initial")
@@ -388,6 +390,22 @@ def test_the_stability_limit_of_the_configured_gains_is_that_of_the_simulation(f
     assert max(speeds[500:]) > 1.0 if grows else max(speeds[500:]) < 1e-6
 
 
+@pytest.mark.parametrize(("factor", "grows"), [(0.97, False), (1.03, True)])
+def test_the_stability_limit_of_the_lqr_is_that_of_the_simulation(factor, grows):
+    """K times the predicted factor, ±3 %."""
+    arm, q = five_dof().with_motors(supply_voltage=inf), five_dof().configuration("initial")
+    held = Lqr(arm)
+    found = analyze_stability(controlled_loop(arm, held, q, 1e-4, 2e-3), "semi_implicit_euler")
+    K = factor * (1 + found.gain_margin) * held.gain(q)
+    held.gain = lambda _: K
+    plant, state, speeds = Plant(arm), State.of(np.add(q, 1e-8), np.zeros(5)), []
+    for k in range(600):
+        command = held.update(state, Reference.hold(q), 2e-3 if k else 0.0)
+        state = plant.step(state, command, 1e-4, 20)
+        speeds.append(np.abs(state.v).max())
+    assert max(speeds[500:]) > 1.0 if grows else max(speeds[500:]) < 1e-6
+
+
 def test_too_large_gains_are_reported_as_unstable():
     arm = five_dof()
     loop = controlled_loop(
@@ -448,6 +466,15 @@ def test_the_command_prints_a_table_and_a_sentence(capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "explicit_euler 0.102 2 % 1.018 0.102 R5 572 Hz -21.1/s" in out
     assert "explicit_euler with dt = 0.0001 s is at the stability limit" in out
+
+
+def test_the_command_accepts_the_lqr(capsys):
+    arguments = ["two_link", "--controller", "lqr", "--integrator", "rk4"]
+    with pytest.warns(RuntimeWarning, match="Lqr of arm 'two_link': delay margin < 2"):
+        assert command_line.run(arguments) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"rk4 with dt = 0.0001 s is stable, .* or all gains times 3\.0", text)
+    assert "Delay margin: 1.5 control periods" in text
 
 
 def test_the_command_exits_with_1_for_an_unstable_loop(capsys):

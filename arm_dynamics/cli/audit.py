@@ -12,7 +12,7 @@ from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.audit import audit_urdf, format_report
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
-from arm_dynamics.model.inertia_estimate import with_estimated_inertia
+from arm_dynamics.model.inertia_estimate import density_faults, with_estimated_inertia
 from arm_dynamics.model.load import find_urdf
 from arm_dynamics.model.tool_frame import tool_frames
 from arm_dynamics.model.xml_source import parse_xml, read_text
@@ -69,10 +69,13 @@ def run(arguments: Sequence[str]) -> int:
             note = "" if one.written else " (root link, not written: it does not move)"
             print(f"  {one.link}: {one.mass:.4g} kg{note}")
     faults = audit_urdf(text, path.parent, args.lock)
-    print(format_report(str(path), faults))
     if any(fault.severity == "error" for fault in faults):
+        print(format_report(str(path), faults))
         return 2
     robot = Robot(parse_xml(text), frozenset(args.lock))
+    if args.output is None:  # estimated masses have one density by definition
+        faults = (*faults, *density_faults(robot, path.parent))
+    print(format_report(str(path), faults))
     tool, *others = tool_frames(robot, args.tool_frame)
     also = f"; of the other arms: {', '.join(others)}" if others else ""
     print(f"tool frame: {tool}{also}; --tool-frame selects another link")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, nan
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -16,7 +16,7 @@ from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.terminal import number_text
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.number_option import Number
-from arm_dynamics.hardware.motor_bus import MotorBus, Reading
+from arm_dynamics.hardware.motor_bus import MotorBus, Reading, StoredRange
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.safety.safety_settings import SafetySettings
@@ -29,6 +29,10 @@ MAX_MISSED_FRACTION = 0.05
 """Fraction of the cycles that may lack a reply."""
 MAX_LINE_WIDTH = 132
 """Characters of a line if no terminal sets the width."""
+SUPPLY = (0.8, 1.25)
+"""Supply voltage as a fraction of the URDF's: batteries of a nominal voltage have 0.82 to 1.05."""
+UNREACHED = 0.1
+"""Part [rad] of a joint's range that a servo may leave out: a range moved by hand ends there."""
 NO_REPLY = (
     "no motor replies: check power, cable, port and baud rate; arm-dynamics hardware scan tries"
     " all baud rates"
@@ -58,6 +62,8 @@ class BusSurvey:
         Last reply by motor id.
     gap : mapping of int to float
         Longest time [s] without a reply by motor id; inf without any reply.
+    ranges : mapping of int to StoredRange
+        Position ranges stored in motors by id.
 
     """
 
@@ -67,6 +73,7 @@ class BusSurvey:
     replies: Mapping[int, int]
     last: Mapping[int, Reading]
     gap: Mapping[int, float]
+    ranges: Mapping[int, StoredRange]
 
 
 def survey_bus(bus: MotorBus, duration: float) -> BusSurvey:
@@ -85,6 +92,7 @@ def survey_bus(bus: MotorBus, duration: float) -> BusSurvey:
             bus.identify()
         except DriverFault as error:
             fault = str(error)
+        ranges = bus.stored_ranges()
         start, cycles = bus.now(), 0
         replies: Counter[int] = Counter()
         last: dict[int, Reading] = {}
@@ -101,7 +109,7 @@ def survey_bus(bus: MotorBus, duration: float) -> BusSurvey:
         bus.close()
     for id in bus.motors:
         gap[id] = max(gap[id], end - since[id]) if id in last else inf
-    return BusSurvey(fault, cycles, cycles / max(end - start, 1e-9), replies, last, gap)
+    return BusSurvey(fault, cycles, cycles / max(end - start, 1e-9), replies, last, gap, ranges)
 
 
 class Health:
@@ -123,11 +131,48 @@ class Health:
         """Return one line for each problem; an empty list for a healthy arm."""
         if not self._survey.replies:
             return [NO_REPLY]
-        lines = self._survey.fault.split("; ") if self._survey.fault else []
-        for joint, motor in self._pairs:
-            problems = list(self._joint_problems(joint, motor))
-            lines += [f"joint '{joint.name}' (motor {motor.id}): {text}" for text in problems]
-        return lines
+        faults = self._survey.fault.split("; ") if self._survey.fault else []
+        return [*faults, *self._named(self._joint_problems)]
+
+    def warnings(self) -> list[str]:
+        """Return one line for each supply and servo setting that contradicts the URDF."""
+        return [f"warning: {line}" for line in self._named(self._joint_warnings)]
+
+    def _named(self, lines: Callable[[Joint, JointMotor], Iterator[str]]) -> list[str]:
+        """Return the ``lines`` of every joint, with its name and its motor."""
+        return [
+            f"joint '{joint.name}' (motor {motor.id}): {text}"
+            for joint, motor in self._pairs
+            for text in lines(joint, motor)
+        ]
+
+    def _joint_warnings(self, joint: Joint, motor: JointMotor) -> Iterator[str]:
+        reading, stored = self._survey.last.get(motor.id), self._survey.ranges.get(motor.id)
+        nominal = joint.constants.get("supply_voltage", nan)
+        supply = nan if reading is None else reading.supply
+        low, high = (fraction * nominal for fraction in SUPPLY)
+        if supply < low or supply > high:
+            yield (
+                f"supply = {supply:.1f} V; expected {low:.3g} to {high:.3g} V, for the"
+                f" supply_voltage of {nominal:g} V in the URDF; correct one of them"
+            )
+        if stored is None or joint.kind == "continuous":
+            return
+        lower, upper = sorted(motor.position(end) for end in (stored.lower, stored.upper))
+        if lower <= joint.lower + UNREACHED and upper >= joint.upper - UNREACHED:
+            return
+        found = (
+            f"position limits in the servo = {lower:.3g} to {upper:.3g} {joint.unit} (homing offset"
+            f" {stored.homing_offset:.3g} rad); expected {joint.lower:.3g} to {joint.upper:.3g}"
+            f" {joint.unit}, as in the URDF"
+        )
+        if upper - lower < joint.upper - joint.lower - UNREACHED:
+            yield f"{found}; the servo stops within the joint's range: correct one of them"
+        else:
+            yield (
+                f"{found}; they are shifted: correct the servo's homing offset, or the offset in"
+                " the URDF with arm-dynamics hardware calibrate"
+            )
 
     def _joint_problems(self, joint: Joint, motor: JointMotor) -> Iterator[str]:
         reading, survey = self._survey.last.get(motor.id), self._survey
@@ -204,7 +249,7 @@ def run(arguments: Sequence[str]) -> int:
 def check_health(
     arm: ArmModel, bus: MotorBus, duration: float = DURATION, recovery_margin: float = 0.0
 ) -> bool:
-    """Read the motors of an arm and print their table and problems.
+    """Read the motors of an arm and print their table, problems and warnings.
 
     Parameters
     ----------
@@ -231,5 +276,6 @@ def check_health(
     console.print(health.table())
     print(f"{survey.cycles} cycles of reading, {survey.rate:.0f} per second")
     problems = health.problems()
-    print("\n".join(problems) if problems else "no problems found")
+    warnings = health.warnings()
+    print("\n".join([*problems, *warnings]) or "no problems found")
     return not problems

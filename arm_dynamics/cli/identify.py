@@ -50,6 +50,9 @@ from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.audit.proportion import mass_unit_faults
+from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.xml_source import parse_xml
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -302,14 +305,18 @@ def _write(
 
 
 def _check_written(arm: ArmModel, text: str, args: argparse.Namespace) -> None:
-    """Raise UrdfRejected for an invalid URDF; warn of elements that were not warned of before."""
+    """Raise UrdfRejected for an invalid URDF; warn of elements that were not warned of before.
+
+    The unit of the masses is that of the nominal ones: a fit does not change it.
+    """
     folder = arm.source.parent if arm.source else None
     known = {fault.element for fault in audit_urdf(arm.urdf, folder, args.lock)}
     faults = audit_urdf(text, args.output.parent, args.lock)
     if any(fault.severity == "error" for fault in faults):
         raise UrdfRejected(str(args.output), faults)
+    units = {*mass_unit_faults(Robot(parse_xml(text), frozenset(args.lock)))}
     for fault in faults:
-        if fault.element not in known:
+        if fault.element not in known and fault not in units:
             print(f"{args.output}: {fault}", file=sys.stderr)
 
 

@@ -17,6 +17,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.fault import suggest
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.load import find_urdf
+from arm_dynamics.model.model_error import overload_text
 from arm_dynamics.model.xml_source import parse_xml, read_text
 
 CONTROLLER_NODE = "joint_controller"
@@ -131,7 +132,7 @@ def build_controller(
     """Return the controller that the joint controller node runs for an arm and parameter file.
 
     The controller takes its gains and the payload_mass from the file, and the other gains from the
-    model. It warns of a small stability margin.
+    model. It warns of a small stability margin, and of an effort limit below the gravity torque.
 
     Parameters
     ----------
@@ -165,6 +166,9 @@ def build_controller(
     if "payload_mass" in given:
         mass = _number(given["payload_mass"], f"{file}: payload_mass")
         controller.set_model(arm.with_payload(mass))
+    overload = overload_text(controller.arm)
+    if overload:
+        warnings.warn(overload, RuntimeWarning, stacklevel=2)
     if period is not None:
         warn_of_thin_margin(controller, controller.arm, period)
     return controller

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.lqr_design.lqr_gain import linear_dynamics
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
@@ -87,11 +88,12 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
 
     As ``pid_efforts``: v_f⁺ = v_f + α (v - v_f) with α = T / (T + d_filter),
     u = -p q + I - d v_f⁺ + (∂g/∂q) q, then I⁺ = I - T i q. Clamps and limits do not act.
+    LQR: u = -K x, with the gain at the configuration.
 
     Parameters
     ----------
     controller : Controller
-        Pid, PidGravity or GravityCompensation.
+        Pid, PidGravity, GravityCompensation or Lqr.
     q : (nv,) array
         Configuration [rad or m].
     period : float
@@ -109,8 +111,11 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     if isinstance(controller, PidGravity | GravityCompensation):
         data = model.model.createData()
         slope[:, :nv] = pin.computeGeneralizedGravityDerivatives(model.model, data, position)
-    if isinstance(controller, GravityCompensation):
-        J = np.hstack([np.zeros((nv, nv)), -np.diag(g["d"])])
+    if isinstance(controller, GravityCompensation | Lqr):
+        if isinstance(controller, Lqr):
+            J = -controller.gain(position)
+        else:
+            J = np.hstack([np.zeros((nv, nv)), -np.diag(g["d"])])
         none = np.zeros((0, 0))
         return LinearController(
             "effort", none, np.zeros((0, 2 * nv)), np.zeros((nv, 0)), as_readonly(J), slope
@@ -118,7 +123,7 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     if not isinstance(controller, Pid):
         raise InvalidValue(
             f"controller {type(controller).__name__}: no exact linear form; expected Pid,"
-            " PidGravity or GravityCompensation"
+            " PidGravity, GravityCompensation or Lqr"
         )
     p, i, d = g["p"], g["i"], g["d"]
     alpha, zero = np.diag(period / (period + g["d_filter"])), np.zeros((nv, nv))

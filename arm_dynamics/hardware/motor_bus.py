@@ -66,6 +66,24 @@ class MotorCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredRange:
+    """Position range stored in a motor: it silently limits the goals of position commands.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Limits [rad] of the position at the output shaft, homing offset included.
+    homing_offset : float
+        Homing offset [rad] stored in the motor.
+
+    """
+
+    lower: float
+    upper: float
+    homing_offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class DiscoveredMotor:
     """Motor that replied to a scan.
 
@@ -140,6 +158,10 @@ class MotorBus(ABC):
     def missing_watchdog_reason(self, id: int) -> str:
         """Return why the motor has no watchdog, and a remedy; "" if there is nothing to report."""
         return ""
+
+    def stored_ranges(self) -> Mapping[int, StoredRange]:
+        """Return the position ranges of the motors that limit their goals, by id; reads only."""
+        return {}
 
     @abstractmethod
     def now(self) -> float:

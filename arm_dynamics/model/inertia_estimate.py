@@ -1,4 +1,4 @@
-"""Estimated masses and inertias of links: bodies of one density with the shapes of the URDF.
+"""Masses of links and the shapes of the URDF: estimates of one density, and the densities given.
 
 Volume, center and second moments of mass of a closed mesh are sums over tetrahedra from a point to
 its triangles a, b, c with D = det(a, b, c):  V = Σ D / 6,  V c = Σ D (a + b + c) / 24,
@@ -14,6 +14,7 @@ B. Mirtich, Fast and accurate computation of polyhedral mass properties, Journal
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from scipy.spatial import ConvexHull, QhullError
 
 from arm_dynamics.core.arrays import Matrix, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.inertia import TENSOR, mass_of
+from arm_dynamics.model.audit.proportion import moving_links
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.solids import Inertial, box, compose, cylinder, sphere
 from arm_dynamics.model.urdf_text import UrdfText, comment_text, element_text
@@ -34,6 +37,11 @@ SHAPES = ("visual", "collision")
 """Elements with the shapes of a link; the first with a volume counts."""
 MIN_VOLUME = 1e-9
 """Volume over the cube of the size below which a mesh is flat."""
+
+EXPORTED = {1000.0: "water", 2700.0: "aluminum", 7850.0: "steel", 8000.0: "steel"}
+"""Density [kg/m³] of bodies without a material or of one metal in CAD programs."""
+SAME = 0.02
+"""Relative difference of densities that rounded masses and simplified meshes explain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +124,51 @@ def with_estimated_inertia(
     return edited.text(), tuple(found)
 
 
+def density_faults(robot: Robot, folder: Path | None) -> Iterator[Fault]:
+    """Yield a warning if all moving links have one density of ``EXPORTED`` for their meshes.
+
+    Masses of an exporter without materials have it. Arms with a link without a readable mesh
+    are not checked, nor are boxes, cylinders and spheres: their uniform density may be intended.
+    """
+    masses = {link.get("name") or "": mass_of(link) or 0.0 for link in moving_links(robot)}
+    heavy = {name: mass for name, mass in masses.items() if mass > 0}
+    for element in SHAPES if len(heavy) > 1 else ():
+        shapes = link_shapes(robot.root, folder, element)
+        known, densities = list(EXPORTED), list[float]()
+        for name, mass in heavy.items():
+            meshes = [s for s in shapes if s.link == name and s.kind == "mesh"]
+            body = _unit_body(meshes, folder)
+            densities.append(mass / body.mass if body else 0.0)
+            known = [one for one in known if abs(densities[-1] / one - 1) < SAME]
+            if not known:  # large meshes take seconds
+                break
+        if known:
+            problem = (
+                f"all {len(heavy)} moving links have {min(densities):.4g} to {max(densities):.4g}"
+                f" kg/m³ (mass over the volume of {element} meshes), the density that exporters"
+                f" assume for {EXPORTED[known[0]]}"
+            )
+            remedy = "set the materials in the CAD program, weigh the links, or identify the arm"
+            yield Fault(robot.root.line, title(robot.root), "", problem, remedy, "warning")
+            return
+
+
 def _unit_bodies(robot: Robot, folder: Path | None) -> dict[str, Inertial]:
     """Return the links without a mass as bodies of 1 kg/m³; those without a volume are omitted."""
     found: dict[str, Inertial] = {}
     for element in SHAPES:
-        solids: dict[str, list[Inertial]] = {}
-        for shape in link_shapes(robot.root, folder, element):
-            solid = shape_body(shape, folder)
-            if solid is not None and not mass_of(robot.links[shape.link]):
-                solids.setdefault(shape.link, []).append(solid)
-        for link, parts in solids.items():
-            found.setdefault(link, compose(parts))
+        shapes = link_shapes(robot.root, folder, element)
+        for name, link in robot.links.items():
+            if name not in found and not mass_of(link):
+                body = _unit_body([shape for shape in shapes if shape.link == name], folder)
+                found.update({name: body} if body else {})
     return found
+
+
+def _unit_body(shapes: Sequence[Visual], folder: Path | None) -> Inertial | None:
+    """Return the shapes of a link as one body of 1 kg/m³, None if none has a volume."""
+    solids = [solid for shape in shapes if (solid := shape_body(shape, folder)) is not None]
+    return compose(solids) if solids else None
 
 
 def shape_body(shape: Visual, folder: Path | None) -> Inertial | None:

@@ -16,11 +16,12 @@ from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
-from arm_dynamics.model.audit.numbers import number_attribute, parse_number
+from arm_dynamics.model.audit.joints import initial_position
+from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
 from arm_dynamics.model.tool_frame import tool_frames
-from arm_dynamics.model.xml_source import Node, parse_xml, read_text
+from arm_dynamics.model.xml_source import Node, parse_xml, read_text, with_valid_comments
 
 STOP_RATE = 100.0
 """Natural frequency [rad/s] of an end stop without values in the URDF."""
@@ -120,6 +121,7 @@ def parse_arm(
         raise UrdfRejected(str(source or "URDF"), faults)
     for fault in faults:
         warnings.warn(f"{source or 'URDF'}: {fault}", RuntimeWarning, stacklevel=3)
+    text = with_valid_comments(text)  # other programs read the arm's text
     robot = Robot(parse_xml(text), frozenset(lock))
     motors = {
         joint.get("name"): joint
@@ -159,18 +161,12 @@ def _read_joint(node: Node, motor: Node | None) -> Joint:
     params = {p.get("name") or "": p.text for p in motor.find_all("param")} if motor else {}
     actuator = params.get("actuator", "ideal")
     accepted = {p.name for p in plugins.load_class("actuators", actuator).parameters}
-    initial = (
-        parse_number(param.text) or 0.0
-        for state in (motor.find_all("state_interface") if motor else ())
-        for param in (state.find_all("param") if state.get("name") == "position" else ())
-        if param.get("name") == "initial_value"
-    )
     return Joint(
         name=node.get("name") or "",
         kind=kind,
         lower=lower,
         upper=upper,
-        initial=next(initial, min(max(0.0, lower), upper)),
+        initial=initial_position(node, motor),
         velocity=_number(limit, "velocity", inf),
         effort=_number(limit, "effort", inf),
         damping=_number(friction, "damping", 0.0),

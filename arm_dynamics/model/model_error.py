@@ -15,6 +15,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 MOTOR_FRICTION = ("viscous_friction", "coulomb_friction", "stiction")
 """Constants of an actuator that are friction."""
+IN_URDF = "write the motor's effort limit in the URDF"
 
 
 @requires_arm
@@ -57,7 +58,7 @@ def with_model_error(
     ------
     InvalidValue
         For an error of -100 % or less, with a seed also for 100 % or more; for a seed that is not
-        an integer; and as ``require_holdable`` if ``arm`` is holdable.
+        an integer; and if ``arm`` can hold the configuration "initial" and the result cannot.
 
     """
     random = None if seed is None else np.random.default_rng(check_int("seed", seed))
@@ -90,7 +91,10 @@ def with_model_error(
     payload = replace(arm.payload, mass=arm.payload.mass * float(masses[-1]))
     links = _scaled_links(arm.links, masses, lengths, inertias)
     perturbed = replace(arm, links=links, joints=joints, payload=payload)
-    return require_holdable(perturbed) if _overloaded_joint(arm) is None else perturbed
+    text = overload_text(perturbed, "reduce the model error")
+    if text and _overloaded_joint(arm) is None:
+        raise InvalidValue(text)
+    return perturbed
 
 
 def require_holdable(model: ArmModel) -> ArmModel:
@@ -99,16 +103,30 @@ def require_holdable(model: ArmModel) -> ArmModel:
     With any other model a controller saturates even there. Raises InvalidValue with the joint, its
     gravity torque and its limit.
     """
+    text = overload_text(model)
+    if text:
+        raise InvalidValue(text)
+    return model
+
+
+def overload_text(model: ArmModel, remedy: str = "") -> str:
+    """Return which joint cannot hold the configuration "initial"; "" if all can.
+
+    The default ``remedy`` is a smaller payload if the arm holds itself, else the limit in the URDF.
+    """
     overloaded = _overloaded_joint(model)
     if overloaded is None:
-        return model
+        return ""
     joint, torque = model.joints[overloaded[0]], overloaded[1]
+    mass = model.payload.mass
+    if not remedy and mass and _overloaded_joint(model.with_payload(0.0)) is None:
+        remedy = "reduce the payload or the model error"
+    payload = f" with a payload of {mass:g} kg" if mass else ""
     unit = "N·m" if joint.unit == "rad" else "N"
-    raise InvalidValue(
-        f"model of arm '{model.name}' with a payload of {model.payload.mass:g} kg: joint"
-        f" '{joint.name}': gravity torque = {torque:.4g} {unit} in the initial configuration;"
-        f" expected at most {joint.effort:.4g} {unit}, {joint.effort / torque:.2g} times as much;"
-        " reduce the payload or the model error"
+    return (
+        f"model of arm '{model.name}'{payload}: joint '{joint.name}': gravity torque ="
+        f" {torque:.4g} {unit} in the initial configuration; expected at most {joint.effort:.4g}"
+        f" {unit}, its effort limit; {remedy or IN_URDF}"
     )
 
 

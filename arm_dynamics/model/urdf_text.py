@@ -12,6 +12,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.model.xml_source import with_valid_comments
 
 TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
@@ -58,10 +59,11 @@ class UrdfText:
     """Text of a URDF with its elements, and edits that ``text`` applies.
 
     Lines of inserted text get the indentation of their place and the line ends of the file.
+    Double hyphens in comments, which XML does not allow, become ``=``.
     """
 
     def __init__(self, text: str) -> None:
-        self.data = text.encode("utf-8", "surrogatepass")
+        self.data = with_valid_comments(text).encode("utf-8", "surrogatepass")
         self.root = _parse(self.data)
         self._edits: list[tuple[int, int, bytes]] = []
         self._removed: list[Element] = []

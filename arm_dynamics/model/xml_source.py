@@ -27,6 +27,10 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _DECLARED = re.compile(r"""(<\?xml[^>]*?\sencoding\s*=\s*)(?:"([^">]*)"|'([^'>]*)')""")
+_COMMENT = re.compile(
+    r"<!\[CDATA\[(?:(?!<!\[CDATA\[).)*?\]\]>|<!--(?P<text>(?:(?!<!--).)*?)-->", re.DOTALL
+)
+_HYPHENS = re.compile("-{2,}|-$")
 _ENCODINGS = ("utf-8", "utf-16", "ascii", "iso8859-1", "iso8859-15", "cp1252")
 
 
@@ -101,12 +105,41 @@ def read_text(path: Path) -> str:
     return text if encoding == "utf-8" else _DECLARED.sub(r'\1"UTF-8"', text, count=1)
 
 
+def double_hyphens(text: str) -> tuple[int, ...]:
+    """Return the lines of the comments with double hyphens, which XML does not allow."""
+    if "--" not in text:
+        return ()
+    return tuple(
+        text.count("\n", 0, match.start()) + 1
+        for match in _COMMENT.finditer(text)
+        if _HYPHENS.search(match["text"] or "")
+    )
+
+
+def with_valid_comments(text: str) -> str:
+    """Return an XML text with ``=`` for double hyphens in comments; no other place moves.
+
+    A comment in which another one begins is preserved: its end may be missing.
+    """
+
+    def valid(match: re.Match[str]) -> str:
+        if match["text"] is None:
+            return match[0]
+        return f"<!--{_HYPHENS.sub(lambda found: '=' * len(found[0]), match['text'])}-->"
+
+    return _COMMENT.sub(valid, text)
+
+
 @lru_cache(maxsize=2)  # the audit, the model and the hardware info read the same text
 def parse_xml(text: str) -> Node:
-    """Return the root element of ``text``; raise XmlSyntaxError with the line of the error."""
+    """Return the root element of ``text``; raise XmlSyntaxError with the line of the error.
+
+    Double hyphens in comments are accepted.
+    """
     roots: list[Node] = []
+    data = with_valid_comments(text).encode("utf-8", "surrogatepass")
     try:
-        _node_parser(roots).Parse(text.encode("utf-8", "surrogatepass"), True)
+        _node_parser(roots).Parse(data, True)
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         raise XmlSyntaxError(
@@ -114,7 +147,7 @@ def parse_xml(text: str) -> Node:
         ) from error
     # Prefixes that are not declared: expat accepts them unless it resolves namespaces.
     try:
-        expat.ParserCreate("utf-8", " ").Parse(text.encode("utf-8", "surrogatepass"), True)
+        expat.ParserCreate("utf-8", " ").Parse(data, True)
     except expat.ExpatError as error:
         problem = f"not well-formed XML: {expat.ErrorString(error.code)}"
         remedy = 'declare it (xmlns:…="…") or remove it; expand xacro first'

@@ -21,6 +21,7 @@ from arm_dynamics.cli.arm_options import (
     build_arm,
     joint_controllers,
     require_accepted,
+    with_payload,
 )
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
@@ -29,6 +30,7 @@ from arm_dynamics.core.signals import ShutdownFlag, ignore_further_signals, stop
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.model_error import require_holdable
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.controller_clients import INTERRUPTED
@@ -136,6 +138,7 @@ def check_options(options: argparse.Namespace) -> ArmModel:
         raise ConfigError(f"--gains = {options.gains}; expected an existing file")
     name = controller_name(arm, options.controller, options.gains)
     require_accepted(arm, name, joint_controllers())
+    require_holdable(with_payload(arm, options) if options.payload_modeled else arm)
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record = {options.record}; expected a new folder")
     return arm

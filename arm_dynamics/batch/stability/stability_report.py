@@ -13,6 +13,7 @@ from arm_dynamics.batch.stability.discrete_map import discrete_map
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
+from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.control.linear_controller import (
     LinearController,
@@ -138,7 +139,7 @@ def _intervals(
 
 FACTORS = (1e-2, 1e2)
 """Range of tried factors on all gains."""
-LINEAR_CONTROLLERS = (Pid, GravityCompensation, ComputedTorque)
+LINEAR_CONTROLLERS = (Pid, GravityCompensation, ComputedTorque, Lqr)
 """Controllers with a known linear form; that of their subclasses is the same."""
 
 

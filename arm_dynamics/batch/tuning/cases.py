@@ -20,6 +20,7 @@ from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.model_error import IN_URDF
 from arm_dynamics.simulation.simulation import steps_per_period
 
 EFFORT_GAINS = ("p", "i", "d")
@@ -218,8 +219,8 @@ def _draw_case(
                 return start, target, values
     raise InvalidValue(
         f"arm '{arm.name}': cases that the motors can hold in steps of {dt:g} s = 0 of {MODELS}"
-        f" models with {CONFIGURATIONS} configurations; expected one; reduce payload, model error"
-        " or time step"
+        f" models with {CONFIGURATIONS} configurations; expected one; reduce"
+        f" {'payload, ' if c.payload else ''}model error or time step"
     )
 
 
@@ -243,13 +244,18 @@ def _require_holdable_payload(
     arm: ArmModel, random: np.random.Generator, c: CaseDistribution
 ) -> None:
     """Raise InvalidValue for a payload that no configuration can hold."""
-    loaded = arm.with_payload(arm.payload.mass + c.payload, arm.payload.centre)
     tries = MODELS * CONFIGURATIONS
-    if not any(_is_holdable(loaded, random.uniform(*_inner_range(arm)), c) for _ in range(tries)):
+
+    def is_holdable(payload: float) -> bool:
+        loaded = arm.with_payload(arm.payload.mass + payload, arm.payload.centre)
+        drawn = (random.uniform(*_inner_range(arm)) for _ in range(tries))
+        return any(_is_holdable(loaded, q, c) for q in drawn)
+
+    if not is_holdable(c.payload):
         raise InvalidValue(
             f"arm '{arm.name}': payload = {c.payload:g} kg; expected one that"
             f" {MAX_GRAVITY_FRACTION:.0%} of the smallest effort limits hold in one of {tries}"
-            " configurations; reduce it"
+            f" configurations; {'reduce it' if is_holdable(0.0) else IN_URDF}"
         )
 
 

@@ -15,7 +15,7 @@ from arm_dynamics.hardware.feetech import identification
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.registers import BLOCK_SIZE, BLOCK_START, TurnCounter
 from arm_dynamics.hardware.feetech.transport import FeetechTransport
-from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading
+from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading, StoredRange
 from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
@@ -128,6 +128,23 @@ class Feetech(RegisterMotorBus):
     def interfaces(self, id: int) -> tuple[str, ...]:
         """Return position and voltage (PWM times the supply); the servos accept no torque."""
         return tuple(MODES)
+
+    def stored_ranges(self) -> Mapping[int, StoredRange]:
+        """Return the position limits of the servos, except of those that count turns."""
+        wanted = (table.PHASE, table.MIN_POSITION, table.MAX_POSITION, table.HOMING_OFFSET)
+        phases, lower, upper, offsets = (
+            self._transport.read_registers(register, self.motors) for register in wanted
+        )
+        return {
+            id: StoredRange(
+                (lower[id] - table.CENTER) * table.STEP,
+                (upper[id] - table.CENTER) * table.STEP,
+                offset * table.STEP,
+            )
+            for id, offset in offsets.items()
+            if lower.get(id, 0) < upper.get(id, 0)  # 0 and 0: the servo turns without limits
+            and not phases.get(id, table.MULTI_TURN) & table.MULTI_TURN
+        }
 
     def read(self) -> Mapping[int, Reading]:
         """Return the readings of the servos that replied now, by id."""

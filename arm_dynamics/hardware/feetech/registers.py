@@ -54,7 +54,10 @@ class SignedRegister(Register):
 
 FIRMWARE = Register(0, 2)
 MODEL = Register(3, 2)
+MIN_POSITION = Register(9, 2)
+MAX_POSITION = Register(11, 2)
 PHASE = Register(18, 1)
+HOMING_OFFSET = SignedRegister(31, 2, sign_bit=11)
 MODE = Register(33, 1)
 TORQUE = Register(40, 1)
 ACCELERATION = Register(41, 1)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from arm_dynamics.model.audit import (
+    effort,
     files,
     inertia,
     joints,
@@ -36,8 +37,10 @@ ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
     numbers.number_faults,
     inertia.kinematic_faults,
     inertia.root_inertia_faults,
-    proportion.body_unit_faults,
+    proportion.mass_unit_faults,
+    proportion.gyration_faults,
     joints.mobility_faults,
+    effort.effort_limit_faults,
     ros2_control.transmission_faults,
     ros2_control.joint_list_faults,
 )
@@ -118,5 +121,5 @@ def audit_urdf(
             (CONTROL_JOINT_RULES, control_joints),
         ):
             found += [f for node in elements for rule in rules for f in rule(robot, node)]
-    found += files.file_faults(robot, folder)
+    found += [*files.file_faults(robot, folder), *structure.comment_faults(text)]
     return tuple(sorted(found, key=lambda fault: fault.line))

@@ -16,15 +16,13 @@ from collections.abc import Iterator
 from math import cos, sin
 
 import numpy as np
-from numpy.typing import NDArray
 
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.model.audit.fault import Fault, listed, title
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import DEFAULT_AXIS, Edge, Robot
 from arm_dynamics.model.xml_source import Node
 
-Matrix = NDArray[np.float64]
-"""Shape (m, n)."""
 _TOLERANCE = 1e-9  # relative to the largest principal moment
 POINT = 1e-15  # [kg m^2] smaller entries are rounding: a point mass
 MIN_MASS = 1e-12
@@ -159,17 +157,13 @@ def axis_inertia_faults(robot: Robot, edge: Edge) -> Iterator[Fault]:
 
 def _lacks_axis_inertia(robot: Robot, edge: Edge) -> bool:
     """Return whether J < POINT for a last body with mass; False if its text is unreadable."""
-    node = edge.joint.find("axis")
-    axis = DEFAULT_AXIS if node is None else vector_attribute(node, "xyz")
     links, total, mass = {edge.child: np.eye(4)}, 0.0, 0.0
-    if axis is None or not any(axis):
+    direction = unit_axis(edge.joint)
+    if direction is None:
         return False
-    largest = max(map(abs, axis))  # the square of its length may not be finite
-    direction = np.array(axis) / largest
-    direction /= np.linalg.norm(direction)
     for name in robot.body(edge.child):
         for below in robot.child_joints.get(name, ()):
-            placed = _placement(below.joint)
+            placed = placement(below.joint)
             if below.joint.get("type") != "fixed" or placed is None:
                 return False
             links.setdefault(below.child, links[name] @ placed)
@@ -185,7 +179,7 @@ def _link_axis_inertia(link: Node, placed: Matrix, axis: Matrix) -> float | None
     inertial = link.find("inertial")
     if inertial is None:
         return 0.0
-    centre, tensor = _placement(inertial), tensor_of(inertial.find("inertia"))
+    centre, tensor = placement(inertial), tensor_of(inertial.find("inertia"))
     mass = mass_of(link)
     if centre is None or tensor is None or mass is None:
         return None
@@ -195,7 +189,17 @@ def _link_axis_inertia(link: Node, placed: Matrix, axis: Matrix) -> float | None
     return float(turned @ tensor @ turned + mass * arm @ arm)
 
 
-def _placement(owner: Node) -> Matrix | None:
+def unit_axis(joint: Node) -> Vector | None:
+    """Return the unit vector (3,) of a joint's axis, None if it cannot be read."""
+    node = joint.find("axis")
+    axis = DEFAULT_AXIS if node is None else vector_attribute(node, "xyz")
+    if axis is None or not any(axis):
+        return None
+    direction = np.array(axis) / max(map(abs, axis))  # the square of its length may not be finite
+    return np.asarray(direction / np.linalg.norm(direction))
+
+
+def placement(owner: Node) -> Matrix | None:
     """Return the (4, 4) placement in an element's ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     origin = owner.find("origin")
     zero: tuple[float, ...] | None = (0.0, 0.0, 0.0)

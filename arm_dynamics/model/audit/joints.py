@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import hypot
+from math import hypot, inf
 
 from arm_dynamics.model.audit.fault import Fault, Severity, suggest, title
-from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
+from arm_dynamics.model.audit.numbers import number_attribute, parse_number, vector_attribute
 from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINATE, Robot
 from arm_dynamics.model.xml_source import Node
 
@@ -106,15 +106,16 @@ def effort_and_velocity_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
     for attribute in ("effort", "velocity"):
         element, text = f"{title(joint)} <limit {attribute}>", limit.get(attribute)
         value = number_attribute(limit, attribute)
+        remedy = "write the motor's limit, above 0 (exporters write 0 or -1 for an unknown one)"
         if text is None:
             remedy = f'write {attribute}="…", above 0'
             severity: Severity = "warning" if robot.is_kinematic else "error"
             yield Fault(limit.line, element, "", f"{attribute} is missing", remedy, severity)
         elif value is not None and value < 0:
-            yield Fault(limit.line, element, text, "is negative", "write its magnitude, above 0")
+            yield Fault(limit.line, element, text, "is negative", remedy)
         elif value == 0 and joint.get("type") != "fixed":
             problem = "is zero: the joint cannot be driven"
-            yield Fault(limit.line, element, text, problem, "write a value above 0", "warning")
+            yield Fault(limit.line, element, text, problem, remedy, "warning")
 
 
 def friction_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
@@ -126,6 +127,21 @@ def friction_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
             element, text = f"{title(joint)} <dynamics {attribute}>", dynamics.get(attribute) or ""
             problem = "is negative: it would drive the joint"
             yield Fault(dynamics.line, element, text, problem, "write a value of at least 0")
+
+
+def initial_position(joint: Node, control: Node | None) -> float:
+    """Return the ``initial_value`` [rad or m], else zero moved into the position limits.
+
+    ``control`` is the joint's element in ``<ros2_control>``.
+    """
+    for state in control.find_all("state_interface") if control else ():
+        for param in state.find_all("param") if state.get("name") == "position" else ():
+            if param.get("name") == "initial_value":
+                return parse_number(param.text) or 0.0
+    lower, upper = (
+        (None, None) if joint.get("type") == "continuous" else bounds(joint.find("limit"))
+    )
+    return min(max(0.0, -inf if lower is None else lower), inf if upper is None else upper)
 
 
 def bounds(limit: Node | None) -> tuple[float | None, float | None]:

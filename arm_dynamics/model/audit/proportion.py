@@ -27,11 +27,9 @@ MAX_ORIGIN_ANGLE = 2 * pi
 """Angle [rad] of an origin beyond which degrees are likely: one turn."""
 MAX_LENGTH = 10.0
 """Length [m] of a part of an arm beyond which millimeters are likely."""
-MAX_MASS = 500.0
-"""Mass [kg] of a moving link beyond which grams are likely."""
-HEAVY, DENSE = 20.0, 2000.0
-"""Mass [kg] of a link, and mass over the cube of the reach [kg/m³] of an arm, beyond which grams
-are likely: arms from 0.6 to 1200 kg have 10 to 40 kg/m³."""
+GRAMS = ((500.0, 200.0), (20.0, 2000.0))
+"""Mass [kg] of a moving link, and mass over the cube of the reach [kg/m³] of its arm: beyond both,
+grams are likely. Arms from 0.6 to 1200 kg have 10 to 40 kg/m³."""
 DENSEST = 22_600.0
 """Density [kg/m³] of osmium."""
 MIN_EXTENT = 0.3
@@ -79,52 +77,59 @@ def _long(value: float) -> tuple[str, str]:
     return problem, f"write meters ({value:.4g} mm are {1e-3 * value:.4g} m)"
 
 
-def body_unit_faults(robot: Robot) -> Iterator[Fault]:
-    """Yield a warning for each mass and tensor of a moving link that is out of proportion."""
-    moving = [
-        robot.links[n] for e in robot.edges if robot.moves(e.joint) for n in robot.body(e.child)
-    ]
-    links = {id(link): link for link in moving}.values()
-    extent, total = _extent(robot), sum(mass_of(link) or 0.0 for link in links)
-    dense = extent > 0 and total / extent / extent / extent > DENSE
-    for link in links:
-        inertial, value = link.find("inertial"), mass_of(link) or 0.0
+def mass_unit_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield a warning for each mass of a moving link that is likely in grams."""
+    masses = [(link, mass_of(link) or 0.0) for link in moving_links(robot)]
+    extent, total = _extent(robot), sum(value for _, value in masses)
+    # The size of an arm without an extent is unknown: only the larger mass counts.
+    density = total / extent / extent / extent if extent > 0 else GRAMS[1][1]
+    for link, value in masses:
+        inertial = link.find("inertial")
         mass = inertial.find("mass") if inertial else None
-        if not inertial or not mass or value <= 0:
-            continue
-        if value > MAX_MASS or (value > HEAVY and dense):
+        if mass and any(value > heavy and density > dense for heavy, dense in GRAMS):
             problem = (
                 f"[kg] is {value:.4g} kg of an arm of {total:.4g} kg that extends {extent:.3g} m"
             )
             remedy = f"write kilograms ({value:.4g} g are {1e-3 * value:.4g} kg)"
             element = f"{title(link)} <mass value>"
             yield _warning(mass.line, element, mass.get("value") or "", problem, remedy)
-        yield from _gyration_faults(link, inertial.find("inertia"), value, extent)
 
 
-def _gyration_faults(link: Node, node: Node | None, mass: float, extent: float) -> Iterator[Fault]:
-    """Yield a tensor below that of the densest ball or with too large a radius of gyration."""
-    tensor = tensor_of(node)
-    if node is None or tensor is None or float(np.abs(tensor).max()) < POINT:
-        return
-    largest = float(np.linalg.eigvalsh(tensor)[-1])
-    least = 0.4 * mass * (3 * mass / (4 * pi * DENSEST)) ** (2 / 3)
-    gyration = sqrt(max(largest, 0.0) / mass)
-    element = f"{title(link)} <inertia>"
-    if largest < least:
-        problem = (
-            f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a ball of the densest"
-            f" metal has {least:.3g}"
-        )
-    elif extent > 0 and gyration > max(extent, MIN_EXTENT):
-        problem = (
-            f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a radius of gyration of"
-            f" {gyration:.3g} m in an arm that extends {extent:.3g} m"
-        )
-    else:
-        return
-    remedy = "compute the tensor about the center of mass in kg·m², and the mass in kg"
-    yield _warning(node.line, element, f"{largest:.4g}", problem, remedy)
+def gyration_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield a warning for each tensor of a moving link that is out of proportion to its mass.
+
+    It is below that of the densest ball, or has too large a radius of gyration.
+    """
+    extent = _extent(robot)
+    for link in moving_links(robot):
+        inertial, mass = link.find("inertial"), mass_of(link) or 0.0
+        node = inertial.find("inertia") if inertial else None
+        tensor = tensor_of(node)
+        if node is None or tensor is None or mass <= 0 or float(np.abs(tensor).max()) < POINT:
+            continue
+        largest = float(np.linalg.eigvalsh(tensor)[-1])
+        least = 0.4 * mass * (3 * mass / (4 * pi * DENSEST)) ** (2 / 3)
+        gyration = sqrt(max(largest, 0.0) / mass)
+        if largest < least:
+            problem = (
+                f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a ball of the"
+                f" densest metal has {least:.3g}"
+            )
+        elif extent > 0 and gyration > max(extent, MIN_EXTENT):
+            problem = (
+                f"[kg·m²] is its largest principal moment, for {mass:.4g} kg: a radius of gyration"
+                f" of {gyration:.3g} m in an arm that extends {extent:.3g} m"
+            )
+        else:
+            continue
+        remedy = "compute the tensor about the center of mass in kg·m², and the mass in kg"
+        yield _warning(node.line, f"{title(link)} <inertia>", f"{largest:.4g}", problem, remedy)
+
+
+def moving_links(robot: Robot) -> list[Node]:
+    """Return the links below moving joints, each once."""
+    bodies = (robot.body(edge.child) for edge in robot.edges if robot.moves(edge.joint))
+    return [robot.links[name] for name in dict.fromkeys(n for body in bodies for n in body)]
 
 
 def _extent(robot: Robot) -> float:

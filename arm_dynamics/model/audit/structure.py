@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from arm_dynamics.model.audit.fault import Fault, suggest, title
 from arm_dynamics.model.audit.robot import Edge, Robot, end
-from arm_dynamics.model.xml_source import Node
+from arm_dynamics.model.xml_source import Node, double_hyphens
 
 _SINGLE = {
     "link": ("inertial",),
@@ -58,6 +58,14 @@ def markup_faults(robot: Robot) -> Iterator[Fault]:
                     problem = "it is given twice, and the second one is ignored"
                     element = f"{title(owner)} <{tag}>"
                     yield Fault(extra.line, element, "", problem, "remove one", "warning")
+
+
+def comment_faults(text: str) -> Iterator[Fault]:
+    """Yield a warning for the comments with double hyphens: many programs reject the file."""
+    for line, *others in filter(None, [double_hyphens(text)]):
+        count = f" (and in {len(others)} more)" if others else ""
+        problem = f"is not allowed in an XML comment{count}: other programs reject the file"
+        yield Fault(line, "comment", "--", problem, "write single hyphens", "warning")
 
 
 def reference_faults(robot: Robot, joint: Node) -> Iterator[Fault]:

@@ -206,3 +206,13 @@ def test_a_very_long_trajectory_is_rejected_immediately():
     path = radial_trajectory(0.3, speed=1e-9)
     with pytest.raises(TrajectoryRejected, match=r"duration = .* expected at most 1000 s"):
         feasibility.solve_along(ARM, path)
+
+
+def test_rotation_about_the_only_axis_that_counts_is_followed():
+    arm, q = chain({}, {}, {}), np.array([0.3, 0.8, -0.5])
+    to, angle = kinematics.tool_position(arm, q) + np.array([-0.1, 0.0, 0.1]), q.sum() + 0.4
+    turned = [[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]]
+    path = CartesianTrajectory.from_configuration(arm, q).line(to, quintic(1.0), turned)
+    found = feasibility.solve_along(arm, path, weights=np.array([1.0, 0, 1, 0, 1, 0]))
+    assert found.spans == ()
+    assert found.joints().at(1.0).q.sum() == pytest.approx(angle, abs=1e-5)

@@ -190,3 +190,9 @@ def test_bytes_without_a_packet_are_discarded(pieces):
         assert parser.waiting <= 4 + 255
     parser.feed(b"\0" * 300)
     assert parser.waiting == 0
+
+
+@pytest.mark.parametrize("id", [0xFE, 0xFF])
+def test_a_reply_with_an_id_that_no_servo_has_is_not_valid(id):
+    assert decode(codec.packet(id, 0, b"")) is None
+    assert decode(codec.packet(0xFD, 0, b"")) == Packet(0xFD, 0, b"")

@@ -597,3 +597,20 @@ def test_a_controller_without_reference_ends_the_active_goal_and_accepts_none(ca
     session.loop.switch_controller(build_controller(ARM, "pid_gravity"))
     session.tick(600)
     assert session.finish(session.goals.accept(to())).code == ErrorCode.SUCCESSFUL
+
+
+def test_joints_absent_from_a_goal_stop_where_the_reference_can_stop():
+    """q + v |v| / (2 d) of the reference; the arm itself deviates from it with a payload."""
+    session = Session(payload=1.0)
+    session.goals.allow_partial = True
+    session.goals.accept(to())
+    session.tick(250)
+    present, state = session.loop.reference, session.loop.state
+    rest = present.q + present.v * np.abs(present.v) / (
+        2 * session.goals.constraints.max_deceleration
+    )
+    assert np.abs(present.q - state.q)[1] > 1e-4
+    session.goals.accept(GoalRequest(["R3"], [1.0], [[HOME[2]]], [[0.0]]))
+    session.tick(600)
+    rest[2] = HOME[2]
+    np.testing.assert_allclose(session.loop.reference.q, rest, atol=1e-9)

@@ -28,7 +28,10 @@ from arm_dynamics.identification import (
     with_parameters,
 )
 from arm_dynamics.identification.base_parameter_set import structural_rows
-from arm_dynamics.identification.consistent_least_squares import regularized_cholesky
+from arm_dynamics.identification.consistent_least_squares import (
+    DescriptionPrior,
+    regularized_cholesky,
+)
 from arm_dynamics.identification.effort_equations import description_prior
 from arm_dynamics.identification.motion_preparation import PRESLIDING, dahl_states
 from arm_dynamics.identification.pseudo_inertia import (
@@ -548,3 +551,28 @@ def test_a_joint_at_rest_is_named_and_has_no_error():
     assert any("joints J2: at rest or saturated in all samples" in note for note in result.notes)
     assert np.isnan(result.after.relative_error).tolist() == [False, True]
     assert result.after.relative_error[0] < 0.02
+
+
+# Prior of the description ----------------------------------------------------------------------
+
+
+def test_the_divergence_from_a_description_has_its_derivatives():
+    """Bodies, friction, offsets and further terms, each against finite differences."""
+    body = pin.Inertia.FromBox(3.0, 0.1, 0.2, 0.3).toDynamicParameters()
+    prior = DescriptionPrior(
+        np.array([body, body]), np.array([0.1, 0.2, 0.5, 0.4, 2.0, 3.0]), np.array([0.5, 4.0]),
+        np.array([0.05, 7.0]),
+    )  # fmt: skip
+    assert prior.divergence(prior.start) == pytest.approx(0.0, abs=1e-12)
+    away = prior.start * np.linspace(1.01, 1.2, prior.start.size)
+    away[26:28] = 0.3, -2.0
+    gradient, hessian = prior.slopes(away)
+    steps = 1e-5 * np.diag(np.where(np.abs(away) > 1e-9, np.abs(away), 1e-3))
+    for k, step in enumerate(steps):
+        size = 2 * step[k]
+        slope = (prior.divergence(away + step) - prior.divergence(away - step)) / size
+        curvature = (prior.slopes(away + step)[0] - prior.slopes(away - step)[0]) / size
+        assert gradient[k] == pytest.approx(slope, rel=1e-6, abs=1e-5)
+        np.testing.assert_allclose(
+            hessian[k], curvature, rtol=1e-6, atol=1e-6 * np.abs(hessian).max()
+        )

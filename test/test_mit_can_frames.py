@@ -214,3 +214,20 @@ def test_ranges_equal_the_manuals():
         "AK60-6": (12.5, 45.0, 15.0),
         "AK80-9": (12.5, 50.0, 18.0),
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        (1, "rotor over-temperature"),
+        (2, "over-current"),
+        (3, "over-voltage"),
+        (4, "under-voltage"),
+        (5, "encoder"),
+        (6, "drive over-temperature"),
+        (7, "rotor locked"),
+    ],
+)
+def test_faults_of_cubemars_equal_the_manual(code, fault):
+    data = bytes.fromhex("01ffff000fff5a") + bytes([code])
+    assert can_frames.parse_cubemars(data, find_motor("AK80-9").ranges).fault == fault

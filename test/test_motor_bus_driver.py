@@ -116,6 +116,16 @@ def test_activation_of_a_moving_arm_is_rejected():
     require_rejected(rig, r"velocity = .* rad/s; expected at most 0\.5")
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_activation_is_rejected_for_a_joint_fast_in_either_direction(sign):
+    rig = ready()
+    rig.shafts[1].v = sign * SIGN[1] * RATIO[1] * 0.51
+    require_rejected(rig, f"'J2': velocity = {sign * 0.51} rad/s; expected at most 0\\.5")
+    rig = ready()
+    rig.shafts[1].v = sign * SIGN[1] * RATIO[1] * 0.49
+    rig.driver.activate()
+
+
 def test_a_motor_without_a_watchdog_needs_permission():
     rig = ready()
     rig.bus.watched = False

@@ -103,3 +103,11 @@ def test_batch_boundary_polynomials_equal_single_ones(seed, given_):
     for k in range(5):
         alone = boundary_polynomial(T[k], *[(x[k], y[k]) for x, y in ends])
         np.testing.assert_allclose(found[:, k], alone, rtol=1e-13)
+
+
+@given(pairs, pairs, pairs, st.floats(0.2, 5), st.integers(0, 2))
+def test_boundary_values_are_met_at_both_ends(p, v, a, T, order):
+    c = boundary_polynomial(T, p, *(v, a)[:order])
+    for k, s in enumerate((0.0, T)):
+        for found, given_values in zip(evaluate(c, s)[: order + 1], (p, v, a), strict=False):
+            np.testing.assert_allclose(found, given_values[k], atol=1e-8)

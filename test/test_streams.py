@@ -10,10 +10,13 @@ from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.goals.streams import FADE, CommandSettings
 from arm_dynamics.control.trajectories.effort_check import check_effort
+from arm_dynamics.control.trajectories.limited_move import Limits, Track
 from arm_dynamics.control.trajectories.stream_tracks import Sample, StreamFit
+from arm_dynamics.control.trajectories.stream_trajectory import StreamTrajectory
 from arm_dynamics.control.trajectories.trajectory import default_deceleration
 from arm_dynamics.control.trajectories.trajectory_parsing import Options, parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
+from arm_dynamics.core.state import Reference
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
 
@@ -422,3 +425,27 @@ def test_the_effort_check_includes_given_efforts():
     with pytest.raises(TrajectoryRejected, match="R5"):
         check_effort(arm, heavy, arm.effort_limit)
     check_effort(arm, parse_trajectory(arm, arm.joint_names, [1.0], [q]), arm.effort_limit)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_transition_onto_a_stream_stops_at_the_position_limit(sign):
+    """From 0.3 rad/s close to the limit onto a waypoint at the limit: both decays overshoot."""
+    arm = load_arm("two_link")
+    lower, upper = -1.0, 1.0
+    acceleration = float(default_deceleration(arm)[0])
+    inside, free = (
+        StreamTrajectory((Limits(3.0, acceleration, *ends),), (track,), 0.0, 0.0, moving=False)
+        for ends in ((lower, upper), (-np.inf, np.inf))
+        for track in [Track((0.0,), ((sign * 1.0,),))]
+    )
+    present = Reference(*(np.array([sign * x]) for x in (0.999, 0.3, 0.0)))
+    inside, free = (stream.starting_from(0.0, present) for stream in (inside, free))
+    stopped = 0
+    for time in np.linspace(0.0, 0.2, 101):
+        at, wished = inside.at(time), free.at(time)
+        if sign * wished.q[0] > 1.0:
+            stopped += 1
+            assert (at.q[0], at.v[0], at.a[0]) == (sign * 1.0, 0.0, 0.0)
+        else:
+            assert (at.q, at.v, at.a) == (wished.q, wished.v, wished.a)
+    assert stopped > 20

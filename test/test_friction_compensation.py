@@ -1,4 +1,4 @@
-"""Friction compensation: dead band, scale, and dry friction that the controller's model has wrong."""
+"""Friction compensation: dead band, scale, and a controller model with wrong dry friction."""
 
 import numpy as np
 import pytest

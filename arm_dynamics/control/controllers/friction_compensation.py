@@ -31,11 +31,17 @@ class FrictionCompensation:
         The controller's model.
     scale : float
         Compensated fraction.
+    viscous_only : bool
+        Compensate b also in joints without dry friction. False: there viscous friction stays
+        damping, as in control laws without friction compensation.
 
     """
 
-    def __init__(self, arm: ArmModel, scale: float = 1.0) -> None:
-        self.viscous, self.dry = scale * viscous_damping(arm), scale * coulomb(arm)
+    def __init__(self, arm: ArmModel, scale: float = 1.0, *, viscous_only: bool = True) -> None:
+        viscous, dry = viscous_damping(arm), coulomb(arm)
+        if not viscous_only:
+            viscous = np.where(dry > 0, viscous, 0.0)
+        self.viscous, self.dry = scale * viscous, scale * dry
 
     def effort(self, v: Vector, direction: Vector | None = None) -> Vector:
         """Return b v + f clip(direction / SLOW, ±1) (nv,) [N·m]; direction [rad/s]: default v."""

@@ -66,13 +66,13 @@ class TaskSpaceController(Controller):
         """Set gains; the memory stays. Errors as in Controller."""
         super().set_gains(gains)
         scale = self.controller_gains["friction_compensation"]
-        self.friction = FrictionCompensation(self.arm, scale)
+        self.friction = FrictionCompensation(self.arm, scale, viscous_only=False)
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
         scale = self.controller_gains["friction_compensation"]
-        self.friction = FrictionCompensation(arm, scale)
+        self.friction = FrictionCompensation(arm, scale, viscous_only=False)
         old, tool, clik = self.clik, ToolKinematics(arm), ClosedLoopIk(arm)
         clik.q, clik.v, clik.a = old.q, old.v, old.a
         clik.reachability_error = old.reachability_error

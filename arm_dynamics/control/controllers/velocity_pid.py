@@ -83,16 +83,15 @@ class VelocityPid(Controller):
         """Set gains; errors as in Controller."""
         super().set_gains(gains)
         self._viscous = viscous_damping(self.arm)
-        self._friction = FrictionCompensation(
-            self.arm, self.controller_gains["friction_compensation"]
-        )
+        scale = self.controller_gains["friction_compensation"]
+        self._friction = FrictionCompensation(self.arm, scale, viscous_only=False)
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
         self._viscous = viscous_damping(arm)
         scale = self.controller_gains["friction_compensation"]
-        self._friction = FrictionCompensation(arm, scale)
+        self._friction = FrictionCompensation(arm, scale, viscous_only=False)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Return the effort command (nv,) [N·m] within the effort limits."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_dynamics.control.controllers.controller import AXES, Controller
+from arm_dynamics.control.controllers.pid import FEEDFORWARD
 from arm_dynamics.control.stability_margins import thin_margin
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import ConfigError, UnknownName
@@ -27,8 +28,6 @@ NAMELESS = "pid_gravity"
 """Controller of a parameter file without the entry ``controller``."""
 DEFAULTS = ("computed_torque", "position")
 """Controllers of an arm without a parameter file: the first with a supported interface."""
-FEEDFORWARD = "ff_acceleration_scale"
-"""Gain of the feedforward along the reference."""
 PERIOD = 2e-3
 """Control period of a simulation [s]."""
 SIMILAR_NAME_RATIO = 0.85
@@ -136,7 +135,8 @@ def build_controller(
     """Return the controller that the joint controller node runs for an arm and parameter file.
 
     The controller takes its gains and the payload_mass from the file, and the other gains from the
-    model. Without a file ff_acceleration_scale is 1, as in the bundled files. It warns of a small stability margin.
+    model. Without a file ff_acceleration_scale is 1, as in the bundled files. It warns of a small
+    stability margin.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def build_controller(
     name = controller_name(arm, name, file)
     controller_class = plugins.load_class("controllers", name)
     gains = _file_gains(given, controller_class, arm, file)
-    if file is None and FEEDFORWARD in _parameters(controller_class, arm.joint_names[0]):
+    if file is None and FEEDFORWARD in _parameters(controller_class, ""):
         gains = {joint: {FEEDFORWARD: 1.0} for joint in arm.joint_names}
     with plugins.guarded("controllers", name):
         controller: Controller = controller_class(arm, gains)

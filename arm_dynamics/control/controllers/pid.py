@@ -32,6 +32,8 @@ MAX_DAMPING_RATE = 400.0
 """Maximum damping rate of these gains [1/s], for control periods up to about 2 ms."""
 DAMPING = 1.6
 """Damping ratio times 2."""
+FEEDFORWARD = "ff_acceleration_scale"
+"""Gain of the feedforward along the reference, which needs accelerations."""
 FILTER = 4
 """Row of d_filter in the table of gains."""
 
@@ -246,7 +248,7 @@ class PidGravity(Pid):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *Pid.parameters,
         Parameter(
-            "ff_acceleration_scale",
+            FEEDFORWARD,
             0.0,
             "1",
             "fraction of M a_ref + C v_ref + friction added",
@@ -257,7 +259,7 @@ class PidGravity(Pid):
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._scale = self.gains["ff_acceleration_scale"]
+        self._scale = self.gains[FEEDFORWARD]
         self._has_feedforward = bool(self._scale.any())
         self._friction = FrictionCompensation(self.arm)
 

@@ -12,7 +12,7 @@ from arm_dynamics.control.controllers.friction_compensation import (
     FRICTION_COMPENSATION,
     FrictionCompensation,
 )
-from arm_dynamics.control.controllers.pid import DAMPING, uniform_bandwidth
+from arm_dynamics.control.controllers.pid import DAMPING, FEEDFORWARD, uniform_bandwidth
 from arm_dynamics.control.lqr_design.lqr_gain import viscous_damping
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
@@ -62,9 +62,7 @@ class VelocityPid(Controller):
         ),
         Parameter("kx", None, "N·m/rad", "effort per position error", lower=0, upper=1e6, order=2),
         Parameter("ka", 0.0, "kg·m²", "effort per acceleration error", lower=0, upper=1e6),
-        Parameter(
-            "ff_acceleration_scale", 0.0, "1", "fraction of M a_ref + C v_ref added", lower=0
-        ),
+        Parameter(FEEDFORWARD, 0.0, "1", "fraction of M a_ref + C v_ref added", lower=0),
     )
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gravity_scale", 1.0, "1", "fraction of the gravity torque added", lower=0),
@@ -152,7 +150,7 @@ class VelocityPid(Controller):
         gravity = self.dynamics.gravity(q)
         tau = tau + gains["ka"] * reference.a + scale * gravity
         tau += self._friction.effort(reference.v)
-        along = self.gains["ff_acceleration_scale"]
+        along = self.gains[FEEDFORWARD]
         if along.any():
             tau += along * (self.dynamics.rnea(q, reference.v, reference.a) - gravity)
         return tau

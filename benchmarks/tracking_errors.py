@@ -1,6 +1,8 @@
 """Tracking error of each controller along a square, with a model equal to the arm.
 
 pip install 'arm_dynamics[bench]' && python benchmarks/tracking_errors.py
+
+The arms are those of the control benchmark.
 """
 
 from __future__ import annotations

@@ -323,7 +323,9 @@ def test_the_integral_compensates_an_unmodeled_load_and_friction(kind, name, loa
     start = to_task_reference(arm, Reference.hold(q))
     goal = replace(start, position=start.position - [0.0, 0.0, 0.05])
     for changes, steps in (({"ki": 0.0}, 1000), ({}, 2000)):
-        controller, state = kind(arm, dict.fromkeys(arm.joint_names, changes)), State.of(q)
+        gains = dict.fromkeys(arm.joint_names, changes)
+        gains["controller"] = {"friction_compensation": 0.0}
+        controller, state = kind(arm, gains), State.of(q)
         controller.reset(state)
         for k in range(steps):
             state = plant.step(state, controller.update(state, goal, DT * (k > 0)), DT / 2, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_dynamics.control.controllers.controller import AXES, Controller
+from arm_dynamics.control.controllers.pid import FEEDFORWARD
 from arm_dynamics.control.stability_margins import thin_margin
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import ConfigError, UnknownName, did_you_mean
@@ -132,7 +133,8 @@ def build_controller(
     """Return the controller that the joint controller node runs for an arm and parameter file.
 
     The controller takes its gains and the payload_mass from the file, and the other gains from the
-    model. It warns of a small stability margin, and of an effort limit below the gravity torque.
+    model. Without a file ff_acceleration_scale is 1, as in the bundled files. It warns of a small
+    stability margin, and of an effort limit below the gravity torque.
 
     Parameters
     ----------
@@ -161,6 +163,8 @@ def build_controller(
     name = controller_name(arm, name, file)
     controller_class = plugins.load_class("controllers", name)
     gains = _file_gains(given, controller_class, arm, file)
+    if file is None and FEEDFORWARD in _parameters(controller_class, ""):
+        gains = {joint: {FEEDFORWARD: 1.0} for joint in arm.joint_names}
     with plugins.guarded("controllers", name):
         controller: Controller = controller_class(arm, gains)
     if "payload_mass" in given:

@@ -52,7 +52,7 @@ from arm_dynamics.batch.rollouts.task_runner import (
 )
 from arm_dynamics.batch.variation import variable_names
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.pid import Pid
+from arm_dynamics.control.controllers.pid import FEEDFORWARD, Pid
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import (
@@ -67,8 +67,6 @@ from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
-FEEDFORWARD = "ff_acceleration_scale"
-"""Gain of the feedforward along the reference, which needs accelerations."""
 Policy = Callable[[Matrix, Matrix, float], ArrayLike]
 """Measured q and v (batch, nv), time since the start [s] -> commands (batch, nv)."""
 

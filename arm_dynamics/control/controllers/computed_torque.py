@@ -9,7 +9,10 @@ import numpy as np
 
 from arm_dynamics.control.controllers.anti_windup import anti_windup_step
 from arm_dynamics.control.controllers.controller import MAX_VALUE, Controller, Gains
-from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
+from arm_dynamics.control.controllers.friction_compensation import (
+    FRICTION_COMPENSATION,
+    FrictionCompensation,
+)
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import (
     MATRIX,
@@ -24,9 +27,6 @@ from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
-
-SLOW = 0.001
-"""Velocity of the reference model at which the whole dry friction is compensated [rad/s]."""
 
 
 @compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
@@ -79,10 +79,10 @@ def advance_reference_model(
 class ComputedTorque(Controller):
     """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref + f s(v_m).
 
-    e = q_ref - q, s(v) = clip(v / SLOW, ±1). M, C, g, viscous friction b and dry friction f are
-    those of the controller's model. With an exact model and b = 0 every joint satisfies
-    ë + kd ė + kp e + ki ∫e = 0 in every configuration: the gains do not depend on the arm. The
-    default gains have poles at -3.6, -18 and -38 1/s and overshoot a step by 14 %.
+    e = q_ref - q, s(v) = clip(v / SLOW, ±1) (``FrictionCompensation``). M, C, g, viscous friction b
+    and dry friction f are those of the controller's model. With an exact model and b = 0 every
+    joint satisfies ë + kd ė + kp e + ki ∫e = 0 in every configuration: the gains do not depend on
+    the arm. The default gains have poles at -3.6, -18 and -38 1/s and overshoot a step by 14 %.
 
     v_m is the velocity of a reference model: a joint without friction that satisfies the equation
     above. Along a trajectory v_m = v_ref. After a step of q_ref it is the velocity that the joint
@@ -112,6 +112,7 @@ class ComputedTorque(Controller):
         ),
         Parameter("i_clamp", inf, "rad/s²", "maximum acceleration of the integral", lower=0),
     )
+    controller_parameters: ClassVar[tuple[Parameter, ...]] = (FRICTION_COMPENSATION,)
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
@@ -161,10 +162,11 @@ class ComputedTorque(Controller):
         return inertia
 
     def _store_friction(self) -> None:
-        """Store b, f and b / kd, which is 0 where kd is."""
-        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
-        kd = self.gains["kd"]
-        self._viscous_inertia = np.where(kd > 0, self._viscous / np.where(kd > 0, kd, 1.0), 0.0)
+        """Store the friction compensation and b / kd, which is 0 where kd is."""
+        scale = self.controller_gains["friction_compensation"]
+        self._friction = FrictionCompensation(self.arm, scale)
+        kd, viscous = self.gains["kd"], self._friction.viscous
+        self._viscous_inertia = np.where(kd > 0, viscous / np.where(kd > 0, kd, 1.0), 0.0)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Return the effort command (nv,) [N·m] within the effort limits."""
@@ -175,9 +177,9 @@ class ComputedTorque(Controller):
         advance_reference_model(
             self._table, self._reference_model, reference.q, reference.v, reference.a, dt
         )
-        dry = self._dry * np.clip(self._reference_model[1] / SLOW, -1, 1)
         stiffness = self.gains["kp"] * (reference.q - state.q) + self._integral
-        friction = self._viscous * reference.v + self._viscous_inertia * stiffness + dry
+        along = self._friction.effort(reference.v, self._reference_model[1])
+        friction = along + self._viscous_inertia * stiffness
         tau = self.dynamics.rnea(state.q, state.v, a) + friction
         effort = clamp_and_integrate(
             self._table, self._integral, tau, self._limit, reference.q, state.q, dt

@@ -32,7 +32,11 @@ DAMPERS = {"stiffness": "damping", "posture_stiffness": "posture_damping"}
 
 
 class Impedance(TaskSpaceController):
-    """tau = Jᵀ (K e + D ė + w) + α M (q̇_r - q̇) + C q̇ + g + Nᵀ (K_0 (q_r - q) - D_0 q̇).
+    """tau = Jᵀ (K e + D ė + w) + M (q̈_r + α (q̇_r - q̇)) + C q̇ + g + F(q̇_r) + Nᵀ tau_0.
+
+    tau_0 = K_0 (q_r - q) + D_0 (q̇_r - q̇). F is the friction compensation
+    (``FrictionCompensation``): 0 with the reference at rest, where the tool deflects by K⁻¹ times
+    the external wrench within the joints' friction.
 
     K [N/m, N·m/rad] and D [N·s/m, N·m·s/rad] act along and about the base's axes. The inertia Λ of
     the tool stays the arm's, so that no force has to be measured. α = mass_proportional_damping
@@ -118,9 +122,10 @@ class Impedance(TaskSpaceController):
             goal.position, goal.rotation, goal.twist, goal.wrench,
             tool["stiffness"], tool["damping"],
         )  # fmt: skip
-        effort += self.dynamics.rnea(q, v, once["mass_proportional_damping"] * (goal.v - v))
+        damping = once["mass_proportional_damping"] * (goal.v - v)
+        effort += self.dynamics.rnea(q, v, goal.a + damping) + self.friction.effort(goal.v)
         effort += nullspace_effort(
-            q, v, goal.q, joint["posture_stiffness"], joint["posture_damping"],
+            q, v - goal.v, goal.q, joint["posture_stiffness"], joint["posture_damping"],
             at.jacobian, clik.scale, clik.axes, once["singular_value_threshold"] * clik.reach,
         )  # fmt: skip
         return self.effort_command(effort, state)

@@ -7,12 +7,15 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import Controller, Gains
+from arm_dynamics.control.controllers.friction_compensation import (
+    FRICTION_COMPENSATION,
+    FrictionCompensation,
+)
 from arm_dynamics.control.lqr_design.gain_table import GainTable
 from arm_dynamics.control.lqr_design.lqr_gain import (
     LqrWeights,
     linear_dynamics,
     lqr_gain,
-    viscous_damping,
 )
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import CommandRejected, InvalidValue
@@ -28,7 +31,9 @@ MAX_RATE = 400.0
 
 
 class Lqr(Controller):
-    """tau = tau* - K (x - x_ref),  x = (q, v),  tau* = M a_ref + C v_ref + g + b v_ref at x_ref.
+    """tau = tau* - K (x - x_ref),  x = (q, v),  tau* = M a_ref + C v_ref + g + F(v_ref) at x_ref.
+
+    F is the friction compensation (``FrictionCompensation``).
 
     K minimizes ∫ Σ (position e² + velocity ė² + effort δtau²) dt for the arm linearized, by
     analytical derivatives, about the reference configuration at rest. It is solved for when the
@@ -53,6 +58,7 @@ class Lqr(Controller):
         ),
         Parameter("effort_weight", None, "1/(N·m)²", "cost of effort", above=0, order=-4),
     )
+    controller_parameters: ClassVar[tuple[Parameter, ...]] = (FRICTION_COMPENSATION,)
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self._table: GainTable | None = None
@@ -90,7 +96,8 @@ class Lqr(Controller):
         self._table = table
 
     def _update_model(self) -> None:
-        self._viscous = viscous_damping(self.arm)
+        scale = self.controller_gains["friction_compensation"]
+        self._friction = FrictionCompensation(self.arm, scale)
         self._last: tuple[Vector, Matrix] | None = None
         if self._table is not None and not self._table.matches(self.arm, self.weights):
             self._table = None
@@ -124,7 +131,7 @@ class Lqr(Controller):
         """
         state, reference = self.bounded_inputs(state, reference, dt)
         along = self.dynamics.rnea(reference.q, reference.v, reference.a)
-        along = along + self._viscous * reference.v
+        along = along + self._friction.effort(reference.v)
         error = np.concatenate([reference.q - state.q, reference.v - state.v])
         return self.effort_command(along + self.gain(reference.q) @ error, state)
 

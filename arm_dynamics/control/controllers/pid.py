@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import MOMENT, Controller, Gains
-from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
+from arm_dynamics.control.controllers.friction_compensation import FrictionCompensation
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import (
     MATRIX,
@@ -32,10 +32,10 @@ MAX_DAMPING_RATE = 400.0
 """Maximum damping rate of these gains [1/s], for control periods up to about 2 ms."""
 DAMPING = 1.6
 """Damping ratio times 2."""
+FEEDFORWARD = "ff_acceleration_scale"
+"""Gain of the feedforward along the reference, which needs accelerations."""
 FILTER = 4
 """Row of d_filter in the table of gains."""
-SLOW = 0.001
-"""Reference velocity at which the whole dry friction is compensated [rad/s]."""
 
 
 def uniform_bandwidth(arm: ArmModel, desired: float, max_rate: float) -> tuple[float, Vector]:
@@ -232,12 +232,12 @@ class Pid(Controller):
 
 
 class PidGravity(Pid):
-    """tau = PID(e) + g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)).
+    """tau = PID(e) + g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + F(v_ref)).
 
-    M, C, g, viscous friction b and dry friction f are those of the controller's model, and
-    s = ff_acceleration_scale, by default 0. With s = 1 and an exact model the PID only corrects
-    disturbances; with s = 0 the arm lags by what the gains need to accelerate it. The feedforward
-    depends on the reference only: it does not change the stability margins.
+    M, C, g and the friction compensation F (``FrictionCompensation``) are those of the controller's
+    model, and s = ff_acceleration_scale, by default 0. With s = 1 and an exact model the PID only
+    corrects disturbances; with s = 0 the arm lags by what the gains need to accelerate it. The
+    feedforward depends on the reference only: it does not change the stability margins.
 
     References
     ----------
@@ -248,7 +248,7 @@ class PidGravity(Pid):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *Pid.parameters,
         Parameter(
-            "ff_acceleration_scale",
+            FEEDFORWARD,
             0.0,
             "1",
             "fraction of M a_ref + C v_ref + friction added",
@@ -259,20 +259,20 @@ class PidGravity(Pid):
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._scale = self.gains["ff_acceleration_scale"]
+        self._scale = self.gains[FEEDFORWARD]
         self._has_feedforward = bool(self._scale.any())
-        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
+        self._friction = FrictionCompensation(self.arm)
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
-        self._viscous, self._dry = viscous_damping(self.arm), coulomb(self.arm)
+        self._friction = FrictionCompensation(arm)
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
-        """Return g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + b v_ref + f sgn(v_ref)) (nv,) [N·m]."""
+        """Return g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + F(v_ref)) (nv,) [N·m]."""
         gravity = self.dynamics.gravity(state.q)
         if not self._has_feedforward or not (reference.a.any() or reference.v.any()):
             return gravity
         along = self.dynamics.rnea(state.q, reference.v, reference.a)
-        friction = self._viscous * reference.v + self._dry * np.clip(reference.v / SLOW, -1, 1)
+        friction = self._friction.effort(reference.v)
         return gravity + self._scale * (along - gravity + friction)

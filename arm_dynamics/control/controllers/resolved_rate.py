@@ -16,8 +16,11 @@ BANDWIDTH = 20.0
 
 
 class ResolvedRate(TaskSpaceController):
-    """tau = M(q) (q̈_r + kd (q̇_r - q̇) + kp (q_r - q) + ki ∫) + C q̇ + g,  q̇_r = J# (ẋ_ref + rate e).
+    """tau = M(q) (q̈_r + kd (q̇_r - q̇) + kp (q_r - q) + ki ∫) + C q̇ + g + F(q̇_r).
 
+    q̇_r = J# (ẋ_ref + rate e).
+
+    F is the friction compensation (``FrictionCompensation``).
     q_r is the CLIK solution (``ClosedLoopIk``), rate is tracking_rate, and e is the solution's
     task-space error: joint references are always feasible. The integral stops while a joint's
     effort is saturated in its direction.
@@ -47,7 +50,7 @@ class ResolvedRate(TaskSpaceController):
         goal = self.reachable_reference(reference, dt)
         gains, error = self.gains, goal.q - state.q
         a = goal.a + gains["kd"] * (goal.v - state.v) + gains["kp"] * error + self._integral
-        desired = self.dynamics.rnea(state.q, state.v, a)
+        desired = self.dynamics.rnea(state.q, state.v, a) + self.friction.effort(goal.v)
         command = self.effort_command(desired, state)
         free = np.array_equal(desired, command.value) | (self._integral * error < 0)
         self._integral = np.where(free, self._integral + dt * gains["ki"] * error, self._integral)

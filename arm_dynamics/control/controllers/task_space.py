@@ -29,8 +29,11 @@ BANDWIDTH = 20.0
 
 
 class TaskSpace(TaskSpaceController):
-    """tau = Jᵀ Λ (ẍ_r + d ė + p e - J̇ q̇) + Nᵀ M q̈_0 + M ∫ki (q_r - q) + C q̇ + g + Jᵀ w.
+    """tau = Jᵀ Λ (ẍ_r + d ė + p e - J̇ q̇) + Nᵀ M q̈_0 + M ∫ki (q_r - q) + h.
 
+    h = C q̇ + g + Jᵀ w + F(q̇_r).
+
+    F is the friction compensation (``FrictionCompensation``).
     Λ = (J M⁻¹ Jᵀ)⁻¹ is the operational inertia. Nᵀ = 1 - Jᵀ Λ J M⁻¹, and
     q̈_0 = q̈_r + posture_d (q̇_r - q̇) + posture_p (q_r - q) controls the null-space posture. Near
     singularities Λ stays finite in the directions that the arm loses, and the posture controls
@@ -83,6 +86,7 @@ class TaskSpace(TaskSpaceController):
             self.dynamics.mass_matrix(q), self.dynamics.rnea(q, v, self._integral), at.jacobian, a,
             posture, goal.wrench, clik.scale, clik.axes, threshold,
         )  # fmt: skip
+        effort += self.friction.effort(goal.v)
         command = self.effort_command(effort, state)
         saturated = not np.array_equal(effort, command.value)
         # with a wrench the integral would push back, and hunt against dry friction

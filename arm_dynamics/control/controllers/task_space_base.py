@@ -13,6 +13,10 @@ from arm_dynamics.control.controllers.controller import (
     Gains,
     bounded_vector,
 )
+from arm_dynamics.control.controllers.friction_compensation import (
+    FRICTION_COMPENSATION,
+    FrictionCompensation,
+)
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import demand
@@ -42,6 +46,7 @@ class TaskSpaceController(Controller):
             "singular_value_threshold", 0.05, "1",
             "singular value, as a fraction of the reach, below which motion is damped", above=0,
         ),
+        FRICTION_COMPENSATION,
     )  # fmt: skip
 
     def __init_subclass__(cls) -> None:
@@ -57,9 +62,17 @@ class TaskSpaceController(Controller):
         self.tool, self.clik = ToolKinematics(arm), ClosedLoopIk(arm)
         self.reset(State.of(arm.configuration("initial")))
 
+    def set_gains(self, gains: Gains) -> None:
+        """Set gains; the memory stays. Errors as in Controller."""
+        super().set_gains(gains)
+        scale = self.controller_gains["friction_compensation"]
+        self.friction = FrictionCompensation(self.arm, scale, viscous_only=False)
+
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
+        scale = self.controller_gains["friction_compensation"]
+        self.friction = FrictionCompensation(arm, scale, viscous_only=False)
         old, tool, clik = self.clik, ToolKinematics(arm), ClosedLoopIk(arm)
         clik.q, clik.v, clik.a = old.q, old.v, old.a
         clik.reachability_error = old.reachability_error

@@ -8,7 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from arm_dynamics.control.controllers.controller import NO_MEMORY, Controller, Gains
-from arm_dynamics.control.controllers.pid import DAMPING, uniform_bandwidth
+from arm_dynamics.control.controllers.friction_compensation import (
+    FRICTION_COMPENSATION,
+    FrictionCompensation,
+)
+from arm_dynamics.control.controllers.pid import DAMPING, FEEDFORWARD, uniform_bandwidth
 from arm_dynamics.control.lqr_design.lqr_gain import viscous_damping
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
@@ -25,7 +29,10 @@ MAX_ITERATIONS, CONVERGENCE_TOLERANCE = 100, 1e-13
 
 
 class VelocityPid(Controller):
-    """tau = kv ė + kx e + ka (a_ref - a) + s g(q),  e = q_ref - q,  ė = v_ref - v.
+    """tau = kv ė + kx e + ka (a_ref - a) + s g(q) + F(v_ref) + s_a (M a_ref + C v_ref).
+
+    e = q_ref - q,  ė = v_ref - v. F is the friction compensation (``FrictionCompensation``);
+    s_a = ff_acceleration_scale is 0 by default: the published control law.
 
     A PID of the velocity error with the integral written out: ∫ė dt = e, so no integral winds up.
     g is that of the controller's model; s = gravity_scale is 1, or 0 without gravity compensation.
@@ -55,9 +62,11 @@ class VelocityPid(Controller):
         ),
         Parameter("kx", None, "N·m/rad", "effort per position error", lower=0, upper=1e6, order=2),
         Parameter("ka", 0.0, "kg·m²", "effort per acceleration error", lower=0, upper=1e6),
+        Parameter(FEEDFORWARD, 0.0, "1", "fraction of M a_ref + C v_ref added", lower=0),
     )
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gravity_scale", 1.0, "1", "fraction of the gravity torque added", lower=0),
+        FRICTION_COMPENSATION,
     )
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
@@ -72,11 +81,15 @@ class VelocityPid(Controller):
         """Set gains; errors as in Controller."""
         super().set_gains(gains)
         self._viscous = viscous_damping(self.arm)
+        scale = self.controller_gains["friction_compensation"]
+        self._friction = FrictionCompensation(self.arm, scale, viscous_only=False)
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
         self._viscous = viscous_damping(arm)
+        scale = self.controller_gains["friction_compensation"]
+        self._friction = FrictionCompensation(arm, scale, viscous_only=False)
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Return the effort command (nv,) [N·m] within the effort limits."""
@@ -130,11 +143,17 @@ class VelocityPid(Controller):
         )
 
     def _without_acceleration(self, state: State, reference: Reference) -> Vector:
-        """Return kv ė + kx e + ka a_ref + s g(q)."""
+        """Return tau without ka a."""
         gains, q = self.gains, state.q
         scale = self.controller_gains["gravity_scale"]
         tau = gains["kv"] * (reference.v - state.v) + gains["kx"] * (reference.q - q)
-        return tau + gains["ka"] * reference.a + scale * self.dynamics.gravity(q)
+        gravity = self.dynamics.gravity(q)
+        tau = tau + gains["ka"] * reference.a + scale * gravity
+        tau += self._friction.effort(reference.v)
+        along = self.gains[FEEDFORWARD]
+        if along.any():
+            tau += along * (self.dynamics.rnea(q, reference.v, reference.a) - gravity)
+        return tau
 
     def _sensitivity(self, mass: Matrix) -> Matrix:
         """Return S = ka (M + ka)⁻¹ (nv, nv).

@@ -1,0 +1,57 @@
+"""Friction compensation: feedforward of the model's friction along the reference velocity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import VECTOR, clip, compiled_for
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.model.arm_model import ArmModel
+
+SLOW = 0.001
+"""Velocity at which the whole dry friction is compensated [rad/s]: the dead band is linear."""
+FRICTION_COMPENSATION = Parameter(
+    "friction_compensation", 1.0, "1", "fraction of the model's friction compensated",
+    lower=0, upper=1,
+)  # fmt: skip
+
+
+class FrictionCompensation:
+    """Friction b v + f clip(v / SLOW, ±1) of a controller's model.
+
+    v is a velocity of the reference, not of the arm. Errors of b and f are then disturbances, not
+    feedback: they cause neither oscillation nor a limit cycle, and stability does not depend on
+    them. At rest the compensation is 0.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The controller's model.
+    scale : float
+        Compensated fraction.
+    viscous_only : bool
+        Compensate b also in joints without dry friction. False: there viscous friction stays
+        damping, as in control laws without friction compensation.
+
+    """
+
+    def __init__(self, arm: ArmModel, scale: float = 1.0, *, viscous_only: bool = True) -> None:
+        viscous, dry = viscous_damping(arm), coulomb(arm)
+        if not viscous_only:
+            viscous = np.where(dry > 0, viscous, 0.0)
+        self.viscous, self.dry = scale * viscous, scale * dry
+
+    def effort(self, v: Vector, direction: Vector | None = None) -> Vector:
+        """Return b v + f clip(direction / SLOW, ±1) (nv,) [N·m]; direction [rad/s]: default v."""
+        return friction_effort(self.viscous, self.dry, v, v if direction is None else direction)
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR)
+def friction_effort(viscous: Vector, dry: Vector, v: Vector, direction: Vector) -> Vector:
+    """Return b v + f clip(direction / SLOW, ±1) (nv,) [N·m]; velocities (nv,) [rad/s]."""
+    effort = np.empty(v.size)
+    for j in range(v.size):
+        effort[j] = viscous[j] * v[j] + dry[j] * clip(direction[j] / SLOW, -1.0, 1.0)
+    return effort

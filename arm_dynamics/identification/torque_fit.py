@@ -23,10 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from arm_dynamics.core.arrays import (
+    BoolArray,
     IntArray,
     Matrix,
     Vector,
@@ -72,6 +74,9 @@ class TorqueFit:
     rms error, ``condition`` the condition number of the weighted base regressor with columns of
     length 1, ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     ``information`` (p, p) is Σ w WᵀW, ``prior_information`` (p, p) γ times the Hessian of d.
+    ``free`` (14 nv,): parameters that are fitted; bodies and offsets that are not have the values
+    of the nominal model, and the deviations of a fit of all parameters. ``simpler_error`` is the
+    least ``validation_error`` of simpler fits.
     """
 
     parameters: Vector
@@ -89,13 +94,28 @@ class TorqueFit:
     undetermined: tuple[str, ...]
     information: Matrix
     prior_information: Matrix
+    free: BoolArray
+    simpler_error: float = np.inf
+
+    @property
+    def has_nominal_bodies(self) -> bool:
+        """Whether the bodies are those of the nominal model."""
+        return not self.free[0]
 
 
 @with_one_blas_thread
 def fit_torque(
-    arm: ArmModel, equations: EffortEquations, factors: Matrix | None = None
+    arm: ArmModel,
+    equations: EffortEquations,
+    factors: Matrix | None = None,
+    validation: EffortEquations | None = None,
 ) -> TorqueFit:
     """Return the dynamic parameters that explain measured efforts.
+
+    Held-out blocks decide on the friction, the prior weight, effort offsets, and whether bodies
+    change at all. Unmodeled effects that repeat in all blocks deceive this choice: with
+    ``validation``, a simpler fit (nominal bodies, no offsets, Coulomb and viscous friction only)
+    is the result if it predicts that motion better.
 
     Parameters
     ----------
@@ -105,6 +125,8 @@ def fit_torque(
         Regressor and efforts of a prepared motion.
     factors : Matrix, optional
         Factors (nc, nv) of its coupled motors.
+    validation : EffortEquations, optional
+        Equations of another motion.
 
     Returns
     -------
@@ -126,8 +148,8 @@ def fit_torque(
             f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
         )
     prior = description_prior(arm, equations)
-    comparable = replace(equations, moving=equations.valid)
-    problem = TorqueProblem(comparable, prior, np.zeros(arm.nv, dtype=int))
+    comparable, ideal = replace(equations, moving=equations.valid), np.zeros(arm.nv, dtype=int)
+    problem = TorqueProblem(comparable, prior, ideal)
     problem.estimate(1.0)
     models = problem.best_friction_models()
     problem = TorqueProblem(equations, prior, models)
@@ -137,40 +159,71 @@ def fit_torque(
         problem.use_terms(terms)
         problem.estimate(1.0)
     gamma = problem.best_prior_weight()
-    every = problem.estimate(gamma)
-    every_spread = problem.deviations(gamma, every)
-    parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
-    friction = _joint_friction(equations, models, terms, every, every_spread, factors)
-    # A prior of a positive parameter is relative: its deviation grows with the estimate.
-    free = np.sqrt(
-        np.max(
-            [
-                np.diag(positive_inverse(prior.slopes(x)[1]))
-                for x in (prior.start, every[: 14 * arm.nv])
-            ],
-            axis=0,
+    weight, free = problem.best_free(gamma)
+
+    def fit_of(
+        models: IntArray, terms: Sequence[FrictionTerm], weight: float, free: BoolArray
+    ) -> TorqueFit:
+        problem = TorqueProblem(equations, prior, models)
+        problem.use_terms(terms)
+        problem.estimate(1.0)
+        problem.free = free
+        every = problem.estimate(weight)
+        every_spread = problem.deviations(gamma, every)
+        parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
+        friction = _joint_friction(equations, models, terms, every, every_spread, factors)
+        # A prior of a positive parameter is relative: its deviation grows with the estimate.
+        at = [prior.slopes(x)[1] for x in (prior.start, parameters)]
+        alone = np.sqrt(np.max([np.diag(positive_inverse(x)) for x in at], axis=0))
+        base_values, base_spread, condition = problem.base_estimate(base)
+        return TorqueFit(
+            as_readonly(parameters),
+            as_readonly(spread),
+            as_readonly(prior.start),
+            base,
+            as_readonly(base_values),
+            as_readonly(base_spread),
+            as_readonly(equations.presliding[models]),
+            friction,
+            as_readonly(_simulated(arm, equations, parameters, friction)),
+            as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
+            condition,
+            weight,
+            tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
+            as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
+            as_readonly(weight * prior.slopes(parameters)[1]),
+            free,
         )
-    )
-    base_values, base_spread, condition = problem.base_estimate(base)
-    return TorqueFit(
-        as_readonly(parameters),
-        as_readonly(spread),
-        as_readonly(prior.start),
-        base,
-        as_readonly(base_values),
-        as_readonly(base_spread),
-        as_readonly(equations.presliding[models]),
-        friction,
-        as_readonly(_simulated(arm, equations, parameters, friction)),
-        as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
-        condition,
-        gamma,
-        tuple(
-            n for n, own, all_ in zip(names, spread, free, strict=True) if own > UNDETERMINED * all_
-        ),
-        as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
-        as_readonly(gamma * prior.slopes(parameters)[1]),
-    )
+
+    best = fit_of(models, terms, weight, free)
+    if validation is None:
+        return best
+    error, simpler_error = validation_error(validation, best.parameters, best.friction), np.inf
+    has_plain_friction = not terms and not models.any()
+    bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
+    frictions = [(models, terms), *([] if has_plain_friction else [(ideal, ())])]
+    masks = (free, free & ~offsets, ~bodies, ~bodies & ~offsets, ~bodies & free)
+    for number, (friction, mask) in enumerate(product(frictions, masks)):
+        if number == 0 or (number < len(masks) and (mask == free).all()):
+            continue
+        fit = fit_of(*friction, weight, mask)
+        own = validation_error(validation, fit.parameters, fit.friction)
+        simpler_error = min(simpler_error, own)
+        if own < error:
+            best, error = fit, own
+    return replace(best, simpler_error=simpler_error)
+
+
+def validation_error(
+    equations: EffortEquations, parameters: Vector, friction: JointFriction
+) -> float:
+    """Return the mean over the joints of log rms of measured minus predicted efforts.
+
+    Equations count as for Coulomb friction without presliding.
+    """
+    counted = equations.counted(np.zeros_like(friction.presliding))
+    error = rms(equations.effort - equations.predicted(parameters, friction), counted)
+    return float(np.mean(np.log(np.maximum(error[counted.any(axis=0)], 1e-12))))
 
 
 @with_one_blas_thread
@@ -178,6 +231,7 @@ def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> T
     """Return ``fit`` with the parameters of other equations; prior weight and models are kept."""
     prior = description_prior(arm, equations)
     problem = TorqueProblem(equations, prior, friction_models(equations, fit))
+    problem.free = fit.free
     parameters = problem.estimate(fit.prior_weight)
     return replace(
         fit,

@@ -155,16 +155,18 @@ def fit_torque(
     problem = TorqueProblem(equations, prior, models)
     problem.estimate(1.0)
     terms = problem.best_terms(models, JointFriction.of(arm))
-    if terms:
-        problem.use_terms(terms)
-        problem.estimate(1.0)
+    used = equations.with_constant_friction(_has_stribeck(arm, terms))
+    problem = TorqueProblem(used, prior, models)
+    problem.use_terms(terms)
+    problem.estimate(1.0)
     gamma = problem.best_prior_weight()
     weight, free = problem.best_free(gamma)
 
     def fit_of(
         models: IntArray, terms: Sequence[FrictionTerm], weight: float, free: BoolArray
     ) -> TorqueFit:
-        problem = TorqueProblem(equations, prior, models)
+        used = equations.with_constant_friction(_has_stribeck(arm, terms))
+        problem = TorqueProblem(used, prior, models)
         problem.use_terms(terms)
         problem.estimate(1.0)
         problem.free = free
@@ -230,7 +232,8 @@ def validation_error(
 def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> TorqueFit:
     """Return ``fit`` with the parameters of other equations; prior weight and models are kept."""
     prior = description_prior(arm, equations)
-    problem = TorqueProblem(equations, prior, friction_models(equations, fit))
+    used = equations.with_constant_friction(fit.friction.has_stribeck)
+    problem = TorqueProblem(used, prior, friction_models(equations, fit))
     problem.free = fit.free
     parameters = problem.estimate(fit.prior_weight)
     return replace(
@@ -239,6 +242,11 @@ def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> T
         information=as_readonly(problem.information),
         prior_information=as_readonly(fit.prior_weight * prior.slopes(parameters)[1]),
     )
+
+
+def _has_stribeck(arm: ArmModel, terms: Sequence[FrictionTerm]) -> BoolArray:
+    """Return the joints (nv,) with Stribeck friction among their terms."""
+    return np.isin(np.arange(arm.nv), [i for i, number in terms if number != LOSS])
 
 
 def friction_models(equations: EffortEquations, fit: TorqueFit) -> IntArray:

@@ -194,7 +194,8 @@ def _fit(
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
         constants = result.constant_deviations
     print_summary(summary)
-    poor = fit_faults(arm, motions, summary, args.cutoff)
+    with waiting("checking the fit"):
+        poor = fit_faults(arm, motions, summary, args.cutoff)
     print(*poor, sep="\n", end="\n" if poor else "")
     if gains is None:
         curves = (
@@ -250,16 +251,18 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
         earlier |= dict.fromkeys(values, path)
         poses += found
         sources.append(f"{len(found)} static poses of {path}")
-    fit = calibrate_gravity(arm, poses)
+    with waiting("fitting the poses"):
+        fit = calibrate_gravity(arm, poses)
     print_gravity_fit(fit, args.stiffness)
     return _write(arm, fit.parameters, fit.deviation, sources, args)
 
 
 def _payload(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     """Identify the payload, print the result and write the file of --output; return it."""
-    motions = read_motions(arm, args, args.recordings)
-    held_out = read_motions(arm, args, args.held_out)
-    without = read_motions(arm, args, args.without)
+    with waiting("reading the recordings"):
+        motions = read_motions(arm, args, args.recordings)
+        held_out = read_motions(arm, args, args.held_out)
+        without = read_motions(arm, args, args.without)
     with waiting("fitting the payload"):
         fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
     print_payload_fit(fit)

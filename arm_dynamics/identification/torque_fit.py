@@ -200,20 +200,23 @@ def fit_torque(
     best = fit_of(models, terms, weight, free)
     if validation is None:
         return best
-    error, simpler_error = validation_error(validation, best.parameters, best.friction), np.inf
-    has_plain_friction = not terms and not models.any()
     bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
+    masks = [free]
+    for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
+        if not any((mask == other).all() for other in masks):
+            masks.append(mask)
+    has_plain_friction = not terms and not models.any()
     frictions = [(models, terms), *([] if has_plain_friction else [(ideal, ())])]
-    masks = (free, free & ~offsets, ~bodies, ~bodies & ~offsets, ~bodies & free)
-    for number, (friction, mask) in enumerate(product(frictions, masks)):
-        if number == 0 or (number < len(masks) and (mask == free).all()):
-            continue
-        fit = fit_of(*friction, weight, mask)
-        own = validation_error(validation, fit.parameters, fit.friction)
-        simpler_error = min(simpler_error, own)
-        if own < error:
-            best, error = fit, own
-    return replace(best, simpler_error=simpler_error)
+    fits = [best, *(fit_of(*friction, weight, mask) for friction, mask in
+                    list(product(frictions, masks))[1:])]  # fmt: skip
+    errors = [validation_error(validation, fit.parameters, fit.friction) for fit in fits]
+    k = int(np.argmin(errors))
+    simpler = [
+        error
+        for i, (fit, error) in enumerate(zip(fits, errors, strict=True))
+        if i // len(masks) >= k // len(masks) and i != k and not (fit.free & ~fits[k].free).any()
+    ]
+    return replace(fits[k], simpler_error=min(simpler, default=np.inf))
 
 
 def validation_error(

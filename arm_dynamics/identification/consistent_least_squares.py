@@ -167,7 +167,7 @@ def consistent_minimum(
     used = np.flatnonzero(np.ones(start.size, dtype=bool) if free is None else free)
 
     def whole(part: Vector) -> Vector:
-        x = prior.start.copy()
+        x: Vector = prior.start.copy()
         x[used] = part
         return x
 

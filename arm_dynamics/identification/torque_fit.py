@@ -207,8 +207,8 @@ def fit_torque(
             masks.append(mask)
     has_plain_friction = not terms and not models.any()
     frictions = [(models, terms), *([] if has_plain_friction else [(ideal, ())])]
-    fits = [best, *(fit_of(*friction, weight, mask) for friction, mask in
-                    list(product(frictions, masks))[1:])]  # fmt: skip
+    simpler_fits = list(product(frictions, masks))[1:]
+    fits = [best, *(fit_of(own[0], own[1], weight, mask) for own, mask in simpler_fits)]
     errors = [validation_error(validation, fit.parameters, fit.friction) for fit in fits]
     k = int(np.argmin(errors))
     simpler = [

@@ -156,8 +156,8 @@ class TorqueProblem:
         changed = error(gamma, free)
         self.free = kept = free & (np.arange(14 * nv) >= 10 * nv)
         weight = self.best_prior_weight()
-        both = (x.sum(axis=1, keepdims=True) for x in (changed, error(weight, kept)))
-        return (gamma, free) if is_less(*both, 1.0).all() else (weight, kept)
+        less, other = (x.sum(axis=1, keepdims=True) for x in (changed, error(weight, kept)))
+        return (gamma, free) if is_less(less, other, 1.0).all() else (weight, kept)
 
     def best_friction_models(self) -> IntArray:
         """Return, for each joint, the index of the presliding distance of least held-out error.

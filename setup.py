@@ -5,6 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "arm_dynamics"
+ROOT = Path(__file__).resolve().parent  # colcon may run a link to this file, from another folder
 SHARE = Path("share") / NAME
 UNIT = ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100"]
 # ROS 2 as wheels exists for this platform alone; elsewhere the nodes need an installed ROS 2.
@@ -13,8 +14,8 @@ WHEELS = 'sys_platform == "linux" and platform_machine == "x86_64"'
 
 def shared(*folders: str) -> list[tuple[str, list[str]]]:
     """Every file below ``folders``, to be installed under share/arm_dynamics as it lies here."""
-    files = [p for folder in folders for p in sorted(Path(folder).rglob("*")) if p.is_file()]
-    kept = [p for p in files if "__pycache__" not in p.parts]
+    files = [p for folder in folders for p in sorted((ROOT / folder).rglob("*")) if p.is_file()]
+    kept = [p.relative_to(ROOT) for p in files if "__pycache__" not in p.parts]
     return [(str(SHARE / p.parent), [str(p)]) for p in kept]
 
 
@@ -30,7 +31,7 @@ setup(
     name=NAME,
     version="0.1.0",
     description="Dynamics, simulation and control of robot arms in Python and ROS 2",
-    long_description=Path("README.md").read_text("utf-8"),
+    long_description=(ROOT / "README.md").read_text("utf-8"),
     long_description_content_type="text/markdown",
     keywords=[
         "robotics",
@@ -67,7 +68,7 @@ setup(
     maintainer="arm_dynamics maintainers",
     maintainer_email="maintainers@arm-dynamics.example",
     python_requires=">=3.10",
-    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    packages=find_packages(str(ROOT), include=[NAME, f"{NAME}.*"]),
     package_data={NAME: ["py.typed"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),

@@ -96,7 +96,9 @@ def _excitation(given):
         raise ConfigError("excitation: controller = none; expected a controller")
     Excitation.load(file).require_joints(parts.given_arm(given))
     waits = {"wait_for_activation": False} if given["driver"] == SIMULATED else {}
-    return [parts.node("excitation", given, {**parts.model_parameters(given), "file": file}, waits)]
+    parameters = {**parts.model_parameters(given), "file": file}
+    # It ends after its motion, which must not be repeated.
+    return [parts.node("excitation", given, parameters, waits, respawn=False)]
 
 
 def _controller(given, files):

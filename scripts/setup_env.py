@@ -100,7 +100,9 @@ def bring_up_to_date(venv: Path, extras: list, constraint: str) -> None:
         target["extras"] = sorted({*extras, *held["extras"]})
         _report(f"environment {venv}: adding {', '.join(set(extras) - set(held['extras']))}")
     else:
-        _report(f"environment {venv}: about 250 MB from PyPI, some seconds to a minute")
+        _report(
+            f"environment {venv}: about 250 MB from PyPI, 1.1 GB on disk, some seconds to a minute"
+        )
         create(venv)
     write_record(venv, dict(target, complete=False))
     install(venv, target["extras"], constraint)

@@ -179,6 +179,11 @@ class Case:
         value, acts = 0.0, TROUBLE[trouble]
         if acts is not None:
             acts(self.bus, self.arm)
+        if "limit" in trouble:  # moved there at a plausible speed
+            end = self.bus.q[1]
+            for part in np.linspace(0.0, 1.0, 15):
+                self.bus.q[1] = part * end
+                self.step()
         for k in range(14):
             if trouble == "oscillation":
                 value = 1e6 * (-1) ** k

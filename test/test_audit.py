@@ -282,7 +282,10 @@ ERRORS = {
         46,
         "<param tool_frame>: the link is missing; the links are: base",
     ),
-    # files
+}
+
+WARNINGS = {
+    # Files: a missing mesh does not affect the physics.
     "mesh": (
         '<box size="0.2 0.1 0.1"/>',
         '<mesh filename="meshes/arm.stl"/>',
@@ -290,9 +293,30 @@ ERRORS = {
         "link 'upper' <mesh filename>: 'meshes/arm.stl' does not exist",
     ),
     "mesh without file": ('<box size="0.2 0.1 0.1"/>', "<mesh/>", 10, "filename is missing"),
-}
-
-WARNINGS = {
+    "mesh of xacro": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="$(find arm)/meshes/arm.stl"/>',
+        10,
+        "arm.stl' cannot be checked: it is a xacro expression; expand the file with xacro first",
+    ),
+    "mesh of Windows": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="C:\\meshes\\arm.stl"/>',
+        10,
+        "'C:\\meshes\\arm.stl' cannot be checked: it is a path of Windows; write package://",
+    ),
+    "mesh with file:///C:": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="file:///C:/meshes/arm.stl"/>',
+        10,
+        "'file:///C:/meshes/arm.stl' cannot be checked: it is a path of Windows",
+    ),
+    "mesh with backslashes": (
+        '<box size="0.2 0.1 0.1"/>',
+        '<mesh filename="meshes\\arm.stl"/>',
+        10,
+        "'meshes\\arm.stl' cannot be checked: it has backslashes",
+    ),
     "long axis": ('"0 0 1"', '"0 0 2"', 23, "'0 0 2' has length 2 and is normalized"),
     "weak joint": ('effort="50"', 'effort="0"', 24, "<limit effort>: 0 is zero"),
     "stuck joint": (
@@ -635,7 +659,7 @@ def test_meshes_are_found(where, tmp_path, monkeypatch):
 
     (fault,) = audit_urdf(text, folder)
     assert "does not exist" in str(fault)
-    assert fault.severity == "error"
+    assert fault.severity == "warning"
     place.write_text("solid")
     assert audit_urdf(text, folder) == ()
 

@@ -42,6 +42,75 @@ def command(*arguments):
     )
 
 
+def ended(capsys, *words):
+    """Return exit code and output of a command in this process."""
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    return end.value.code, "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("words", [(), ("hardware",)])
+def test_without_a_command_the_help_is_printed(capsys, words):
+    code, said = ended(capsys, *words)
+    assert code == 0
+    for name in ("run", "check") if words else ("record", "hardware", "tune"):
+        assert re.search(rf"^    {name} +\w", said, re.M)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("recrd",), "record"),
+        (("hardware", "jgo"), "jog"),
+        (("record", "run", "--configuraton", "zero"), "--configuration"),
+        (("excite", "so101", "--outptu", "e.yaml"), "--output"),
+        (("record", "run", "--integrator", "rk5"), "rk4"),
+        (("record", "run", "--controller", "computed_torqe"), "computed_torque"),
+        (("record", "run", "--arm", "Five_dofs"), "five_dof"),
+        (("demo", "two_lnk"), "two_link"),
+        (("tune", "two_link", "--gain-names", "i_clmp"), "i_clamp"),
+    ],
+)
+def test_mistyped_names_are_answered_with_the_closest_one(
+    capsys, monkeypatch, tmp_path, words, meant
+):
+    monkeypatch.chdir(tmp_path)
+    code, said = ended(capsys, *words)
+    assert code == 2
+    assert said.rstrip().endswith(f"; did you mean '{meant}'?")
+    assert list(tmp_path.iterdir()) == []  # also no folder of results
+
+
+def test_names_without_a_similar_one_get_no_suggestion(capsys):
+    for words in (("xyzzy",), ("record", "run", "--xyzzy"), ("record", "run", "--arm", "xyzzy")):
+        code, said = ended(capsys, *words)
+        assert code == 2
+        assert "did you mean" not in said
+
+
+def test_a_time_step_above_the_period_is_named(capsys, tmp_path):
+    for words in (
+        ("record", tmp_path / "run", "--dt", "0.01"),
+        ("stability", "two_link", "--dt=1"),
+    ):
+        code, said = ended(capsys, *words)
+        assert code == 2
+        assert re.search(r"dt.* = \S+ ?s?; expected at most", said)
+
+
+def test_progress_shows_the_remaining_time(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(wait.time, "monotonic", lambda: now[0])
+    with wait.progress_bar("runs") as update:
+        for done in (10, 20, 40):
+            now[0] += 20.0
+            update(done, 100)
+    said = capsys.readouterr().err
+    assert "20 of 100 runs, 160 s left" not in said
+    assert "20 of 100 runs, 3 min left" in said
+    assert "40 of 100 runs, 80 s left" in said
+
+
 INTERRUPTED_IMPORT = """
 import os, signal, sys
 from {module} import {attr}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
-from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.errors import ConfigError, InvalidValue, TrajectoryRejected
 from arm_dynamics.identification import (
     Excitation,
     excitation_quality,
@@ -26,6 +27,7 @@ from arm_dynamics.identification.excitation_limits import (
     fourier_extremes,
     scale_to_limits,
 )
+from arm_dynamics.identification.excitation_start import checked_excitation, excitation_motion
 from arm_dynamics.identification.self_collision import SelfCollision
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.recording import Recording
@@ -323,7 +325,7 @@ def test_yaml_of_names_with_special_characters(tmp_path):
         (("periods: 2", "periods: 2.5"), "periods = 2.5; expected an integer"),
         (("end_time: 1.5", "end_time: 6.0"), "end_time = 6 s; expected less than half"),
         (("end_time: 1.5", "end_time: -1"), "end_time .* expected above 0"),
-        (("duration: 12.0", "duration: far"), "could not convert"),
+        (("duration: 12.0", "duration: far"), "duration .* expected a number"),
         (("duration: 12.0", "longer: 12.0"), "expected arm, duration"),
         (('center:\n  "J0"', 'center:\n  "J9"'), "center = .*one entry per joint J0, J1"),
         (("sine:", "sine: 3\nx:"), "expected arm, duration"),
@@ -336,6 +338,46 @@ def test_wrong_files(tmp_path, change, message):
     file.write_text(text.replace(*change, 1))
     with pytest.raises(ConfigError, match=message):
         Excitation.load(file)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("periods", "1000000000000", "periods = 1000000000000; expected at most 3000 with 4"),
+        ("periods", "true", "periods = True; expected an integer"),
+        ("duration", "1e308", r"duration \[s\] = 1e\+308; expected at most 3600"),
+        ("end_time", "true", r"end_time \[s\] = True; expected a number"),
+    ],
+)
+def test_extents_of_a_file_that_no_motion_has(tmp_path, entry, value, message):
+    file = tmp_path / "e.yaml"
+    lines = random_excitation(5).to_yaml().splitlines()
+    changed = [f"{entry}: {value}" if x.startswith(f"{entry}:") else x for x in lines]
+    assert changed != lines
+    file.write_text("\n".join(changed))
+    with pytest.raises(ConfigError, match=message):
+        Excitation.load(file)
+
+
+def test_motion_to_the_start_and_excitation_are_one_trajectory():
+    """The waypoints, which ROS receives, are the references of the control loop."""
+    arm = five_dof()
+    start = np.array([0.3, -0.9, 0.2, 0.0, 0.0])
+    sine = np.full((5, 2), 0.05)
+    known = Excitation(arm.name, arm.joint_names, 6.0, 1.0, 2, start, start, sine, sine)
+    checked = checked_excitation(arm, known)
+    for q in (arm.configuration("initial"), start):
+        motion = excitation_motion(arm, checked, q, 7.0)
+        whole = JointTrajectory(motion.waypoints)
+        assert (motion.start, motion.end) == (whole.start, pytest.approx(whole.end))
+        for time in np.linspace(7.0, whole.end + 1.0, 200):
+            for part in ("q", "v", "a"):
+                np.testing.assert_allclose(
+                    getattr(motion.at(time), part), getattr(whole.at(time), part), atol=1e-7
+                )
+        assert np.array_equal(motion.at(7.0).q, q)
+    with pytest.raises(TrajectoryRejected, match="joint 'R2': position = "):
+        checked_excitation(arm, known.with_coefficients(200 * known.coefficients))
 
 
 def test_wrong_numbers_of_a_file(tmp_path):

@@ -27,6 +27,7 @@ from arm_dynamics.core.errors import (
     ConfigError,
     DriverFault,
     InvalidValue,
+    TrajectoryRejected,
     UnknownName,
 )
 from arm_dynamics.dynamics import gravity
@@ -36,7 +37,7 @@ from arm_dynamics.hardware.mit_can.identification import Registers
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.identification import excitation_search, pose_measurement, read_poses
+from arm_dynamics.identification import Excitation, excitation_search, pose_measurement, read_poses
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_text import with_params
 from arm_dynamics.recording import Recording
@@ -318,8 +319,8 @@ def test_jog_rejects_options_out_of_range(terminal, arm_line, words, text):
 # --- jog
 
 
-def jogged(terminal, line, does, *more, joint="shoulder_pan"):
-    words = ("jog", "so101", "--joint", joint, *at_port(line), *more)
+def jogged(terminal, line, does, *more, joint="shoulder_pan", arm="so101"):
+    words = ("jog", arm, "--joint", joint, *at_port(line), *more)
 
     def user(user):
         user.wait("Type yes:")
@@ -451,6 +452,28 @@ def test_jog_by_a_distance_ends_at_its_target(terminal, arm_line):
     assert arm_line.torques == 0
 
 
+def test_jog_moves_an_arm_without_masses_and_limits_of_effort(terminal, arm_line, tmp_path):
+    text = re.sub(r"<inertial>.*?</inertial>", "", load_arm("so101").urdf, flags=re.DOTALL)
+    file = tmp_path / "kinematic.urdf"
+    file.write_text(re.sub(r' (effort|velocity)="[^"]*"', "", text))
+    seen = []
+
+    def does(user):
+        user.press("yes\n")
+        user.wait("active")
+        user.hold(" ", 1.0)
+        seen.append(arm_line.arm.state.q.copy())
+
+    with pytest.warns(RuntimeWarning, match="no moving link has a mass"):
+        code, said = jogged(terminal, arm_line, does, "--distance", "-5", "--speed", 20, arm=file)
+    assert code == 0, said
+    assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
+    assert arm_line.torques == 0
+    effort = ("--interface", "effort")
+    with pytest.raises(InvalidValue, match=r"links = 0 kg; .*--estimate-inertia"):
+        terminal(lambda user: None, "jog", file, "--joint", "gripper", *at_port(arm_line), *effort)
+
+
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_jog_with_torque_disabled(terminal, arm_line, number):
@@ -555,10 +578,17 @@ def run_excitation(terminal, line, file, watch):
     return said, Recording.load(words[-1]), seen
 
 
-def test_run_follows_an_excitation_trajectory(terminal, arm_line, excitation):
+def test_run_follows_an_excitation_trajectory(monkeypatch, terminal, arm_line, excitation):
     start = START + np.array([0.1, 0, 0, 0, 0, 0])
     motion, file = excitation(3.0, start)
     expected, moved = np.ptp(motion.sample(np.linspace(0, 3, 100))[0], axis=0), []
+
+    def computed(excitation, *begin):
+        torques.append(arm_line.torques)
+        return original(excitation, *begin)
+
+    torques, original = [], Excitation.trajectory
+    monkeypatch.setattr(Excitation, "trajectory", computed)
 
     def watch(user):
         for _ in range(100):
@@ -573,6 +603,19 @@ def test_run_follows_an_excitation_trajectory(terminal, arm_line, excitation):
     assert "moves to the start configuration" in said
     np.testing.assert_allclose(np.ptp(moved, axis=0)[1:], expected[1:], rtol=0.2, atol=0.03)
     np.testing.assert_allclose(seen["q"], start, atol=0.03)
+    assert torques == [0], "computed with enabled torque"
+
+
+def test_an_excitation_beyond_the_limits_ends_before_the_question(terminal, arm_line, tmp_path):
+    arm, far = load_arm("so101"), np.zeros((6, 1))
+    far[0] = 3.0
+    Excitation(arm.name, arm.joint_names, 9.0, 2.0, 1, START, START, far, far).save(
+        tmp_path / "e.yaml"
+    )
+    words = "run", "so101", *at_port(arm_line), "--headless", "--excitation", tmp_path / "e.yaml"
+    with pytest.raises(TrajectoryRejected, match="joint 'shoulder_pan': position = "):
+        terminal(lambda user: None, *words)
+    assert arm_line.most == 0
 
 
 @pytest.mark.parametrize("restart", ["before", "during"])

@@ -255,7 +255,10 @@ def test_an_arm_without_a_block_receives_one_with_rotor_inertia():
     assert found.model.armature[0] == 0.07
     assert (found.joints[0].damping, found.joints[0].friction) == (0.5, 0.2)
     block = ElementTree.fromstring(text).find("ros2_control")
-    assert block.find("hardware/plugin").text == "topic_based_ros2_control/TopicBasedSystem"
+    assert (
+        block.find("hardware/plugin").text
+        == "joint_state_topic_hardware_interface/JointStateTopicSystem"
+    )
     assert block.find("joint/command_interface").get("name") == "effort"
     assert "Effort offsets, not part of a URDF: J1 0.3 N m." in text
     assert audit_urdf(text) == ()

@@ -22,7 +22,10 @@ from arm_dynamics.identification.excitation_search import excite
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
-COMMON = {"arm", "lock", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level"}
+COMMON = {
+    "arm", "lock", "tool_frame", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level",
+    "respawn",
+}  # fmt: skip
 SIMULATED = COMMON | {
     "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
     "composed", "viewer", "viewer_port", "params_file",
@@ -40,6 +43,7 @@ ARGUMENTS = {
 }  # fmt: skip
 SWITCHES = {
     "auto_configure", "rviz", "viewer", "composed", "use_sim_time", "gui", "move_on_release",
+    "respawn",
 }  # fmt: skip
 LEFT_TO_THE_FILE = {"controller", "update_rate", "real_time_factor"}
 PARTS = "arm_dynamics.ros.launch_parts"
@@ -382,14 +386,18 @@ def test_arguments_reach_the_nodes(stand_in, tmp_path):
         ("view", {}),
     ],
 )
-def test_joints_are_locked_in_every_node_of_the_arm(stand_in, name, given):
+def test_locked_joints_and_tool_frame_reach_every_node_of_the_arm(stand_in, name, given):
     """Without its wrist; the included view.launch.py has the same arguments."""
-    found = nodes(started(name, arm="puma560", lock="J5,J6", **given))
+    tool = {"tool_frame": "J4_link"}
+    found = nodes(started(name, arm="puma560", lock="J5,J6", **tool, **given))
     of_the_arm = [node for node in found.values() if node.package == "arm_dynamics"]
     assert all(parameters(node)["lock"] == ["J5", "J6"] for node in of_the_arm)
+    assert all(parameters(node)["tool_frame"] == "J4_link" for node in of_the_arm)
     if name != "display":
         with pytest.raises(ArmDynamicsError, match="J9"):
             started(name, arm="puma560", lock="J9", **given)
+        with pytest.raises(UnknownName, match="unknown tool frame 'wrist'"):
+            started(name, arm="puma560", tool_frame="wrist", **given)
 
 
 @pytest.mark.parametrize(
@@ -548,6 +556,22 @@ def test_the_end_of_the_simulator_ends_the_launch(stand_in):
     assert ended(event, stopping) is None
     event.returncode = 0
     assert ended(event, going).kind == "Shutdown"
+
+
+def test_respawn_starts_nodes_again_except_a_finished_excitation(stand_in, tmp_path):
+    file = tmp_path / "excite.yaml"
+    excite(load_arm("two_link"), 4.0, evaluations=20).save(file)
+    given = {"arm": "two_link", "excitation": str(file), "viewer": "true"}
+    found = nodes(started("hardware", respawn="true", **given))
+    respawned = {name: node.respawn for name, node in found.items()}
+    excitation = respawned.pop("excitation")
+    assert not excitation
+    assert set(respawned) == {"hardware", "joint_controller", "viewer"}
+    assert all(respawned.values())
+    assert not hasattr(found["hardware"], "on_exit"), "its end would end the launch"
+    for node in nodes(started("simulation")).values():
+        assert not hasattr(node, "respawn")
+    assert nodes(started("simulation", respawn="true"))["simulator"].respawn
 
 
 @pytest.mark.parametrize("rviz", ["true", "false"])

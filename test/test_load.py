@@ -22,6 +22,8 @@ from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.load import parse_arm
 
+DATA = Path(__file__).parent / "data" / "urdf"
+
 
 def test_the_bundled_arm_equals_its_urdf():
     arm = load_arm("five_dof")
@@ -111,13 +113,64 @@ def limbs(*edges):
         ((), "J2_link"),
         ((("base", "camera", "revolute"),), "J2_link"),  # a later joint with a shorter chain
         ((("J2_link", "flange", "fixed"), ("base", "camera", "revolute")), "flange"),
-        ((("J2_link", "left", "prismatic"), ("J2_link", "right", "prismatic")), "right"),
-        ((("J2_link", "right", "prismatic"), ("J2_link", "left", "prismatic")), "left"),
-        ((("base", "a", "fixed"), ("a", "b", "fixed"), ("b", "c", "fixed")), "c"),
+        # Fingers: by the order of the joints, and by their names.
+        ((("J2_link", "left", "prismatic"), ("J2_link", "right", "prismatic")), "J2_link"),
+        ((("J2_link", "hand", "fixed"), ("hand", "jaw", "revolute")), "hand"),
+        ((("J2_link", "gripper", "revolute"), ("gripper", "tip", "fixed")), "J2_link"),
+        ((("J2_link", "wrist_roll", "revolute"), ("wrist_roll", "gripper", "fixed")), "gripper"),
+        (
+            (("J2_link", "thumb", "revolute"), ("J2_link", "index", "revolute"),
+             ("index", "index_2", "revolute")),
+            "J2_link",
+        ),
+        # Links that no joint moves, and sensors with the links fixed to them.
+        ((("base", "a", "fixed"), ("a", "b", "fixed"), ("b", "c", "fixed")), "J2_link"),
+        ((("J2_link", "imu_link", "fixed"),), "J2_link"),
+        ((("J2_link", "d435_link", "fixed"), ("d435_link", "lens", "fixed")), "J2_link"),
+        ((("J2_link", "wrist_camera", "fixed"), ("wrist_camera", "tool0", "fixed")), "tool0"),
+        ((("J2_link", "camera", "revolute"),), "camera"),  # a joint moves it: no sensor frame
+        # Names of tool frames.
+        ((("J2_link", "tool0", "fixed"), ("J2_link", "a", "fixed"), ("a", "b", "fixed")), "tool0"),
+        ((("J2_link", "tool0", "fixed"), ("J2_link", "ee_link", "fixed")), "tool0"),
+        ((("J2_link", "flange", "fixed"), ("flange", "hand_TCP", "fixed")), "hand_TCP"),
+        ((("J2_link", "arm_endEffector", "fixed"), ("J2_link", "x", "fixed")), "arm_endEffector"),
+        ((("J1_link", "flange_cover", "fixed"), ("J2_link", "x", "fixed")), "x"),
+        ((("J2_link", "tcp", "fixed"), ("J2_link", "c", "revolute"), ("c", "d", "revolute")),
+         "tcp"),
+        ((("J2_link", "grasp_frame", "fixed"), ("J2_link", "finger", "revolute")), "grasp_frame"),
     ],
-)
-def test_without_a_named_tool_it_is_the_last_link_of_the_longest_chain(edges, tool):
+)  # fmt: skip
+def test_without_a_named_tool_it_is_a_link_at_the_end_of_the_arm(edges, tool):
     assert chain({}, {}, more=limbs(*edges)).tool_frame == tool
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"), [("tool_frame_camera", "tool0"), ("tool_frame_head", "gripper_tcp")]
+)
+def test_cameras_of_an_arm_are_no_tool_frames(name, tool, capsys):
+    file = str(DATA / f"{name}.urdf")
+    assert load_arm(file).tool_frame == tool
+    assert audit_cli.run([file]) == 0
+    assert f"\ntool frame: {tool}; --tool-frame selects another" in capsys.readouterr().out
+    assert audit_cli.run([file, "--tool-frame", "fore"]) == 0
+    assert "\ntool frame: fore;" in capsys.readouterr().out
+
+
+def test_of_two_arms_the_audit_lists_the_other_tool_and_a_locked_arm_has_none(tmp_path, capsys):
+    left = limbs(("base", "l1", "revolute"), ("l1", "l2", "revolute"), ("l2", "left_ee", "fixed"))
+    text = chain_urdf({}, {}, more=limbs(("J2_link", "right_ee", "fixed")) + left)
+    file = tmp_path / "arm.urdf"
+    file.write_text(text)
+    assert audit_cli.run([str(file)]) == 0
+    assert "tool frame: left_ee; of the other arms: right_ee; " in capsys.readouterr().out
+    assert parse_arm(text, lock=["to_l1", "to_l2"]).tool_frame == "right_ee"
+    assert parse_arm(text, lock=["J1"]).tool_frame == "left_ee"
+
+
+def test_a_given_tool_frame_counts_before_all_others():
+    assert load_arm("two_link", tool_frame="J1_link").tool_frame == "J1_link"
+    with pytest.raises(UnknownName, match="unknown tool frame 'J1'; known: J1_link, J2_link"):
+        load_arm("two_link", tool_frame="J1")
 
 
 def test_a_named_tool_is_used_and_an_unknown_one_rejected():

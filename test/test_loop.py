@@ -153,6 +153,30 @@ def run_states(*states, answers=None):
     return driver, loop, [loop.step() for _ in states]
 
 
+def test_hold_takes_the_positions_of_all_joints():
+    loop = ControlLoop(SimulationDriver(five_dof()), PidGravity(five_dof()))
+    loop.step()
+    loop.hold(HOME + 0.01)
+    loop.step()
+    np.testing.assert_allclose(loop.reference.q, HOME + 0.01, atol=1e-15)
+    for wrong in (HOME[:2], 0.1, "R1", [None] * 5):
+        with pytest.raises(InvalidValue, match="positions"):
+            loop.hold(wrong)
+
+
+def test_objects_show_what_they_are():
+    arm = five_dof()
+    simulation, controller = Simulation(arm), PidGravity(arm, gains())
+    loop = ControlLoop(SimulationDriver(arm, simulation), controller)
+    on = "<ControlLoop of five_dof: PidGravity on SimulationDriver, "
+    assert repr(loop) == f"{on}no state>"
+    loop.step()
+    assert repr(loop) == f"{on}t = 0 s, JointTrajectory>"
+    times = "t = 0.002 s, dt = 0.0001 s, period = 0.002 s"
+    assert repr(simulation) == f"<Simulation of five_dof: {times}, semi_implicit_euler>"
+    assert repr(controller).startswith("<PidGravity of five_dof: effort, p [420 420 200 3 5], i [")
+
+
 def test_the_first_cycle_holds_the_measured_configuration():
     q = HOME + 0.05
     _, loop, commands = run_states(at(5.0, q), at(5.002, q + 0.01))

@@ -187,7 +187,9 @@ def test_a_loop_restarts_from_the_measured_state_after_activation():
     rig.driver.configure()
     loop = ControlLoop(rig.driver, build_controller(arm(), "pid_gravity"))
     rig.steps(loop, 20)
-    rig.body.hold_at(np.add(START, (0.5, -0.6, 0.4)))
+    for part in np.linspace(0.0, 1.0, 20):  # carried by hand
+        rig.body.hold_at(START + part * np.array([0.5, -0.6, 0.4]))
+        rig.steps(loop, 1)
     rig.steps(loop, 500)
     rig.driver.activate()
     rig.body.forget()
@@ -558,7 +560,7 @@ def test_a_host_that_only_reads_is_stopped_by_the_command_timeout():
     assert rig.torque == [False] * 3
 
 
-@pytest.mark.parametrize(("value", "kind"), [("q", "position_limit"), ("v", "velocity_limit")])
+@pytest.mark.parametrize(("value", "kind"), [("q", "position_jump"), ("v", "velocity_limit")])
 def test_impossible_readings_trip_and_raise_nothing(value, kind):
     rig = Rig().up()
     rig.cycles(3, lambda: weight(rig))
@@ -620,7 +622,14 @@ def trip_speed(rig):
 
 
 def trip_position(rig):
-    rig.body.state = State.of([0.3, 3.1, 0.0])
+    for q in np.linspace(START[1], 3.1, 40):  # pushed by less than is implausible in a cycle
+        rig.body.state = State.of([START[0], q, START[2]], time=rig.body.state.time)
+        rig.body._place()
+        rig.cycle(weight(rig))
+
+
+def trip_jump(rig):
+    rig.body.state = State.of([START[0], 2.0, START[2]], time=rig.body.state.time)
     rig.body._place()
     rig.driver.read()  # an implausible position needs a second reading
 
@@ -633,6 +642,7 @@ def trip_position(rig):
         (trip_reboot, "torque_lost", "J3"),
         (trip_speed, "velocity_limit", "J2"),
         (trip_position, "position_limit", "J2"),
+        (trip_jump, "position_jump", "J2"),
     ],
 )
 def test_every_trip_is_one_event_and_latches(cause, kind, joint):

@@ -59,6 +59,18 @@ def test_executables_are_the_nodes_and_the_command():
     assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
 
 
+def test_the_setup_runs_in_another_folder(tmp_path):
+    """As with ``colcon build --symlink-install``, which runs a link to setup.py."""
+    link = tmp_path / "setup.py"
+    link.symlink_to(ROOT / "setup.py")
+    shown = subprocess.run(
+        [sys.executable, str(link), "--version", "--long-description"],
+        cwd=tmp_path, text=True, capture_output=True, check=True,
+    )  # fmt: skip
+    assert shown.stdout.endswith((ROOT / "README.md").read_text() + "\n")
+    assert shown.stdout.startswith("0.1.0\n")
+
+
 def test_colcon_recognizes_the_manifest_as_ament_python():
     root = manifest()
     assert root.get("format") == "3"

@@ -12,14 +12,19 @@ from conftest import chain, five_dof, heavy_rotors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics import Simulation, State, load_arm
+from arm_dynamics import ControlLoop, Simulation, State, load_arm
 from arm_dynamics.cli.main import main
+from arm_dynamics.control import build_controller
+from arm_dynamics.core import figure_style
 from arm_dynamics.core.errors import ConfigError, RecordingError
-from arm_dynamics.core.state import Command
-from arm_dynamics.recording import Recording, bag, segment_header
+from arm_dynamics.core.state import Command, Reference
+from arm_dynamics.hardware import SimulationDriver
+from arm_dynamics.identification import load_motion
+from arm_dynamics.recording import Recording, StateLog, bag, segment_header
 from arm_dynamics.recording.bag import truncate_to_valid
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.recording.replay import replay
+from arm_dynamics.safety.events import Events
 
 highlevel = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed")
 interfaces = pytest.importorskip("rosbags.interfaces")
@@ -440,6 +445,81 @@ def test_a_recording_is_loaded_as_arrays(tmp_path, make, interface):
     np.testing.assert_array_equal(found.commands[interface][1:], [c.value for c, _ in periods])
 
 
+def test_references_of_the_loop_are_those_of_the_states(tmp_path):
+    arm, references = five_dof(), []
+    sim = Simulation(arm)
+    loop = ControlLoop(SimulationDriver(arm, sim), build_controller(arm))
+    with Recorder(sim, tmp_path / "bag", loop=loop):
+        for k in range(30):
+            loop.step()
+            references.append(loop.reference)
+            if k == 10:
+                loop.hold({"R1": 0.2})
+    assert replay(tmp_path / "bag").first is None
+    found = Recording.load(tmp_path / "bag")
+    for name, values in (("position", "q"), ("velocity", "v")):
+        wanted = [getattr(reference, values) for reference in references]
+        np.testing.assert_array_equal(found.references[name][:-1], wanted)
+        assert np.isnan(found.references[name][-1]).all()  # of the next cycle
+    np.testing.assert_array_equal(found.position_error, found.references["position"] - found.q)
+    assert found.position_error[11, 0] == 0.2
+    assert found.arm.joints == arm.joints
+    assert "reference.velocity.R5" in found.columns()
+
+
+@pytest.mark.parametrize("rounding", [-2.4e-7, 2.4e-7])
+def test_references_of_another_process_come_later(tmp_path, rounding):
+    """Stamps of a clock differ by the rounding of a float; other stamps belong to no state."""
+    log, begin, arm = StateLog(five_dof(), tmp_path / "bag", Events()), 1.7e9, five_dof()
+    for k in range(12):
+        log.state(begin + 0.01 * k, State.of(np.full(5, 0.1 * k)))
+        log.command(begin + 0.01 * k, Command.checked("position", np.zeros(5), 5))
+        if k == 3:
+            log.references.add(begin + 0.01 + rounding, Reference.hold(np.full(5, 0.3)))
+            log.references.add(begin + 0.01 + rounding, Reference.hold(np.full(5, 0.9)))  # repeated
+            log.references.add(begin + 0.025, Reference.hold(np.full(5, 0.7)))
+    log.close()
+    found = Recording.load(tmp_path / "bag")
+    error = found.position_error
+    assert np.isnan(np.delete(error, 1, axis=0)).all()
+    np.testing.assert_allclose(error[1], 0.2)
+    assert found.arm.joint_names == arm.joint_names
+    motion = load_motion(arm, tmp_path / "bag")
+    assert motion.source == str(tmp_path / "bag")
+    np.testing.assert_array_equal(motion.command_position[1:], np.zeros((11, 5)))
+
+
+def test_plot_shows_the_error_the_limits_and_the_units_of_its_joints(tmp_path, capsys, monkeypatch):
+    arm = chain({"kind": "prismatic", "lower": 0.0, "upper": 0.4}, {"velocity": 3.0})
+    sim, drawn = Simulation(arm, q=[0.39, 0.0]), []
+    loop = ControlLoop(SimulationDriver(arm, sim), build_controller(arm))
+    with Recorder(sim, tmp_path / "bag", loop=loop):
+        for k in range(30):
+            loop.step()
+            if k == 10:
+                loop.hold({"J2": 0.1})
+    monkeypatch.setattr(figure_style, "save", lambda figure, file: drawn.append(figure))
+
+    def shown(*words):
+        code, text = run_command(capsys, "plot", tmp_path / "bag", *words)
+        assert code == 0
+        axes = drawn.pop().axes
+        return text, [a.get_ylabel() for a in axes], [len(a.get_lines()) for a in axes]
+
+    text, labels, lines = shown()
+    assert "J1: position error" in text
+    assert " m RMS" in text.splitlines()[1]
+    assert " rad RMS, 0.1 rad at most" in text.splitlines()[2]
+    assert labels[:3] == ["position [rad; m]", "position error [rad; m]", "velocity [rad/s; m/s]"]
+    assert lines[:2] == [2 * 2 + 1 + 2, 2]  # curves, references, limit of J1, and the legend's
+    text, labels, lines = shown("--joint", "J2")
+    assert labels[:4] == [
+        "position [rad]", "position error [rad]", "velocity [rad/s]", "effort [N·m]"
+    ]  # fmt: skip
+    assert shown("--joint", "J2", "--limits")[2][0] == lines[0] + 2 + 1
+    assert shown("--joint", "J1")[1][3] == "effort [N]"
+
+
 def test_a_table_of_a_recording_is_identical_to_the_last_bit(recording, tmp_path):
     folder, _ = recording
     found, file = Recording.load(folder), tmp_path / "run.csv"
@@ -483,6 +563,7 @@ def test_a_recording_is_exported_and_plotted(recording, tmp_path, capsys):
         capsys, "plot", folder, "--joint", "R2", "--output", tmp_path / "r2.png"
     )
     assert (code, "21 states of R2" in text) == (0, True)
+    assert "the recording has no references" in text
     assert (tmp_path / "r2.png").read_bytes()[:4] == b"\x89PNG"
     for words, message in (
         (("export", folder), "exists already"),

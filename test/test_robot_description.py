@@ -71,6 +71,37 @@ def test_uris_of_ament_packages_are_kept(tmp_path, monkeypatch):
     assert opened(found) == share / "bench/meshes/arm.stl"
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_relative_mesh_of_an_installed_package_is_published_as_package(
+    tmp_path, monkeypatch, linked
+):
+    """The allow list of Foxglove has ``package://``, not ``file://``."""
+    source, prefix = tmp_path / "src/bench", tmp_path / "prefix"
+    share = prefix / "share/bench"
+    for place in (source / "urdf", source / "meshes", share / "urdf", share / "meshes"):
+        place.mkdir(parents=True)
+    (source / "package.xml").touch()
+    (source / "meshes/arm.stl").write_text("solid\nendsolid")
+    (source / "urdf/arm.urdf").write_text(with_mesh("../meshes/arm.stl"))
+    for file in ("meshes/arm.stl", "urdf/arm.urdf"):  # as `colcon build --symlink-install`
+        (share / file).symlink_to(source / file)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
+    used = source if linked else share
+    (found,) = meshes(robot_description(load_arm(used / "urdf/arm.urdf")))
+    assert opened(found).samefile(source / "meshes/arm.stl")  # not in ament's index
+    index = prefix / "share/ament_index/resource_index/packages"
+    index.mkdir(parents=True)
+    (index / "bench").touch()
+    (found,) = meshes(robot_description(load_arm(used / "urdf/arm.urdf")))
+    assert found == "package://bench/meshes/arm.stl"
+    if not linked:
+        return
+    (share / "meshes/arm.stl").unlink()
+    (share / "meshes/arm.stl").write_text("solid other\nendsolid")  # an older installation
+    (found,) = meshes(robot_description(load_arm(used / "urdf/arm.urdf")))
+    assert opened(found).samefile(source / "meshes/arm.stl")
+
+
 @pytest.mark.parametrize("uri", OUTSIDE)
 def test_files_outside_the_allowed_folders_are_not_resolved(uri, tmp_path, monkeypatch):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)

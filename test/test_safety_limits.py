@@ -28,6 +28,8 @@ from arm_dynamics.safety.command_limiter import (
 from arm_dynamics.safety.controlled_stop import (
     BANDWIDTH,
     MAX_BANDWIDTH,
+    MAX_ERROR,
+    MAX_JUMP_SPEED,
     RAMP,
     SAG,
     STIFFNESS_PER_EFFORT_LIMIT,
@@ -474,7 +476,10 @@ def test_effort_of_each_stop_policy_after_a_displacement(sign):
 
     def effort(policy, v):
         stop = make_stop(policy, "effort", arm(), State.of(start), gravity(arm(), start))
-        return stop.command(State.of(away, v, time=10.0)).value
+        for time in np.linspace(0.0, 10.0, 1001):  # pushed at 0.01 rad/s
+            pushed = start + 0.01 * time * sign
+            stop.command(State.of(pushed, np.full(3, 0.01 * sign), time=time))
+        return stop.command(State.of(away, v, time=10.01)).value
 
     rest, moving = np.zeros(3), np.full(3, 0.05)
     np.testing.assert_allclose(effort("ramp", rest), weight, atol=1e-12)
@@ -493,14 +498,47 @@ def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
     stiff = np.minimum(STIFFNESS_PER_EFFORT_LIMIT * arm().effort_limit, MAX_BANDWIDTH**2 * m)
     K = np.maximum(BANDWIDTH**2 * m, stiff)
     stop = ControlledStop(arm(), State.of(start), np.full(3, 7.0))
-    e, v = sign * 0.01, sign * 0.02
+    e, v = sign * 0.005, sign * 0.02  # below what counts as a jump
     found = stop.command(State.of(start - e, [v] * 3, time=10.0)).value
     carried = rnea(arm(), start - e, np.full(3, v), np.zeros(3))
     np.testing.assert_allclose(found, carried + K * e - 1.6 * np.sqrt(K * m) * v)
-    far = stop.command(State.of(start - 1e3 * e, time=10.0)).value
-    np.testing.assert_array_equal(far, sign * arm().effort_limit)
+    back, limit = np.full(3, -100 * v), arm().effort_limit
+    fast = stop.command(State.of(start - e, back, time=10.0)).value
+    desired = rnea(arm(), start - e, back, np.zeros(3)) + K * e - 1.6 * np.sqrt(K * m) * back
+    assert (np.abs(desired) > limit).any()
+    np.testing.assert_allclose(fast, np.clip(desired, -limit, limit))
     half = stop.command(State.of(start, time=RAMP / 2)).value
     np.testing.assert_allclose(half, 3.5 + 0.5 * gravity(arm(), start))
+
+
+@pytest.mark.parametrize("amount", [-6.3, -1.95, -0.09, 0.02, 0.09, 2.0])
+def test_a_hold_does_not_pull_a_joint_to_where_it_was_before_its_reading_changed(amount):
+    """A position that changes by more than its velocity explains: the path restarts there."""
+    start, joint = np.array(START), np.array([0.0, amount, 0.0])
+    stop = make_stop("hold", "effort", arm(), State.of(start), gravity(arm(), start))
+    for time in (0.1, 0.102):
+        stop.command(State.of(start, time=time))
+    for time in (0.104, 0.106):
+        jumped = stop.command(State.of(start + joint, time=time)).value
+        allowed = MAX_JUMP_SPEED * 1.6 * BANDWIDTH * np.diag(mass_matrix(arm(), start))
+        assert (np.abs(jumped - gravity(arm(), start + joint)) <= allowed + 1e-9).all()
+    back = stop.command(State.of(start, time=0.108)).value
+    assert (np.abs(back - gravity(arm(), start)) <= allowed + 1e-9).all()
+
+
+def test_a_hold_returns_a_pushed_joint_by_a_bounded_distance_only():
+    """The path follows a joint that is pushed away: e <= max(0.1 rad, a quarter of τ_max / K)."""
+    start = np.array(START)
+    stop = make_stop("hold", "effort", arm(), State.of(start), gravity(arm(), start))
+    for k in range(1001):  # 2 rad in 2 s
+        pushed = start + 2e-3 * k * np.array([0.0, 1.0, 0.0])
+        value = stop.command(State.of(pushed, [0.0, 1.0, 0.0], time=2e-3 * k)).value
+    path, _ = stop.path(2.0)
+    K = max(BANDWIDTH**2 * mass_matrix(arm(), start)[1, 1], 0.4 * 40)
+    assert pushed[1] - path[1] == pytest.approx(max(MAX_ERROR, 0.25 * 40 / K))
+    still = stop.command(State.of(pushed, time=2.002)).value
+    assert abs(still - gravity(arm(), pushed))[1] <= 0.5 * 40 + 1e-9
+    assert (np.abs(value) <= 40).all()
 
 
 @given(numbers(1e-3, 0.1), st.integers(0, 2**32 - 1))

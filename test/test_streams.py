@@ -218,6 +218,25 @@ def test_waypoints_beyond_the_limits_are_rejected():
     ]  # fmt: skip
 
 
+def test_a_window_of_waypoints_with_and_without_velocities_is_followed():
+    """Linear to and from the waypoint without velocities; at rest at the last one."""
+    rig = Rig("five_dof")
+    q = rig.arm.configuration("initial")
+    rig.step(0.1)
+    rows = [q + k * 0.05 for k in (1, 3, 4)]
+    rig.send([0.5, 1.0, 1.5], rows, [np.full(5, 0.2), [], np.zeros(5)])
+    t, reference, v, _ = (rig.step(2.0), *rig.motion())[1:]
+    assert not rig.rejected
+    for start, end, before, after in ((0.6, 1.1, 0, 1), (1.1, 1.6, 1, 2)):
+        inside = (t > start + 0.01) & (t < end - 0.01)
+        slope = (rows[after] - rows[before]) / 0.5
+        line = rows[before] + np.outer(t[inside] - start, slope)
+        np.testing.assert_allclose(reference[inside], line, atol=2e-3)
+        np.testing.assert_allclose(v[inside], np.tile(slope, (inside.sum(), 1)), atol=0.02)
+    np.testing.assert_allclose(reference[-1], rows[-1], atol=1e-9)
+    assert not v[-1].any()
+
+
 def test_a_long_window_of_positions_is_followed_smoothly():
     """2 s of waypoints with a spacing of 0.1 s, replaced at 10 Hz."""
     rig = Rig("five_dof")

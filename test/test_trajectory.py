@@ -175,7 +175,9 @@ Z = [0.0] * 5
         (NAMES, [1, 2], [[Z, []]], "waypoint 1: 0 positions; expected 5"),
         (NAMES, [1], [[[0, 0, np.nan, 0, 0]]], "joint 'R3': positions of waypoint 0 = nan"),
         (NAMES, [1], [[Z], [[0, np.inf, 0, 0, 0]]], "joint 'R2': velocities of waypoint 0 = inf"),
-        (NAMES, [1, 2], [[Z, Z], [Z, []]], "waypoint 1: 0 velocities; expected 5"),
+        (NAMES, [1, 2], [[Z, Z], [Z, Z[:3]]], "waypoint 1: 3 velocities; expected 5"),
+        (NAMES, [1, 2], [[Z, Z], [Z, []], [Z, Z]], "without velocities at waypoint 1"),
+        (NAMES[:4], [1], [[Z[:4]]], "or the parameter allow_partial_joints_goal true"),
         (NAMES, [1], [[Z], [], [Z]], "accelerations: given without velocities"),
         (
             NAMES,
@@ -188,6 +190,24 @@ Z = [0.0] * 5
 def test_rejections_name_the_cause(names, times, tables, text):
     with pytest.raises(TrajectoryRejected, match=text):
         parse_trajectory(five_dof(), names, times, *tables)
+
+
+def test_a_segment_to_or_from_a_waypoint_without_velocities_is_linear():
+    """As in joint_trajectory_controller, whose cubics need velocities at both ends."""
+    arm, q = five_dof(), [HOME + k * np.array([0.1, 0.05, 0.04, 0, 0.1]) for k in (0, 1, 3, 4)]
+    v = [HOME * 0 + 0.05, HOME * 0 + 0.1, [], HOME * 0]
+    mixed = parse_trajectory(arm, NAMES, [0, 1, 2, 3], q, v)
+    mixed.check(arm)
+    for k, T in ((0, 0.3), (1, 0.4), (2, 0.9)):
+        h = q[k + 1] - q[k]
+        expected = q[k] + T * h
+        if k == 0:  # Hermite form of the cubic
+            blend = 3 * T**2 - 2 * T**3
+            expected = q[0] + blend * h + (T**3 - 2 * T**2 + T) * v[0] + (T**3 - T**2) * v[1]
+        np.testing.assert_allclose(mixed.at(k + T).q, expected, atol=1e-12)
+    fast = [q[0], q[0], q[0] + 5 * arm.velocity_limit * np.eye(5)[0] * 0.02, q[3]]
+    with pytest.raises(TrajectoryRejected, match=r"'R1': velocity .* expected within the limit"):
+        parse_trajectory(arm, NAMES, [0, 1, 1.01, 3], fast, v).check(arm)
 
 
 def test_times_closer_than_the_clock_resolution_are_rejected():

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 import trimesh
-from browser import Client
+from browser import Client, Panel
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
@@ -256,6 +256,7 @@ def test_drawing_errors_are_logged_once_and_never_raised(page, monkeypatch, capl
 def test_a_view_only_page_has_no_controls_of_motion(page):
     with Client(page.url) as client:
         messages = client.until_quiet()
+    assert "tool frame" in str(messages)
     inputs = {
         m["type"]: m["props"].get("label")
         for m in messages
@@ -299,6 +300,27 @@ def test_sliders_call_back_within_the_limits(sliders):
         client.send("GuiUpdateMessage", uuid=found[0]["uuid"], updates={"value": math.nan})
         time.sleep(0.3)
         assert len(targets) == count
+
+
+def test_a_touch_after_show_moves_one_joint(sliders):
+    """The sliders follow the arm until a touch, then again once the arm is at its target."""
+    targets, q = [], np.array([0.3, 0.2, 0.01])
+    sliders.on_target(targets.append)
+    sliders.show(q)
+    with Panel(sliders.url) as panel:
+        panel.wait_for(lambda: list(panel.sliders.values()) == q.tolist(), "sliders do not follow")
+        panel.set(next(iter(panel.sliders)), 0.5)
+        panel.wait_for(lambda: targets, "no target")
+        assert targets == [(0.5, 0.2, 0.01)]
+        draw = sliders._canvas.controls.sliders.follow
+        draw([0.4, 0.2, 0.01])  # still moving
+        assert sliders._canvas.controls.sliders.target == targets[0]
+        draw([0.5, 0.2, 0.01])
+        sliders.show([0.6, 0.1, 0.02])
+        panel.wait_for(
+            lambda: list(panel.sliders.values()) == [0.6, 0.1, 0.02], "sliders do not follow"
+        )
+    assert len(targets) == 1
 
 
 def test_slider_updates_cause_no_callback(sliders):

@@ -68,13 +68,23 @@ def require_new_file(option: str, file: Path | None) -> None:
 
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
-    """Add the positional argument ARM."""
+    """Add the positional argument ARM, and --tool-frame."""
     text = "bundled arm or path of a URDF"
     if default is None:
         parser.add_argument("arm", metavar="ARM", help=text)
     else:
         text = f"{text} (default: {default})"
         parser.add_argument("arm", metavar="ARM", nargs="?", default=default, help=text)
+    add_tool_frame(parser)
+
+
+def add_tool_frame(parser: argparse.ArgumentParser) -> None:
+    """Add the option --tool-frame of every command with an arm."""
+    text = (
+        "link that is the tool frame (default: that of the URDF, else selected by the names and the"
+        " order of its links; the command audit prints it)"
+    )
+    parser.add_argument("--tool-frame", metavar="LINK", help=text)
 
 
 def add_options(
@@ -139,7 +149,7 @@ def add_excitation(parser: argparse.ArgumentParser) -> None:
 
 
 def build_arm(args: argparse.Namespace) -> ArmModel:
-    """Load the arm ARM with --lock and --configuration.
+    """Load the arm ARM with --lock, --tool-frame and --configuration.
 
     Returns
     -------
@@ -152,7 +162,7 @@ def build_arm(args: argparse.Namespace) -> ArmModel:
         If the URDF is not a valid arm, or has no such configuration.
 
     """
-    arm = load_arm(args.arm, args.lock)
+    arm = load_arm(args.arm, args.lock, tool_frame=args.tool_frame)
     text = getattr(args, "configuration", "initial")
     if text == "initial":
         return arm

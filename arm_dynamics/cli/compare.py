@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
+from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
 from arm_dynamics.cli.motion_options import (
     RECORDING,
     add_motion_options,
@@ -21,6 +21,7 @@ from arm_dynamics.cli.motion_options import (
 )
 from arm_dynamics.cli.terminal import print_table, waiting
 from arm_dynamics.core.requirements import require_matplotlib
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import (
     PositionPrediction,
     Prediction,
@@ -29,7 +30,6 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.load import load_arm
 
 MAX_GAP = 0.1
 """Time [s] between samples above which a curve of the figure is interrupted."""
@@ -37,7 +37,7 @@ MAX_GAP = 0.1
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics compare``."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics compare", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics compare", description=__doc__)
     add_arm(parser)
     parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
     add_motion_options(parser)
@@ -53,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.figure is not None:
         require_new_file("--figure", args.figure)
         require_matplotlib("--figure")
-    arm = load_arm(args.arm, args.lock)
+    arm = build_arm(args)
     with waiting(f"reading {args.recording}"):
         (motion,) = read_motions(arm, args, [args.recording])
         prediction: Prediction | PositionPrediction
@@ -80,12 +80,17 @@ def run(arguments: Sequence[str]) -> int:
         )
         for i, joint in enumerate(arm.joints)
     ]
+    for note in motion.notes:
+        print(note)
     heads = ("joint", "unit", *columns, *percents)
     print_table(f"{arm.name}: predicted {quantity} along {args.recording}", heads, rows)
     if isinstance(prediction, Prediction):
         warning = effort_scale_warning(arm.joint_names, prediction.measured, prediction.predicted)
         if warning:
             print(warning)
+        absent = np.array(arm.joint_names)[~prediction.counted.any(axis=0)].tolist()
+        if absent:
+            print(f"joints {', '.join(absent)}: at rest or saturated in all samples; not compared")
     if args.figure is not None:
         title = f"{arm.name}: {quantity} along {args.recording.name} (left), difference (right)"
         _draw(arm, prediction, title, scale, units, args.figure)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,7 +9,8 @@ from rich.table import Table
 
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.core.files import prepare_folder
+from arm_dynamics.core.files import results_folder
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.demos import registry
 
 
@@ -18,7 +18,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one demonstration, or list all; a live demonstration parses its own options."""
     if arguments and arguments[0] in registry.DEMOS and registry.find_demo(arguments[0]).live:
         return int(registry.load_demo(arguments[0]).run(arguments[1:]))
-    parser = argparse.ArgumentParser(prog="arm-dynamics demo", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics demo", description=__doc__)
     text = f"demonstration: {', '.join(registry.DEMOS)}"
     parser.add_argument("name", nargs="?", metavar="NAME", help=text)
     text = f"folder of the figures (default: {registry.OUT}/NAME)"
@@ -35,8 +35,8 @@ def run(arguments: Sequence[str]) -> int:
     module, folder = registry.load_demo(args.name), args.output or registry.OUT / args.name
     from arm_dynamics.demos import writer  # noqa: PLC0415 - load_demo has checked matplotlib
 
-    prepare_folder(folder)  # raises before the computation if the folder cannot be written
-    with waiting(f"computing and drawing '{args.name}'"):
+    text = f"computing and drawing '{args.name}'"
+    with results_folder(folder), waiting(text):  # raises first if the folder cannot be written
         result = writer.write_figures(module.show(), folder)
     writer.print_results(result, folder)
     return 0

@@ -18,13 +18,13 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.number_option import Number, seed
 from arm_dynamics.core.requirements import require_matplotlib
-from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
+from arm_dynamics.core.suggesting_parser import SuggestingParser
+from arm_dynamics.identification.excitation import MAX_DURATION, MAX_HARMONICS, Excitation
 from arm_dynamics.identification.excitation_information import excitation_quality, planned_effort
 from arm_dynamics.identification.excitation_limits import extreme_values
 from arm_dynamics.identification.excitation_search import (
     CLEARANCE,
     HARMONICS,
-    MAX_DURATION,
     MIN_DURATION,
     excite,
 )
@@ -63,7 +63,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics excite", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics excite", description=__doc__)
     add = parser.add_argument
     add_arm(parser)
     text = "new YAML file of the trajectory"

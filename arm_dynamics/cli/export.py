@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.recording import Recording
 
 
 def run(arguments: Sequence[str]) -> int:
     """Write one row per state: time [s], then position, velocity, effort and command by joint."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics export", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics export", description=__doc__)
     parser.add_argument("folder", type=path_argument, metavar="FOLDER", help="recording")
     text = "new .csv or .parquet file (default: FOLDER.csv)"
     parser.add_argument("--output", type=path_argument, metavar="FILE", help=text)

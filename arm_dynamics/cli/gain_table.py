@@ -27,6 +27,7 @@ from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import check_int
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 
 MAX_CONFIGURATIONS = 1_000_000
 """Largest grid: 0.4 GB of gains of a five-joint arm."""
@@ -67,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics gain-table", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics gain-table", description=__doc__)
     add = parser.add_argument
     add_arm(parser)
     text = "axis of the grid: joint, lower and upper position [rad; m], number of points"

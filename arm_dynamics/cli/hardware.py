@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from importlib import import_module
 
 from arm_dynamics.cli.hardware_options import with_advice
 from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 
 COMMANDS = {
     "scan": "list the motors that reply on a port (read only)",
@@ -20,7 +20,9 @@ COMMANDS = {
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a sub-command of ``arm-dynamics hardware``; append advice to a DriverFault.
+    """Run a sub-command of ``arm-dynamics hardware``, or print the help without one.
+
+    Append advice to a DriverFault.
 
     Parameters
     ----------
@@ -33,11 +35,11 @@ def run(arguments: Sequence[str]) -> int:
         Exit code of the sub-command.
 
     """
-    parser = argparse.ArgumentParser(prog="arm-dynamics hardware", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics hardware", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
-    args, rest = parser.parse_known_args(arguments)
+    args, rest = parser.parse_known_args(arguments or ["--help"])
     command = import_module(f"arm_dynamics.cli.hardware_{args.command.replace('-', '_')}")
     try:
         return int(command.run(rest))

@@ -11,6 +11,7 @@ from typing import Any
 from arm_dynamics.cli import arm_options
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError, DriverFault
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.hardware.build import WITHOUT_MOTORS, build_bus, build_driver
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -82,7 +83,7 @@ def make_parser(
         Drivers without motors that the command accepts.
 
     """
-    parser = argparse.ArgumentParser(
+    parser = SuggestingParser(
         prog=f"arm-dynamics hardware {command}", description=description, allow_abbrev=False
     )
     names = plugins.registered_names("drivers")

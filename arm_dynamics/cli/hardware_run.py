@@ -31,11 +31,12 @@ from arm_dynamics.control.config import (
 )
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
+from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.number_option import Number, port, seconds
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.identification.excitation_start import excitation_motion
+from arm_dynamics.identification.excitation_start import checked_excitation, excitation_motion
 from arm_dynamics.recording import StateLog
 from arm_dynamics.viewer import ArmPage, open_page
 
@@ -72,8 +73,9 @@ def run(arguments: Sequence[str]) -> int:
     period = 1 / (args.rate or float(node.get("update_rate", RATE)))
     excitation, motion = None, HOLD
     if args.excitation is not None:
-        excitation = Excitation.load(args.excitation).require_joints(arm)
-        motion = EXCITATION.format(file=args.excitation, duration=excitation.duration)
+        with waiting(f"checking {args.excitation}"):
+            excitation = checked_excitation(arm, Excitation.load(args.excitation))
+        motion = EXCITATION.format(file=args.excitation, duration=excitation.end)
     events = printed_events()
     driver = hardware_options.build_motor_driver(
         args, arm, interface=controller.interface, period=period, events=events
@@ -131,7 +133,7 @@ def run_cycles(
     driver: MotorBusDriver,
     duration: float,
     *,
-    excitation: Excitation | None = None,
+    excitation: JointTrajectory | None = None,
     page: ArmPage | None = None,
     log: StateLog | None = None,
 ) -> bool:
@@ -150,9 +152,9 @@ def run_cycles(
         The driver, with enabled torque.
     duration : float
         Longest duration [s].
-    excitation : Excitation, optional
-        Trajectory that starts SETTLING_TIME after the last restart; default: the arm holds its
-        configuration.
+    excitation : JointTrajectory, optional
+        Result of ``checked_excitation``, which starts SETTLING_TIME after the last restart;
+        default: the arm holds its configuration.
     page : ArmPage, optional
         Page that shows the measured state unless a joint has no feedback.
     log : StateLog, optional
@@ -173,6 +175,8 @@ def run_cycles(
             continue
         if log is not None and session.command is not None and state is not recorded:
             recorded = state
+            if loop.reference is not None:
+                log.references.add(state.time, loop.reference)
             log.state(state.time, state)
             log.command(state.time, session.command)
         if loop.restart_count != restarts:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli.arm_options import add_arm, path_argument, require_new_file
+from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
 from arm_dynamics.cli.identification_tables import (
     print_gravity_fit,
     print_payload_fit,
@@ -29,6 +29,7 @@ from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import (
     MotionData,
     StaticPose,
@@ -49,12 +50,11 @@ from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
 from arm_dynamics.identification.uncertainty import uncertainty_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
-from arm_dynamics.model.load import load_arm
 
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics identify``."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics identify", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics identify", description=__doc__)
     add_arm(parser)
     add = parser.add_argument
     add("recordings", type=path_argument, nargs="+", metavar="RECORDING", help=RECORDING)
@@ -138,7 +138,7 @@ def run(arguments: Sequence[str]) -> int:
         )
     if args.report is not None:
         require_matplotlib("--report")
-    arm, is_poor = load_arm(args.arm, args.lock), False
+    arm, is_poor = build_arm(args), False
     if args.gravity:
         written = _calibrate(arm, args)
     elif args.payload:
@@ -238,6 +238,7 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
         else:
             with waiting(f"reading {path}"):
                 (motion,) = read_motions(arm, args, [path])
+                print(*motion.notes, sep="\n", end="\n" if motion.notes else "")
                 if args.stiffness is None and motion.effort is None and motion.current is not None:
                     motion = with_efforts(motion, required_gains(arm, motion.source))
                 found = list(static_poses(motion, stiffness=args.stiffness))

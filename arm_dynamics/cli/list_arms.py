@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arm_dynamics.core import resources
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
@@ -20,7 +20,7 @@ MAX_NAMES_WIDTH = 20
 
 def run(arguments: Sequence[str]) -> int:
     """Print one row per arm."""
-    argparse.ArgumentParser(prog="arm-dynamics list", description=__doc__).parse_args(arguments)
+    SuggestingParser(prog="arm-dynamics list", description=__doc__).parse_args(arguments)
     table = Table(*map(escape, COLUMNS))  # rich would read [kg] as a style
     for name in resources.resource_names("urdf", ".urdf"):
         table.add_row(*arm_row(name, load_arm(name)))

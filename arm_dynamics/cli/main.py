@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 import warnings
@@ -12,6 +11,7 @@ from importlib import import_module, metadata
 from arm_dynamics.cli.interrupt import exit_on_interrupt, interrupted
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 
 COMMANDS = {
     "audit": ("arm_dynamics.cli.audit", "report every fault of a URDF"),
@@ -49,7 +49,7 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a sub-command of ``arm-dynamics`` and exit with its code.
+    """Run a sub-command of ``arm-dynamics`` and exit with its code; without one print the help.
 
     An ArmDynamicsError is one line on standard error and exit code 2; Ctrl-C is exit code 130.
 
@@ -63,13 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A ° on an ASCII terminal must not end a command while an arm moves.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    parser = argparse.ArgumentParser(prog="arm-dynamics", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics", description=__doc__)
     version = f"%(prog)s {metadata.version('arm_dynamics')}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
-    args, rest = parser.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    args, rest = parser.parse_known_args(words or ["--help"])
     with_location = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: (
         f"arm-dynamics {args.command}: warning: {message}\n"

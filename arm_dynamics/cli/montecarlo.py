@@ -42,6 +42,7 @@ from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import replace_text
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, check_steps, seconds, seed
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_model import ArmModel
 
 RUNS, MAX_RUNS = 10_000, 1_000_000
@@ -67,10 +68,10 @@ def run(arguments: Sequence[str]) -> int:
     motion = StepMotion(
         start, target, args.duration, args.dt, args.period, args.settling_tolerance, args.interface
     )
-    folder = results_folder.prepare_results_folder(args.output or OUT / Path(args.arm).stem)
+    folder = args.output or OUT / Path(args.arm).stem
     start_time = time.monotonic()
     try:
-        with progress_bar("runs") as progress:
+        with results_folder.prepared_results(folder), progress_bar("runs") as progress:
             result = montecarlo(arm, controller, motion, tolerances, args.runs, args.seed, progress)
     except KeyboardInterrupt:
         print("interrupted: nothing is written")
@@ -83,7 +84,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics montecarlo", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics montecarlo", description=__doc__)
     add = parser.add_argument
     add_arm(parser)
     add_options(parser, modeled=True, controllers=lambda: KERNELS, usual=KERNELS[0])

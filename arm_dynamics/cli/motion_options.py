@@ -20,7 +20,7 @@ RECORDING = (
 
 
 def add_motion_options(parser: argparse.ArgumentParser) -> None:
-    """Add --lock, --column, --degrees, --topic, --episode, --currents and --cutoff."""
+    """Add the options of recorded motion, from --lock to --cutoff."""
     add = parser.add_argument
     text = "movable joint to lock; repeat the option for each joint"
     add("--lock", action="append", default=[], metavar="JOINT", help=text)
@@ -29,6 +29,8 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add("--column", action="append", default=[], metavar="NAME=COLUMN", help=text)
     text = "positions of revolute joints are in degrees (default: rad)"
     add("--degrees", action="store_true", help=text)
+    text = "positions of a LeRobot dataset are -100 to 100 of the range of each joint"
+    add("--normalized", action="store_true", help=text)
     text = "topic of a rosbag2 (default: the one named joint_states)"
     add("--topic", metavar="TOPIC", help=text)
     text = "episode of the LeRobot datasets that have no :N"
@@ -62,8 +64,8 @@ def read_motions(
     for given in paths:
         path, episode = _path_and_episode(given, args.episode)
         motion = load_motion(
-            arm, path, columns=columns or None, degrees=args.degrees, topic=args.topic,
-            episode=episode,
+            arm, path, columns=columns or None, degrees=args.degrees,
+            normalized=args.normalized, topic=args.topic, episode=episode,
         )  # fmt: skip
         if args.currents and motion.effort is not None:
             motion = replace(motion, effort=None, current=motion.effort)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from arm_dynamics.cli.arm_options import (
     add_excitation,
     add_options,
+    add_tool_frame,
     build_arm,
     controller_of,
     path_argument,
@@ -22,9 +23,10 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.number_option import Number, check_steps, seconds
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.identification.excitation_start import REST, excitation_motion
+from arm_dynamics.identification.excitation_start import REST, checked_excitation, excitation_motion
 from arm_dynamics.identification.pose_measurement import Leg, measure_poses, plan_legs
 from arm_dynamics.identification.pose_selection import choose_poses
 from arm_dynamics.recording.recorder import Recorder
@@ -44,7 +46,8 @@ def run(arguments: Sequence[str]) -> int:
     simulation, loop = build_loop(args)
     excitation = None
     if args.excitation is not None:
-        start, known = loop.arm.configuration("initial"), Excitation.load(args.excitation)
+        known = checked_excitation(loop.arm, Excitation.load(args.excitation))
+        start = loop.arm.configuration("initial")
         excitation = excitation_motion(loop.arm, known, start, 0.0)
     usual = 5.0 if excitation is None else excitation.end + REST
     legs: tuple[Leg, ...] = ()
@@ -64,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda n, _: signals.append(n))
     length = f"{args.poses:g} static poses" if legs else f"{duration:g} s"
     text = f"simulating {length} of {simulation.arm.name}"
-    with Recorder(simulation, args.folder) as recorder, waiting(text):
+    with Recorder(simulation, args.folder, loop=loop) as recorder, waiting(text):
 
         def step(_: str) -> bool:
             loop.step()
@@ -99,10 +102,11 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics record", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics record", description=__doc__)
     add = parser.add_argument
     add("folder", type=path_argument, metavar="FOLDER", help="recording: a new folder")
     add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
+    add_tool_frame(parser)
     add_options(parser)
     add_excitation(parser)
     text = "static poses for gravity calibration, each approached from both sides: their number"

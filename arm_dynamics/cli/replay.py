@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.recording.replay import replay
 
 
 def run(arguments: Sequence[str]) -> int:
     """Print the largest differences; return 0 if the states are identical, else 1."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics replay", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics replay", description=__doc__)
     text = "recording of 'arm-dynamics record' or 'sim --record'"
     parser.add_argument("folder", type=path_argument, metavar="FOLDER", help=text)
     folder = parser.parse_args(arguments).folder

@@ -32,6 +32,7 @@ from arm_dynamics.control.config import PERIOD
 from arm_dynamics.control.stability_margins import delay_margin
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.number_option import Number, seconds
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.published.published_gains import (
     PUBLISHED_DT,
@@ -177,7 +178,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics stability", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics stability", description=__doc__)
     add_arm(parser)
     file = f"parameter file with gains, or '{PUBLISHED}' (five_dof)"
     add_options(parser, controllers=linear_controllers, dt=None, gains=file)

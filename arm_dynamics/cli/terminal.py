@@ -14,7 +14,7 @@ from types import TracebackType
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 STATUS_PERIOD = 0.1
@@ -118,9 +118,20 @@ class ProgressLines:
         self._console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
+def remaining_time(missing: int, done: int, duration: float) -> str:
+    """Return the time that ``missing`` items take if ``done`` took ``duration`` [s]; "" if none."""
+    if done <= 0:
+        return ""
+    seconds = missing * duration / done
+    return f"{seconds:.0f} s left" if seconds < 100 else f"{seconds / 60:.0f} min left"
+
+
 @contextmanager
 def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on standard error while ``items`` are computed; in a log file, progress lines.
+
+    Both show the remaining time, from the mean rate since the first update, which follows
+    compilation.
 
     Yields
     ------
@@ -130,13 +141,19 @@ def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     """
     console = Console(stderr=True)
     lines = ProgressLines(console)
-    columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    left = TextColumn("{task.fields[left]}")
+    columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), left
     with Progress(*columns, console=console, transient=True) as shown:
-        bar = shown.add_task(items, total=None)
+        bar = shown.add_task(items, total=None, left="")
+        first: tuple[int, float] | None = None
 
         def update(done: int, total: int) -> None:
-            shown.update(bar, completed=done, total=total)
-            lines.update(f"{done} of {total} {items}")
+            nonlocal first
+            now = time.monotonic()
+            first = first or (done, now)
+            left = remaining_time(total - done, done - first[0], now - first[1])
+            shown.update(bar, completed=done, total=total, left=left)
+            lines.update(", ".join(filter(None, (f"{done} of {total} {items}", left))))
 
         yield update
 

@@ -41,6 +41,7 @@ from arm_dynamics.control.config import build_controller, controller_name
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, MAX_TIME, Number, check_steps, seconds, seed
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.published.published_gains import (
     PUBLISHED_I,
@@ -84,11 +85,11 @@ def run(arguments: Sequence[str]) -> int:
     folder = args.output or OUT / Path(args.arm).stem
     state = folder / results_folder.STATE
     log = evaluation_log.load_log(state, task.settings) if args.resume else EvaluationLog()
-    results_folder.prepare_results_folder(folder)
     require_cma()
-    if not args.resume:
-        results_folder.backup_state(state)
-    tuned = _tune_with_progress(task, budget, log, state)
+    with results_folder.prepared_results(folder):
+        if not args.resume:
+            results_folder.backup_state(state)
+        tuned = _tune_with_progress(task, budget, log, state)
     try:
         print_result(tuned)
         with Console(stderr=True).status(f"{args.validation_cases} validation cases"):
@@ -110,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics tune", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics tune", description=__doc__)
     parser.epilog = "--compatibility dynamechs: published search of five_dof, with its own --help"
     add, usual = parser.add_argument, CaseDistribution()
     add_arm(parser)
@@ -263,7 +264,7 @@ def _gain_range(margins: Margins) -> str:
 
 def run_published(arguments: Sequence[str]) -> int:
     """Search the gains, print them next to the published ones, write them to --output."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics tune", description=PUBLISHED_SEARCH)
+    parser = SuggestingParser(prog="arm-dynamics tune", description=PUBLISHED_SEARCH)
     parser.add_argument("arm", metavar="ARM", help="five_dof")
     parser.add_argument(COMPATIBILITY_OPTION, metavar="NAME", required=True, help="dynamechs")
     text = "parameter file for the gains (default: none)"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from arm_dynamics.control.controllers.controller import AXES, Controller
 from arm_dynamics.control.stability_margins import thin_margin
 from arm_dynamics.core import plugins, resources
-from arm_dynamics.core.errors import ConfigError, UnknownName
+from arm_dynamics.core.errors import ConfigError, UnknownName, did_you_mean
 from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.fault import suggest
@@ -109,11 +108,9 @@ def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
 def _reject_misspelled(given: Iterable[str], known: Collection[str], where: str) -> None:
     """Raise ConfigError for a name that is similar to one of the ``known`` ones."""
     for name in given:
-        near = []
-        if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=SIMILAR_NAME_RATIO)
-        if near:
-            raise ConfigError(f"{where}: '{name}' is unknown; did you mean '{near[0]}'?")
+        hint = "" if name in known else did_you_mean(name, known, SIMILAR_NAME_RATIO)
+        if hint:
+            raise ConfigError(f"{where}: '{name}' is unknown{hint}")
 
 
 def _dotted(table: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

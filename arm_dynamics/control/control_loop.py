@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
@@ -21,7 +22,7 @@ from arm_dynamics.control.trajectories.trajectory import (
 )
 from arm_dynamics.control.trajectories.trajectory_parsing import Options
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import (
     CommandRejected,
     ControllerFault,
@@ -93,6 +94,13 @@ class ControlLoop:
         self.command: Command | None = None
         self.latest: tuple[State, Reference, Command] | None = None
         """State, reference and command of one control cycle, consistent for other threads."""
+
+    def __repr__(self) -> str:
+        """Controller, driver, arm, time of the last state and kind of trajectory, in a line."""
+        names = (type(self.controller).__name__, type(self.driver).__name__)
+        time = "no state" if self.state is None else f"t = {self.state.time:.6g} s"
+        motion = "" if self.trajectory is None else f", {type(self.trajectory).__name__}"
+        return f"<ControlLoop of {self.arm.name[:40]}: {' on '.join(names)}, {time}{motion}>"
 
     @property
     def arm(self) -> ArmModel:
@@ -184,6 +192,9 @@ class ControlLoop:
             return False
         gap = state.time - self.state.time
         if self.driver.command_epoch != self._command_epoch:
+            if self.driver.inactive:
+                self.events.report("control_restarted", self.driver.inactive)
+                return True
             cause = "the driver begins to accept commands"
         elif gap > MAX_STATE_GAP:
             cause = f"no state for {gap:.3f} s (limit {MAX_STATE_GAP} s)"
@@ -301,10 +312,11 @@ class ControlLoop:
         ------
         TrajectoryRejected
             If a waypoint or the motion to it exceeds a limit, if the trajectory ends in the past,
-            or before the first state. The active trajectory continues.
+            while the driver executes no commands, or before the first state. The active trajectory
+            continues.
 
         """
-        state, reference = self.present()
+        state, reference = self.require_active()
         interface = self.controller.interface
         if interface != "effort" and getattr(trajectory, "effort", None) is not None:
             raise TrajectoryRejected(
@@ -347,37 +359,67 @@ class ControlLoop:
             )
         return self.state, self.reference
 
-    def options(self, *, integrate: bool, end_in_motion: bool) -> Options:
-        """Return the parsing options of a trajectory received now; raises as ``present``."""
+    def require_active(self) -> tuple[State, Reference]:
+        """Return what ``present`` returns.
+
+        Raises
+        ------
+        TrajectoryRejected
+            Before the first state, and while the driver executes no commands.
+
+        """
+        if self.driver.inactive:
+            raise TrajectoryRejected(self.driver.inactive)
+        return self.present()
+
+    def options(
+        self,
+        *,
+        integrate: bool,
+        end_in_motion: bool,
+        partial: bool = False,
+        deceleration: Vector | None = None,
+    ) -> Options:
+        """Return the parsing options of a trajectory received now; raises as ``present``.
+
+        With ``partial``, joints that it omits are stopped with ``deceleration`` (nv,) [rad/s² or
+        m/s²], by default ``default_deceleration`` of the arm.
+        """
         state, reference = self.present()
         desired = self.reference_generator.from_desired
-        start = reference if desired else _measured(state)
-        return Options(end_in_motion, start if integrate else None, state.time)
+        start, held = reference if desired else _measured(state), None
+        if partial:
+            stop = self.stop_trajectory(deceleration).starting_from(state.time, reference)
+            held = stop.at(stop.end).q
+        return Options(end_in_motion, start if integrate else None, held, state.time)
 
-    def hold(self, positions: Mapping[str, float]) -> None:
-        """Step the reference of the named joints; the other references stay.
+    def hold(self, positions: Mapping[str, float] | ArrayLike) -> None:
+        """Step the reference of the named joints, or of all; the other references stay.
 
         Positions of continuous joints are taken modulo one turn, nearest to the current reference.
 
         Parameters
         ----------
-        positions : Mapping[str, float]
-            Joint name to position [rad or m].
+        positions : Mapping[str, float] or (nv,) array
+            Joint name to position [rad or m], or the positions of all joints.
 
         Raises
         ------
         UnknownName, InvalidValue
             Naming the joint; the previous reference stays.
         TrajectoryRejected
-            Before the first state.
+            Before the first state, and while the driver executes no commands.
 
         """
-        state, reference = self.present()
-        start = self._joint_reference(state, reference)
+        state, reference = self.require_active()
+        if not isinstance(positions, Mapping):
+            given = check_vector("positions", positions, self.arm.nv)
+            positions = dict(zip(self.arm.joint_names, given.tolist(), strict=True))
+        start, named = self._joint_reference(state, reference), positions
 
         def changed(pending: Trajectory | None) -> JointTrajectory:
             q = (start if pending is None else pending.at(pending.end)).q.copy()
-            for name, value in positions.items():
+            for name, value in named.items():
                 q[self.arm.index(name)] = value
             checked = self.arm.check_position("reference", q)
             return JointTrajectory.hold(checked + whole_turns(self.arm, checked, start.q))

@@ -5,7 +5,25 @@ A message has the form "<where>: <quantity> = <value> <unit>; expected <constrai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+def closest_name(name: str, known: Iterable[str], ratio: float = 0.6) -> str:
+    """Return the known name closest to a mistyped one; "" if none has this ratio of similarity."""
+    by_letters = {other.lower(): other for other in known}
+    found = get_close_matches(name.lower(), by_letters, n=1, cutoff=ratio)
+    return by_letters[found[0]] if found else ""
+
+
+def did_you_mean(name: str, known: Iterable[str], ratio: float = 0.6) -> str:
+    """Return "; did you mean '<the closest name>'?"; "" if no known name is similar."""
+    near = closest_name(name, known, ratio)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""Errors of parsed data with other types, sizes or nesting than expected."""
 
 
 class ArmDynamicsError(Exception):
@@ -17,11 +35,12 @@ class InvalidValue(ArmDynamicsError, ValueError):
 
 
 class UnknownName(ArmDynamicsError, LookupError):
-    """A name that is not registered; the message lists what exists."""
+    """A name that is not registered; the message lists what exists, and the closest name."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
         allowed = ", ".join(sorted(known)) or "none"
-        super().__init__(f"unknown {kind} '{name}'; known: {allowed}")
+        hint = did_you_mean(str(name), known)
+        super().__init__(f"unknown {kind} '{name}'; known: {allowed}{hint}")
         self.kind, self.name, self.known = kind, name, known
 
 

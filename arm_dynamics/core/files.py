@@ -86,6 +86,20 @@ def replace_text(file: Path, text: str) -> Path:
     return file
 
 
+@contextmanager
+def results_folder(folder: Path) -> Iterator[Path]:
+    """Create ``folder`` as ``prepare_folder`` does; after an exception remove it if it is empty."""
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
+    prepare_folder(folder)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):  # not empty: it contains results
+            for path in created:
+                path.rmdir()
+        raise
+
+
 def prepare_folder(folder: Path) -> Path:
     """Return ``folder``, created if missing; raises ConfigError if it cannot be written."""
     try:

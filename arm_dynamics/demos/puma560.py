@@ -22,6 +22,7 @@ from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label,
 from arm_dynamics.core.files import prepare_folder
 from arm_dynamics.core.number_option import port, seconds
 from arm_dynamics.core.state import Command, State
+from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.demos import registry
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
 from arm_dynamics.demos.writer import print_results, write_figures
@@ -169,7 +170,7 @@ def play(
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
     text = (__doc__ or "").partition("\n\n")[0]
-    parser = argparse.ArgumentParser(prog="arm-dynamics demo puma560", description=text)
+    parser = SuggestingParser(prog="arm-dynamics demo puma560", description=text)
     add, output = parser.add_argument, registry.OUT / ARM
     text = "port of the page; 0 for any free one (default: 8080)"
     add("--port", type=port("--port"), default=8080, metavar="PORT", help=text)

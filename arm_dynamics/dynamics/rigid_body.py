@@ -3,8 +3,9 @@
 Pure functions of (arm, q, v, ...). M includes the reflected rotor inertia of the motors; friction
 and end stops are part of the plant. Algorithms: R. Featherstone, Rigid Body Dynamics Algorithms
 (2008), chapters 5 (RNEA), 6 (CRBA), 7 (ABA), as implemented in Pinocchio. Inputs are (nv,) in rad,
-rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size, a non-finite entry or a
-non-finite result. ``RigidBodyDynamics`` has the same functions without checks, for control cycles.
+rad/s, rad/s², N·m; every function raises InvalidValue for a wrong size, a non-finite entry, a
+non-finite result or a kinematic arm. ``RigidBodyDynamics`` has the same functions without checks,
+for control cycles.
 """
 
 from __future__ import annotations
@@ -21,49 +22,49 @@ from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.compiled_math import is_finite
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.small_matrices import symmetric_from_upper
-from arm_dynamics.model.arm_argument import check_arm, requires_arm
+from arm_dynamics.model.arm_argument import check_arm, requires_arm, requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
 FLOAT = np.dtype(np.float64)
 _scratch = threading.local()
 
 
-@requires_arm
+@requires_masses
 def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
     """Return M(q), symmetric positive definite (nv, nv) [kg·m²], with rotor inertia; CRBA."""
     upper = pin.crba(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
     return _finite("M(q)", symmetric_from_upper(upper))
 
 
-@requires_arm
+@requires_masses
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
     return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, pinocchio_data(arm), q, v))
 
 
-@requires_arm
+@requires_masses
 def gravity(arm: ArmModel, q: ArrayLike) -> Vector:
     """Return the gravity torque g(q) = ∂U/∂q (nv,) [N·m], the effort of static equilibrium."""
     g = pin.computeGeneralizedGravity(arm.model, pinocchio_data(arm), _numbers("q", q, arm.nv))
     return _finite("g(q)", g)
 
 
-@requires_arm
+@requires_masses
 def nle(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return the bias C(q, v) v + g(q) (nv,) [N·m]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
     return _finite("C(q, v) v + g(q)", pin.nonLinearEffects(arm.model, pinocchio_data(arm), q, v))
 
 
-@requires_arm
+@requires_masses
 def rnea(arm: ArmModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Vector:
     """Return the inverse dynamics tau = M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
     q, v, a = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("a", a, arm.nv)
     return _finite("M(q) a + C(q, v) v + g(q)", pin.rnea(arm.model, pinocchio_data(arm), q, v, a))
 
 
-@requires_arm
+@requires_masses
 def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
     """Return ``rnea`` of many instants: rows of q, v, a and of the result (m, nv), finite."""
     scratch, found = pinocchio_data(arm), np.empty(q.shape)
@@ -73,14 +74,14 @@ def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
     return found
 
 
-@requires_arm
+@requires_masses
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Return the forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
     return _finite("the acceleration", pin.aba(arm.model, pinocchio_data(arm), q, v, tau))
 
 
-@requires_arm
+@requires_masses
 def aba_derivatives(
     arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike
 ) -> tuple[Vector, Vector, Vector]:
@@ -94,7 +95,7 @@ def aba_derivatives(
     return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
 
 
-@requires_arm
+@requires_masses
 def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
     """Return T = ½ vᵀ M(q) v [J], rotors included."""
     v = _numbers("v", v, arm.nv)
@@ -102,7 +103,7 @@ def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
         return check_float("kinetic energy [J]", float(0.5 * v @ mass_matrix(arm, q) @ v))
 
 
-@requires_arm
+@requires_masses
 def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
     """Return U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
     q = _numbers("q", q, arm.nv)

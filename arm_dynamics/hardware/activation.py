@@ -143,7 +143,7 @@ class Activation:
         timing = LoopTiming(self._period, self.bus.feedback_delay)
         hold = make_stop("hold", interface, self.arm, self._state(), self.limiter.last, timing)
         for cycle in range(MAX_HOLD_CYCLES):
-            seen |= self.feedback.update(self.bus.read(), self.bus.now())
+            seen |= self.feedback.update(self.bus.read(), self.bus.now(), torque_enabled=True)
             self._require_still(interface, start)
             self._require_no_emergency_stop()
             if cycle >= MAX_ATTEMPTS and self.bus.now() - begin >= HOLD_TIME:

@@ -126,6 +126,11 @@ class Driver(ABC):
         """Control period and delay of the loop that commands the arm; None if not known."""
         return None
 
+    @property
+    def inactive(self) -> str:
+        """Why commands are not executed, as text; "" while they are, or if it is not known."""
+        return ""
+
     def configure(self) -> None:
         """Connect and check what is connected; nothing moves."""
 

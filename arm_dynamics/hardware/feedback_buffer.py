@@ -17,6 +17,7 @@ from arm_dynamics.core.compiled_math import (
     COUNTS_OUT,
     FLAGS_OUT,
     NUMBER,
+    TRUTH,
     VECTOR,
     VECTOR_OUT,
     compiled_for,
@@ -37,6 +38,9 @@ MAX_VELOCITY_RATIO = 3.0
 """Velocity, as a multiple of the velocity limit, above which a reading is implausible."""
 POSITION_TOLERANCE = 0.05
 """Change of position [rad or m] that is plausible after any time."""
+JUMP_MOTION = 0.1
+"""Time [s] of motion after which a joint whose position jumped may be measured again; within
+FADE_AGE, because without effort a joint may fall through any position."""
 
 
 class FeedbackBuffer:
@@ -64,9 +68,10 @@ class FeedbackBuffer:
         """Discard all readings, for example after the connection was lost."""
         safety, size = self._safety, len(self._transmission.ids)
         self.freshness = Freshness(size, safety.max_missed_cycles, safety.feedback_timeout)
-        velocity_limit = self._transmission.arm.velocity_limit
-        self.plausibility = PlausibilityFilter(np.minimum(velocity_limit, MAX_VELOCITY))
+        limit = np.minimum(self._transmission.arm.velocity_limit, MAX_VELOCITY)
+        self.plausibility = PlausibilityFilter(safety.velocity_limit_scale * limit)
         self.table: Matrix = np.full((5, size), nan)
+        self._velocity: Vector = np.full(size, nan)
         self.fault = [""] * size
         self.enabled: list[bool | None] = [None] * size
         self.latest = self.publish(0.0)
@@ -77,7 +82,9 @@ class FeedbackBuffer:
         shown = self._visible_table()
         return State(self.freshness.newest, shown[Q], shown[V], shown[TAU])
 
-    def update(self, readings: Mapping[int, Reading], now: float) -> BoolArray:
+    def update(
+        self, readings: Mapping[int, Reading], now: float, *, torque_enabled: bool = False
+    ) -> BoolArray:
         """Take the readings of one control cycle.
 
         Parameters
@@ -86,6 +93,8 @@ class FeedbackBuffer:
             Replies by motor id.
         now : float
             Time [s] on the port's clock.
+        torque_enabled : bool
+            Whether a position that no joint can have reached stays rejected.
 
         Returns
         -------
@@ -102,11 +111,12 @@ class FeedbackBuffer:
         )
         self._transmission.to_joints(rows)
         times, *values = columns = rows.T.copy()
+        self._velocity = values[V]
         times = np.where(np.isfinite(values[Q] + values[V]), times, nan)
         times = self.plausibility.filter(
-            times, values[Q], values[V], self.freshness.time, self.table[Q]
+            times, values[Q], values[V], self.freshness.time, self.table[Q], torque_enabled
         )
-        new = self.freshness.update(times, now)
+        new = self.freshness.update(times, now, self.plausibility.jumped)
         self.table = np.where(new, columns[1:], self.table)
         for i, r in enumerate(by_joint):
             if r is not None and not self.plausibility.implausible[i]:
@@ -115,6 +125,15 @@ class FeedbackBuffer:
             estimate = self._transmission.estimated(self.table[V], self.table[TEMPERATURE])
             self.table[TAU, unknown] = estimate[unknown]
         return new
+
+    @property
+    def driven_velocity(self) -> Vector:
+        """Velocity (nv,) of joints with torque; NaN if unknown, as read for joints that jumped."""
+        jumped, missing = self.plausibility.jumped, self.freshness.missing
+        off = [enabled is False for enabled in self.enabled]
+        known = np.where(missing | off, nan, self.table[V])
+        velocity: Vector = np.where(jumped, self._velocity, known)
+        return velocity
 
     def publish(self, now: float) -> ArmFeedback:
         """Return the feedback at ``now`` [s] and keep it as ``latest``."""
@@ -136,6 +155,7 @@ class FeedbackBuffer:
             f"joint '{names[i]}': position = {held[i]:.4g} is implausible; held back until the"
             " next reading confirms it"
             for i in np.flatnonzero(self.plausibility.implausible).tolist()
+            if not self.plausibility.jumped[i]
         ]
 
     def _visible_table(self) -> tuple[Vector, ...]:
@@ -177,13 +197,19 @@ class Freshness:
         self.missing: BoolArray = np.ones(size, bool)
         self.complete = False
 
-    def update(self, times: Vector, now: float) -> BoolArray:
-        """Take one cycle's ``times`` (nv,) [s], NaN without a reading; return which are new."""
+    def update(self, times: Vector, now: float, unknown: BoolArray | None = None) -> BoolArray:
+        """Take one cycle's ``times`` (nv,) [s], NaN without a reading; return which are new.
+
+        Joints of ``unknown`` (nv,) are missing at once.
+        """
         new = np.empty(times.size, np.bool_)
         self.complete = update_freshness(
             times, now, self.feedback_timeout, self.max_missed_cycles, self.time, self.missed,
             new, self.stale, self.missing,
         )  # fmt: skip
+        if unknown is not None and unknown.any():
+            self.missing |= unknown
+            self.complete = False
         return new
 
     @property
@@ -221,19 +247,28 @@ def update_freshness(
 
 
 class PlausibilityFilter:
-    """Hold back readings that no joint can have reached until the next reading confirms them.
+    """Hold back readings that no joint can have reached.
 
     A reading is implausible if |q - q'| > 3 V (t - t') + POSITION_TOLERANCE or |v| > 3 V, with the
     last valid position q' at time t' and the velocity limit V. Checksums of 8 bits accept one
-    corrupt reply in 256; such a position would trip or move the arm. A real motion of that speed is
-    accepted one cycle later.
+    corrupt reply in 256; such a position would trip or move the arm.
+
+    The next reading confirms it if it is nearer to the position held back than to q'. A confirmed
+    velocity is accepted: a real motion is delayed by one cycle. A confirmed position that was out
+    of reach is accepted only while torque is disabled. With torque the joint has *jumped*: q' or
+    the new position is wrong, and no command is safe at both. It stays jumped until a reading
+    within FADE_AGE is nearer to q' and within reach of it, for a motion of at most JUMP_MOTION.
 
     Attributes
     ----------
     held : Vector, shape (nv,)
         Positions held back in the last cycle [rad or m]; NaN for none.
+    reach : Vector, shape (nv,)
+        Largest plausible distance from the last valid position [rad or m].
     implausible : BoolArray, shape (nv,)
         Joints whose reading was held back in the last cycle.
+    jumped : BoolArray, shape (nv,)
+        Joints whose position is unknown, because it jumped while torque was enabled.
     any : bool
         Whether any was.
 
@@ -244,10 +279,15 @@ class PlausibilityFilter:
         size = velocity_limit.size
         self._max_velocity: Vector = MAX_VELOCITY_RATIO * velocity_limit
         self.held: Vector = np.full(size, nan)
+        self.reach: Vector = np.full(size, nan)
         self.implausible: BoolArray = np.zeros(size, bool)
+        self.jumped: BoolArray = np.zeros(size, bool)
         self.any = False
 
-    def filter(self, time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector) -> Vector:
+    def filter(
+        self, time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector,
+        torque_enabled: bool = False,
+    ) -> Vector:  # fmt: skip
         """Return the times of plausible readings.
 
         Parameters
@@ -256,6 +296,8 @@ class PlausibilityFilter:
             Time [s], position and velocity of the readings; NaN for none.
         last_time, last : Vector, shape (nv,)
             Time [s] and position of the last valid readings.
+        torque_enabled : bool
+            Whether a confirmed position out of reach is a jump.
 
         Returns
         -------
@@ -264,30 +306,41 @@ class PlausibilityFilter:
 
         """
         self.any = find_implausible(
-            time, q, v, last_time, last, self.held, self._max_velocity, self.implausible
-        )
+            time, q, v, last_time, last, torque_enabled, self._max_velocity,
+            self.held, self.reach, self.implausible, self.jumped,
+        )  # fmt: skip
         plausible: Vector = np.where(self.implausible, nan, time) if self.any else time
         return plausible
 
 
-@compiled_for(*[VECTOR] * 5, VECTOR_OUT, VECTOR, FLAGS_OUT)
+@compiled_for(*[VECTOR] * 5, TRUTH, VECTOR, *[VECTOR_OUT] * 2, *[FLAGS_OUT] * 2)
 def find_implausible(
-    time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, held: Vector,
-    max_velocity: Vector, out: BoolArray,
+    time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, torque_enabled: bool,
+    max_velocity: Vector, held: Vector, reach: Vector, out: BoolArray, jumped: BoolArray,
 ) -> bool:  # fmt: skip
     """Mark implausible readings in ``out`` and put their positions into ``held``; whether any.
 
-    NaN stands for no reading. ``held`` contains the positions held back in the cycle before.
+    NaN stands for no reading. ``held`` contains the positions held back in the cycle before;
+    ``jumped`` is advanced by one cycle.
     """
     count = 0
     for i in range(q.size):
         out[i] = False
+        jumped[i] = jumped[i] and torque_enabled
         if isfinite(time[i]):
             distance = abs(q[i] - last[i])
-            reachable = max_velocity[i] * max(time[i] - last_time[i], 0.0) + POSITION_TOLERANCE
-            fast = distance > reachable or abs(v[i]) > max_velocity[i]
             confirmed = abs(q[i] - held[i]) <= distance  # nearer to the position held back
-            out[i] = fast and isfinite(last[i]) and not confirmed
+            confirms_far = confirmed and abs(held[i] - last[i]) > reach[i]
+            elapsed = max(time[i] - last_time[i], 0.0)
+            lost = jumped[i] and elapsed > FADE_AGE
+            moving = min(elapsed, JUMP_MOTION) if jumped[i] else elapsed
+            reach[i] = max_velocity[i] * moving + POSITION_TOLERANCE
+            far = isfinite(last[i]) and distance > reach[i]
+            fast = isfinite(last[i]) and abs(v[i]) > max_velocity[i]
+            jumped[i] = torque_enabled and (
+                confirms_far or lost or (jumped[i] and (far or confirmed))
+            )
+            out[i] = jumped[i] or ((far or fast) and not confirmed)
             held[i] = q[i] if out[i] else nan
             count += out[i]
     return count > 0

@@ -15,6 +15,7 @@ from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.safety_supervisor import SafetySupervisor
 from arm_dynamics.hardware.transmission import Transmission
+from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.safety.command_limiter import CommandLimiter
@@ -74,6 +75,8 @@ class MotorBusDriver(Driver):
         self.events = events or Events()
         self.extra_interfaces = (interface,)
         self._joint_interface = "effort" if interface == "voltage" else interface
+        if self._joint_interface == "effort":
+            require_masses(arm, f"interface '{interface}'")
         self._transmission = Transmission(arm, self.wiring, bus, interface)
         self.capabilities = self._transmission.capabilities
         """Command interfaces of each joint, and the source of its effort."""
@@ -142,7 +145,7 @@ class MotorBusDriver(Driver):
         readings = self._lifecycle.call(self.bus.read)
         now = self.bus.now()
         self._period.read_time = now - start
-        self._feedback.update(readings, now)
+        self._feedback.update(readings, now, torque_enabled=self.status.torque_enabled)
         for message in self._feedback.implausible_messages():
             self.events.report("implausible_reading", message)
         feedback = self._feedback.publish(now)
@@ -155,7 +158,9 @@ class MotorBusDriver(Driver):
         if self._reads_without_command > max(1, self.safety.max_missed_cycles):
             self.idle()  # reads alone reset watchdogs: the last command would stay active
         if self._feedback.freshness.missing.all():
-            raise DriverFault(f"no motor replies; {self.bus.remedies}")
+            jumped = self._feedback.plausibility.jumped.any()
+            cause = "the position of no joint is known" if jumped else "no motor replies"
+            raise DriverFault(f"{cause}; {self.bus.remedies}")
         return State(feedback.time, feedback.q, feedback.v, feedback.tau)
 
     def _send(self, now: float) -> None:
@@ -278,6 +283,22 @@ class MotorBusDriver(Driver):
         """Position commands sent last, while torque is enabled; None on other interfaces."""
         holds = self._joint_interface == "position" and self.status.torque_enabled
         return as_readonly(self._limiter.last) if holds else None
+
+    @property
+    def inactive(self) -> str:
+        """Lifecycle state and its cause while commands are not executed; "" while they are.
+
+        A stop that ends when communication recovers counts as execution: commands then continue.
+        """
+        state, latched = self.status, self._trips.latched
+        if state.torque_enabled and not latched and not self.emergency_stopped:
+            return ""
+        trips = latched or self.trips
+        torque = ", torque disabled" if state is DriverState.INACTIVE else ""
+        cause = f": {trips[0]}" if trips else ""
+        if self.emergency_stopped:
+            cause = f": emergency stop by {self._lifecycle.emergency_stop.source}"
+        return f"hardware {state.value}{torque}{cause}"
 
     @property
     def commanded(self) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import BoolArray, Vector
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import PeriodMeter
 from arm_dynamics.hardware.driver import ArmFeedback, DriverState
 from arm_dynamics.hardware.driver_lifecycle import DriverLifecycle
-from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Freshness, Q, V
+from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Q, V
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
@@ -55,6 +55,7 @@ class SafetySupervisor:
             extra_interfaces=(interface,), stop=self._stop.hold,
         )  # fmt: skip
         self._good_cycles = 0
+        self._missing = np.zeros(arm.nv, bool)
         self.command_epoch = 0
         """Number of times that commands began to be executed."""
 
@@ -80,12 +81,15 @@ class SafetySupervisor:
         """Return the command to execute at ``now`` [s] and the state that it is computed for."""
         for trip in self._monitor.check_command_age(now, self._command_age(now)):
             self.trip(trip)
-        state = self._state(now)
+        state, missing = self._state(now), self._feedback.freshness.missing
+        if self._stop.motion is not None and (back := self._missing & ~missing).any():
+            self._stop.restart_joints(state, back)
+        self._missing = missing.copy()
         return (self._stop.motion or self._watchdog).command(state), state
 
     def check(self, now: float, feedback: ArmFeedback) -> None:
         """Trip on the feedback; execute commands again once communication has recovered."""
-        lifecycle, monitor, freshness = self._lifecycle, self._monitor, self._feedback.freshness
+        lifecycle, monitor = self._lifecycle, self._monitor
         if lifecycle.emergency_stop.engaged:
             lifecycle.request_torque_off(feedback.enabled)
         if not lifecycle.state.torque_enabled or lifecycle.torque_off.pending:
@@ -93,11 +97,13 @@ class SafetySupervisor:
         found = monitor.check_feedback(now, feedback, self._limiter.last)
         if any(trip.kind == "oscillation" for trip in found):
             self._stop.require_softer()
-        communication = monitor.check_freshness(now, freshness)
+        found += monitor.check_jumps(now, self._feedback)
+        communication = monitor.check_freshness(now, self._feedback)
         communication += monitor.check_command_age(now, self._command_age(now))
         for trip in (*found, *communication):
             self.trip(trip)
         self._check_settling(now, feedback.v)
+        self._check_runaway(now)
         if all(on is False for on in feedback.enabled):
             lifecycle.request_torque_off()  # no motor is left to hold the arm
         self._good_cycles = 0 if communication else self._good_cycles + 1
@@ -158,6 +164,15 @@ class SafetySupervisor:
                 self._events.report("torque_off", "the arm oscillates in every stop motion")
                 self._lifecycle.request_torque_off()
 
+    def _check_runaway(self, now: float) -> None:
+        """Disable torque if a joint accelerates in the stop that should brake it."""
+        v, jumped = self._feedback.driven_velocity, self._feedback.plausibility.jumped
+        if self._lifecycle.state is DriverState.STOPPED:
+            limit = self._monitor.max_velocity
+            for trip in self._stop.check_runaway(now, v, limit, jumped):
+                self.trip(trip)
+                self._lifecycle.request_torque_off()
+
     def _resume_if_recovered(self) -> None:
         """Execute commands again if communication has recovered, and the stopped arm is slow.
 
@@ -201,6 +216,11 @@ class SafetySupervisor:
         return self._watchdog.age(now)
 
 
+RUNAWAY_SPEED, RUNAWAY_RATIO = 1.0, 1.1
+"""Speed [rad/s or m/s] of a servo whose position jumped, and ratio to the speed at the start of a
+stop, that trip."""
+
+
 class StopController:
     """Create the stop motion of an arm; a softer one while the arm oscillates.
 
@@ -222,11 +242,20 @@ class StopController:
         self._limiter, self._period = limiter, period
         self._settling = SettlingMonitor(arm)
         self.motion: StopMotion | None = None
+        self._start_speed: Vector = np.zeros(arm.nv)
 
     def start(self, now: float, state: Callable[[float], State]) -> None:
         """Start a stop by the policy at ``state(now)``, the last known state."""
         self._settling.start(now)
-        self.motion = self._make(self.policy, state(now))
+        measured = state(now)
+        self._start_speed = np.abs(measured.v)
+        self.motion = self._make(self.policy, measured)
+
+    def restart_joints(self, state: State, joints: BoolArray) -> None:
+        """Continue the stop from the measured state of ``joints``, whose feedback is back."""
+        if self.motion is not None:
+            self._start_speed = np.where(joints, np.abs(state.v), self._start_speed)
+            self.motion.restart(state, joints)
 
     def hold(self, state: State) -> StopMotion:
         """Return a motion that holds the arm at ``state``, for the time before a command."""
@@ -243,6 +272,25 @@ class StopController:
     def check_settling(self, now: float, v: Vector) -> list[Trip]:
         """Return the trips of joints that oscillate at velocities v (nv,); the next is softer."""
         return self._settling.update(now, v)
+
+    def check_runaway(
+        self, now: float, v: Vector, max_velocity: Vector, jumped: BoolArray
+    ) -> list[Trip]:
+        """Return the trips of joints that a stop has accelerated, at velocities v (nv,).
+
+        Loads and hands may accelerate them up to ``max_velocity`` (nv,). Motors without effort
+        commands may drive joints whose position ``jumped`` (nv,) to that position.
+        """
+        unknown = np.inf if self.interface == "effort" else RUNAWAY_SPEED
+        allowed = np.where(jumped, unknown, max_velocity)
+        limit = np.maximum(RUNAWAY_RATIO * self._start_speed, allowed)
+        return [
+            Trip(
+                "runaway", self.arm.joint_names[i], float(v[i]), float(limit[i]),
+                f"{self.arm.joints[i].unit}/s", now, "accelerated in a stop",
+            )
+            for i in np.flatnonzero(np.abs(v) > limit).tolist()
+        ]  # fmt: skip
 
     @property
     def exhausted(self) -> bool:
@@ -293,10 +341,29 @@ class TripMonitor:
             trips += self._oscillation.update(now, sent)
         return trips
 
-    def check_freshness(self, now: float, freshness: Freshness) -> list[Trip]:
+    @property
+    def max_velocity(self) -> Vector:
+        """Velocity (nv,) that trips."""
+        return self._limits.max_velocity
+
+    def check_jumps(self, now: float, feedback: FeedbackBuffer) -> list[Trip]:
+        """Return the trips of joints whose position changed by more than they can move."""
+        jumped, reach = feedback.plausibility.jumped, feedback.plausibility.reach
+        distance, names = feedback.plausibility.held - feedback.table[Q], self._arm.joint_names
+        return [
+            Trip(
+                "position_jump", names[i], float(distance[i]), float(reach[i]),
+                self._arm.joints[i].unit, now, "the position is unknown",
+            )
+            for i in np.flatnonzero(jumped & np.isfinite(distance)).tolist()
+        ]  # fmt: skip
+
+    def check_freshness(self, now: float, feedback: FeedbackBuffer) -> list[Trip]:
         """Return the trips by missing or stale feedback."""
         trips: list[Trip] = []
-        for i in [] if freshness.complete else np.flatnonzero(freshness.missing).tolist():
+        freshness, jumped = feedback.freshness, feedback.plausibility.jumped
+        missing = [] if freshness.complete else np.flatnonzero(freshness.missing & ~jumped).tolist()
+        for i in missing:
             kind = "feedback_stale" if freshness.stale[i] else "feedback_missing"
             missed, limit = int(freshness.missed[i]), self._safety.max_missed_cycles
             age = f"last feedback {now - freshness.time[i]:.3f} s ago"

@@ -91,9 +91,9 @@ class Transmission:
             np.array(a.kernel_constants()) for a in arm.actuators if isinstance(a, DcMotor)
         ]
         self._sent_voltages: Vector = np.full(arm.nv, nan)
-        self.accepts_feedforward = bus.accepts_feedforward_effort and interface in (
-            "position", "velocity",
-        )  # fmt: skip
+        known = not arm.is_kinematic  # the gravity effort
+        follows = interface in ("position", "velocity")
+        self.accepts_feedforward = bus.accepts_feedforward_effort and follows and known
         sources = [MEASURED if "effort" in bus.interfaces(id) else NONE for id in self.ids]
         if bus.estimates_effort or self.uses_voltage:
             sources = [ESTIMATED for _ in self.ids]

@@ -37,7 +37,7 @@ from arm_dynamics.identification.motion_preparation import PreparedMotion, prepa
 from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
 from arm_dynamics.identification.output_error_refinement import refine
 from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque, validation_error
-from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
 HELD_OUT = 0.3
@@ -198,6 +198,7 @@ class Identification:
         )
 
 
+@requires_masses
 def identify(
     arm: ArmModel,
     motions: Sequence[MotionData],
@@ -247,7 +248,7 @@ def identify(
         determine the parameters; for coupled motors of unknown joints or without efforts.
 
     """
-    factors = coupling_factors(check_arm(arm), coupled) if coupled else None
+    factors = coupling_factors(arm, coupled) if coupled else None
     # 1. Motions to fit, and motions that check the result.
     recorded, checks = fitted_and_held_out(motions, held_out, loaded)
     require_speeds(recorded)
@@ -316,6 +317,7 @@ def identify(
     )
 
 
+@requires_masses
 def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -> Prediction:
     """Return measured efforts and those that the arm's own parameters predict.
 
@@ -339,7 +341,7 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
         For a motion without efforts, without motion, or too short.
 
     """
-    prepared = prepare_motion(check_arm(arm), with_described_efforts(arm, motion), cutoff)
+    prepared = prepare_motion(arm, with_described_efforts(arm, motion), cutoff)
     friction = JointFriction.of(arm)
     return predicted_efforts([prepared], nominal_parameters(arm), friction, friction.presliding)
 

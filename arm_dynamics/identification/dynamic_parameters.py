@@ -17,7 +17,7 @@ import pinocchio as pin
 
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.model.arm_argument import requires_arm
+from arm_dynamics.model.arm_argument import requires_arm, requires_masses
 from arm_dynamics.model.arm_model import NO_PAYLOAD, ArmModel, Joint
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -39,7 +39,7 @@ def parameter_names(arm: ArmModel) -> tuple[str, ...]:
     return (*links, *(f"{joint}.{term}" for term in JOINT_TERMS for joint in arm.joint_names))
 
 
-@requires_arm
+@requires_masses
 def nominal_parameters(arm: ArmModel) -> Vector:
     """Return the parameters (14 nv,) of the arm itself, payload and motors included.
 

@@ -42,6 +42,10 @@ from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.arm_model import ArmModel
 
 MAX_HARMONICS = 30
+MAX_DURATION = 3600.0
+"""Longest trajectory [s]."""
+MAX_CYCLES = 12_000
+"""Largest number of cycles of the highest harmonic: 480,000 waypoints."""
 WAYPOINTS_PER_CYCLE = 40
 """Waypoints of ``trajectory`` per cycle of the highest harmonic: quintic splines between them
 differ from the series by less than 1e-9 of its amplitude."""
@@ -97,8 +101,12 @@ class Excitation:
     def __post_init__(self) -> None:
         """Check all sizes and times."""
         nv = len(self.joint_names)
-        check_float("excitation: duration [s]", self.duration, above=0.0)
-        check_float("excitation: end_time [s]", self.end_time, above=0.0)
+        duration = check_float(
+            "excitation: duration [s]", self.duration, above=0.0, upper=MAX_DURATION
+        )
+        object.__setattr__(self, "duration", duration)
+        end_time = check_float("excitation: end_time [s]", self.end_time, above=0.0)
+        object.__setattr__(self, "end_time", end_time)
         check_int("excitation: periods", self.periods, lower=1)
         if not 2 * self.end_time < self.duration:
             raise InvalidValue(
@@ -118,6 +126,11 @@ class Excitation:
                 )
             check_vector(f"excitation: {name}", table.ravel())
             object.__setattr__(self, name, table)
+        if self.periods * self.harmonics > MAX_CYCLES:
+            raise InvalidValue(
+                f"excitation: periods = {self.periods}; expected at most"
+                f" {MAX_CYCLES // self.harmonics} with {self.harmonics} harmonics"
+            )
 
     @property
     def harmonics(self) -> int:
@@ -210,7 +223,7 @@ class Excitation:
         tables = [_table(file, name, given[name], joints) for name in TABLES]
         try:
             return cls(
-                str(given["arm"]), joints, float(given["duration"]), float(given["end_time"]),
+                str(given["arm"]), joints, given["duration"], given["end_time"],
                 check_int("excitation: periods", given["periods"], lower=1), *tables,
             )  # fmt: skip
         except (InvalidValue, TypeError, ValueError) as error:

@@ -23,7 +23,7 @@ from arm_dynamics.identification.dynamic_parameters import (
     regressor,
 )
 from arm_dynamics.identification.evolution_strategy import minimize, population
-from arm_dynamics.identification.excitation import MAX_HARMONICS, Excitation
+from arm_dynamics.identification.excitation import MAX_DURATION, MAX_HARMONICS, Excitation
 from arm_dynamics.identification.excitation_information import effort_weights
 from arm_dynamics.identification.excitation_limits import (
     MotionLimits,
@@ -32,7 +32,7 @@ from arm_dynamics.identification.excitation_limits import (
     scale_to_limits,
 )
 from arm_dynamics.identification.self_collision import SelfCollision
-from arm_dynamics.model.arm_argument import requires_arm
+from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
 HARMONICS = 5
@@ -42,7 +42,7 @@ BASE_PERIOD = 10.0
 """Approximate period [s] of the first harmonic."""
 END_FRACTION, MAX_END_TIME = 0.2, 3.0
 """Duration of a quintic end: fraction of the whole motion, at most [s]."""
-MIN_DURATION, MAX_DURATION = 2.0, 3600.0
+MIN_DURATION = 2.0
 VELOCITY_FRACTION, EFFORT_FRACTION = 0.8, 0.8
 """Fractions of the velocity and effort limits that the motion uses at most."""
 POSITION_MARGIN, RANGE_FRACTION = 0.1, 0.05
@@ -72,7 +72,7 @@ COLLISION_INTERVAL = 0.1
 Progress = Callable[[int, int], object]
 
 
-@requires_arm
+@requires_masses
 def excite(
     arm: ArmModel,
     duration: float,

@@ -43,7 +43,7 @@ from arm_dynamics.model.urdf_text import (
     element_text,
     set_params,
 )
-from arm_dynamics.model.urdf_writer import format_number, format_numbers
+from arm_dynamics.model.urdf_writer import ROS2_CONTROL_PLUGIN, format_number, format_numbers
 from arm_dynamics.model.xml_source import parse_xml
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.01, 0.0)
@@ -56,7 +56,6 @@ ROUNDING = 1e-9
 """Relative difference below which a value counts as unchanged and a moment as 0."""
 MARK = "identified"
 """First word of the comments, which a later identification replaces."""
-PLUGIN = "topic_based_ros2_control/TopicBasedSystem"
 TOPICS = {
     "joint_commands_topic": "joint_commands",
     "joint_states_topic": "joint_states",
@@ -373,7 +372,7 @@ class _Writer:
         if blocks and missing:
             self.text.append(blocks[0], "\n".join(missing))
         elif any(params for _, params, _ in self._control.values()) and not blocks:
-            hardware = [element_text("plugin", {}, PLUGIN)]
+            hardware = [element_text("plugin", {}, ROS2_CONTROL_PLUGIN)]
             hardware += [element_text("param", {"name": n}, text) for n, text in TOPICS.items()]
             children = [element_text("hardware", {}, children=hardware), *missing]
             named = {"name": self.file.name, "type": "system"}

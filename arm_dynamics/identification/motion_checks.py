@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -37,6 +37,14 @@ SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 LEVEL = 0.999
 """Effort over its largest value above which it counts as constant."""
+INTERLEAVED = 0.005
+"""Fraction of samples that jump there and back above which these are rows of two sequences."""
+JUMP_RATIO, JUMP_RANGE, LEAST_JUMP = 5.0, 0.1, 0.02
+"""Jump over the distance of its neighbors, over the recorded range, and in rad or m."""
+JUMP_SPEED = 10.0
+"""Speed [rad/s or m/s] there and back above which any joint jumps."""
+LARGEST_VALUE = 1e9
+"""Size of a recorded value above which the file is damaged, in any unit of SI."""
 STRIDE_TIME = 0.1
 """Time [s] over which speeds are measured."""
 LEAST_SERVO_MOTION, LARGEST_TARGET_ERROR = 0.05, 0.5
@@ -63,21 +71,73 @@ def increasing_rows(time: Vector, source: str) -> IntArray:
     Raises
     ------
     InvalidValue
-        For a stamp that is not finite, or earlier than the one before.
+        For a stamp that is not finite, or earlier than the one before. Many of these have another
+        cause than a single one.
 
     """
     if not np.isfinite(time).all():
         row = int(np.argmin(np.isfinite(time)))
         raise InvalidValue(f"{source}: row {row + 1}: time = {time[row]}; expected a finite time")
     steps = np.diff(time)
-    if (steps < 0).any():
-        k = int(np.argmax(steps < 0))
+    back = np.flatnonzero(steps < 0)
+    if back.size:
+        k = int(back[0])
+        cause = (
+            f"this is so in {back.size} rows: two publishers on one topic, or two runs in one file;"
+            " record one of them"
+            if back.size > INTERLEAVED * len(time)
+            else "the clock stepped back (a restart, a repeated simulation or a new time"
+            " synchronization); split the file at this row"
+        )
         raise InvalidValue(
             f"{source}: row {k + 2}: time = {time[k + 1]:.6f} s after the first sample, but"
-            f" {time[k]:.6f} s in the row before; expected increasing stamps; split the file at"
-            " this row"
+            f" {time[k]:.6f} s in the row before; expected increasing stamps; {cause}"
         )
     return np.flatnonzero(np.concatenate(([True], steps > 0)))
+
+
+def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -> None:
+    """Raise InvalidValue for rows that alternate between two sequences of positions.
+
+    Two publishers on one topic, and two runs sorted by their stamps, give rows that differ from
+    both neighbors, which agree with each other: farther than JUMP_RATIO times their distance and
+    than JUMP_RANGE of the recorded range, and faster than JUMP_SPEED or the velocity limit.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm, for its velocity limits.
+    time : Vector
+        Stamps (n,) [s], not decreasing.
+    q : Matrix
+        Positions (n, nv) [rad or m].
+    source : str
+        File in messages.
+
+    """
+    if len(q) < FEWEST_SAMPLES:
+        return
+    angular = [joint.unit == "rad" for joint in arm.joints]
+    x = np.where(angular, np.unwrap(q, axis=0), q)  # a recorded angle may step by a turn
+    distance = np.abs(x[2:] - x[:-2])
+    jump = np.abs(x[1:-1] - (x[2:] + x[:-2]) / 2)
+    speeds = np.array([joint.velocity for joint in arm.joints])
+    limit = np.minimum(np.where(speeds > 0, speeds, np.inf), JUMP_SPEED)
+    possible = limit * (time[2:] - time[:-2])[:, None] / 2
+    least = np.maximum(LEAST_JUMP, JUMP_RANGE * np.ptp(x, axis=0))
+    jumps = (jump > JUMP_RATIO * distance) & (jump > least) & (jump > possible)
+    share = jumps.mean(axis=0)
+    i = int(np.argmax(share))
+    if share[i] > INTERLEAVED:
+        k = 1 + int(np.argmax(jumps[:, i]))
+        unit = arm.joints[i].unit
+        raise InvalidValue(
+            f"{source}: position of joint '{arm.joint_names[i]}' = {q[k - 1, i]:.4g},"
+            f" {q[k, i]:.4g}, {q[k + 1, i]:.4g} {unit} in successive samples, and such jumps in"
+            f" {100 * share[i]:.0f} % of the samples; expected one sequence; the rows are those of"
+            " two publishers on one topic, or of two runs sorted by their stamps, or readings are"
+            " wrong; record one publisher (ros2 topic info -v lists them), or separate the rows"
+        )
 
 
 def require_samples(time: Vector, source: str) -> None:
@@ -102,6 +162,32 @@ def require_different(motions: Sequence[MotionData]) -> None:
             )
 
 
+def check_sizes(values: Mapping[str, Matrix | None], joints: Sequence[str], source: str) -> None:
+    """Raise InvalidValue for a finite value beyond LARGEST_VALUE, by quantity and joint.
+
+    Parameters
+    ----------
+    values : Mapping[str, Matrix or None]
+        Quantity → values (n, nv).
+    joints : Sequence[str]
+        Joints (nv,).
+    source : str
+        File in messages.
+
+    """
+    for quantity, found in values.items():
+        if found is None:
+            continue
+        beyond = np.isfinite(found) & (np.abs(found) > LARGEST_VALUE)
+        if beyond.any():
+            k, i = (int(x) for x in np.argwhere(beyond)[0])
+            raise InvalidValue(
+                f"{source}: {quantity.replace('_', ' ')} of joint '{joints[i]}' ="
+                f" {found[k, i]:.4g} in sample {k + 1} of {len(found)}; expected at most"
+                f" {LARGEST_VALUE:g}; delete these samples"
+            )
+
+
 def check_positions(arm: ArmModel, q: Matrix, source: str) -> None:
     """Raise InvalidValue for positions (n, nv) [rad or m] that are degrees or mm, or glitches."""
     for i, joint in enumerate(arm.joints):
@@ -121,8 +207,8 @@ def check_positions(arm: ArmModel, q: Matrix, source: str) -> None:
                 " these samples"
             )
         remedy = (
-            "pass --degrees (degrees=True) if the file has degrees; convert raw counts to rad;"
-            " values from -100 to 100 are normalized and determine no model"
+            "pass --degrees (degrees=True) if the file has degrees, but not for values from -100 to"
+            " 100 of a range, which need its ends to be converted to rad; convert raw counts to rad"
             if is_angle
             else "convert the file to m, or put the unit into the names of its columns, as in"
             f" 'position.{joint.name} [mm]'"

@@ -22,7 +22,8 @@ stamp, t. A unit in brackets at the end, ``q1 [deg]``, scales the values, and so
 of ``LAST_UNITS``, ``q1_deg``; a column of time may end with any unit, ``time_ms``. A second one
 adds nanoseconds to seconds: ``header.stamp.sec`` and ``header.stamp.nanosec``. Other words exclude
 a column: ``command.effort.J1``. So do other units in brackets, which a message names if no other
-columns belong to the quantity.
+columns belong to the quantity. If no columns of a quantity are found, names such as
+``/drives/J1/effort`` count without their topic.
 """
 
 from __future__ import annotations
@@ -81,6 +82,11 @@ LAST_UNITS = {"rad", "mrad", "deg", "nm", "ncm", "nmm", "mnm", "kgfcm", "kgcm", 
 """Units that are also read without brackets, as the last word of a name."""
 OTHER_LAST_UNITS = {"pct", "percent", "count", "counts", "tick", "ticks", "lsb"}
 """Units that cannot be converted, as the last word of a name."""
+NOT_MEASURED = {
+    "limit", "limits", "max", "min", "desired", "des", "ref", "reference", "error", "commands",
+    "cmd", "setpoint", "planned",
+}  # fmt: skip
+"""Words of values that are not measured."""
 BRACKET = re.compile(r"[\[(]([^\[\]()]+)[\])]\s*$")
 REMEDY = "name the columns with --column {key}=COLUMN (columns={{'{key}': COLUMN}})"
 
@@ -187,7 +193,7 @@ def find_columns(
         if key not in keys:
             raise ConfigError(f"columns: key = '{key}'; expected one of {', '.join(keys)}")
         if name not in known:
-            raise ConfigError(f"columns: {key} = '{name}'; expected one of {_listed(known)}")
+            raise ConfigError(f"columns: {key} = '{name}'; expected one of {listed(known)}")
     free = [name for name in known if name not in chosen.values()]
     nanoseconds = None
     if "time" in chosen:
@@ -204,14 +210,32 @@ def find_columns(
     voltage = voltage or _optional_columns("voltage", joints, free, source, chosen)
     if position is None:
         raise RecordingError(
-            f"{source}: columns of positions = none for joints {_listed(joints)}; columns ="
-            f" {_listed(known)}; expected names such as position.{joints[0]} or q1;"
+            f"{source}: columns of positions = none for joints {listed(joints)}; columns ="
+            f" {listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
     if effort is None and current is None and target is None:
         for quantity in ("target", "current"):
             _reject_other_units(quantity, joints, free, source)
+        efforts = other_efforts(free, position)
+        if len(efforts) >= len(joints):
+            raise RecordingError(
+                f"{source}: columns of efforts = {listed(efforts)}, with other words; expected one"
+                f" per joint; {REMEDY.format(key=f'effort.{joints[0]}')}"
+            )
     return MotionColumns(time, position, effort, target, current, voltage, nanoseconds)
+
+
+def other_efforts(names: Iterable[str], used: Iterable[str]) -> list[str]:
+    """Return the columns other than ``used`` with a word of measured efforts, "TorqueSm1"."""
+    excluded = WORDS["target"] | NOT_MEASURED
+    return [
+        name
+        for name in names
+        if name not in used
+        and WORDS["effort"] & (words := set(words_of(name)))
+        and not words & excluded
+    ]
 
 
 def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
@@ -233,7 +257,7 @@ def _time_columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
     if not found:
         _reject_other_units("time", (), names, source)
     if len(found) != 1:
-        what = _listed(found) if found else f"none of {_listed(names)}"
+        what = listed(found) if found else f"none of {listed(names)}"
         raise RecordingError(
             f"{source}: columns of time = {what}; expected one, such as time, t, stamp or"
             f" timestamp; {REMEDY.format(key='time')}"
@@ -313,6 +337,42 @@ def _fitting_columns(
 ) -> tuple[str, ...] | None:
     """Return the column of each joint, or None without columns of this quantity."""
     names = [name for name in names if other_unit(quantity, name, joints) is None]
+    found = _named_columns(quantity, joints, names, source, chosen)
+    for parts in (2, 1):
+        if found is not None:
+            break
+        fields = {name: _message_field(name, parts) for name in names}
+        if list(fields.values()) == names:
+            break
+        of = {field: name for name, field in fields.items()}
+        if len(of) < len(fields):
+            continue
+        chosen_fields = {key: fields.get(name, name) for key, name in chosen.items()}
+        short = _named_columns(quantity, joints, list(of), source, chosen_fields)
+        found = None if short is None else tuple(of.get(name, name) for name in short)
+    return found
+
+
+def _message_field(name: str, parts: int) -> str:
+    """Return the last parts of "/topic/J1/effort", which are a joint and a field of a message.
+
+    Topics with words of targets or of values that are not measured count as a whole.
+    """
+    split = name.split("/")
+    words = set(words_of(" ".join(split[:-parts])))
+    is_topic = name.startswith("/") and len(split) > parts + 1
+    is_topic &= not words & (WORDS["target"] | NOT_MEASURED)
+    return "/".join(split[-parts:]) if is_topic else name
+
+
+def _named_columns(
+    quantity: str,
+    joints: Sequence[str],
+    names: Sequence[str],
+    source: str,
+    chosen: Mapping[str, str],
+) -> tuple[str, ...] | None:
+    """Return the column of each joint by the rules of this module, or None."""
     given = {j: [chosen[f"{quantity}.{j}"]] for j in joints if f"{quantity}.{j}" in chosen}
     rules = [{**_by_joint(quantity, joints, names, bare=False), **given}]
     if quantity == "position":
@@ -327,11 +387,11 @@ def _fitting_columns(
     for joint in joints:
         key, matches = f"{quantity}.{joint}", found.get(joint, [])
         if not matches:
-            missing = _listed(j for j in joints if j not in found)
-            listed = _listed(name for columns in found.values() for name in columns)
+            missing = listed(j for j in joints if j not in found)
+            columns_found = listed(name for columns in found.values() for name in columns)
             raise RecordingError(
-                f"{source}: columns of {quantity}s = {listed}; expected also"
-                f" joints {missing}; columns = {_listed(names)};"
+                f"{source}: columns of {quantity}s = {columns_found}; expected also"
+                f" joints {missing}; columns = {listed(names)};"
                 f" {REMEDY.format(key=key)}, or lock these joints"
             )
         if len(matches) > 1:  # "q1_deg" next to "q1"
@@ -339,7 +399,7 @@ def _fitting_columns(
             found[joint] = matches = plain if len(plain) == 1 else matches
         if len(matches) > 1:
             raise RecordingError(
-                f"{source}: {quantity} of joint '{joint}' = columns {_listed(matches)}; expected"
+                f"{source}: {quantity} of joint '{joint}' = columns {listed(matches)}; expected"
                 f" one; {REMEDY.format(key=key)}"
             )
     return tuple(found[joint][0] for joint in joints)
@@ -404,10 +464,10 @@ def _by_number(
     order, size, ends = sorted(numbered), len(joints), _ends(joints)
     bases = [list(range(size)), list(range(1, size + 1))]
     if order not in bases or (ends and ends not in bases):  # locked joints: the order is unknown
-        listed = _listed(name for number in order for name in numbered[number])
+        columns_found = listed(name for number in order for name in numbered[number])
         raise RecordingError(
-            f"{source}: columns of {quantity}s = {listed}; expected one per joint"
-            f" {_listed(joints)}, by name or numbered from 0 or 1;"
+            f"{source}: columns of {quantity}s = {columns_found}; expected one per joint"
+            f" {listed(joints)}, by name or numbered from 0 or 1;"
             f" {REMEDY.format(key=f'{quantity}.{joints[0]}')}"
         )
     return {joint: numbered[number] for joint, number in zip(joints, order, strict=True)}
@@ -431,7 +491,8 @@ def _words(quantity: str, name: str) -> tuple[str, ...]:
     return words_of(re.sub(rf"{re.escape(_last_word(name))}[\W_]*$", "", name, flags=re.I))
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Return names for a message, at most 24."""
-    found = list(names)
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message: at most 24, of at most 60 printable characters each."""
+    printable = ("".join(x if x.isprintable() else " " for x in name) for name in names)
+    found = [name if len(name) <= 60 else f"{name[:57]}..." for name in printable]
     return ", ".join([*found[:24], *(["..."] if len(found) > 24 else [])]) or "none"

@@ -157,6 +157,17 @@ def prepare_motion(
     time = np.concatenate([piece.time for piece in pieces])
     v = np.concatenate([piece.v for piece in pieces])
     equations = joined_equations([piece.equations for piece in pieces])
+    if not equations.valid.any():
+        cause = (
+            "efforts are constant while the joints move"
+            if constant.any()
+            else "joints are saturated or change their direction in every sample; a file of two"
+            " publishers or runs also looks like this"
+        )
+        raise InvalidValue(
+            f"{data.source}: samples that show the dynamics = 0 of {count}; expected motion with"
+            f" measured efforts; {cause}"
+        )
     span = sum(float(part.time[-1] - part.time[0]) for part in parts)
     notes = [
         *data.notes,

@@ -1,12 +1,11 @@
-"""Tables of recorded values: CSV, Parquet and LeRobot datasets."""
+"""Tables of recorded values: CSV and Parquet."""
 
 from __future__ import annotations
 
 import codecs
 import csv
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
@@ -16,30 +15,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
+from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.identification.motion_columns import UNITS, WORDS, unit_scale, words_of
+from arm_dynamics.identification.motion_columns import UNITS, listed, unit_scale
 
 DELIMITERS = (";", "\t", ",")
 """The first that the line of names has separates the fields; else spaces do."""
 MISSING = ("", "na", "n/a", "null", "none", "-")
 """Fields without a value, in lower case."""
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-VERSIONS = ("v2.", "v3.")
-"""Layouts of LeRobot datasets: one Parquet file per episode, or several episodes per file."""
-FEATURE = "observation.state"
-EFFORT_FEATURES = ("observation.effort", "observation.torque")
-TARGET_FEATURE = "action"
-QUANTITY = {FEATURE: "position", TARGET_FEATURE: "target"}
+DATASET_STATE = "observation.state"
+"""Column of vectors in the files of a LeRobot dataset."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Columns by name; ``column`` returns the values (n,), integers or float64."""
+    """Columns by name; ``column`` returns the values (n,), integers or float64.
+
+    ``robot_type`` is that of a LeRobot dataset, empty if it names none; None for other tables.
+    """
 
     source: str
     names: tuple[str, ...]
     column: Callable[[str], NDArray[Any]]
+    robot_type: str | None = None
 
 
 # CSV -------------------------------------------------------------------------------------------
@@ -57,7 +56,8 @@ def read_csv(path: Path) -> Table:
     Raises
     ------
     RecordingError
-        For a file without names, with a line of another length, or that cannot be read.
+        For a file without names, also of ``ros2 topic echo``, with a line of another length, or
+        that cannot be read.
 
     """
     try:
@@ -76,19 +76,31 @@ def read_csv(path: Path) -> Table:
     if not data:
         raise RecordingError(f"{path}: lines = 0; expected a line of names, then numbers")
     delimiter = next((d for d in DELIMITERS if d in data[0][1].strip()), " ")
-    names = tuple(_fields(data[0][1], delimiter))
+
+    def split(i: int, line: str) -> list[str]:
+        try:
+            return _fields(line, delimiter)
+        except csv.Error as error:
+            raise RecordingError(
+                f"{path}: line {i}: length = {len(line)} characters: {error}; expected fields of"
+                " numbers; delete the line"
+            ) from error
+
+    names = tuple(split(*data[0]))
+    _reject_topic_echo(path, names, split(*data[min(1, len(data) - 1)]), delimiter)
     first = 1
     if all(_is_number(name, delimiter) for name in names):
-        comments = [line for i, line in numbered if i < data[0][0]]
-        named = _fields(comments[-1].lstrip().lstrip("#"), delimiter) if comments else []
+        comments = [(i, line.lstrip().lstrip("#")) for i, line in numbered if i < data[0][0]]
+        named = split(*comments[-1]) if comments else []
         if len(named) != len(names) or any(_is_number(name, delimiter) for name in named):
             raise RecordingError(
                 f"{path}: names of columns = none (line {data[0][0]} has numbers only); expected a"
-                " first line of names; add one, such as time,q1,q2,tau1,tau2"
+                " first line of names; add one, such as time,q1,q2,tau1,tau2; ros2 topic echo"
+                " writes none"
             )
         names, first = tuple(named), 0
     elif len(data) > 1:
-        units = [field.strip("[]()") for field in _fields(data[1][1], delimiter)]
+        units = [field.strip("[]()") for field in split(*data[1])]
         has_numbers = any(_is_number(unit, delimiter) for unit in units)
         if len(units) == len(names) and not has_numbers and any(map(_is_unit, units)):
             pairs = zip(names, units, strict=True)
@@ -97,11 +109,11 @@ def read_csv(path: Path) -> Table:
     if len(set(names)) != len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise RecordingError(
-            f"{path}: columns = {', '.join(repeated)} more than once; expected distinct names"
+            f"{path}: columns = {listed(repeated)} more than once; expected distinct names"
         )
     rows = []
     for i, line in data[first:]:
-        fields = _fields(line, delimiter)
+        fields = split(i, line)
         if len(fields) != len(names):
             raise RecordingError(
                 f"{path}: line {i}: fields = {len(fields)}; expected {len(names)} as in the names;"
@@ -112,7 +124,7 @@ def read_csv(path: Path) -> Table:
     def column(name: str) -> NDArray[Any]:
         at = names.index(name)
         values = [_number(path, i, name, fields[at], delimiter) for i, fields in rows]
-        are_integers = all(isinstance(x, int) and abs(x) < 2**63 for x in values)
+        are_integers = all(isinstance(x, int) for x in values)
         return np.array(values, dtype=np.int64 if are_integers else np.float64)
 
     return Table(str(path), names, column)
@@ -124,6 +136,22 @@ def _fields(line: str, delimiter: str) -> list[str]:
     plain = '"' not in line
     fields = line.split(delimiter) if plain else next(csv.reader([line], delimiter=delimiter))
     return [field.strip() for field in fields]
+
+
+def _reject_topic_echo(
+    path: Path, names: tuple[str, ...], second: list[str], delimiter: str
+) -> None:
+    """Raise RecordingError for messages that ``ros2 topic echo`` printed, as YAML or with --csv."""
+    is_yaml = names[0] in ("header:", "---")
+    texts = {i: name for i, name in enumerate(names) if not _is_number(name, delimiter)}
+    is_repeated = len(second) == len(names) and all(second[i] == x for i, x in texts.items())
+    is_csv = len(texts) < len(names) and names[0].isdecimal() and bool(texts) and is_repeated
+    if is_yaml or (is_csv and list(names) != second):
+        form = "messages in YAML" if is_yaml else "values"
+        raise RecordingError(
+            f"{path}: line 1 = {form}, as ros2 topic echo prints them; expected the names of the"
+            " columns; record the topic with ros2 bag record, or add a first line of names"
+        )
 
 
 def _is_number(text: str, delimiter: str) -> bool:
@@ -142,9 +170,11 @@ def _is_unit(text: str) -> bool:
 def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int | float:
     """Return an integer, a float, or NaN for an empty field; a date in ns since 1970."""
     try:
-        return int(text)
+        whole = int(text)
     except ValueError:
         pass
+    else:
+        return whole if abs(whole) < 2**63 else float(text)
     try:
         return float(text if delimiter == "," else text.replace(",", "."))
     except ValueError:
@@ -155,7 +185,8 @@ def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int 
         digits = re.sub(r"[.,](\d+)", lambda found: f".{found[1]:0<6.6}", text.removesuffix("Z"))
         date = datetime.fromisoformat(digits)
         since = date.replace(tzinfo=date.tzinfo or timezone.utc) - EPOCH
-        return since // timedelta(microseconds=1) * 1000
+        nanoseconds = since // timedelta(microseconds=1) * 1000
+        return nanoseconds if abs(nanoseconds) < 2**63 else float(nanoseconds)
     except ValueError as error:
         raise RecordingError(
             f"{path}: line {line}: {name} = '{text[:40]}'; expected a number with a decimal point,"
@@ -164,7 +195,7 @@ def _number(path: Path, line: int, name: str, text: str, delimiter: str) -> int 
         ) from error
 
 
-# Parquet and LeRobot ---------------------------------------------------------------------------
+# Parquet ---------------------------------------------------------------------------------------
 
 
 def read_parquet(path: Path) -> Table:
@@ -178,14 +209,14 @@ def read_parquet(path: Path) -> Table:
         Without pyarrow.
 
     """
-    arrow, parquet = _libraries()
+    arrow, parquet = parquet_libraries()
     try:
         content = parquet.read_table(path)
     except (OSError, arrow.ArrowException) as error:
-        raise RecordingError(f"{path}: {_reason(error)}; expected a Parquet file") from error
-    if FEATURE in content.column_names:
+        raise RecordingError(f"{path}: {reason(error)}; expected a Parquet file") from error
+    if DATASET_STATE in content.column_names:
         raise RecordingError(
-            f"{path}: column '{FEATURE}' = vectors without names; expected the folder of the"
+            f"{path}: column '{DATASET_STATE}' = vectors without names; expected the folder of the"
             " LeRobot dataset, which has meta/info.json"
         )
     kinds = arrow.types
@@ -207,107 +238,8 @@ def read_parquet(path: Path) -> Table:
     return Table(str(path), tuple(numeric), column)
 
 
-def read_dataset(folder: Path, episode: int | None = None) -> Table:
-    """Read one episode of a LeRobot dataset, of layout v2 or v3.
-
-    Columns are ``timestamp`` [s] and the names of the feature observation.state, as positions
-    unless a name has another word; observation.effort or observation.torque adds efforts.
-
-    Raises
-    ------
-    RecordingError
-        For a folder that is not such a dataset.
-    InvalidValue
-        If the episode does not exist, or is not given where there are several.
-    ConfigError
-        Without pyarrow.
-
-    """
-    try:
-        info = json.loads((folder / "meta" / "info.json").read_text("utf-8"))
-        version, count = str(info["codebase_version"]), int(info["total_episodes"])
-        features: Mapping[str, Any] = dict(info["features"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordingError(
-            f"{folder}/meta/info.json: {_reason(error)}; expected codebase_version, total_episodes"
-            " and features"
-        ) from error
-    if not version.startswith(VERSIONS):
-        raise RecordingError(
-            f"{folder}: codebase_version = {version}; expected v2.0 to v3.x; convert the dataset"
-            " with LeRobot"
-        )
-    if FEATURE not in features:
-        raise RecordingError(
-            f"{folder}: features = {', '.join(features)}; expected {FEATURE} with joint positions"
-        )
-    if episode is None and count == 1:
-        episode = 0
-    if episode is None or not 0 <= episode < count:
-        raise InvalidValue(
-            f"{folder}: episode = {episode}; expected 0 to {count - 1}; pass --episode 0"
-            " (episode=0) or another"
-        )
-    arrow, parquet = _libraries()
-    vectors = [FEATURE, *(f for f in (*EFFORT_FEATURES, TARGET_FEATURE) if f in features)]
-    pieces = []
-    for file in sorted(folder.glob("data/**/*.parquet")):
-        try:
-            piece = parquet.read_table(
-                file,
-                columns=["timestamp", *vectors],
-                filters=[("episode_index", "=", episode)],
-            )
-        except (OSError, arrow.ArrowException, KeyError) as error:
-            raise RecordingError(
-                f"{file}: {_reason(error)}; expected a file of a LeRobot dataset with timestamp,"
-                f" episode_index and {FEATURE}"
-            ) from error
-        if piece.num_rows:
-            pieces.append(piece)
-        elif pieces:
-            break
-    if not pieces:
-        raise RecordingError(
-            f"{folder}/data: rows of episode {episode} = 0; expected its Parquet file; download it"
-        )
-    columns = {
-        "timestamp [s]": np.concatenate(
-            [np.asarray(p.column("timestamp").to_pylist(), float).ravel() for p in pieces]
-        )
-    }
-    for feature in vectors:
-        values = np.array([row for p in pieces for row in p.column(feature).to_pylist()], float)
-        values = values.reshape(len(values), -1)
-        names = _feature_names(features[feature], values.shape[1])
-        if len(names) != values.shape[1]:
-            raise RecordingError(
-                f"{folder}: {feature} = {values.shape[1]} values; expected {len(names)} as in its"
-                " names in meta/info.json"
-            )
-        quantity = QUANTITY.get(feature, "effort")
-        columns |= {_with_word(n, quantity): values[:, i] for i, n in enumerate(names)}
-    return Table(f"{folder} (episode {episode})", tuple(columns), columns.__getitem__)
-
-
-def _feature_names(feature: Mapping[str, Any], size: int) -> list[str]:
-    """Return the names of a feature: a list, a list in a dict, or numbers if it has none."""
-    names = feature.get("names")
-    if isinstance(names, dict):
-        names = [name for part in names.values() for name in part]
-    return [str(name) for name in names] if names else [str(i) for i in range(size)]
-
-
-def _with_word(name: str, quantity: str) -> str:
-    """Return a name with the word of its quantity, added in front if it has no such word."""
-    known = {*WORDS["position"], *WORDS["effort"], *WORDS["current"], *WORDS["voltage"]}
-    known = (known | {"vel", "velocity", "speed"}) - {"q", "i"}
-    if quantity == "target":
-        known = WORDS["target"]
-    return name if known & set(words_of(name)) else f"{quantity}.{name}"
-
-
-def _libraries() -> tuple[Any, Any]:
+def parquet_libraries() -> tuple[Any, Any]:
+    """Return pyarrow and pyarrow.parquet; raises ConfigError without them."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
@@ -317,5 +249,6 @@ def _libraries() -> tuple[Any, Any]:
         ) from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Return the text of an error of another library as one line."""
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -67,7 +67,7 @@ from arm_dynamics.identification.motion_preparation import prepare_motion
 from arm_dynamics.identification.payload_body import payload_ball, tool_link
 from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
 from arm_dynamics.identification.torque_problem import TorqueProblem
-from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
 LEAST_MASS = 0.05
@@ -117,6 +117,7 @@ class PayloadFit:
 
 
 @with_one_blas_thread
+@requires_masses
 def identify_payload(
     arm: ArmModel,
     motions: Sequence[MotionData],
@@ -154,7 +155,7 @@ def identify_payload(
         moves, and for efforts of ``motions`` if ``without`` has currents only.
 
     """
-    link = tool_link(check_arm(arm))
+    link = tool_link(arm)
     gains = recorded_gains(arm, without, (), None, cutoff) if without else None
     motions, held_out, without = (
         [_with_efforts(arm, gains, motion) for motion in part]

@@ -13,7 +13,7 @@ from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.identification.servo_parameters import SERVOS, PositionLoop
-from arm_dynamics.model.arm_argument import requires_arm
+from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_text import with_params
@@ -61,7 +61,7 @@ class ServoLoops:
         return Pid(replace(arm, joints=joints), gains)
 
 
-@requires_arm
+@requires_masses
 def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
     """Return the position loops of the arm's servos.
 

@@ -16,6 +16,8 @@ from arm_dynamics.core.errors import InvalidValue, RecordingError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.identification.drive_gain_fit import required_gains
 from arm_dynamics.identification.gravity_calibration import StaticPose, joint_stiffness
+from arm_dynamics.identification.motion_checks import LARGEST_EFFORT, LARGEST_VALUE
+from arm_dynamics.identification.motion_columns import listed
 from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_tables import read_csv
 from arm_dynamics.model.arm_model import ArmModel
@@ -30,6 +32,8 @@ LEAST_APPROACH = 2e-3
 """Displacement [rad or m] before rest that states a direction."""
 APPROACH_TIME = 0.5
 """Time [s] before rest in which the displacement counts."""
+LARGEST_EXCESS = 0.25
+"""Distance from the position limits, over the range, beyond which a pose is impossible."""
 COLUMNS = ("position", "effort", "approached")
 """Columns of a pose table for each joint: position.J1 …, effort.J1 …, approached.J1 …."""
 
@@ -140,7 +144,8 @@ def read_poses(
     RecordingError
         For a file without these columns.
     InvalidValue
-        For values that are not finite, and for currents of joints without a torque constant.
+        For values that are not finite or impossible for the arm, with their row, and for currents
+        of joints without a torque constant.
 
     """
     table = read_csv(path)
@@ -153,17 +158,51 @@ def read_poses(
     missing = [name for part in names for name in part if name not in table.names]
     if missing:
         raise RecordingError(
-            f"{path}: columns = {', '.join(table.names)}; expected also {', '.join(missing)};"
+            f"{path}: columns = {listed(table.names)}; expected also {', '.join(missing)};"
             " pass the arm whose poses were measured"
         )
     q, loads, side = (np.stack([table.column(n) for n in part], axis=1) for part in names)
+    _check_rows(arm, str(path), "position", q)
+    if not np.isin(side, (-1, 0, 1)).all():
+        k = int(np.flatnonzero(~np.isin(side, (-1, 0, 1)).all(axis=1))[0])
+        raise InvalidValue(f"{path}: row {k + 1}: approached = {side[k]}; expected -1, 0 or 1")
     if stiffness is not None:
+        _check_rows(arm, str(path), "target", loads)
         return [
             StaticPose.of_servo(own, target, stiffness, last)
             for own, target, last in zip(q, loads, side, strict=True)
         ]
+    _check_rows(arm, str(path), "current" if currents else "effort", loads)
     efforts = loads * required_gains(arm, str(path)) if currents else loads
+    _check_rows(arm, str(path), "effort", efforts)
     return [StaticPose(*row) for row in zip(q, efforts, side, strict=True)]
+
+
+def _check_rows(arm: ArmModel, path: str, quantity: str, values: Matrix) -> None:
+    """Raise InvalidValue for values (n, nv) that are not finite, or impossible for the arm.
+
+    These are positions farther beyond their limits than LARGEST_EXCESS of the range, and efforts
+    beyond LARGEST_EFFORT times their limit.
+    """
+    margin = LARGEST_EXCESS * (arm.upper - arm.lower)
+    limit = np.where(arm.effort_limit > 0, LARGEST_EFFORT * arm.effort_limit, np.inf)
+    lower, upper = {
+        "position": (arm.lower - margin, arm.upper + margin),
+        "target": (arm.lower - margin, arm.upper + margin),
+        "effort": (-limit, limit),
+    }.get(quantity, (-np.inf, np.inf))
+    lower, upper = np.maximum(lower, -LARGEST_VALUE), np.minimum(upper, LARGEST_VALUE)
+    impossible = ~((values >= lower) & (values <= upper))
+    if not impossible.any():
+        return
+    k, i = (int(x) for x in np.argwhere(impossible)[0])
+    units = {"current": "A", "effort": "N·m" if arm.joints[i].unit == "rad" else "N"}
+    unit = units.get(quantity, arm.joints[i].unit)
+    least, most = (np.broadcast_to(x, arm.nv)[i] for x in (lower, upper))
+    raise InvalidValue(
+        f"{path}: row {k + 1}: {quantity} of joint '{arm.joint_names[i]}' = {values[k, i]:.4g}"
+        f" {unit}; expected {least:.4g} to {most:.4g} {unit}; correct or delete the row"
+    )
 
 
 def _with_servo_efforts(motion: MotionData, stiffness: ArrayLike) -> MotionData:

@@ -19,7 +19,7 @@ from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
 from arm_dynamics.identification.collision_filter import CollisionFilter
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
 
 TRIALS = 60
 """Random configurations that find pairs of links in permanent contact."""
@@ -220,9 +220,11 @@ class SelfCollision:
 
 
 def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:
-    """Return the URDF with the paths of its collision meshes, and the meshes not found."""
+    """Return the URDF with paths and scales in meters of its meshes, and the meshes not found."""
     robot, missing = ElementTree.fromstring(arm.urdf), []
     folder = arm.source.parent if arm.source else None
+    for limit in robot.iter("limit"):  # Pinocchio's parser requires both, also of a kinematic arm
+        limit.attrib = {"effort": "0", "velocity": "0"} | limit.attrib
     for link in robot.findall("link"):
         for shape in link.findall("collision"):
             mesh = shape.find("geometry/mesh")
@@ -235,6 +237,7 @@ def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:
                 link.remove(shape)
             else:
                 mesh.set("filename", str(file.resolve()))
+                mesh.set("scale", scale_to_meters(mesh.get("scale"), file) or "1 1 1")
     return ElementTree.tostring(robot, encoding="unicode"), tuple(dict.fromkeys(missing))
 
 

@@ -31,6 +31,28 @@ def requires_arm(function: F) -> F:
     return cast(F, checked)
 
 
+def require_masses(arm: ArmModel, purpose: str) -> None:
+    """Raise InvalidValue for a kinematic arm; the message names ``purpose`` and the remedy."""
+    if arm.is_kinematic:
+        raise InvalidValue(
+            f"arm '{arm.name}': masses of the moving links = 0 kg; expected above 0 for {purpose};"
+            " write them into the URDF, or estimate them from its shapes: arm-dynamics audit"
+            f" {arm.source or 'FILE'} --estimate-inertia KG --output NEW"
+        )
+
+
+def requires_masses(function: F) -> F:
+    """Decorate ``function(arm, ...)`` as ``requires_arm``, and to reject a kinematic arm."""
+
+    @wraps(function)
+    def checked(arm: object, *rest: Any, **named: Any) -> Any:
+        if check_arm(arm).is_kinematic:
+            require_masses(check_arm(arm), function.__name__)
+        return function(arm, *rest, **named)
+
+    return cast(F, checked)
+
+
 def require_same_joints(name: str, arm: object, than: ArmModel) -> ArmModel:
     """Return ``arm`` if its joints are those of ``than``; else raise InvalidValue."""
     checked = check_arm(arm, name)

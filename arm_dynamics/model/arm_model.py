@@ -208,6 +208,11 @@ class ArmModel:
         moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
         return tuple(name for name in moving if name not in self.joint_names)
 
+    @cached_property
+    def is_kinematic(self) -> bool:
+        """Whether no moving link has a mass: only kinematics and display are defined."""
+        return not any(inertia.mass for inertia in list(self.links.inertias)[1:])
+
     @property
     def base_frame(self) -> str:
         """Name of the root link."""

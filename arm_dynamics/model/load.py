@@ -19,34 +19,16 @@ from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.audit.numbers import number_attribute, parse_number
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
+from arm_dynamics.model.tool_frame import tool_frames
 from arm_dynamics.model.xml_source import Node, parse_xml, read_text
-
-
-def tool_frame(robot: Robot) -> str:
-    """Return the link of ``<param name="tool_frame">``, else the last one of the longest chain.
-
-    Joints of every type count; of chains of one length, the link written later in the file.
-    The robot has passed the audit: the named link exists, and the links form a tree.
-    """
-    for block in robot.root.find_all("ros2_control"):
-        for hardware in block.find_all("hardware"):
-            for param in hardware.find_all("param"):
-                if param.get("name") == "tool_frame":
-                    return param.text
-    waiting = [(name, 0) for name in robot.links if name not in robot.parent_joint]
-    depths = dict(waiting)
-    for name, depth in waiting:
-        below = [(edge.child, depth + 1) for edge in robot.child_joints.get(name, ())]
-        depths.update(below)
-        waiting += below
-    return max(reversed(robot.links), key=depths.__getitem__)
-
 
 STOP_RATE = 100.0
 """Natural frequency [rad/s] of an end stop without values in the URDF."""
 
 
-def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
+def load_arm(
+    arm: str | Path, lock: Sequence[str] = (), *, tool_frame: str | None = None
+) -> ArmModel:
     """Load a bundled arm ("five_dof") or a URDF file.
 
     Parameters
@@ -55,6 +37,9 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
         Name of a bundled arm or path of a URDF.
     lock : sequence of str
         Joints to fix at their initial position, or at zero (grippers, mimic joints).
+    tool_frame : str, optional
+        Link that is the tool frame; that of the URDF by default, else selected by
+        ``model.tool_frame``.
 
     Returns
     -------
@@ -64,7 +49,7 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
     Raises
     ------
     UnknownName
-        For an arm that does not exist.
+        For an arm that does not exist, or a ``tool_frame`` that is not a link.
     ConfigError
         For a file that cannot be read.
     UrdfRejected
@@ -72,7 +57,7 @@ def load_arm(arm: str | Path, lock: Sequence[str] = ()) -> ArmModel:
 
     """
     path = find_urdf(arm)
-    return parse_arm(read_text(path), path, lock)
+    return parse_arm(read_text(path), path, lock, tool_frame=tool_frame)
 
 
 def find_urdf(arm: str | Path) -> Path:
@@ -95,7 +80,13 @@ def find_urdf(arm: str | Path) -> Path:
     raise UnknownName("arm or URDF file", str(arm), resources.resource_names("urdf", ".urdf"))
 
 
-def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -> ArmModel:
+def parse_arm(
+    text: str,
+    source: Path | None = None,
+    lock: Sequence[str] = (),
+    *,
+    tool_frame: str | None = None,
+) -> ArmModel:
     """Return the arm of a URDF text.
 
     Parameters
@@ -106,6 +97,8 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
         File to which mesh paths are relative.
     lock : sequence of str
         Joints to fix at their initial position, or at zero.
+    tool_frame : str, optional
+        Link that is the tool frame, as for ``load_arm``.
 
     Returns
     -------
@@ -116,6 +109,8 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     ------
     UrdfRejected
         With all faults of the text and of ``lock``.
+    UnknownName
+        For a ``tool_frame`` that is not a link.
 
     """
     check_type(str, "URDF", text)
@@ -140,7 +135,7 @@ def parse_arm(text: str, source: Path | None = None, lock: Sequence[str] = ()) -
     links = build_links(robot, all_joints, dict.fromkeys(lock, 0.0) | locked)
     joints = tuple(all_joints[name] for name in list(links.names)[1:])
     name = robot.root.get("name") or "arm"
-    arm = ArmModel(name, text, source, links, joints, tool_frame(robot))
+    arm = ArmModel(name, text, source, links, joints, tool_frames(robot, tool_frame)[0])
     # End stops without values: k = M_ii w², b = 2 M_ii w, critically damped.
     inertia = pin.crba(
         arm.model, arm.model.createData(), np.array(arm.configuration("initial"))

@@ -5,14 +5,19 @@ the folder of the file, its parent if that folder is called "urdf" or "robots", 
 around it: the nearest folder above that has a package.xml. Other packages also have a package.xml.
 They are next to one of these folders or installed: in ``<prefix>/share`` of AMENT_PREFIX_PATH or in
 a folder of ROS_PACKAGE_PATH.
+
+COLLADA files state their unit of length. RViz and Gazebo multiply by it; trimesh and coal ignore
+it. All four ignore ``<up_axis>``: coordinates are in the axes of the link, as RViz draws them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 URDF_FOLDERS = ("urdf", "robots")
 """Names of folders whose descriptions have their meshes in a folder next to them."""
@@ -63,6 +68,30 @@ def find_mesh(uri: str, folder: Path | None) -> Path | None:
     """Return the file of a mesh that may be opened, or None."""
     places = candidates(uri, folder) or []
     return next((p for p in places if may_open(p, uri, folder) and os.path.isfile(p)), None)
+
+
+def mesh_unit(file: Path) -> float:
+    """Return the unit of length [m] of a mesh file: that of COLLADA's ``<asset>``, else 1."""
+    if file.suffix.lower() != ".dae":
+        return 1.0
+    try:
+        for _, node in ElementTree.iterparse(file):
+            tag = node.tag.rpartition("}")[2]
+            if tag == "unit" and 0 < (unit := float(node.get("meter", "1"))) < inf:
+                return unit
+            if tag == "asset":
+                break
+    except (OSError, ValueError, ElementTree.ParseError):
+        pass  # the reader of the mesh reports what it cannot read
+    return 1.0
+
+
+def scale_to_meters(scale: str | None, file: Path) -> str | None:
+    """Return the ``scale`` of a mesh element, times the unit of its file; itself for meters."""
+    unit = mesh_unit(file)
+    if unit == 1.0:
+        return scale
+    return " ".join(repr(unit * float(factor)) for factor in (scale or "1 1 1").split())
 
 
 def _packages(name: str, folder: Path | None) -> list[Path]:

@@ -117,15 +117,34 @@ def with_resolvable_uris(text: str, folder: Path | None) -> str:
 
 
 def resolvable(uri: str, folder: Path | None) -> str:
-    """Return ``uri`` if ament resolves it, else ``file://`` of the file that ``find_mesh`` opens.
+    """Return ``uri`` if ament resolves it, else a URI of the file that ``find_mesh`` opens.
 
-    A file that may not be opened, or does not exist, keeps its URI: no other file of this machine
-    becomes readable by it.
+    That is ``package://`` if a package installs the file, else ``file://``, which the allow list of
+    Foxglove does not contain. A file that may not be opened, or does not exist, keeps its URI: no
+    other file of this machine becomes readable by it.
     """
     if _ament_resolves(uri):
         return uri
     file = find_mesh(uri, folder)
-    return uri if file is None else Path(os.path.abspath(file)).as_uri()
+    if file is None:
+        return uri
+    return _package_uri(file) or Path(os.path.abspath(file)).as_uri()
+
+
+def _package_uri(file: Path) -> str:
+    """Return the ``package://`` URI by which ament finds ``file`` or a link to it, else "".
+
+    The package is that whose installed folder, or whose sources with a package.xml, have the file.
+    """
+    path = Path(os.path.abspath(file))
+    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+    installed = [Path(prefix, REGISTERED).parents[2] for prefix in prefixes]
+    for above in path.parents:
+        if above.parent in installed or (above / "package.xml").is_file():
+            uri = f"package://{above.name}/{path.relative_to(above).as_posix()}"
+            found = find_mesh(uri, None) if _ament_resolves(uri) else None
+            return uri if found is not None and found.samefile(path) else ""
+    return ""
 
 
 def _ament_resolves(uri: str) -> bool:

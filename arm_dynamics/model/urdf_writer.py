@@ -20,6 +20,8 @@ from arm_dynamics.model.solids import SHAPES, Solid, compose
 KINDS = ("revolute", "continuous", "prismatic")
 BASE = "base_link"
 TOOL = "tool"
+ROS2_CONTROL_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+"""Hardware component with which ros2_control commands an arm over joint_commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class ArmDescription:
     tool_shapes: tuple[Solid, ...] = ()
     materials: Mapping[str, Sequence[float]] = field(default_factory=dict)
     hardware: Mapping[str, str] = field(default_factory=dict)
-    plugin: str = "topic_based_ros2_control/TopicBasedSystem"
+    plugin: str = ROS2_CONTROL_PLUGIN
     comment: str = ""
 
     def __post_init__(self) -> None:

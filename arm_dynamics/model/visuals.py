@@ -1,10 +1,11 @@
-"""Visual shapes of a URDF: boxes, cylinders, spheres and meshes in the frames of the links."""
+"""Shapes of a URDF: boxes, cylinders, spheres and meshes in the frames of the links."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +14,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.model.mesh_files import find_mesh, mesh_unit
 from arm_dynamics.model.robot_description import resolvable
 from arm_dynamics.model.xml_source import Node, parse_xml
 
@@ -58,11 +59,14 @@ class Visual:
 
 def visuals(arm: ArmModel) -> tuple[Visual, ...]:
     """Return every ``<visual>`` of the links of ``arm``."""
-    root, shapes = parse_xml(arm.urdf), list[Visual]()
+    return link_shapes(parse_xml(arm.urdf), arm.source.parent if arm.source else None)
+
+
+def link_shapes(root: Node, folder: Path | None, element: str = "visual") -> tuple[Visual, ...]:
+    """Return the shapes in every ``<visual>`` or ``<collision>`` of a robot's links."""
+    shapes, links = list[Visual](), Robot(root).links
     colors = {m.get("name"): _color(m) for m in root.find_all("material")}
-    folder = arm.source.parent if arm.source else None
-    links = Robot(root).links
-    for name, node in [(n, node) for n in links for node in links[n].find_all("visual")]:
+    for name, node in [(n, node) for n in links for node in links[n].find_all(element)]:
         geometry, origin, material = (node.find(tag) for tag in ("geometry", "origin", "material"))
         position = vector_attribute(origin, "xyz") or (0.0, 0.0, 0.0)
         rotation = pin.rpy.rpyToMatrix(*(vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0)))
@@ -97,12 +101,20 @@ def _color(material: Node) -> Color | None:
 
 def _mesh_box(uri: str, folder: Path | None) -> tuple[Vector, Vector]:
     """Return both ends (3,) [m] of a mesh's bounding box; the origin if it cannot be read."""
+    mesh = load_mesh(uri, folder)
+    if mesh is None:
+        return np.zeros(3), np.zeros(3)
+    mesh.computeLocalAABB()
+    return np.array(mesh.aabb_local.min_), np.array(mesh.aabb_local.max_)
+
+
+def load_mesh(uri: str, folder: Path | None) -> Any | None:
+    """Return the mesh of coal in meters, None if it cannot be read."""
     path = find_mesh(uri, folder)
     try:
         from coal import NODE_TYPE, MeshLoader  # noqa: PLC0415 - not in every Pinocchio
 
-        mesh = MeshLoader(NODE_TYPE.BV_AABB).load(str(path or ""), np.ones(3))
+        unit = np.full(3, mesh_unit(path) if path else 1.0)
+        return MeshLoader(NODE_TYPE.BV_AABB).load(str(path or ""), unit)
     except (ImportError, ValueError, RuntimeError):
-        return np.zeros(3), np.zeros(3)
-    mesh.computeLocalAABB()
-    return np.array(mesh.aabb_local.min_), np.array(mesh.aabb_local.max_)
+        return None

@@ -7,7 +7,10 @@ May import control, hardware, simulation and all below. Start reading at ``recor
 each change of the arm and each jump of its state. ``/joint_commands`` (sensor_msgs/JointState),
 ``/voltage_commands`` or ``/mixed_commands`` (std_msgs/Float64MultiArray) hold the command at the
 begin of each period. ``/joint_states`` holds the state at its end, ``/actuator_states``
-(std_msgs/Float64MultiArray) the actuator states, if any. ``/recording_gaps`` (std_msgs/String)
+(std_msgs/Float64MultiArray) the actuator states, if any. ``/joint_references``
+(sensor_msgs/JointState) holds the reference of the controller for the state of the same stamp, if
+the recorder receives it. Recordings of hardware contain ``/robot_description``
+(std_msgs/String) instead of ``/recording``. ``/recording_gaps`` (std_msgs/String)
 marks periods dropped by a full or slow disk: first and last time [ns], and their number.
 """
 

@@ -28,7 +28,7 @@ from arm_dynamics.core.requirements import to_install
 MISSING = f"recording: rosbags = missing; expected the extra 'record'; {to_install('record')}"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
 VOLTAGES, MIXED, ACTUATORS = "/voltage_commands", "/mixed_commands", "/actuator_states"
-GAPS = "/recording_gaps"
+GAPS, REFERENCES, URDF = "/recording_gaps", "/joint_references", "/robot_description"
 TYPES = {
     DESCRIPTION: "std_msgs/msg/String",
     GAPS: "std_msgs/msg/String",
@@ -37,6 +37,8 @@ TYPES = {
     MIXED: "std_msgs/msg/Float64MultiArray",
     STATES: "sensor_msgs/msg/JointState",
     ACTUATORS: "std_msgs/msg/Float64MultiArray",
+    REFERENCES: "sensor_msgs/msg/JointState",
+    URDF: "std_msgs/msg/String",
 }
 ARRAYS = {"voltage": VOLTAGES, "mixed": MIXED}
 """Topic of the commands on interfaces without a field in JointState."""
@@ -209,7 +211,7 @@ def _reader(folder: Path) -> Iterator[tuple[Any, Any]]:
                 " expected metadata.yaml or one .mcap file"
             ) from error
         except Exception as error:  # any error that a damaged file causes
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise RecordingError(
                 f"recording {folder} is damaged: {reason}; expected a complete recording"
             ) from error
@@ -225,9 +227,9 @@ def _library() -> tuple[Any, Any]:
 
 
 def _qos(topic: str) -> Any:
-    """Return the QoS of the nodes: reliable; transient local for the segment header."""
+    """Return the QoS of the nodes: reliable; transient local for descriptions of the arm."""
     i = import_module("rosbags.interfaces")
-    lasting = topic == DESCRIPTION
+    lasting = topic in (DESCRIPTION, URDF)
     durability = i.QosDurability.TRANSIENT_LOCAL if lasting else i.QosDurability.VOLATILE
     unlimited = i.QosTime(9223372036, 854775807)
     return i.Qos(

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
+from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
-from arm_dynamics.core.state import Command, State
+from arm_dynamics.core.state import Command, Reference, State, TaskReference
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.recording.segment_header import RecordingSegment, dump_segment, require_recordable
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
+
+MAX_WAITING = 1000
+"""References that wait for the next period; older ones are dropped while time is stopped."""
+
+
+class References:
+    """References of a controller that wait for the thread that records; any thread adds them."""
+
+    def __init__(self, joint_names: tuple[str, ...]) -> None:
+        self._names = joint_names
+        self._waiting: deque[bag.Message] = deque(maxlen=MAX_WAITING)
+        self._newest: int | None = None
+
+    def add(self, stamp: float, reference: Reference) -> None:
+        """Add the reference for the state at ``stamp`` [s]; those of the tool are omitted."""
+        time = nanoseconds(stamp)
+        if isinstance(reference, TaskReference):
+            return
+        if time != self._newest:  # a controller repeats its reference while time is stopped
+            self._newest = time
+            values = {"position": reference.q, "velocity": reference.v}
+            self._waiting.append(bag.Message(bag.REFERENCES, time, self._names, values))
+
+    def take(self) -> list[bag.Message]:
+        """Return and remove the waiting messages."""
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
 
 class Recorder:
@@ -26,7 +54,12 @@ class Recorder:
     """
 
     def __init__(
-        self, simulation: Simulation, folder: str | Path, *, patience: float | None = None
+        self,
+        simulation: Simulation,
+        folder: str | Path,
+        *,
+        loop: ControlLoop | None = None,
+        patience: float | None = None,
     ) -> None:
         """Start recording.
 
@@ -36,6 +69,8 @@ class Recorder:
             Simulation.
         folder : str or Path
             New folder.
+        loop : ControlLoop, optional
+            Control loop of the simulation, whose references are recorded too.
         patience : float, optional
             None: each period waits for the disk, and a full disk ends the recording. Otherwise a
             thread writes, and a period waits for free space in its queue for at most this time [s];
@@ -54,7 +89,9 @@ class Recorder:
         self.folder = Path(folder)
         self.periods = 0
         self.fault: str | None = None
-        self._simulation = simulation
+        self.references = References(simulation.arm.joint_names)
+        """Receives references of a controller in another thread or process."""
+        self._simulation, self._loop = simulation, loop
         self._latest: State | None = simulation.state
         self._links = simulation.arm.links
         self._segment = RecordingSegment.of(simulation, simulation.state)
@@ -119,6 +156,10 @@ class Recorder:
                 for name in ("time", "q", "v", "act")
             )
         messages = [] if continues else [self._begin(before)]
+        loop = self._loop
+        if loop is not None and loop.state is not None and loop.reference is not None:
+            self.references.add(loop.state.time, loop.reference)
+        messages += self.references.take()
         arm, begin, end = self._segment.arm, nanoseconds(before.time), nanoseconds(after.time)
         topic, value = bag.ARRAYS.get(command.interface), command.value
         given = value if topic else {command.interface: value}
@@ -140,7 +181,7 @@ class Recorder:
 
 
 class StateLog:
-    """Records states and commands of an arm to a new rosbag2 folder, until ``close``.
+    """Records states, references and commands of an arm to a new rosbag2 folder, until ``close``.
 
     A background thread writes. Only ``close`` waits for the disk, for a few seconds at most.
     ``queue`` reports the effects of a full or slow disk; the arm continues. Raises RecordingError
@@ -149,15 +190,23 @@ class StateLog:
 
     def __init__(self, arm: ArmModel, folder: str | Path, events: Events) -> None:
         self.folder, self._names = Path(folder), arm.joint_names
+        self.references = References(arm.joint_names)
+        """References of the controller; recorded with the next state."""
+        self._urdf = arm.urdf
         self.queue = QueuedBag(bag.BagWriter(self.folder), str(folder), events)
 
     def state(self, stamp: float, state: State) -> None:
         """Record a state with its time stamp [s]; joints without feedback are omitted."""
+        if self._urdf:
+            self._put(bag.Message(bag.URDF, nanoseconds(stamp), (), self._urdf))
+            self._urdf = ""
         known = np.flatnonzero(np.isfinite(state.q + state.v))
         names = tuple(self._names[i] for i in known.tolist())
         q, v, tau = state.q[known], state.v[known], state.tau[known]
         values = {"position": q, "velocity": v, "effort": tau}
         self._put(bag.Message(bag.STATES, nanoseconds(stamp), names, values))
+        for message in self.references.take():
+            self._put(message)
 
     def command(self, stamp: float, command: Command) -> None:
         """Record a command sent at ``stamp`` [s]."""

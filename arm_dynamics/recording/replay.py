@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
+from arm_dynamics.core.errors import MALFORMED, ArmDynamicsError, RecordingError
 from arm_dynamics.core.state import NO_STATES, Command, State
 from arm_dynamics.core.timing import StepClock
 from arm_dynamics.model.arm_model import ArmModel
@@ -166,7 +166,7 @@ def read_items(folder: Path) -> Iterator[RecordingSegment | Period | Gap]:
         topics.add(topic)
         try:
             item = reader.take(topic, time, message)
-        except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
+        except (ArmDynamicsError, *MALFORMED) as error:
             seconds = time * 1e-9
             raise RecordingError(f"{folder}: {topic}, t = {seconds:.6f} s: {error}") from error
         if item is not None:
@@ -192,6 +192,8 @@ class _Reader:
         if topic == bag.GAPS:
             gap = json.loads(message.data)
             return Gap(int(gap["dropped"]), int(gap["first"]), int(gap["last"]))
+        if topic in (bag.REFERENCES, bag.URDF):
+            return None
         if topic == bag.DESCRIPTION:
             self._segment = load_segment(message.data)
             return self._segment

@@ -11,7 +11,7 @@ from math import isfinite, nan
 from typing import Any
 
 from arm_dynamics.core.arrays import as_readonly, check_float, check_vector
-from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, RecordingError
+from arm_dynamics.core.errors import MALFORMED, ArmDynamicsError, InvalidValue, RecordingError
 from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel, Joint, Payload
 from arm_dynamics.model.load import parse_arm
@@ -75,10 +75,7 @@ def load_segment(text: str) -> RecordingSegment:
         )
         dt, steps = check_float("dt [s]", given["dt"], above=0), int(given["steps"])
         return RecordingSegment(arm, dt, steps, str(given["integrator"]), state)
-    except (  # also texts with deeper nesting or larger numbers than any that was written
-        *(ArmDynamicsError, KeyError, TypeError, ValueError, AttributeError),
-        *(OverflowError, RecursionError),
-    ) as error:
+    except (ArmDynamicsError, *MALFORMED) as error:
         raise RecordingError(f"segment header: {error!r}; expected one of this format") from error
 
 

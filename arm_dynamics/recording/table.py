@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, RecordingError
+from arm_dynamics.core.errors import MALFORMED, ArmDynamicsError, ConfigError, RecordingError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import to_install
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.load import parse_arm
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.segment_header import RecordingSegment, load_segment
 
@@ -29,7 +32,10 @@ class Recording:
     ``time`` (n,) [s]; ``q`` [rad or m], ``v`` [rad/s or m/s] and ``tau`` [N·m or N] (n, nv), NaN
     where the arm did not report them; ``act`` (n, na) are the states of the actuators
     ``act_names``. ``commands`` maps an interface to (n, nv): the command before each state,
-    NaN where none came on that interface.
+    NaN where none came on that interface. ``references`` maps "position" and "velocity" to
+    (n, nv), the reference of the controller for each state, NaN where none was recorded; it is
+    empty in recordings without references. ``arm`` is the recorded arm with its limits, None if the
+    recording does not describe it.
     """
 
     joint_names: tuple[str, ...]
@@ -40,6 +46,8 @@ class Recording:
     act_names: tuple[str, ...]
     act: Vector
     commands: Mapping[str, Vector]
+    references: Mapping[str, Vector] = field(default_factory=dict)
+    arm: ArmModel | None = None
 
     @classmethod
     def load(cls, folder: str | Path) -> Recording:
@@ -47,7 +55,7 @@ class Recording:
 
         Raises RecordingError for a folder that is not a recording, or a damaged one.
         """
-        rows = list(_rows(Path(folder)))
+        rows, arm = _read(Path(folder))
         if not rows:
             raise RecordingError(f"{folder}: states = 0; expected at least one")
         columns = dict.fromkeys(name for _, row in rows for name in row)
@@ -71,11 +79,24 @@ class Recording:
             acts,
             stacked("actuator", acts),
             {name: stacked(f"command.{name}", joints) for name in given},
+            {
+                name: stacked(f"reference.{name}", joints)
+                for name in ("position", "velocity")
+                if any(column.startswith(f"reference.{name}.") for column in columns)
+            },
+            arm,
         )
+
+    @property
+    def position_error(self) -> Vector | None:
+        """Return reference minus position (n, nv) [rad or m]; None without references."""
+        reference = self.references.get("position")
+        return None if reference is None else reference - self.q
 
     def columns(self) -> dict[str, Vector]:
         """Return all values by name: "time", "position.J1", "command.effort.J1" ..., each (n,)."""
         parts = {"position": self.q, "velocity": self.v, "effort": self.tau}
+        parts |= {f"reference.{name}": values for name, values in self.references.items()}
         parts |= {f"command.{name}": values for name, values in self.commands.items()}
         found = {"time": self.time}
         for part, values in parts.items():
@@ -121,29 +142,75 @@ class Recording:
         return path
 
 
-def _rows(folder: Path) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield time [s] and named values of each state, with the last command and actuator states."""
+Row = tuple[float, dict[str, float]]
+"""Time [s] and named values of a state."""
+
+
+def _read(folder: Path) -> tuple[list[Row], ArmModel | None]:
+    """Return a row for each state with the last command and actuator states, and the arm.
+
+    The reference of a state has its stamp, but may come from another thread or process: before or
+    after the state.
+    """
+    rows: list[Row] = []
+    states: dict[int, dict[str, float]] = {}  # [µs] to values, since time last stepped back
+    references: dict[int, dict[str, float]] = {}
     command: dict[str, float] = {}
     acts: dict[str, float] = {}
-    started = False
+    arm: ArmModel | None = None
+
+    def add(nanoseconds: int, time: float, values: dict[str, float]) -> None:
+        if rows and time < rows[-1][0]:
+            states.clear()
+            references.clear()
+        states[nanoseconds // 1000] = values
+        values |= _near(references, nanoseconds) or {}
+        rows.append((time, values))
+
     for topic, nanoseconds, message in bag.messages(folder):
         try:
-            if topic == bag.DESCRIPTION and not started:
-                started = True
-                yield _initial_row(load_segment(message.data))
+            if topic == bag.DESCRIPTION and arm is None:
+                segment = load_segment(message.data)
+                arm, start = segment.arm, segment.start.time
+                add(round(start * 1e9), start, _initial_values(segment))
+            elif topic == bag.URDF:
+                arm = _described(message.data)
             elif topic == bag.STATES:
-                yield nanoseconds / 1e9, {**_joint_values(message), **command, **acts}
+                add(nanoseconds, nanoseconds / 1e9, {**_joint_values(message), **command, **acts})
+            elif topic == bag.REFERENCES:
+                named = {f"reference.{n}": x for n, x in _joint_values(message).items()}
+                references[nanoseconds // 1000] = named
+                values = _near(states, nanoseconds)
+                if values is not None:
+                    values |= named
             elif topic == bag.ACTUATORS:
                 acts = _labeled("actuator", message)
             elif topic == bag.COMMANDS:
                 command = {f"command.{n}": x for n, x in _joint_values(message).items()}
             elif topic in INTERFACES:
                 command = _labeled(f"command.{INTERFACES[topic]}", message)
-        except (ArmDynamicsError, ValueError, AttributeError, KeyError, TypeError) as error:
+        except (ArmDynamicsError, *MALFORMED) as error:
             raise RecordingError(f"{folder}: {topic}: {error}") from error
+    return rows, arm
 
 
-def _initial_row(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
+def _near(table: Mapping[int, dict[str, float]], nanoseconds: int) -> dict[str, float] | None:
+    """Return the values of a stamp within 1 µs: a clock's time as a float is exact to 0.3 µs."""
+    at = nanoseconds // 1000
+    return next((table[at + k] for k in (0, -1, 1) if at + k in table), None)
+
+
+def _described(urdf: str) -> ArmModel | None:
+    """Return the arm of a URDF in a recording; None if this version does not accept it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # loading the arm already issued its warnings
+        try:
+            return parse_arm(urdf)
+        except ArmDynamicsError:
+            return None
+
+
+def _initial_values(segment: RecordingSegment) -> dict[str, float]:
     """Return the initial state of a simulation, without a command before it."""
     arm, state = segment.arm, segment.start
     named = {"position": state.q, "velocity": state.v, "effort": state.tau}
@@ -153,7 +220,7 @@ def _initial_row(segment: RecordingSegment) -> tuple[float, dict[str, float]]:
         for name, x in zip(arm.joint_names, vector, strict=True)
     }
     acts = zip(arm.act_names, state.act.tolist(), strict=True)
-    return state.time, values | {f"actuator.{name}": x for name, x in acts}
+    return values | {f"actuator.{name}": x for name, x in acts}
 
 
 def _joint_values(message: Any) -> dict[str, float]:

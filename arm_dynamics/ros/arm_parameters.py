@@ -40,11 +40,12 @@ JOINT_NUMBERS = (
 
 
 def declared_model(node: Node) -> ArmModel:
-    """Load the arm that the parameters ``arm`` and ``lock`` name."""
+    """Load the arm that the parameters ``arm``, ``lock`` and ``tool_frame`` name."""
     arm = declare_fixed(node, "arm", "five_dof", "bundled arm or URDF file")
     # An empty list has no type: rclpy reads it as bytes.
     lock = declare_fixed(node, LOCK, [""], "locked joints")
-    return load_arm(arm, [joint for joint in lock if joint])
+    tool = declare_fixed(node, "tool_frame", "", "link that is the tool frame; empty: selected")
+    return load_arm(arm, [joint for joint in lock if joint], tool_frame=tool or None)
 
 
 def declare_arm(node: Node, arm: ArmModel) -> ArmModel:

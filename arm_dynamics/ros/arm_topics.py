@@ -37,6 +37,9 @@ from arm_dynamics.ros.serialization import (
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 
+CLOCK_PERIOD = 0.1
+"""Wall-clock time [s] between two messages on /clock while simulated time is stopped."""
+
 
 class StateTopics:
     """Publishes every state, and /clock if this node is its source.
@@ -63,6 +66,14 @@ class StateTopics:
         self._writer = JointStateWriter(arm.joint_names, FIELDS, frames.base)
         self.stamp = 0.0
         """Stamp of the newest state [s]."""
+        self._clock_published = 0.0
+
+    def repeat_clock(self) -> None:
+        """Publish the time of the newest state again, at most once in CLOCK_PERIOD."""
+        now = time.monotonic()
+        if self._clock is not None and now - self._clock_published >= CLOCK_PERIOD:
+            self._clock_published = now
+            self._clock.publish(clock(self.stamp))
 
     def publish(self, state: State) -> None:
         """Publish a state."""
@@ -97,14 +108,19 @@ class CommandTopics:
         submit: Callable[[Command], object],
         restart: Callable[[], None],
         now: Callable[[], float],
+        newest: Callable[[], float],
+        max_age: Callable[[], float],
     ) -> None:
         """``order`` is the joint order of voltage_commands, ``now`` returns their stamp [s].
 
+        A command with a stamp more than ``max_age()`` [s] before that of the ``newest()`` state is
+        rejected; one without a stamp is not.
         ``restart`` is called when a publisher is accepted whose commands were rejected before.
         """
         self._names, self._order = names, order
         self._round_trip, self._events = round_trip, events
         self._submit, self._now = submit, now
+        self._newest, self._max_age = newest, max_age
         self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
         self._reader, self._sent = JointStateReader(), 0
@@ -142,10 +158,20 @@ class CommandTopics:
             message = self._reader.read(taken.data)
             if self.publisher.accept(self._stream.topic, taken.publisher):
                 is_reply = self._round_trip.receive(message.time, taken.received)
-                self._submit(conversions.read_command(self._names, message))
+                command = conversions.read_command(self._names, message)
+                self._require_recent(command.stamp)
+                self._submit(command)
         except InvalidValue as error:
             self._events.report("command_rejected", f"joint_commands: {error}")
         return is_reply
+
+    def _require_recent(self, stamp: float) -> None:
+        age, limit = self._newest() - stamp, self._max_age()
+        if stamp and age > limit:
+            raise InvalidValue(
+                f"command age = {age:.3f} s; expected at most {limit:g} s; synchronize the clocks,"
+                " or stamp 0 for no stamp"
+            )
 
 
 REPLY_TIMEOUT = 5.0

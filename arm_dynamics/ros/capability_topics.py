@@ -29,6 +29,8 @@ AVAILABLE, SUPPORTED, EFFORT = "available_interfaces", "supported_interfaces", "
 EPOCH, HOLD_GOAL = "begun", "goal"
 """Activation count of position servos; goal that holds a servo without commands."""
 PERIOD, DELAY = "control period [s]", "delay [periods]"
+INACTIVE = "inactive"
+"""Why the arm executes no commands; absent while it executes them."""
 REPLY_TIME = 2e-3
 """Time [s] from a state on joint_states to the command that replies to it."""
 
@@ -47,16 +49,20 @@ class CapabilityPublisher:
         servos: tuple[int, Vector | None] | None = None,
         timing: LoopTiming | None = None,
         period: float | None = None,
+        inactive: str = "",
     ) -> None:
         """``available`` are the available interfaces, by default all that a joint supports.
 
         ``servos`` are EPOCH and the GOALs (nv,) of position servos. ``timing`` is that of the
         driver; replies over the topics arrive REPLY_TIME later. A simulator has a ``period`` [s].
+        ``inactive`` is why the arm executes no commands, "" while it does.
         """
         shared = {} if period is None else {PERIOD: f"{period:.6g}"}
         if timing is not None:
             delay = min(timing.delay + min(1.0, REPLY_TIME / timing.period), LATEST)
             shared |= {PERIOD: f"{timing.period:.6g}", DELAY: f"{delay:.4g}"}
+        if inactive:
+            shared[INACTIVE] = inactive
         epoch, goals = (None, None) if servos is None else servos
         message = DiagnosticArray()
         for i, capability in enumerate(capabilities):
@@ -110,6 +116,10 @@ class Capabilities:
         self._available: Mapping[str, tuple[str, ...]] = {}
         self.servos: tuple[str, Mapping[str, float]] | None = None
         """Received EPOCH and GOALs [rad or m] by joint; None before."""
+        self.inactive = ""
+        """Received reason why the arm executes no commands; "" while it does, and before."""
+        self.activity_changes = 0
+        """Number of times that the arm stopped or began to execute commands."""
         self.period: float | None = None
         """Control period [s] of the arm; None before it is received."""
         reject = partial(events.report, "capabilities_rejected")
@@ -118,11 +128,12 @@ class Capabilities:
         ).topic_name
 
     def _take(self, message: DiagnosticArray) -> None:
-        epoch, goals = "", dict[str, float]()
+        epoch, goals, inactive = "", dict[str, float](), ""
         timing: LoopTiming | None = None
         for joint in message.status:
             values = {pair.key: pair.value for pair in joint.values}
             epoch = values.get(EPOCH, epoch)
+            inactive = values.get(INACTIVE, inactive)
             with suppress(ValueError):
                 goals[joint.name] = float(values.get(HOLD_GOAL, ""))
             with suppress(ValueError, InvalidValue):
@@ -131,6 +142,8 @@ class Capabilities:
                 timing = published if DELAY in values else timing
         self._available = read_available(message)
         self._timed(timing)
+        self.activity_changes += bool(inactive) != bool(self.inactive)
+        self.inactive = inactive
         self.servos = (epoch, goals)
 
     @property

@@ -35,7 +35,7 @@ def run_composed(controller: Callable[[Driver], Any]) -> int:
             node.run_cycle()  # time passes with or without a command
             return True
 
-        return [simulator, node], lambda stop: simulator.run(stop, advance)
+        return [simulator, node], lambda stop: simulator.run(stop, advance, node.loop)
 
     return run_nodes(build)
 
@@ -48,14 +48,20 @@ def main() -> None:
 class PublishingDriver(Driver):
     """Forwards all calls to ``driver`` and publishes each command on ``joint_commands``."""
 
-    def __init__(self, driver: Driver, node: Node) -> None:
+    def __init__(self, driver: Driver, simulator: SimulatorNode) -> None:
         super().__init__(driver.arm)
-        self._driver = driver
-        self._commands = CommandPublisher(node, driver.arm)
+        self._driver, self._simulator = driver, simulator
+        self._commands = CommandPublisher(simulator, driver.arm)
+
+    @property
+    def inactive(self) -> str:
+        """Text of the simulator's emergency stop, "" without one."""
+        return self._simulator.stopped()
 
     def read(self) -> State:
         """Return the driver's newest state, with the time that its published stamp has."""
         state = self._driver.read()
+        self.command_epoch = self._simulator.emergency_stops  # time stood still since the last one
         return replace(state, time=conversions.to_seconds(conversions.to_time(state.time)))
 
     def write(self, command: Command) -> None:

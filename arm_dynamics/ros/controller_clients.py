@@ -17,10 +17,18 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from arm_dynamics.control.trajectories.demo_trajectory import move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
+from arm_dynamics.recording.recorder import References
 from arm_dynamics.ros import qos
-from arm_dynamics.ros.conversions import header, pose_message, to_double_array, to_duration
+from arm_dynamics.ros.conversions import (
+    header,
+    pose_message,
+    to_double_array,
+    to_duration,
+    to_seconds,
+)
 from arm_dynamics.ros.diagnostics import DiagnosticsSummary, Throttle
 from arm_dynamics.ros.frames import Frames
 from arm_dynamics.ros.serialization import listen
@@ -37,12 +45,16 @@ INTERRUPTED = (
 
 
 class Tracked(NamedTuple):
-    """Reference and its velocity, and measured configuration, (nv,) each; time of reception [s]."""
+    """Reference and its velocity, and measured configuration, (nv,) each.
+
+    ``stamp`` is that of their state, ``received`` the time of reception [s].
+    """
 
     reference: Vector
     velocity: Vector
     feedback: Vector
     received: float
+    stamp: float = 0.0
 
 
 TRACKING_AGE = 1.0
@@ -50,9 +62,14 @@ TRACKING_AGE = 1.0
 
 
 class TrackingSubscription:
-    """Newest message on the topic tracking of ``joint_controller``."""
+    """Newest message on the topic tracking of ``joint_controller``.
 
-    def __init__(self, node: Node, arm: ArmModel) -> None:
+    ``on_message`` is called with each one.
+    """
+
+    def __init__(
+        self, node: Node, arm: ArmModel, on_message: Callable[[Tracked], object] | None = None
+    ) -> None:
         self.newest: Tracked | None = None
 
         def take(message: JointTrajectory) -> None:
@@ -62,7 +79,10 @@ class TrackingSubscription:
             rows = [reference.positions, reference.velocities, feedback.positions]
             if all(len(row) == arm.nv and np.isfinite(row).all() for row in rows):
                 q, v, measured = map(as_readonly, rows)
-                self.newest = Tracked(q, v, measured, time.monotonic())
+                stamp = to_seconds(message.header.stamp)
+                self.newest = tracked = Tracked(q, v, measured, time.monotonic(), stamp)
+                if on_message is not None:
+                    on_message(tracked)
 
         reject = partial(Throttle(node.get_logger()).warn, TRACKING)
         listen(node, JointTrajectory, TRACKING, take, qos.VIEW, reject)
@@ -77,6 +97,18 @@ class TrackingSubscription:
         if newest is None or time.monotonic() - newest.received > TRACKING_AGE:
             return None
         return newest.reference - newest.feedback
+
+
+def record_references(node: Node, arm: ArmModel, references: References) -> TrackingSubscription:
+    """Add the references of ``joint_controller`` to a recording."""
+    zero = as_readonly(np.zeros(arm.nv))
+    return TrackingSubscription(
+        node,
+        arm,
+        lambda tracked: references.add(
+            tracked.stamp, Reference(tracked.reference, tracked.velocity, zero)
+        ),
+    )
 
 
 STOP_TIME = 0.5

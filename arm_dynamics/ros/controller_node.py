@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Mapping
+from math import inf
 
 from rclpy.node import Node
 
@@ -18,6 +20,8 @@ from arm_dynamics.ros.shutdown_flag import ShutdownFlag
 from arm_dynamics.ros.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 
+COMMAND_AGE = 1.0
+"""Time [s] without a command after which a controller is no longer active."""
 STATE_TIMEOUT = 0.1
 """Time [s] after which a loop without states checks the shutdown flag."""
 
@@ -39,6 +43,7 @@ class ControllerNode(Node):
             self, self.events, task_space=task_space, timed=self._fit_gains
         )
         self._command_count, self._command_rate = 0, RateMeter()
+        self._commanded = -inf  # monotonic time of the last command [s]
 
     @property
     def _topics(self) -> TopicDriver | None:
@@ -67,7 +72,16 @@ class ControllerNode(Node):
             return False
         commanded = not incompatibility and self.step()
         self._command_count += commanded
+        if commanded:
+            self._commanded = time.monotonic()
         return commanded
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the controller replies to states of an arm that executes its commands."""
+        fresh = time.monotonic() - self._commanded < COMMAND_AGE
+        tracks = self.loop.controller.tracks_reference
+        return fresh and tracks and not self.loop.driver.inactive
 
     def step(self) -> bool:
         """Step the control loop; return whether a command was written."""

@@ -26,7 +26,6 @@ from arm_dynamics.ros.conversions import header, to_double_array, to_duration
 from arm_dynamics.ros.ros_parameters import by_joint, declare_live, declare_number
 from arm_dynamics.ros.serialization import listen
 
-PARTIAL = "allow_partial_joints_goal"
 REJECT = "reject_invalid_goals"
 
 
@@ -45,11 +44,6 @@ class ConstraintParameters:
             for spec in OF_JOINT:
                 name = f"constraints.{joint}.{spec.name}"
                 self._values[name] = declare_number(node, name, spec, row[spec.name])
-        self.partial = bool(
-            declare_live(
-                node, PARTIAL, False, "accept goals that omit joints; these hold their position"
-            )
-        )
         self.reject = bool(
             declare_live(
                 node,
@@ -67,16 +61,20 @@ class ConstraintParameters:
         general = {spec.name: merged[f"constraints.{spec.name}"] for spec in OF_GOAL}
         constraints = Constraints.of(self._arm, joints, general)
         self._values = merged
-        self.partial = bool(values.get(PARTIAL, self.partial))
         self.reject = bool(values.get(REJECT, self.reject))
         return constraints
 
 
+PARTIAL = "allow_partial_joints_goal"
 FROM_DESIRED = "interpolate_from_desired_state"
 INTEGRATE = "allow_integration_in_goal_trajectories"
 END_IN_MOTION = "allow_nonzero_velocity_at_trajectory_end"
 STREAM_INTERFACE = "commands.interface"
 STREAM_SWITCHES = {
+    PARTIAL: (
+        False,
+        "accept goals and trajectories that omit joints; these are stopped and held",
+    ),
     FROM_DESIRED: (
         True,
         "start a new trajectory at the reference; false: at the measured state",
@@ -93,8 +91,8 @@ STREAM_SWITCHES = {
 }
 STREAM_NUMBERS = {
     "cmd_timeout": Parameter(
-        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0: none",
-        lower=0,
+        "cmd_timeout", 0.0, "s", "time after the last waypoint of a stream until it holds; 0, or up"
+        " to constraints.goal_time: none", lower=0,
     ),
     "commands.timeout": Parameter(
         "commands.timeout", 0.25, "s", "time after which velocities of ~/commands expire", above=0,
@@ -137,10 +135,12 @@ class StreamParameters:
 class ReferenceTopics:
     """Passes validated references to the loop; a rejection is logged, and the old one continues."""
 
-    def __init__(self, node: Node, loop: ControlLoop) -> None:
+    def __init__(self, node: Node, loop: ControlLoop, goal_time: float) -> None:
+        """``goal_time``: constraint of the time to the goal [s]."""
         self._loop, self._streams = loop, Streams(loop)
         self.parameters = StreamParameters(node)
-        self.configure({})
+        self._timeout_ignored = ""
+        self.configure({}, goal_time)
         report = loop.events.report
         for kind, topic, take, event in (
             (
@@ -159,11 +159,20 @@ class ReferenceTopics:
         ):
             listen(node, kind, f"~/{topic}", take, qos.STREAM, partial(report, event))
 
-    def configure(self, values: Mapping[str, Any]) -> None:
+    def configure(self, values: Mapping[str, Any], goal_time: float) -> None:
         """Apply changed parameters; raise InvalidValue for one out of its range."""
         self._streams.commands = self.parameters.changed(values)
         given = self.parameters.values
-        self._streams.timeout = given["cmd_timeout"]
+        timeout, ignored = given["cmd_timeout"], ""
+        if 0 < timeout <= goal_time:  # as in joint_trajectory_controller
+            ignored = (
+                f"cmd_timeout = {timeout:g} s; expected more than constraints.goal_time"
+                f" ({goal_time:g} s); the time-out is disabled"
+            )
+            timeout = 0.0
+        if ignored and ignored != self._timeout_ignored:
+            self._loop.events.report("cmd_timeout_ignored", ignored)
+        self._streams.timeout, self._timeout_ignored = timeout, ignored
         self._loop.reference_generator.from_desired = given[FROM_DESIRED]
 
     def observe(self) -> None:
@@ -172,8 +181,10 @@ class ReferenceTopics:
 
     def take_trajectory(self, message: JointTrajectory) -> None:
         """Follow the trajectory; raise TrajectoryRejected if the arm cannot."""
-        loop, integrate = self._loop, self.parameters.values[INTEGRATE]
-        options = loop.options(integrate=integrate, end_in_motion=True)
+        loop, given = self._loop, self.parameters.values
+        options = loop.options(
+            integrate=given[INTEGRATE], end_in_motion=True, partial=given[PARTIAL]
+        )
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
         velocities = any(len(point.velocities) for point in message.points)
         positions = any(len(point.positions) for point in message.points)

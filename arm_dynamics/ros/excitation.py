@@ -17,7 +17,7 @@ from arm_dynamics.control.goals.goal import ErrorCode
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, GoalRejected
 from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.identification.excitation_start import excitation_motion
+from arm_dynamics.identification.excitation_start import checked_excitation, excitation_motion
 from arm_dynamics.ros.arm_parameters import declared_model
 from arm_dynamics.ros.controller_clients import Tracked, TrackingSubscription, trajectory_message
 from arm_dynamics.ros.process import run_node
@@ -49,7 +49,8 @@ class ExcitationNode(Node):
         )
         if not file:
             raise ConfigError("file = ''; expected the YAML file of an excitation trajectory")
-        self._file, self._excitation = file, Excitation.load(file).require_joints(self._arm)
+        self._file = file
+        self._excitation = checked_excitation(self._arm, Excitation.load(file))
         try:
             from control_msgs.action import FollowJointTrajectory  # noqa: PLC0415 - may be missing
         except ImportError as error:

@@ -22,12 +22,18 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.goals.goal import ErrorCode, Goal, GoalResult, ToleranceOverrides
+from arm_dynamics.control.goals.goal import (
+    Constraints,
+    ErrorCode,
+    Goal,
+    GoalResult,
+    ToleranceOverrides,
+)
 from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest, rejecting_with
 from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected, InvalidValue
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.c_message import derived, from_c, guarded, is_known, structure
-from arm_dynamics.ros.controller_topics import ConstraintParameters, state_points
+from arm_dynamics.ros.controller_topics import state_points
 from arm_dynamics.ros.conversions import header, to_double_array, to_seconds
 from arm_dynamics.ros.serialization import check_names, check_points, listen
 
@@ -214,6 +220,8 @@ class FollowJointTrajectoryServer:
         if missing and goal.canceling:
             text = f"canceled; no joint state for {STATE_TIMEOUT:g} s"
             goal.finish(ErrorCode.SUCCESSFUL, text, canceled=True)
+        elif loop.driver.inactive:  # perhaps without any further state
+            goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {loop.driver.inactive}")
         elif missing and (reason := self._interruption()):
             self._goals.cancel(goal)
             goal.finish(ErrorCode.INVALID_GOAL, f"interrupted: {reason}")
@@ -242,9 +250,7 @@ class TrajectoryInterfaces:
     ) -> None:
         self._loop = loop
         self._goals = GoalHandler(loop)
-        self._parameters = ConstraintParameters(node, loop.arm)
         self._server = FollowJointTrajectoryServer(node, frame, self._goals, interruption)
-        self.configure({})
         listen(
             node,
             SpeedScalingFactor,
@@ -255,15 +261,15 @@ class TrajectoryInterfaces:
         )
         node.create_service(QueryTrajectoryState, "~/query_state", self._query)
 
-    def configure(self, values: dict[str, object]) -> None:
-        """Apply changed parameters; raise InvalidValue for one out of its range."""
-        self._goals.constraints = self._parameters.changed(values)
-        self._goals.allow_partial = self._parameters.partial
-        self._server.reject_invalid = self._parameters.reject
+    def configure(self, constraints: Constraints, *, reject: bool) -> None:
+        """Set the constraints, and whether an invalid goal is rejected or aborted."""
+        self._goals.constraints = constraints
+        self._server.reject_invalid = reject
 
-    def allow(self, *, end_in_motion: bool, integrate: bool) -> None:
-        """Set whether goals may end in motion, and may contain only velocities or accelerations."""
+    def allow(self, *, end_in_motion: bool, integrate: bool, partial: bool) -> None:
+        """Set whether goals may end in motion, lack positions, and omit joints."""
         self._goals.end_in_motion, self._goals.integrate = end_in_motion, integrate
+        self._goals.allow_partial = partial
 
     def observe(self) -> None:
         """Check the goals after a control cycle."""

@@ -11,11 +11,13 @@ from rclpy.clock import Clock, ClockType
 
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
+from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.ros.arm_parameters import HardwareParameters, declared_model
 from arm_dynamics.ros.capability_topics import CapabilityPublisher
+from arm_dynamics.ros.controller_clients import record_references
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.hardware_cycle import HardwareCycle, HardwareReport, is_at_rest
@@ -54,9 +56,10 @@ class HardwareNode(LoopLifecycleNode):
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
         )
-        self._published: tuple[int, bool] | tuple[()] | None = (
-            None  # published state of position servos
-        )
+        self._published: tuple[object, ...] | None = None
+        """Published reason why no commands are executed, and state of position servos."""
+        self._timing: LoopTiming | None = None
+        """Timing of the last configuration or activation: controllers fit their gains to it."""
         self._emergency = EmergencyStopInterface(
             self, self.requests, self._events, self.engage_emergency_stop, self.reset_emergency_stop
         )
@@ -98,7 +101,7 @@ class HardwareNode(LoopLifecycleNode):
         if self._engaged:
             driver.emergency_stop(self._engaged)
         self._driver = driver
-        self._published = None
+        self._published, self._timing = None, driver.timing
         self._publish_capabilities(driver)
         self._cycle.begin(config.rate, config.safety.command_timeout)
         self.get_logger().info(
@@ -115,20 +118,24 @@ class HardwareNode(LoopLifecycleNode):
         driver, conflict = self._open(), self._sole.conflict()
         if conflict:
             raise DriverFault(conflict)
-        self._published = None
-        self._publish_capabilities(driver)  # with the measured period
+        self._published, self._timing = None, driver.timing  # with the measured period
+        self._publish_capabilities(driver)
         driver.activate()
+        self._publish_capabilities(driver)  # a goal sent from now on is accepted
         self.get_logger().info("active: torque is enabled, commands are accepted")
 
     def deactivate(self) -> None:
         """Disable torque; reading continues."""
-        self._open().deactivate()
+        driver = self._open()
+        driver.deactivate()
+        self._publish_capabilities(driver)
 
     def clean_up(self) -> None:
         """Disable torque and close the port."""
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.close()
+            self._publish_capabilities(driver)
 
     def _open(self) -> MotorBusDriver:
         if self._driver is None:
@@ -146,7 +153,9 @@ class HardwareNode(LoopLifecycleNode):
             )
         log: AbstractContextManager[StateLog | None] = nullcontext()
         if self._record:
-            log = closing(StateLog(self._arm, self._record, self._events))
+            recording = StateLog(self._arm, self._record, self._events)
+            record_references(self, self._arm, recording.references)
+            log = closing(recording)
         with log as self._cycle.log:
             try:
                 while not stop.is_set():
@@ -162,16 +171,22 @@ class HardwareNode(LoopLifecycleNode):
                 self._stop_arm()
 
     def _publish_capabilities(self, driver: MotorBusDriver) -> None:
-        """Publish after configure and activation, and if commands to servos start or end."""
+        """Publish after configure and activation, and if commands start or end."""
         held = None if driver.commanded else driver.held
         servo_state: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
             servo_state = driver.command_epoch, held is not None
-        if servo_state != self._published:
-            self._published = servo_state
+        if (published := (driver.inactive, *servo_state)) != self._published:
+            self._published = published
             servos = (driver.command_epoch, held) if servo_state else None
             open_interfaces = (driver.interface,)
-            self._capabilities.publish(driver.capabilities, open_interfaces, servos, driver.timing)
+            self._capabilities.publish(
+                driver.capabilities,
+                open_interfaces,
+                servos,
+                self._timing,
+                inactive=driver.inactive,
+            )
 
     def _stop_arm(self) -> None:
         """Stop the arm, then disable torque and close the port in any case."""

@@ -59,6 +59,8 @@ class HardwareCycle:
             submit=self._submit,
             restart=self._pause_states,
             now=lambda: self._states.stamp,
+            newest=lambda: self._states.stamp,
+            max_age=lambda: self._max_age,
         )
         self._newest: Command | None = None
         self._cost, self._states_paused_until, self._command_epoch, self._max_age = 0.0, 0.0, 0, 0.0
@@ -88,17 +90,9 @@ class HardwareCycle:
         self.pacer.wait()
 
     def _submit(self, command: Command) -> None:
-        """Accept a command that is recent enough; one without a stamp is."""
+        """Accept a command for this cycle."""
         self.commands += 1
-        age = self._states.stamp - command.stamp
-        if command.stamp and age > self._max_age:
-            self._events.report(
-                "command_rejected",
-                f"command age = {age:.3f} s; expected at most {self._max_age:g} s;"
-                f" synchronize the clocks, or stamp 0 for no stamp",
-            )
-        else:
-            self._newest = command
+        self._newest = command
 
     def _read(self, driver: MotorBusDriver) -> None:
         """Read and publish a state; after a fault the driver itself reconnects."""

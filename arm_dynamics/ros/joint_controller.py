@@ -16,11 +16,12 @@ from arm_dynamics.ros.controller_parameters import (
 from arm_dynamics.ros.controller_topics import (
     END_IN_MOTION,
     INTEGRATE,
+    PARTIAL,
     ConstraintParameters,
     ControllerStatePublisher,
     ReferenceTopics,
 )
-from arm_dynamics.ros.diagnostics import Diagnostics, event_values
+from arm_dynamics.ros.diagnostics import RUN, Diagnostics, event_values
 from arm_dynamics.ros.frames import declare_frames
 from arm_dynamics.ros.process import run_node
 from arm_dynamics.ros.ros_parameters import on_change
@@ -48,12 +49,18 @@ class JointControllerNode(ControllerNode):
             self._capabilities,
         )
         self.loop = ControlLoop(self._driver, controller, self.events)
-        self._references = ReferenceTopics(self, self.loop)
+        self._constraints = ConstraintParameters(self, self._nominal)
+        goal_time = self._constraints.changed({}).goal_time
+        self._references = ReferenceTopics(self, self.loop, goal_time)
+        self._missing = ""
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
-        self._allow()
+        self._configure({})
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
+        self._manager = self._manager_services()
         self._diagnostics = Diagnostics(self, self._report)
+        if self._missing and not self.get_parameter(RUN).value:  # a run of arm-dynamics sim
+            self.get_logger().info(self._missing)
         on_change(self, self.change_parameters)
 
     def _standard_interfaces(self, frame: str) -> tuple[Any, Any]:
@@ -63,17 +70,31 @@ class JointControllerNode(ControllerNode):
 
             from arm_dynamics.ros.follow_joint_trajectory import TrajectoryInterfaces  # noqa: PLC0415
         except ImportError as error:
-            self.get_logger().info(f"{MISSING} ({error})")
-            ConstraintParameters(self, self._nominal)  # parameter files contain them
+            self._missing = f"{MISSING} ({error})"
             return None, None
         interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
         return interfaces, JointTrajectoryControllerState
 
-    def _allow(self) -> None:
-        """Allow goals what the topic's parameters allow."""
+    def _manager_services(self) -> Any:
+        """Return the services of controller_manager_msgs; None if it is not installed."""
+        try:
+            from arm_dynamics.ros.controller_manager import ControllerManagerServices  # noqa: PLC0415
+        except ImportError:
+            return None
+        return ControllerManagerServices(self, self.loop, lambda: self.is_active)
+
+    def _configure(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters of goals and streams; goals are allowed what streams are."""
+        constraints = self._constraints.changed(values)
+        self._references.configure(values, constraints.goal_time)
         if self._interfaces is not None:
             given = self._references.parameters.values
-            self._interfaces.allow(end_in_motion=given[END_IN_MOTION], integrate=given[INTEGRATE])
+            self._interfaces.configure(constraints, reject=self._constraints.reject)
+            self._interfaces.allow(
+                end_in_motion=given[END_IN_MOTION],
+                integrate=given[INTEGRATE],
+                partial=given[PARTIAL],
+            )
 
     def step(self) -> bool:
         """Step the control loop, then check streams and goals."""
@@ -100,10 +121,7 @@ class JointControllerNode(ControllerNode):
         if NAME in values:
             self._capabilities.require(joint_space_controller_class(values[NAME]))
         self._controller_parameters.change(values, self.loop)
-        self._references.configure(values)
-        if self._interfaces is not None:
-            self._interfaces.configure(values)
-        self._allow()
+        self._configure(values)
 
     def values(self) -> dict[str, str]:
         """Return the diagnostics values: joint errors, speed scaling and events."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -25,7 +24,7 @@ from launch_ros.actions import Node
 
 from arm_dynamics.control.config import NAMELESS, controller_name, node_parameters, parameter_file
 from arm_dynamics.core import plugins
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ConfigError, did_you_mean
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.core.state import MIXED
 from arm_dynamics.model.arm_model import ArmModel
@@ -39,6 +38,12 @@ Argument = tuple[str, str, str, "list[str] | None"]
 SWITCH = ["true", "false"]
 ARM: Argument = ("arm", "five_dof", "bundled arm or URDF file", None)
 LOCK: Argument = ("lock", "", "locked joints, separated by commas", None)
+TOOL_FRAME: Argument = (
+    "tool_frame",
+    "",
+    "link that is the tool frame; empty: that of the URDF, else selected by the names of its links",
+    None,
+)
 RVIZ: Argument = ("rviz", "true", "show the arm in RViz", SWITCH)
 NAMESPACE: Argument = ("namespace", "", "ROS namespace of all nodes, one for each arm", None)
 FRAME_PREFIX: Argument = (
@@ -67,7 +72,16 @@ LOG_LEVEL: Argument = (
     "minimum severity in the log of this package's nodes",
     ["debug", "info", "warn", "error", "fatal"],
 )
-COMMON = (ARM, LOCK, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL)
+RESPAWN: Argument = (
+    "respawn",
+    "false",
+    "start a node of this package again when it has ended; torque stays disabled until a user"
+    " activates the node hardware",
+    SWITCH,
+)
+RESPAWN_DELAY = 2.0
+"""Time [s] from the end of a node to its new start."""
+COMMON = (ARM, LOCK, TOOL_FRAME, NAMESPACE, FRAME_PREFIX, RVIZ, RVIZ_CONFIG, LOG_LEVEL, RESPAWN)
 """Arguments of every launch file."""
 PACKAGE, SIMILAR = "arm_dynamics", 0.75
 """Package of the launch files, and the similarity of a misspelled argument."""
@@ -127,13 +141,15 @@ def _check_names(known: Sequence[str]) -> None:
     if PACKAGE not in sys.argv:  # another package includes the launch file
         return
     for name in (word.partition(":=")[0] for word in sys.argv if ":=" in word):
-        similar = get_close_matches(name, known, n=1, cutoff=SIMILAR)
-        if similar and name not in known:
-            raise ConfigError(f"launch argument '{name}'; did you mean '{similar[0]}'?")
+        hint = "" if name in known else did_you_mean(name, known, SIMILAR)
+        if hint:
+            raise ConfigError(f"launch argument '{name}'{hint}")
 
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
     """Return a node of this package; later parameters override earlier ones."""
+    if given[RESPAWN[0]] == "true":
+        more = {"respawn": True, "respawn_delay": RESPAWN_DELAY, **more}
     return Node(
         package="arm_dynamics",
         executable=executable,
@@ -146,13 +162,15 @@ def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: An
 
 
 def required_node(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
-    """Return a node whose end also ends the launch."""
-    return node(executable, given, *parameters, on_exit=_arm_ended)
+    """Return a node whose end also ends the launch, unless it is started again."""
+    ends = {} if given[RESPAWN[0]] == "true" else {"on_exit": _arm_ended}
+    return node(executable, given, *parameters, **ends)
 
 
 def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the parameters of every node that loads the arm: URDF, locked joints, frame prefix."""
-    optional = {"lock": locked(given), FRAME_PREFIX[0]: given[FRAME_PREFIX[0]]}
+    """Return the parameters of every node that loads the arm, such as URDF and locked joints."""
+    named = {name: given[name] for name, *_ in (TOOL_FRAME, FRAME_PREFIX)}
+    optional = {"lock": locked(given), **named}
     return {"arm": given["arm"], **{name: value for name, value in optional.items() if value}}
 
 
@@ -162,8 +180,8 @@ def locked(given: Mapping[str, str]) -> list[str]:
 
 
 def given_arm(given: Mapping[str, str]) -> ArmModel:
-    """Load the arm with its locked joints; raise the errors of ``load_arm``."""
-    return load_arm(given["arm"], locked(given))
+    """Load the arm with locked joints and tool frame; raise the errors of ``load_arm``."""
+    return load_arm(given["arm"], locked(given), tool_frame=given[TOOL_FRAME[0]] or None)
 
 
 def description_parameters() -> dict[str, Any]:

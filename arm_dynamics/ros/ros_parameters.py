@@ -22,7 +22,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.config import SIMILAR_NAME_RATIO, is_gain
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, closest_name, did_you_mean
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.audit.fault import suggest
@@ -124,8 +124,7 @@ def take_numbers_as_text(node: Node) -> None:
     def as_number(given: RosParameter) -> RosParameter:
         """Return text converted to the declared number or numbers; anything else unchanged."""
         if not node.has_parameter(given.name):
-            near = get_close_matches(given.name, node._parameters, n=1, cutoff=SIMILAR_NAME_RATIO)
-            remedy = f"; did you mean '{near[0]}'?" if near else ""
+            remedy = did_you_mean(given.name, node._parameters, SIMILAR_NAME_RATIO)
             raise ParameterNotDeclaredException(f"'{given.name}'{remedy}")
         descriptor = node.describe_parameter(given.name)
         text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
@@ -198,12 +197,12 @@ def require_declared(node: Node, *only: str, entries: Entries = ()) -> None:
             or (head == "gains" and _is_gain_of_other_controller(rest, declared))
         ):
             continue
-        near = get_close_matches(name, declared, n=1, cutoff=SIMILAR_NAME_RATIO)
+        near = closest_name(name, declared, SIMILAR_NAME_RATIO)
         if rest and head in groups:
             siblings = [other for other in declared if other.startswith(f"{head}.")]
             remedy = suggest(name, siblings, "known")
         elif near:
-            remedy = f"did you mean '{near[0]}'?"
+            remedy = f"did you mean '{near}'?"
         elif name in addressed:
             similar = get_close_matches(name, declared, n=SIMILAR_NAMES, cutoff=SIMILARITY)
             remedy = f"similar: {', '.join(similar) or 'none'}; {OTHER_NODE}"

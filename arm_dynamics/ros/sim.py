@@ -25,6 +25,9 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
+from arm_dynamics.core.suggesting_parser import SuggestingParser
+from arm_dynamics.model.arm_argument import require_masses
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros import qos
 from arm_dynamics.ros.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.controller_clients import INTERRUPTED
@@ -51,7 +54,8 @@ def run(arguments: Sequence[str]) -> int:
     """Simulate; return 0 after Ctrl-C, and 0 (passed) or 1 (failed) after --duration."""
     options = command_parser().parse_args(arguments)
     stop, children = stop_on_signals(), ChildProcesses()
-    check_options(options)
+    arm = check_options(options)
+    print(f"arm '{arm.name}': tool frame = {arm.tool_frame}", flush=True)
     # All nodes run on this machine.
     os.environ.setdefault(RANGE, "LOCALHOST")
     warning = avoid_shared_memory()
@@ -72,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics sim``."""
-    parser = argparse.ArgumentParser(prog="arm-dynamics sim", description=__doc__)
+    parser = SuggestingParser(prog="arm-dynamics sim", description=__doc__)
     add = parser.add_argument
     add_arm(parser, default="five_dof")
     add_options(parser, controllers=joint_controllers, dt=None)
@@ -122,15 +126,17 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def check_options(options: argparse.Namespace) -> None:
-    """Reject invalid options before any node starts."""
+def check_options(options: argparse.Namespace) -> ArmModel:
+    """Return the arm; reject invalid options before any node starts."""
     arm = build_arm(options)
+    require_masses(arm, "a simulation")
     if options.gains is not None and not options.gains.is_file():
         raise ConfigError(f"--gains = {options.gains}; expected an existing file")
     name = controller_name(arm, options.controller, options.gains)
     require_accepted(arm, name, joint_controllers())
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record = {options.record}; expected a new folder")
+    return arm
 
 
 def start_nodes(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
@@ -145,6 +151,8 @@ def start_nodes(children: ChildProcesses, options: argparse.Namespace, run: str)
     ros = ["--ros-args", "-p", f"arm:={options.arm}"]
     if options.lock:
         ros += ["-p", f"lock:={json.dumps(options.lock)}"]
+    if options.tool_frame is not None:
+        ros += ["-p", f"tool_frame:={json.dumps(options.tool_frame)}"]
     if options.configuration != "initial":
         start = build_arm(options).configuration("initial").tolist()
         ros += ["-p", f"simulator:initial_positions:={start}"]

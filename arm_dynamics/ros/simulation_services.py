@@ -33,6 +33,8 @@ from arm_dynamics.ros.services import serve
 from arm_dynamics.simulation.equations_of_motion import MotorValues
 from arm_dynamics.simulation.simulation import Simulation
 
+TIME_CONTINUES = "time continues, because nodes reject stamps that step back"
+
 
 class SimulationServices:
     """Serves ``~/pause``, ``~/step``, ``~/reset`` and ``~/push``.
@@ -130,7 +132,7 @@ class SimulationServices:
             self._publish(self._simulation.state)
 
         self._requests.post(reset_to)
-        return self._with_stop(f"at {given or name}")
+        return self._with_stop(f"at {given or name}; {TIME_CONTINUES}")
 
     def push(self) -> str:
         """Apply the impulse ``push.x``, ``push.y``, ``push.z`` [N·s] to the tool."""

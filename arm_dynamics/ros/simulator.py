@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from arm_dynamics.control.control_loop import PAUSE
+from arm_dynamics.control.control_loop import PAUSE, ControlLoop
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import RoundTrip
@@ -35,6 +35,7 @@ from arm_dynamics.ros.arm_topics import (
     ToolTrace,
 )
 from arm_dynamics.ros.capability_topics import CapabilityPublisher, simulated_capabilities
+from arm_dynamics.ros.controller_clients import record_references
 from arm_dynamics.ros.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.frames import declare_frames, initial_transforms, publish_description
@@ -101,6 +102,8 @@ class SimulatorNode(Node):
                 submit=self._submit,
                 restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
+                newest=lambda: self.states.stamp,
+                max_age=lambda: self.simulation.watch.timeout * max(1.0, self.pacer.factor),
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, events)
@@ -108,13 +111,11 @@ class SimulatorNode(Node):
         self.emergency = EmergencyStopInterface(
             self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
         )
-        self._stopped_by = ""
+        self._stopped_by, self.emergency_stops = "", 0
         self._capabilities = CapabilityPublisher(self)
-        self._capabilities.publish(
-            simulated_capabilities(self._nominal), period=self.simulation.period
-        )
+        self._publish_capabilities()
         self.control = SimulationServices(
-            self, self.simulation, self._nominal, self._requests, self.states.publish, self._stopped
+            self, self.simulation, self._nominal, self._requests, self.states.publish, self.stopped
         )
         self._trace = ToolTrace(
             self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
@@ -168,12 +169,22 @@ class SimulatorNode(Node):
         if not self._stopped_by:
             self._stopped_by = source
             self.control.forget_steps()
+            self.emergency_stops += 1
+            self._publish_capabilities()
             self.simulation.watch.events.report(
                 "emergency_stop", f"by {source}; simulated time stopped"
             )
-        return self._stopped()
+        return self.stopped()
 
-    def _stopped(self) -> str:
+    def _publish_capabilities(self) -> None:
+        """Publish at the start, and when an emergency stop begins or ends."""
+        self._capabilities.publish(
+            simulated_capabilities(self._nominal),
+            period=self.simulation.period,
+            inactive=self.stopped(),
+        )
+
+    def stopped(self) -> str:
         """Return the active emergency stop as text; "" without one."""
         if not self._stopped_by:
             return ""
@@ -184,17 +195,28 @@ class SimulatorNode(Node):
 
     def reset_emergency_stop(self) -> str:
         """Continue simulated time; return its state as text."""
-        self._stopped_by = ""
+        if self._stopped_by:
+            self._stopped_by = ""
+            self._publish_capabilities()
         return "running" if not self.control.paused else "paused"
 
-    def run(self, stop: ShutdownFlag, advance: Advance | None = None) -> None:
-        """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics."""
+    def run(
+        self, stop: ShutdownFlag, advance: Advance | None = None, loop: ControlLoop | None = None
+    ) -> None:
+        """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics.
+
+        A recording contains the references of ``loop``, or else those of ``joint_controller``.
+        """
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         recording: AbstractContextManager[Recorder | None] = nullcontext()
         if self._record:
             # Wait for a slow disk only if simulated time may stop.
             patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
-            recording = Recorder(self.simulation, self._record, patience=patience)
+            recording = recorder = Recorder(
+                self.simulation, self._record, loop=loop, patience=patience
+            )
+            if loop is None:
+                record_references(self, self._nominal, recorder.references)
         with recording as self._recording:
             if self._shown:
                 self.states.publish(self.simulation.state)
@@ -211,6 +233,7 @@ class SimulatorNode(Node):
         self._requests.serve()
         self.emergency.poll()
         if self._stopped_by or self.control.is_time_stopped:
+            self.states.repeat_clock()  # a node that starts now has a time
             time.sleep(0.01)
             self.pacer.restart()
             return

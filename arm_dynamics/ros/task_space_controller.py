@@ -35,7 +35,9 @@ class TaskSpaceControllerNode(ControllerNode):
 
     def __init__(self, driver: Driver | None = None) -> None:
         super().__init__("task_space_controller", task_space=True)
-        self._driver = driver or TopicDriver(self._nominal, self, self.events)
+        self._driver = driver or TopicDriver(
+            self._nominal, self, self.events, capabilities=self._capabilities
+        )
         text = "task-space controller: task_space, resolved_rate, impedance"
         name = declare_fixed(self, "controller", "task_space", text)
         self._model = ControllerModelParameters(self, self._nominal)

@@ -186,7 +186,9 @@ class ToolTopics:
     def _latest_reference(self) -> tuple[float, Reference]:
         """Return time and reference of the latest control cycle."""
         latest = self._loop.latest
-        if latest is None:
+        if latest is not None:
+            self._loop.require_active()
+        else:
             raise TrajectoryRejected("received states = 0; expected at least 1 before a target")
         return latest[0].time, latest[1]
 

@@ -85,10 +85,11 @@ class TopicDriver(Driver):
         output: CommandSink | None = None,
         capabilities: Capabilities | None = None,
     ) -> None:
-        """``capabilities`` report activations of position servos and their holding goals."""
+        """``capabilities`` report whether the arm executes commands, and how its servos hold."""
         super().__init__(arm)
         self._capabilities = capabilities
         self._servos: tuple[str, Mapping[str, float]] | None = None
+        self._activity_changes = 0
         self._held: Vector | None = None
         self._states = StateSubscription(node, arm.joint_names, events.report)
         self.publisher = self._states.publisher
@@ -122,6 +123,11 @@ class TopicDriver(Driver):
         """Published goals that hold the position servos while no controller commands them."""
         return self._held
 
+    @property
+    def inactive(self) -> str:
+        """Why the arm executes no commands, as it published."""
+        return "" if self._capabilities is None else self._capabilities.inactive
+
     def wait(self, timeout: float) -> bool:
         """Return whether a new state was received within ``timeout`` [s]."""
         self.publisher.listen()
@@ -140,13 +146,20 @@ class TopicDriver(Driver):
         state = known if newer is None else newer
         if state is None:
             raise DriverFault("joint_states: new messages = 0; expected 1")
-        servos = None if self._capabilities is None else self._capabilities.servos
+        if self._capabilities is not None:
+            self._follow(self._capabilities)
+        return state
+
+    def _follow(self, capabilities: Capabilities) -> None:
+        """Begin a new command epoch where the arm stops or begins to execute commands."""
+        changes, servos = capabilities.activity_changes, capabilities.servos
+        self.command_epoch += changes != self._activity_changes
+        self._activity_changes = changes
         if servos is not None and servos is not self._servos:
             before, self._servos = self._servos, servos
             self.command_epoch += before is not None and servos[0] != before[0]
             goals = [servos[1].get(name, nan) for name in self.arm.joint_names]
             self._held = as_readonly(goals) if np.isfinite(goals).all() else None
-        return state
 
     def write(self, command: Command) -> None:
         """Publish the command with the stamp of the state that it replies to."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.state import MIXED, Command, State
 from arm_dynamics.core.timing import UNTIMED, LoopTiming
@@ -27,6 +27,13 @@ LATE = 1.4
 """Factor on the delay: (1 + LATE d) T is the period of a loop as fast, but without delay."""
 STIFFNESS_PER_EFFORT_LIMIT = 0.4
 """Stiffness per effort limit [1/rad]: a light wrist must hold an unmodeled payload."""
+MAX_ERROR, MAX_ERROR_EFFORT = 0.1, 0.25
+"""Distance [rad] from the path at which the path follows the arm; farther, up to the distance of
+this fraction of the effort limit, where the stiffness is low."""
+MAX_STIFFNESS_EFFORT = 0.5
+"""Largest effort of the stiffness, as a fraction of the effort limit."""
+MAX_JUMP_SPEED = 0.25
+"""Speed [rad/s] to which the stiffness may accelerate a joint whose reading jumped unnoticed."""
 
 
 class ControlledStop:
@@ -39,6 +46,11 @@ class ControlledStop:
     K = w² M_ii with w = BANDWIDTH, or STIFFNESS_PER_EFFORT_LIMIT times the effort limit if that is
     more; w is at most MAX_BANDWIDTH and ``max_loop_bandwidth``. D = 1.6 sqrt(K M_ii).
     Source: PD control with computed feedforward, Siciliano et al. (2009), 8.5.1.
+
+    The stop does not pull a joint back. The path of a joint restarts at the measured position if
+    that changes by more than its velocity explains, |Δq - v̄ Δt| > J + |Δv| Δt / 2, as after lost
+    feedback; K J accelerates it to MAX_JUMP_SPEED at most. A path follows a joint that is pushed
+    away, at the distance MAX_ERROR.
     """
 
     def __init__(
@@ -66,14 +78,10 @@ class ControlledStop:
 
         """
         self.arm = arm
-        self._start = state
+        self._start = self._seen = state
         self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
-        self._lower, self._upper = bounds or (arm.lower, arm.upper)
-        self._rest = np.clip(state.q, self._lower, self._upper)
-        # T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms
-        ahead = np.where(state.v > 0, self._upper - self._rest, self._rest - self._lower)
-        speed = np.maximum(np.abs(state.v), 1e-6)
-        self._times = np.clip(0.8 * ahead / speed, 0.01, STOP_TIME)
+        self._limits = bounds or (arm.lower, arm.upper)
+        self._widens = bounds is not None
         M = mass_matrix(arm, state.q)
         m = np.diag(M)
         stiff = np.maximum(
@@ -82,26 +90,65 @@ class ControlledStop:
         )
         self._K = np.minimum(stiff, max_loop_bandwidth(M, timing) ** 2 * m)
         self._D = 1.6 * np.sqrt(self._K * m)
+        self._max_error = np.maximum(MAX_ERROR, MAX_ERROR_EFFORT * arm.effort_limit / self._K)
+        self._max_jump = MAX_JUMP_SPEED * self._D / self._K
         self._prescribed = np.array([actuator.prescribes_motion for actuator in arm.actuators])
         forced = MIXED if self._prescribed.any() else "effort"
         self._interface = "position" if self._prescribed.all() else forced
+        self._since, self._rest, self._v0, self._times = np.zeros((4, arm.nv))
+        self.restart(state, np.ones(arm.nv, bool))
+
+    def restart(self, state: State, joints: BoolArray) -> None:
+        """Restart the path of ``joints`` (nv,) at the measured position and velocity."""
+        self._restart(joints, state, state.v)
+
+    def _restart(self, joints: BoolArray, state: State, v0: Vector) -> None:
+        lower, upper = self._limits
+        if self._widens:
+            lower, upper = np.minimum(lower, state.q), np.maximum(upper, state.q)
+        self._lower, self._upper = lower, upper
+        rest = np.clip(state.q, lower, upper)
+        # T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms
+        ahead = np.where(v0 > 0, upper - rest, rest - lower)
+        times = np.clip(0.8 * ahead / np.maximum(np.abs(v0), 1e-6), 0.01, STOP_TIME)
+        self._since = np.where(joints, state.time, self._since)
+        self._rest = np.where(joints, rest, self._rest)
+        self._v0 = np.where(joints, v0, self._v0)
+        self._times = np.where(joints, times, self._times)
+
+    def _follow(self, state: State) -> None:
+        """Restart the path of joints whose position jumped; follow those that are pushed away."""
+        last, self._seen = self._seen, state
+        dt = state.time - last.time
+        explained = 0.5 * (state.v + last.v) * dt
+        uncertain = self._max_jump + 0.5 * np.abs(state.v - last.v) * abs(dt)
+        q_d, v_d = self.path(state.time)
+        jumped = np.abs(state.q - last.q - explained) > uncertain
+        if jumped.any():
+            self._restart(jumped, state, v_d)
+            q_d, _ = self.path(state.time)
+        error = q_d - state.q
+        followed = self._rest - error + np.clip(error, -self._max_error, self._max_error)
+        self._rest = np.clip(followed, self._lower, self._upper)
 
     def command(self, state: State) -> Command:
         """Return efforts [N·m] within the limits, positions of prescribed joints (nv,)."""
+        self._follow(state)
         q_d, v_d = self.path(state.time)
-        hold = rnea(self.arm, state.q, state.v, -v_d / self._times)
-        hold = hold + self._K * (q_d - state.q) + self._D * (v_d - state.v)
+        limit = self.arm.effort_limit
+        pull = MAX_STIFFNESS_EFFORT * limit
+        hold = rnea(self.arm, state.q, state.v, -v_d / self._times) + self._D * (v_d - state.v)
+        hold = hold + np.clip(self._K * (q_d - state.q), -pull, pull)
         blend = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
         tau = (1 - blend) * self._last + blend * hold
-        limit = self.arm.effort_limit
         value = np.where(self._prescribed, self._start.q, np.clip(tau, -limit, limit))
         return Command.checked(self._interface, value, self.arm.nv, state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
         """Return the reference of the stop at ``time`` [s]: q_d and v_d, each (nv,)."""
-        decay = np.exp(-(time - self._start.time) / self._times)
-        distance = self._start.v * self._times * (1 - decay)
-        return np.clip(self._rest + distance, self._lower, self._upper), self._start.v * decay
+        decay = np.exp(-(time - self._since) / self._times)
+        distance = self._v0 * self._times * (1 - decay)
+        return np.clip(self._rest + distance, self._lower, self._upper), self._v0 * decay
 
 
 def reaction_time(timing: LoopTiming) -> float:
@@ -152,6 +199,9 @@ class StopMotion(Protocol):
     def path(self, time: float) -> tuple[Vector, Vector]:
         """Return the reference of the stop at ``time`` [s]: q and v, each (nv,)."""
 
+    def restart(self, state: State, joints: BoolArray) -> None:
+        """Continue from the measured state of ``joints`` (nv,), whose feedback is back."""
+
 
 class DampedStop:
     """Effort τ = -D v,  D = ``stop_damping`` at the start: the arm sinks slowly under gravity."""
@@ -168,6 +218,9 @@ class DampedStop:
     def path(self, time: float) -> tuple[Vector, Vector]:
         """Return the first configuration, at rest: a joint without feedback gets no effort."""
         return self._start.q, np.zeros(self.arm.nv)
+
+    def restart(self, state: State, joints: BoolArray) -> None:
+        """Do nothing: no position is held."""
 
 
 class RampedStop:
@@ -189,6 +242,10 @@ class RampedStop:
         """Return the path of the ramp, at rest after its end."""
         return self._stop.path(time)
 
+    def restart(self, state: State, joints: BoolArray) -> None:
+        """Restart the path of the ramp."""
+        self._stop.restart(state, joints)
+
 
 class PositionHold:
     """Hold the last position command, at most SAG from the measured position.
@@ -209,6 +266,9 @@ class PositionHold:
         """Return the first configuration, at rest."""
         return self._start.q, self._rest
 
+    def restart(self, state: State, joints: BoolArray) -> None:
+        """Do nothing: servos have held the position meanwhile."""
+
 
 class VelocityRampDown:
     """Velocity v = v0 e^(-s / STOP_TIME): the last velocity command decays."""
@@ -224,6 +284,9 @@ class VelocityRampDown:
         """Return q = q0 + v0 T (1 - e^(-s / T)) and v."""
         decay = float(np.exp(-max(0.0, time - self._start.time) / STOP_TIME))
         return self._start.q + self._goal * STOP_TIME * (1 - decay), self._goal * decay
+
+    def restart(self, state: State, joints: BoolArray) -> None:
+        """Do nothing: no position is held."""
 
 
 def make_stop(

@@ -36,6 +36,12 @@ class LimitMonitor:
         self._error_since: Vector = np.full(arm.nv, np.inf)
         self._outside = False  # whether a joint returns from beyond its limit
 
+    @property
+    def max_velocity(self) -> Vector:
+        """Velocity (nv,) [rad/s or m/s] that trips."""
+        velocity: Vector = self._margins[1] * self.table[SPEED]
+        return velocity
+
     def check_faults(
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
     ) -> list[Trip]:
@@ -61,9 +67,9 @@ class LimitMonitor:
             self._outside = bool((lower < self.arm.lower).any() or (upper > self.arm.upper).any())
         if within(q, v, temperature, self.table, self._margins):
             return []
-        margin, factor, max_temperature = self._margins.tolist()
+        margin, _, max_temperature = self._margins.tolist()
         lower, upper = self.table[LOWER] - margin, self.table[UPPER] + margin
-        max_speed = factor * self.table[SPEED]
+        max_speed = self.max_velocity
         trips = []
         for i in _where((q < lower) | (q > upper)):
             limit, unit = lower[i] if q[i] < lower[i] else upper[i], self.arm.joints[i].unit

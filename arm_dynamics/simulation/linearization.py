@@ -12,7 +12,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vec
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
 from arm_dynamics.dynamics.rigid_body import aba_derivatives, gravity
-from arm_dynamics.model.arm_argument import requires_arm
+from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion, check_command_interfaces
 from arm_dynamics.simulation.friction import viscous_effort
@@ -36,7 +36,7 @@ class Linearization:
     dt: float | None = None
 
 
-@requires_arm
+@requires_masses
 def linearize(
     arm: ArmModel, state: State, command: Command, dt: float | None = None
 ) -> Linearization:
@@ -131,7 +131,7 @@ def _exponential(X: Vector) -> Vector:
     return result
 
 
-@requires_arm
+@requires_masses
 def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
     """Return the equations with inactive end stops; raises InvalidValue for prescribed motion."""
     motion = EquationsOfMotion(arm)
@@ -180,7 +180,7 @@ MAX_RESIDUAL = 1e-9
 """Largest residual of an equilibrium, as a fraction of the largest gravity torque."""
 
 
-@requires_arm
+@requires_masses
 def find_equilibrium(
     arm: ArmModel, q: ArrayLike, interface: str = "effort"
 ) -> tuple[State, Command]:

@@ -15,7 +15,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import MIXED, NO_STATES, Command, State, require_state
 from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
-from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_argument import check_arm, require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.actuators.compiled_actuator import CompiledActuator
 from arm_dynamics.simulation.equations_of_motion import (
@@ -49,6 +49,7 @@ class Plant:
 
     def __init__(self, arm: ArmModel, integrator: str = "semi_implicit_euler") -> None:
         self.arm = check_arm(arm)
+        require_masses(arm, "a simulation")
         self.integrator = find_integrator(integrator)
         self._motion = EquationsOfMotion(arm)
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)

@@ -12,6 +12,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vec
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_command
 from arm_dynamics.core.timing import UNTIMED, LoopTiming, StepClock
+from arm_dynamics.dynamics.kinematics import jacobian
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
@@ -26,6 +27,10 @@ MAX_STEPS = 1_000_000
 SHORT_PERIOD = 2e-3
 """Control period [s] up to which the default gains of a stop are stable on bundled arms."""
 
+PUSHED_TOOL_VELOCITY, PUSHED_JOINT_VELOCITY = 2.0, 10.0
+"""Largest velocities [m/s] of the tool and [rad/s or m/s] of a joint after the usual push."""
+NO_EFFECT = 1e-9
+"""Change of velocity by 1 N·s [rad/s or m/s] that is rounding."""
 MAX_VELOCITY_CHANGE = 20.0
 """Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
 
@@ -79,6 +84,11 @@ class Simulation:
         self._impulse: Vector | None = None
         self.on_period: Callable[[State, Command, State], None] | None = None
         """Called after every period: the state before, the command that acted, the state after."""
+
+    def __repr__(self) -> str:
+        """Arm, time, time step, control period and integrator, in a line."""
+        times = f"t = {self.state.time:.6g} s, dt = {self.dt:g} s, period = {self.period:g} s"
+        return f"<Simulation of {self.arm.name[:40]}: {times}, {self.plant.integrator.name}>"
 
     @property
     def arm(self) -> ArmModel:
@@ -162,15 +172,21 @@ class Simulation:
         self._impulse = p
 
     def usual_impulse(self) -> Vector:
-        """Return an impulse (3,) [N·s] that changes the largest velocity by 1 rad/s or m/s.
+        """Return an impulse (3,) [N·s] whose effect is visible at the tool.
 
-        Along the base axis with the smallest effective inertia in the present state; zero if no
-        axis moves a joint.
+        The tool moves at PUSHED_TOOL_VELOCITY, or slower so that no joint exceeds
+        PUSHED_JOINT_VELOCITY. Of the base axes it is the one with the fastest tool for the speed of
+        the joints in the present state; zero if no axis moves a joint.
         """
-        struck = [self.plant.struck(self.state, p).v for p in np.eye(3)]
-        changes = np.abs(np.array(struck) - self.state.v).max(axis=1)
-        i = int(np.argmax(changes))
-        return as_readonly(np.eye(3)[i] / changes[i] if changes[i] > 0 else np.zeros(3))
+        tool = jacobian(self.arm, self.state.q)[:3]
+        best, ratio = np.zeros(3), 0.0
+        for axis in np.eye(3):
+            change = self.plant.struck(self.state, axis).v - self.state.v
+            joints, speed = float(np.abs(change).max()), float(axis @ tool @ change)
+            if joints > NO_EFFECT and speed > ratio * joints:
+                ratio = speed / joints
+                best = axis * min(PUSHED_TOOL_VELOCITY / speed, PUSHED_JOINT_VELOCITY / joints)
+        return as_readonly(best)
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """Place the arm at rest at ``q`` (default: its initial configuration).
@@ -205,7 +221,12 @@ class Simulation:
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:
     """Return period / dt; raises InvalidValue if it is not an integer or above ``most``."""
     dt = check_float("dt [s]", dt, above=0)
-    period = check_float("period [s]", period, lower=dt)
+    period = check_float("period [s]", period, above=0)
+    if period < dt:
+        raise InvalidValue(
+            f"dt = {dt:g} s; expected at most the control period of {period:g} s; reduce dt or"
+            " increase the period"
+        )
     if not period / dt <= most:
         raise InvalidValue(
             f"period = {period:g} s: {period / dt:.3g} steps of dt = {dt:g} s;"

@@ -55,6 +55,7 @@ class Canvas:
         """The emergency stop, if the page has one."""
         self.controls: Controls | None = None
         """Sliders and buttons that move the arm, after ``add_controls``."""
+        self._sliders_follow = interactive
         if interactive:
             self.add_controls()
         self._status = server.gui.add_html("", order=Order.STATUS)
@@ -62,6 +63,7 @@ class Canvas:
         self._plot = JointPlot(server.gui, self._names, self._units, order=Order.PLOT)
         clear = server.gui.add_button("Clear path", order=Order.PATH)
         clear.on_click(lambda _: self.trace.clear())
+        server.gui.add_html(status_html({"tool frame": tool_frame}), order=Order.PATH)
         self._panel_due = 0.0
         self._arm.show(initial.tolist())
 
@@ -71,6 +73,8 @@ class Canvas:
         """Show ``sample``; return the time [s] until the panel can be updated, None if it was."""
         self._arm.show(sample.q.tolist())
         reference = sample.reference
+        if self._sliders_follow and self.controls is not None:
+            self.controls.sliders.follow((sample.q if reference is None else reference).tolist())
         distance = 0.0 if reference is None else np.abs(reference - sample.q).max(initial=0.0)
         if reference is not None and distance > MIN_GHOST_DISTANCE:
             self._ghost.show(reference.tolist())

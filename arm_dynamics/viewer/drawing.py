@@ -9,12 +9,13 @@ from importlib import import_module
 from math import dist
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.model.mesh_files import find_mesh
+from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
 from arm_dynamics.viewer.plot import RATE, WINDOW, History
 from arm_dynamics.viewer.skeleton import Link, Skeleton, Triple, tip
 
@@ -54,7 +55,13 @@ def load_visuals(text: str, folder: Path | None) -> Any:
         return str(find_mesh(fname, folder) or f"mesh {fname}")  # logged as not found
 
     try:
-        return yourdfpy.URDF.load(io.BytesIO(text.encode()), filename_handler=find)
+        robot = ElementTree.fromstring(text)
+        for mesh in robot.iter("mesh"):
+            file = find_mesh(mesh.get("filename", ""), folder)
+            scale = scale_to_meters(mesh.get("scale"), file) if file else None
+            if scale is not None:
+                mesh.set("scale", scale)
+        return yourdfpy.URDF.load(io.BytesIO(ElementTree.tostring(robot)), filename_handler=find)
     except Exception as error:  # XML, mesh and image readers raise many types
         raise InvalidValue(
             f"urdf = {type(error).__name__}: {error}; expected a URDF whose geometry can be drawn"

@@ -66,9 +66,9 @@ class ArmPage:
     """Web page with the moving arm; by default it is reachable from this machine only.
 
     The page is view-only by default: it cannot move the arm. ``interactive`` adds one slider per
-    joint, whose values are passed to the callbacks of ``on_target``. An emergency stop can only
-    stop the arm. A separate thread draws: ``show`` never waits for a browser, and costs almost
-    nothing without one.
+    joint, whose values are passed to the callbacks of ``on_target``; they follow ``show``. An
+    emergency stop can only stop the arm. A separate thread draws: ``show`` never waits for a
+    browser, and costs almost nothing without one.
 
     Parameters
     ----------

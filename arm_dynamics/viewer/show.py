@@ -71,7 +71,8 @@ def show(
     port : int
         Port of the page; the next free one if it is busy, 0 for any.
     interactive : bool
-        Whether the page has sliders; ``page.on_target`` sets the callback for their values.
+        Whether the page has sliders; ``page.on_target`` sets the callback for their values. They
+        follow the shown reference or configuration until a user moves one.
 
     Returns
     -------

@@ -50,6 +50,7 @@ class JointSliders:
             zero = gui.add_button("Zero")
         # Values that callbacks have used; a browser has moved a slider with another value.
         self._handled = [slider.value for slider in self._sliders]
+        self._touched = False
         for slider in self._sliders:
             slider.on_update(self._moved)
         zero.on_click(lambda _: self.set((0.0,) * len(names)))
@@ -77,12 +78,27 @@ class JointSliders:
         A slider that a browser has moved stays there until its callback has used the value.
         """
         with self._quietly(), self._lock:
-            for i, (slider, value) in enumerate(zip(self._sliders, target, strict=True)):
-                rounded, (low, high) = round(value, -floor(log10(slider.step))), self.ranges[i]
-                is_handled = slider.value == self._handled[i]
-                if is_handled and abs(slider.value - value) > slider.step / 2:
-                    slider.value = min(max(rounded, low), high)
-                    self._handled[i] = slider.value
+            self._show(target)
+
+    def follow(self, shown: Sequence[float]) -> None:
+        """Move the sliders with an arm, so that a touch of one does not move the other joints.
+
+        After a touch they stay at their target until the arm has reached it.
+        """
+        with self._quietly(), self._lock:
+            pairs = zip(self._sliders, shown, strict=True)
+            if self._touched and any(abs(s.value - value) > s.step for s, value in pairs):
+                return
+            self._touched = False
+            self._show(shown)
+
+    def _show(self, target: Sequence[float]) -> None:
+        for i, (slider, value) in enumerate(zip(self._sliders, target, strict=True)):
+            rounded, (low, high) = round(value, -floor(log10(slider.step))), self.ranges[i]
+            is_handled = slider.value == self._handled[i]
+            if is_handled and abs(slider.value - value) > slider.step / 2:
+                slider.value = min(max(rounded, low), high)
+                self._handled[i] = slider.value
 
     def send_again(self) -> None:
         """Send the values to every browser again: a move and ``show`` may have crossed."""
@@ -121,7 +137,7 @@ class JointSliders:
                 for slider, (low, high) in zip(self._sliders, self.ranges, strict=True):
                     if not low <= slider.value <= high and isfinite(slider.value):
                         slider.value = min(max(float(slider.value), low), high)
-            self._handled = [slider.value for slider in self._sliders]
+            self._handled, self._touched = [slider.value for slider in self._sliders], True
             target = self.target
             if not all(map(isfinite, target)):
                 LOG.warning("target of a browser ignored: not finite")

@@ -1,8 +1,8 @@
-"""Build control_msgs, which has no wheel, into this Python's environment; once.
+"""Build control_msgs and controller_manager_msgs, which have no wheels, for this Python; once.
 
     .venv/bin/python test/interfaces/build.py
 
-``make test`` runs it. If ROS 2 itself contains control_msgs, that one is used.
+``make test`` runs it. If ROS 2 itself contains control_msgs, nothing is built.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PREFIX = Path(sys.prefix)
 MARK = PREFIX / "share/control_msgs/built_from"
-"""Hash of the definitions of the environment's control_msgs."""
+"""Hash of the definitions of the environment's packages."""
 BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
 """Python of the wheels' build machine, still named in their CMake files."""
 
@@ -33,7 +33,7 @@ def main() -> int:
     if MARK.exists() and MARK.read_text() == fingerprint():
         return 0
     started = time.monotonic()
-    say("building control_msgs for the tests: half a minute")
+    say("building control_msgs and controller_manager_msgs for the tests: a minute")
     try:
         run(sys.executable, "-m", "pip", "install", "--quiet", "-r", str(HERE / "requirements.txt"))
         name_this_python()

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from control_msgs.action import FollowJointTrajectory
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
@@ -11,8 +12,8 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_dynamics.control.control_loop import MAX_STATE_GAP
 from arm_dynamics.ros.topic_driver import MAX_COMMAND_GAP
 
+from .link import GAINS, INITIAL, Motion, trajectory
 from .link import JOINTS as FIVE
-from .link import Motion, trajectory
 from .motors import JOINTS, Motors
 
 AWAY = np.array([0.3, -0.2])
@@ -159,6 +160,33 @@ def test_an_emergency_stop_stops_simulated_time(ros):
     assert len(states) == count
     assert ros.trigger("simulator/reset_emergency_stop").success
     ros.wait_longer(states, 0.1)
+
+
+@pytest.mark.parametrize("nodes", [["simulator", "joint_controller"], ["composed"]])
+def test_an_emergency_stop_of_the_simulator_ends_goals_and_trajectories(ros, nodes):
+    states = ros.states()
+    for node in nodes:
+        ros.start(node, GAINS)
+    ros.wait_until(states, 0.1)
+    client = ros.action(FollowJointTrajectory, "joint_controller/follow_joint_trajectory")
+    away = FollowJointTrajectory.Goal(trajectory=trajectory((30.0, INITIAL + 0.1), names=FIVE))
+    handle = ros.answer(client.send_goal_async(away))
+    assert handle.accepted
+    assert ros.trigger("simulator/emergency_stop").success
+    result = ros.answer(handle.get_result_async()).result
+    assert result.error_code == result.INVALID_GOAL
+    assert result.error_string.startswith("interrupted: emergency stop by service")
+    assert not ros.answer(client.send_goal_async(away)).accepted
+    values = ros.diagnosis("joint_controller", lambda v: "goal_rejected" in v)
+    assert "emergency stop by service" in values["last goal_rejected"]
+    ros.publish(trajectory((1.0, INITIAL), names=FIVE), "joint_controller/joint_trajectory")
+    values = ros.diagnosis("joint_controller", lambda v: "trajectory_rejected" in v)
+    assert "emergency stop by service" in values["last trajectory_rejected"]
+    assert ros.trigger("simulator/reset_emergency_stop").success
+    stopped = np.array(states.newest.position)
+    ros.wait_longer(states, 1.0)
+    assert np.abs(states.newest.position - stopped).max() < 2e-3
+    assert ros.answer(client.send_goal_async(away)).accepted
 
 
 def stands(shared, positions):

@@ -110,6 +110,12 @@ def test_files_of_other_arms_are_rejected(shared, tmp_path):
     node = shared.start("excitation", file=file)
     assert ended(shared, node) == 2
     assert "J" in node.output
+    excitation, file = planned("five_dof", tmp_path)
+    file.write_text(excitation.with_coefficients(8 * excitation.coefficients).to_yaml())
+    node = shared.start("excitation", file=file)
+    assert ended(shared, node) == 2
+    assert "waits until" not in node.output, "checked after the activation"
+    assert "expected within" in node.output
     node = shared.start("excitation")
     assert ended(shared, node) == 2
     assert "expected the YAML file of an excitation trajectory" in node.output

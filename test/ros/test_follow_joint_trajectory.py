@@ -345,13 +345,40 @@ def test_the_goal_of_a_killed_client_is_completed(shared, states):
 
 def test_partial_joint_goals_require_their_parameter(shared, states):
     part = goal((1.0, [AWAY[2]], [0.0]), names=["R3"])
-    assert send(shared, part).error_code == Result.INVALID_JOINTS
+    rejected = send(shared, part)
+    assert rejected.error_code == Result.INVALID_JOINTS
+    assert "the parameter allow_partial_joints_goal true" in rejected.error_string
     assert shared.set("joint_controller", allow_partial_joints_goal=True)[0].successful
     assert send(shared, part).error_code == Result.SUCCESSFUL
     assert shared.set("joint_controller", allow_partial_joints_goal=False)[0].successful
     moved = np.array(states.newest.position) - INITIAL
     assert moved[2] == pytest.approx(-0.3, abs=0.01)
     assert np.abs(np.delete(moved, 2)).max() < 0.01
+
+
+def test_partial_trajectories_on_the_topic_require_the_same_parameter(shared, states):
+    part = trajectory((1.0, [AWAY[2]], [0.0]), names=["R3"])
+    shared.publish(part, "joint_controller/joint_trajectory")
+    values = shared.diagnosis("joint_controller", lambda v: "trajectory_rejected" in v)
+    assert "allow_partial_joints_goal true" in values["last trajectory_rejected"]
+    assert shared.set("joint_controller", allow_partial_joints_goal=True)[0].successful
+    shared.publish(part, "joint_controller/joint_trajectory")
+    expected = np.where(np.array(JOINTS) == "R3", AWAY, INITIAL)
+    close = lambda: np.abs(np.array(states.newest.position) - expected).max() < 0.01  # noqa: E731
+    shared.wait_for(close, "R3 did not move")
+    assert shared.set("joint_controller", allow_partial_joints_goal=False)[0].successful
+
+
+def test_a_cmd_timeout_within_the_goal_time_is_ignored_with_a_warning(shared, states):
+    assert shared.set("joint_controller", constraints__goal_time=0.5)[0].successful
+    assert shared.set("joint_controller", cmd_timeout=0.5)[0].successful
+    values = shared.diagnosis("joint_controller", lambda v: "cmd_timeout_ignored" in v)
+    assert values["last cmd_timeout_ignored"] == (
+        "cmd_timeout = 0.5 s; expected more than constraints.goal_time (0.5 s);"
+        " the time-out is disabled"
+    )
+    for result in shared.set("joint_controller", cmd_timeout=0.0, constraints__goal_time=0.0):
+        assert result.successful
 
 
 # --- speed scaling, state, query
@@ -510,7 +537,9 @@ def test_the_composed_node_accepts_goals(ros):
 def test_without_control_msgs_other_interfaces_work_and_the_log_names_the_package(
     ros, monkeypatch, tmp_path
 ):
-    (tmp_path / "control_msgs.py").write_text("raise ModuleNotFoundError('hidden by a test')\n")
+    for package in ("control_msgs", "controller_manager_msgs"):
+        hidden = tmp_path / f"{package}.py"
+        hidden.write_text("raise ModuleNotFoundError('hidden by a test')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     states = ros.states()
     ros.start("simulator", **LOCKSTEP)
@@ -527,4 +556,5 @@ def test_without_control_msgs_other_interfaces_work_and_the_log_names_the_packag
     assert "follow_joint_trajectory" in controller.output
     values = ros.diagnosis("joint_controller", lambda v: "control_msgs" in v)
     assert values["control_msgs"] == "missing"
+    assert "controller_manager" not in controller.output
     assert ros.stop_all() == [0, 0], ros.report("")

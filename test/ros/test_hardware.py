@@ -6,9 +6,11 @@ import signal
 import numpy as np
 import pytest
 from browser import Client
+from control_msgs.action import FollowJointTrajectory
+from controller_manager_msgs import srv
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, String
+from std_msgs.msg import Bool, Float64MultiArray, String
 
 from arm_dynamics.ros.publisher_checks import LEASE
 
@@ -19,6 +21,16 @@ pytestmark = pytest.mark.hardware
 
 ERROR = 2
 AWAY = np.array([0.6, -0.4])
+INACTIVE = "hardware inactive, torque disabled"
+ACTION = "joint_controller/follow_joint_trajectory"
+KINDS = {
+    "list_controllers": "ListControllers",
+    "list_controller_types": "ListControllerTypes",
+    "load_controller": "LoadController",
+    "unload_controller": "UnloadController",
+    "switch_controller": "SwitchController",
+    "reload_controller_libraries": "ReloadControllerLibraries",
+}
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +107,7 @@ def test_capabilities_are_latched(motors, shared):
         "available_interfaces": "effort",
         "supported_interfaces": "effort, position",
         "effort_source": "measured",
+        "inactive": INACTIVE,
     }
     for values in (found[joint] for joint in JOINTS):
         assert float(values.pop("control period [s]")) >= 0.999 / RATE
@@ -109,6 +122,80 @@ def test_commands_move_nothing_while_inactive(motors, shared):
         motors.news()
     shared.leave("joint_commands")  # the controller must be the only publisher
     assert np.abs(np.array(motors.news().position) - before).max() < 1e-6
+
+
+def slow(seconds=30.0):
+    """Return a trajectory that takes longer than a test."""
+    return trajectory((seconds, AWAY, np.zeros(2)), names=JOINTS)
+
+
+REFERENCES = {
+    "joint_trajectory": (slow(), "trajectory_rejected"),
+    "commands": (Float64MultiArray(data=[0.1, 0.1]), "command_rejected"),
+    "reference": (JointState(name=list(JOINTS), position=[0.1, 0.1]), "reference_rejected"),
+}
+
+
+def test_goals_and_references_are_rejected_while_inactive(motors, shared):
+    """Without constraints a goal would succeed while nothing moves."""
+    commands = shared.record(JointState, "joint_commands")
+    shared.wait_for(lambda: len(commands), "no controller")
+    client = shared.action(FollowJointTrajectory, ACTION)
+    message = FollowJointTrajectory.Goal(trajectory=slow(1.0))
+    assert not shared.answer(client.send_goal_async(message)).accepted
+    values = shared.diagnosis("joint_controller", lambda v: "goal_rejected" in v)
+    assert values["last goal_rejected"] == f"INVALID_GOAL: not active: {INACTIVE}"
+    for topic, (reference, event) in REFERENCES.items():
+        shared.publish(reference, f"joint_controller/{topic}")
+        values = shared.diagnosis("joint_controller", lambda v, event=event: event in v)
+        assert values[f"last {event}"].endswith(INACTIVE)
+
+
+def listed(shared):
+    """Return the only listed controller."""
+    response = shared.call(srv.ListControllers, "controller_manager/list_controllers")
+    (controller,) = response.controller
+    assert controller.name == "joint_controller"
+    assert controller.type == "joint_trajectory_controller/JointTrajectoryController"
+    required = [f"{joint}/{kind}" for joint in JOINTS for kind in ("position", "velocity")]
+    assert controller.required_state_interfaces == required
+    assert controller.required_command_interfaces == [f"{joint}/effort" for joint in JOINTS]
+    return controller
+
+
+def test_the_controller_manager_is_found_as_by_rqt_and_is_read_only(motors, shared):
+    """rqt_joint_trajectory_controller requires six services with these types."""
+    listed(shared)
+    found = dict(shared._caller.get_service_names_and_types())
+    for name, kind in KINDS.items():
+        assert found[f"/controller_manager/{name}"] == [f"controller_manager_msgs/srv/{kind}"]
+    switch = srv.SwitchController.Request(activate_controllers=["joint_controller"])
+    answer = shared.call(srv.SwitchController, "controller_manager/switch_controller", switch)
+    assert not answer.ok
+    assert "read-only" in answer.message
+    for name in ("load_controller", "unload_controller", "reload_controller_libraries"):
+        assert not shared.call(getattr(srv, KINDS[name]), f"controller_manager/{name}").ok
+    types = shared.call(srv.ListControllerTypes, "controller_manager/list_controller_types")
+    assert types.types == ["joint_trajectory_controller/JointTrajectoryController"]
+
+
+def test_the_controller_is_inactive_while_torque_is_disabled(motors, shared):
+    controller = listed(shared)
+    assert controller.state == "inactive"
+    assert controller.claimed_interfaces == []
+
+
+def test_a_manager_of_another_node_replaces_the_services(motors, shared):
+    name, node = "controller_manager/list_controllers", shared._listener
+    shared.client(srv.ListControllers, name)
+    other = node.create_service(srv.ListControllers, name, lambda _, response: response)
+    try:
+        switch = "/controller_manager/switch_controller"
+        shared.wait_for(lambda: not node.count_services(switch), "still served")
+        assert node.count_services(name) == 1
+    finally:
+        node.destroy_service(other)
+    shared.wait_for(lambda: node.count_services(switch), "not served again")
 
 
 def test_parameters_are_fixed_after_configure(motors, shared):
@@ -163,9 +250,55 @@ def test_enabling_torque_moves_nothing(motors, shared):
     assert moved.max() < 1e-3
 
 
+def test_the_controller_is_active_until_an_emergency_stop(active):
+    controller = listed(active.ros)
+    assert controller.state == "active"
+    assert controller.claimed_interfaces == [f"{joint}/effort" for joint in JOINTS]
+    press(active, "service")
+    active.ros.wait_for(lambda: listed(active.ros).state == "inactive", "still active")
+
+
 def test_a_trajectory_moves_the_arm(active):
     moved_to(active, AWAY)
     moved_to(active, np.zeros(2))
+
+
+ENDS = {
+    "deactivate": (lambda motors: motors.ask("deactivate"), INACTIVE),
+    "emergency stop": (
+        lambda motors: press(motors, "service"),
+        f"{INACTIVE}: emergency stop by service",
+    ),
+    "trip": (lambda motors: motors.broken("fault-1"), "joint 'J1': motor_fault"),
+}
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("how", ENDS)
+def test_a_goal_is_aborted_with_the_cause_when_commands_are_no_longer_executed(active, how):
+    shared, (stop, cause) = active.ros, ENDS[how]
+    client = shared.action(FollowJointTrajectory, ACTION)
+    message = FollowJointTrajectory.Goal(trajectory=slow())
+    handle = shared.answer(client.send_goal_async(message))
+    assert handle.accepted, shared.report("rejected")
+    stop(active)
+    result = shared.answer(handle.get_result_async()).result
+    assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert result.error_string.startswith("interrupted: hardware ")
+    assert cause in result.error_string
+
+
+def test_a_trajectory_does_not_continue_after_a_deactivation(active):
+    active.ros.publish(slow(5.0), "joint_controller/joint_trajectory")
+    active.ros.wait_for(lambda: np.abs(active.states.newest.velocity).max() > 0.05, "no motion")
+    assert active.ask("deactivate")
+    active.ros.diagnosis("joint_controller", lambda v: v.get("last control_restarted") == INACTIVE)
+    first = active.news()
+    assert active.ask("activate")
+    seen = len(active.states)
+    active.ros.wait_for(lambda: len(active.states) > seen + 100, "no states")
+    moved = np.array(active.news().position) - first.position
+    assert np.abs(moved).max() < 0.01
 
 
 def press(motors, how):
@@ -248,7 +381,13 @@ def test_a_motor_fault_is_reported_and_latched(active):
 
 
 def test_an_unplugged_arm_reconnects(active):
+    client = active.ros.action(FollowJointTrajectory, ACTION)
+    message = FollowJointTrajectory.Goal(trajectory=slow())
+    handle = active.ros.answer(client.send_goal_async(message))
     active.broken("unplugged")
+    result = active.ros.answer(handle.get_result_async()).result
+    assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert result.error_string.startswith("interrupted: hardware error: connection_lost")
     status = active.diagnosis(lambda values: values["state"] == "error")
     assert status["level"] == ERROR
     active.comes_to("inactive")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.recording.bag import COMMANDS, STATES, messages
+from arm_dynamics.recording.bag import COMMANDS, REFERENCES, STATES, URDF, messages
+from arm_dynamics.recording.table import Recording
 
 from .link import to_time
 from .motors import JOINTS, Motors
@@ -62,13 +63,19 @@ def test_a_recording_contains_published_states_and_commands(tmp_path):
         shown = arm.states.messages()
     finally:
         arm.close()
-    found = {STATES: [], COMMANDS: []}
+    found = {STATES: [], COMMANDS: [], REFERENCES: [], URDF: []}
     for topic, time, message in messages(folder):
         found[topic].append((time, message))
     assert len(found[COMMANDS]) > 40
     assert {tuple(m.name) for _, m in found[STATES]} == {JOINTS}
     times = np.array([time for time, _ in found[STATES]])
     assert (np.diff(times) > 0).all()
+    assert len(found[URDF]) == 1
+    recording = Recording.load(folder)
+    errors = recording.position_error[np.isfinite(recording.position_error).all(axis=1)]
+    assert len(errors) == len(found[REFERENCES]) > 0
+    assert np.abs(errors).max() < 0.1
+    assert recording.arm.joint_names == JOINTS
     at = np.searchsorted(times, [nanoseconds(m) - MICROSECOND for m in shown])
     written = [found[STATES][i][1] for i in at]
     assert all(

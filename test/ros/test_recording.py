@@ -2,8 +2,10 @@
 
 import re
 
+import numpy as np
 import pytest
 
+from arm_dynamics.recording import Recording
 from arm_dynamics.recording.replay import replay
 
 pytest.importorskip("rosbags", reason="rosbags is not installed")
@@ -19,6 +21,10 @@ def test_a_run_that_is_interrupted_leaves_a_recording(ros, tmp_path, process):
     report = replay(folder)
     assert report.first is None
     assert report.periods > 100
+    error = Recording.load(folder).position_error
+    known = np.isfinite(error).all(axis=1)
+    assert known.sum() > 5
+    assert np.abs(error[known]).max() < 0.01
 
 
 def test_an_existing_folder_is_rejected(ros, tmp_path):

@@ -1,17 +1,19 @@
 """An arm with invalid or missing commands stays within its limits and comes to rest."""
 
+import re
 import signal
 import time
 
 import numpy as np
 import pytest
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_dynamics import load_arm
 from arm_dynamics.dynamics.rigid_body import gravity
 
-from .link import GAINS, INITIAL, JOINTS, ROOT, Motion, joint_state, stamp, trajectory
+from .link import GAINS, INITIAL, JOINTS, ROOT, Motion, joint_state, stamp, to_time, trajectory
 
 ARM = load_arm("five_dof")
 NAN, INF = float("nan"), float("inf")
@@ -115,6 +117,34 @@ def test_the_arm_stops_when_valid_commands_end(shared, simulator, then):
     assert np.abs(motion.v[0]).max() > 0.05, "no motion"
     assert within_limits(motion)
     assert at_rest(motion, 0.1 + STOP)
+
+
+def test_a_command_for_an_old_state_is_rejected_as_by_the_hardware(shared, simulator):
+    shared.wait_until(simulator, 1.0)
+    old = joint_state(effort=WEIGHT)
+    old.header.stamp = to_time(stamp(simulator.newest) - 0.5)
+    shared.publish(old, "joint_commands")
+    values = shared.diagnosis(
+        "simulator", lambda v: "command age" in v.get("last command_rejected", "")
+    )
+    age, limit = re.search(
+        r"command age = (\S+) s; expected at most (\S+) s", values["last command_rejected"]
+    ).groups()
+    assert float(age) >= 0.5
+    assert float(limit) == 0.1
+
+
+def test_the_clock_goes_on_with_the_same_time_in_a_pause(shared, simulator):
+    """A node that starts during the pause has a time."""
+    assert shared.pause().success
+    try:
+        clock = shared.record(Clock, "/clock")
+        shared.wait_for(lambda: len(clock) >= 3, "no /clock in a pause")
+        times = {(m.clock.sec, m.clock.nanosec) for m in clock.messages()}
+        newest = simulator.newest.header.stamp
+        assert times == {(newest.sec, newest.nanosec)}
+    finally:
+        assert shared.pause(False).success
 
 
 def test_timeout_events_are_counted(shared, simulator):

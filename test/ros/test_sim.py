@@ -61,6 +61,7 @@ def test_a_passed_run_ends_with_0_and_a_summary(ros):
     """One status line per second is printed after the discovery of the nodes."""
     process = sim(ros, "--duration", "6")
     assert process.wait() == 0, process.output
+    assert process.output.startswith("arm 'five_dof': tool frame = tool\n")
     times = [float(line.split()[1]) for line in LINE.findall(process.output)]
     assert len(times) >= 2
     assert all(0.1 < after - before < 3 for before, after in pairwise(times))
@@ -347,11 +348,12 @@ def test_options_apply_to_an_arm_with_a_gripper(ros, tmp_path):
     gains = str(parameter_file("five_dof"))
     process, _ = running(
         ros, str(file), "--gains", gains, "--configuration=0.1,-0.4,0.3,-0.2", "--payload", "0.2",
-        "--payload-modeled", "--dt", "2e-4", "--duration", "4",
+        "--payload-modeled", "--dt", "2e-4", "--duration", "4", "--tool-frame", "finger",
         *(w for j in ("finger_joint", "mimic_joint", "R5") for w in ("--lock", j)),
     )  # fmt: skip
     assert ros.get("simulator", "dt") == 2e-4
     assert ros.get("simulator", "payload_mass") == 0.2
+    assert ros.get("simulator", "tool_frame") == "finger"
     assert ros.get("joint_controller", "payload_mass") == 0.2
     assert list(ros.get("simulator", "initial_positions")) == [0.1, -0.4, 0.3, -0.2]
     assert process.wait() == 0, process.output

@@ -118,7 +118,7 @@ def test_reset_moves_the_arm_to_its_initial_configuration(sim):
     sim.page.set("R1", -0.5)
     sim.page.wait_for(lambda: sim.q[0] < -0.4, "R1 did not move")
     sim.page.push("Reset")
-    sim.says("reset: at initial")
+    sim.says("reset: at initial; time continues")
     sim.at(INITIAL)
     sim.page.wait_for(lambda: abs(sim.page.sliders["R1"]) < 0.01, "the slider stands")
 

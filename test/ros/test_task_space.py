@@ -146,6 +146,29 @@ def counted(shared, kind, before):
     return values[f"last {kind}"]
 
 
+def test_targets_are_rejected_in_an_emergency_stop_and_do_not_continue_after_it(shared, loop):
+    reference = shared.record(PoseStamped, f"{NODE}/reference_pose")
+    shared.publish(timetable((100.0, placed((0.1, 0, 0)))), f"{NODE}/trajectory")
+    shared.wait_for(lambda: reference.raw and departure_time(reference.messages()), "no motion")
+    assert shared.trigger("simulator/emergency_stop").success
+    shared.diagnosis("simulator", lambda v: v["message"].startswith("emergency stop by"))
+    for topic, message in {
+        "target_pose": placed((0.02, 0, 0)),
+        "target_twist": moving((0.01, 0, 0)),
+        "target_wrench": pushing((1, 0, 0)),
+        "path": path(placed((0.02, 0, 0))),
+        "trajectory": timetable((1.0, placed((0.02, 0, 0)))),
+    }.items():
+        shared.publish(message, f"{NODE}/{topic}")
+        text = f"~/{topic}: emergency stop by service"
+        shared.diagnosis(NODE, lambda v, t=text: v.get("last target_rejected", "").startswith(t))
+    held = np.array(loop.newest.position)
+    assert shared.trigger("simulator/reset_emergency_stop").success
+    shared.wait_longer(loop, 20.0)
+    assert np.abs(loop.newest.position - held).max() < 2e-3
+    assert shared.trigger("simulator/reset").success
+
+
 # --- poses
 
 

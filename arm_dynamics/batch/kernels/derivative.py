@@ -22,7 +22,7 @@ from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
-from arm_dynamics.model.arm_argument import check_arm, requires_arm
+from arm_dynamics.model.arm_argument import check_arm, requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
 from arm_dynamics.simulation.linearization import Linearization
@@ -35,7 +35,7 @@ DIFFERENCE_STEP = 1e-5
 """Half width of the central differences."""
 
 
-@requires_arm
+@requires_masses
 def linearize_by_trace(
     arm: ArmModel,
     state: State,

@@ -23,7 +23,7 @@ from arm_dynamics.core.argument_checks import check_names
 from arm_dynamics.core.arrays import check_float, check_int
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State, require_state
-from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_argument import check_arm, require_masses
 from arm_dynamics.model.arm_model import ArmModel
 
 MAX_STEPS = 2**62
@@ -101,7 +101,7 @@ def rollout(
         If an argument is invalid; the message names it, and the rollout.
 
     """
-    check_arm(arm)
+    require_masses(check_arm(arm), "a rollout")
     execution = Execution(threads, executor, memory_limit, progress)
     values, dt = inputs.command_array(interface, commands), inputs.check_array("dt [s]", dt)
     size = infer_batch_size(states, vary, dt, values)

@@ -99,7 +99,9 @@ def integer_ratio(name: str, time: float, of: str, part: float) -> int:
 
     """
     part = check_float(f"{of} [s]", part, above=0)
-    time = check_float(f"{name} [s]", time, lower=part)
+    time = check_float(f"{name} [s]", time, above=0)
+    if time < part:
+        raise InvalidValue(f"{of} = {part:g} s; expected at most the {name} of {time:g} s")
     if time / part > MAX_PARTS:
         raise InvalidValue(
             f"{name} = {time:g} s; expected at most {MAX_PARTS:g} times the {of} of {part:g} s"

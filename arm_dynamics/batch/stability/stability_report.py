@@ -272,7 +272,7 @@ def analyze_stability(loop: LinearLoop, method: str) -> StabilityReport:
     dt = check_float("dt [s]", loop.dt, lower=MIN_TIME_STEP, upper=MAX_TIME_STEP / 2)
     period = dt
     if loop.period is not None:
-        period = check_float("period [s]", loop.period, lower=dt, upper=MAX_TIME_STEP)
+        period = check_float("period [s]", loop.period, above=0, upper=MAX_TIME_STEP)
     steps = steps_per_period(period, dt)
     dts, periods = _stable_times(loop, method, dt, period)
     phi, gamma = discrete_map(loop.linear, method, period / steps)

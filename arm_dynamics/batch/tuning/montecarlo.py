@@ -191,14 +191,17 @@ def montecarlo(
     parts: list[dict[str, Matrix]] = []
     failed: list[IntArray] = []
     for number in range(-(-runs // CHUNK)):
-        count = min(CHUNK, runs - number * CHUNK)
+        first, count = number * CHUNK, min(CHUNK, runs - number * CHUNK)
         rows = _chunk_values(arm, spread, seed, number)
+
+        def report(done: int, of: int, first: int = first, count: int = count) -> None:
+            progress(first + count * done // of, runs)
+
         part, failed_step = _simulate(
-            arm, controller, motion, {n: v[:count] for n, v in rows.items()}
+            arm, controller, motion, {n: v[:count] for n, v in rows.items()}, report
         )
         parts.append(part)
         failed.append(failed_step)
-        progress(number * CHUNK + count, runs)
     values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return MonteCarlo(arm, motion, spread, seed, values, np.concatenate(failed))
 
@@ -209,7 +212,11 @@ def _chunk_values(arm: ArmModel, spread: ToleranceMap, seed: int, number: int) -
 
 
 def _simulate(
-    arm: ArmModel, controller: Controller, motion: StepMotion, vary: dict[str, Matrix]
+    arm: ArmModel,
+    controller: Controller,
+    motion: StepMotion,
+    vary: dict[str, Matrix],
+    progress: Callable[[int, int], None],
 ) -> tuple[dict[str, Matrix], IntArray]:
     """Return the values of QUANTITIES (runs, nv), NaN if diverged, and failed steps (runs,)."""
     count = len(next(iter(vary.values())))
@@ -217,6 +224,7 @@ def _simulate(
     result = rollout_closed_loop(
         arm, np.tile(state, (count, 1)), controller, motion.target, motion.dt, motion.period,
         motion.duration, vary=vary, outputs=("q",), interface=motion.interface,
+        progress=progress,
     )  # fmt: skip
     values = {
         "settling": settling_time(result.q - motion.target, motion.period, motion.band),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from math import isfinite
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from arm_dynamics.batch.tuning.margins import MarginRows, Margins
 from arm_dynamics.batch.tuning.parameter_file import parameter_text
 from arm_dynamics.batch.tuning.validation import ValidationResult
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.files import prepare_folder, replace_text
+from arm_dynamics.core.files import replace_text, results_folder
 from arm_dynamics.core.requirements import require_matplotlib
 
 STATE, GAINS, WORST, MARGINS, REPORT = (
@@ -25,8 +26,10 @@ BACKUP = "state.before.json"
 """Backup of the state of the previous search."""
 
 
-def prepare_results_folder(folder: Path) -> Path:
-    """Create ``folder``, and check what the results need before anything is computed.
+def prepared_results(folder: Path) -> AbstractContextManager[Path]:
+    """Check what the results need before anything is computed; return a context of ``folder``.
+
+    It creates the folder, and removes it after an exception if it is empty.
 
     Raises
     ------
@@ -37,7 +40,7 @@ def prepare_results_folder(folder: Path) -> Path:
 
     """
     require_matplotlib("report")
-    return prepare_folder(folder)
+    return results_folder(folder)
 
 
 def backup_state(state: Path) -> None:

@@ -19,7 +19,7 @@ from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.kinematics import AXIS_NAMES
 from arm_dynamics.dynamics.rigid_body import RigidBodyDynamics
-from arm_dynamics.model.arm_argument import check_arm, require_same_joints
+from arm_dynamics.model.arm_argument import check_arm, require_masses, require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import require_holdable
 
@@ -32,6 +32,13 @@ MAX_VALUE = 1e30
 MOMENT = 2.0**-10
 """Time step from which the rate of change of a memory is computed [s]."""
 NO_MEMORY = as_readonly([])
+
+
+def _short(values: Vector) -> str:
+    """Return numbers with four digits in a line; of more than eight joints, the first and last."""
+    return np.array2string(
+        values, max_line_width=1000, threshold=8, edgeitems=2, formatter={"float": "{:.4g}".format}
+    )
 
 
 class Controller(ABC):
@@ -64,11 +71,18 @@ class Controller(ABC):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self.arm, self.dynamics = check_arm(arm), RigidBodyDynamics(arm)
+        if self.interface not in ("position", "velocity"):
+            require_masses(arm, f"a controller with the command interface {self.interface}")
         self.gains: dict[str, Vector] = {}
         self.given: Gains = {}
         self.scale = 1.0
         self._limit = arm.effort_limit
         self.set_gains(gains or {})
+
+    def __repr__(self) -> str:
+        """Class, arm, command interface and gains by joint, in a line."""
+        gains = "".join(f", {name} {_short(values)}" for name, values in self.gains.items())
+        return f"<{type(self).__name__} of {self.arm.name[:40]}: {self.interface}{gains}>"
 
     @property
     def parameter_groups(self) -> Mapping[str, tuple[Parameter, ...]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.control_loop import ControlLoop
@@ -26,7 +25,6 @@ from arm_dynamics.control.trajectories.trajectory_parsing import (
     joint_fault,
     parse_trajectory,
 )
-from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, GoalRejected
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.arm_model import ArmModel
@@ -104,11 +102,13 @@ class GoalHandler:
         Raises
         ------
         GoalRejected
-            With its error code, if a limit of position, velocity or effort is exceeded or the
-            request is invalid. The active goal continues.
+            With its error code, if a limit of position, velocity or effort is exceeded, the request
+            is invalid, or the driver executes no commands. The active goal continues.
 
         """
         loop = self.loop
+        if inactive := loop.driver.inactive:
+            raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {inactive}")
         state, reference = loop.state, loop.reference
         if state is None or reference is None:
             text = "not active: no state of the arm received"
@@ -117,11 +117,13 @@ class GoalHandler:
             raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {self._no_tracking()}")
         if fault := joint_fault(loop.arm, request.names, partial=self.allow_partial):
             raise GoalRejected(ErrorCode.INVALID_JOINTS, fault)
-        stop = loop.stop_trajectory(self.constraints.max_deceleration)
-        stop = stop.starting_from(state.time, reference)
-        whole = fill_missing_joints(loop.arm, request, stop.at(stop.end).q)
-        options = loop.options(integrate=self.integrate, end_in_motion=self.end_in_motion)
-        trajectory = build_trajectory(loop.arm, whole, state.time, options)
+        options = loop.options(
+            integrate=self.integrate,
+            end_in_motion=self.end_in_motion,
+            partial=self.allow_partial,
+            deceleration=self.constraints.max_deceleration,
+        )
+        trajectory = build_trajectory(loop.arm, request, state.time, options)
         tolerances = goal_tolerances(loop.arm, request, self.constraints)
         goal, restart_count = Goal(loop.arm.joint_names, tolerances), loop.restart_count
         with self._lock:
@@ -164,7 +166,10 @@ class GoalHandler:
             if generator.number < self._number:  # the goal's own trajectory is still pending
                 return
             self._watched, self._topic_goal = generator.number, None
-            if not self.loop.controller.tracks_reference:
+            if inactive := self.loop.driver.inactive:
+                text = f"interrupted: {inactive}"
+                goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
+            elif not self.loop.controller.tracks_reference:
                 text = f"interrupted: {self._no_tracking()}"
                 goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
                 self.loop.stop_from_state(state, self.constraints.max_deceleration)
@@ -229,33 +234,10 @@ def rejecting_with(code: ErrorCode) -> Iterator[None]:
         raise GoalRejected(code, str(error)) from error
 
 
-def fill_missing_joints(arm: ArmModel, request: GoalRequest, q: Vector) -> GoalRequest:
-    """Return a request for all joints: omitted ones stay at ``q`` (nv,)."""
-    absent = [name for name in arm.joint_names if name not in request.names]
-    if not absent:
-        return request
-    held = [q[arm.index(name)] for name in absent]
-    zero = [0.0] * len(absent)
-    return replace(
-        request,
-        names=[*request.names, *absent],
-        positions=[_extended(row, held) for row in request.positions],
-        velocities=[_extended(row, zero) for row in request.velocities],
-        accelerations=[_extended(row, zero) for row in request.accelerations],
-        efforts=[_extended(row, zero) for row in request.efforts],
-    )
-
-
-def _extended(row: ArrayLike, more: list[float]) -> ArrayLike:
-    """Return a row with more columns; an empty one stays empty."""
-    given = np.asarray(row, dtype=float)
-    return np.concatenate([given, more]) if given.size else given
-
-
 def build_trajectory(
     arm: ArmModel, request: GoalRequest, now: float, options: Options = NO_OPTIONS
 ) -> JointTrajectory:
-    """Return the trajectory of a request for all joints; raises GoalRejected.
+    """Return the trajectory of a request; raises GoalRejected.
 
     A single waypoint that is due immediately gets IMMEDIATE_MOVE_TIME, within the joints' limits.
     """

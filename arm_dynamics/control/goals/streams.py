@@ -162,14 +162,14 @@ class Streams:
         present = self.loop.present()[1]
         begun = max(sum(w.time <= now for w in trajectory.waypoints) - 1, 0)
         points = trajectory.waypoints[begun:]
-        positions_only = points[0].v is None
+        positions_only = all(w.v is None for w in points)
         if streaming and positions_only and len(points) > 1 and self._is_allowed(smooth(points)):
             points = smooth(points)
         check_limits(self.loop.arm, JointTrajectory(points), present.q)
         joined = JointTrajectory(points).starting_from(now, present).waypoints
         if points[0].time >= now + FADE and self._is_allowed(joined):
             points = joined
-        ended = through(points, self._limits, coast, to_rest=positions_only)
+        ended = through(points, self._limits, coast, to_rest=points[-1].v is None)
         return self._stream(trajectory, ended, coast)
 
     def _is_allowed(self, points: tuple[Waypoint, ...]) -> bool:

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import isnan
 
 import numpy as np
@@ -157,6 +158,13 @@ class JointTrajectory:
             rates.append(ends)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return T, boundary_polynomial(T[:, None], (q[:-1], q[1:]), *rates)
+
+    @property
+    def coefficients(self) -> Sequence[FloatArray]:
+        """Coefficients (degree + 1, nv) of each segment; degrees differ as the waypoints do."""
+        if self.splines is not None:
+            return list(self.splines[1].transpose(1, 0, 2))
+        return [_spline(*ends) for ends in pairwise(self.waypoints)]
 
     @cached_property
     def _times(self) -> tuple[float, ...]:

@@ -124,24 +124,21 @@ def smooth(waypoints: Sequence[Waypoint]) -> tuple[Waypoint, ...]:
 def through(
     waypoints: Sequence[Waypoint], limits: Sequence[Limits], coast: float, *, to_rest: bool
 ) -> tuple[tuple[Track, ...], bool]:
-    """Return tracks through waypoints of the same kind, and whether the last one moves.
+    """Return tracks through waypoints, and whether the last one moves.
 
     Before the first waypoint they are its tangent. The last velocity continues for ``coast`` [s];
     then the joints come to rest, with ``to_rest`` at the position of the last waypoint.
     """
     first, last = waypoints[0], waypoints[-1]
-    splines = JointTrajectory(tuple(waypoints)).splines
-    times, rows = [w.time for w in waypoints[:-1]], np.zeros((0, 2, first.q.size))
-    if splines is not None:
-        rows = splines[1].transpose(1, 0, 2)
+    times, rows = [w.time for w in waypoints[:-1]], JointTrajectory(tuple(waypoints)).coefficients
     v = first.v
     if v is None:
-        v = rows[0, 1] if len(rows) else np.zeros_like(first.q)
+        v = rows[0][1] if rows else np.zeros_like(first.q)
     begin = np.array([first.q, v])
     end_v = np.zeros_like(last.q) if last.v is None else last.v
     tracks = []
     for i in range(len(limits)):
-        segments = [tuple(begin[:, i].tolist()), *map(tuple, rows[:, :, i].tolist())]
+        segments = [tuple(begin[:, i].tolist()), *(tuple(row[:, i].tolist()) for row in rows)]
         track = Track([first.time - 1e-9, *times], segments)
         track.append(last.time, (float(last.q[i]), float(end_v[i])))
         tracks.append(track)

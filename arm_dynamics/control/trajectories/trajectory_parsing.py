@@ -31,6 +31,8 @@ class Options:
         allow_nonzero_velocity_at_trajectory_end.
     integrate_from : Reference, optional
         With allow_integration_in_goal_trajectories: the reference at ``now``.
+    held : (nv,) array, optional
+        With allow_partial_joints_goal: configuration [rad or m] at which omitted joints rest.
     now : float
         Time [s].
 
@@ -38,6 +40,7 @@ class Options:
 
     end_in_motion: bool = False
     integrate_from: Reference | None = None
+    held: Vector | None = None
     now: float = 0.0
 
 
@@ -71,7 +74,7 @@ def parse_trajectory(
         Times of the waypoints after ``start`` [s], increasing.
     positions, velocities, accelerations, efforts : Sequence of (nv,) arrays
         One row per waypoint, or none at all [rad, rad/s, rad/s², N·m; m and N for prismatic
-        joints].
+        joints]. With positions, a row of velocities or accelerations may be empty.
     start : float
         Start time [s].
     options : Options
@@ -87,18 +90,25 @@ def parse_trajectory(
         Naming the joint or waypoint, its value and what is expected.
 
     """
-    order = joint_order(arm, names)
+    if fault := joint_fault(arm, names, partial=options.held is not None):
+        raise TrajectoryRejected(fault)
     check_times(times, start)
-    tables = (
-        ("positions", positions), ("velocities", velocities), ("accelerations", accelerations),
-        ("efforts", efforts),
-    )  # fmt: skip
-    q, v, a, effort = (table(name, rows, len(times), names) for name, rows in tables)
-    if q is not None and a is not None and v is None:
-        raise TrajectoryRejected("accelerations: given without velocities; expected both")
+    q = table("positions", positions, len(times), names)
+    rates = (("velocities", velocities), ("accelerations", accelerations))
+    v, a = (table(n, rows, len(times), names, optional=q is not None) for n, rows in rates)
+    effort = table("efforts", efforts, len(times), names)
+    if q is not None and a is not None:
+        given = np.zeros(len(times), dtype=bool) if v is None else np.isfinite(v).all(axis=1)
+        for i in np.flatnonzero(np.isfinite(a).all(axis=1) & ~given).tolist():
+            raise TrajectoryRejected(
+                f"accelerations: given without velocities at waypoint {i}; expected both"
+            )
     if not options.end_in_motion:
         check_end(v, names)
-    q, v, a, effort = (None if x is None else x[:, order] for x in (q, v, a, effort))
+    held = np.zeros(arm.nv) if options.held is None else options.held
+    rest = np.zeros(arm.nv)
+    columns = ((q, held), (v, rest), (a, rest), (effort, rest))
+    q, v, a, effort = (all_joints(arm, names, table, missing) for table, missing in columns)
     at = [start + time for time in times]
     if q is None:
         if options.integrate_from is None or (v is None and a is None):
@@ -107,8 +117,8 @@ def parse_trajectory(
         v, a, effort = (None if x is None else x[past:] for x in (v, a, effort))
         at = at[past:]
         q, v = integrated(options.now, options.integrate_from, at, v, a)
-    given = ([None] * len(at) if x is None else as_readonly(x) for x in (q, v, a))
-    points = tuple(Waypoint(*row) for row in zip(at, *given, strict=True))
+    rows = ([None] * len(at) if x is None else map(_if_given, x) for x in (q, v, a))
+    points = tuple(Waypoint(*row) for row in zip(at, *rows, strict=True))
     feedforward = None
     if effort is not None:
         feedforward = FeedForward(tuple(at), tuple(map(as_readonly, effort)))
@@ -126,21 +136,34 @@ def joint_fault(arm: ArmModel, names: Sequence[str], *, partial: bool = False) -
     """
     known, given = arm.joint_names, list(names)
     missing = [] if partial and given else [name for name in known if name not in given]
-    for kind, odd in (
-        ("unknown", [name for name in given if name not in known]),
-        ("repeated", sorted({name for name in given if given.count(name) > 1})),
-        ("missing", missing),
+    remedy = " (or the parameter allow_partial_joints_goal true)" if given and not partial else ""
+    for kind, odd, also in (
+        ("unknown", [name for name in given if name not in known], ""),
+        ("repeated", sorted({name for name in given if given.count(name) > 1}), ""),
+        ("missing", missing, remedy),
     ):
         if odd:
-            return f"{kind} joint '{odd[0]}'; expected each of {', '.join(known)} once"
+            return f"{kind} joint '{odd[0]}'; expected each of {', '.join(known)} once{also}"
     return ""
 
 
-def joint_order(arm: ArmModel, names: Sequence[str]) -> list[int]:
-    """Return the column of each joint of the arm in ``names``; raises TrajectoryRejected."""
-    if fault := joint_fault(arm, names):
-        raise TrajectoryRejected(fault)
-    return [list(names).index(n) for n in arm.joint_names]
+def all_joints(
+    arm: ArmModel, names: Sequence[str], table: Matrix | None, missing: Vector
+) -> Matrix | None:
+    """Return a table (n, nv) in the arm's order, with ``missing`` (nv,) for omitted joints.
+
+    A row that is not given, NaN, stays NaN.
+    """
+    if table is None:
+        return None
+    whole = np.tile(missing, (len(table), 1))
+    whole[np.isnan(table).any(axis=1)] = np.nan
+    whole[:, [arm.index(name) for name in names]] = table
+    return whole
+
+
+def _if_given(row: Vector) -> Vector | None:
+    return None if np.isnan(row).any() else as_readonly(row)
 
 
 def check_times(times: Sequence[float], start: float) -> None:
@@ -161,15 +184,21 @@ def check_end(v: Matrix | None, names: Sequence[str]) -> None:
     """Raise TrajectoryRejected if the last waypoint has a velocity."""
     if v is None:
         return
-    for j in np.flatnonzero(v[-1]).tolist():
+    for j in np.flatnonzero(np.nan_to_num(v[-1])).tolist():
         raise TrajectoryRejected(
             f"joint '{names[j]}': velocity = {v[-1, j]:.6g} rad/s at the last waypoint; expected 0"
             " (or the parameter allow_nonzero_velocity_at_trajectory_end true)"
         )
 
 
-def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]) -> Matrix | None:
-    """Return rows as an array (count, nv); None if all are empty; raises TrajectoryRejected."""
+def table(
+    name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str], *,
+    optional: bool = False,
+) -> Matrix | None:  # fmt: skip
+    """Return rows as an array (count, n); None if all are empty; raises TrajectoryRejected.
+
+    With ``optional`` a row may be empty; it is NaN in the array.
+    """
     if not any(np.size(row) for row in rows):
         return None
     if len(rows) != count:
@@ -178,8 +207,11 @@ def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]
         whole = np.array(rows, dtype=float)
         if whole.ndim == 2 and whole.shape[1] == len(names) and np.isfinite(whole).all():
             return whole
+    result = np.full((count, len(names)), np.nan)
     for i, row in enumerate(rows):
         values = np.asarray(row, dtype=float)
+        if optional and values.size == 0:
+            continue
         if values.shape != (len(names),):
             raise TrajectoryRejected(
                 f"waypoint {i}: {values.size} {name}; expected {len(names)}, one per joint"
@@ -189,7 +221,8 @@ def table(name: str, rows: Sequence[ArrayLike], count: int, names: Sequence[str]
                 f"joint '{names[j]}': {name} of waypoint {i} = {values[j]}; expected a finite"
                 " number"
             )
-    return np.array(rows, dtype=float)
+        result[i] = values
+    return result
 
 
 def integrated(

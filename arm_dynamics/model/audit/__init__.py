@@ -34,6 +34,7 @@ ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
     structure.parent_faults,
     structure.root_faults,
     numbers.number_faults,
+    inertia.kinematic_faults,
     inertia.root_inertia_faults,
     proportion.body_unit_faults,
     joints.mobility_faults,

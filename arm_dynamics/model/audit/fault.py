@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
-from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.errors import ArmDynamicsError, closest_name
 from arm_dynamics.model.xml_source import Node
 
 Severity = Literal["error", "warning"]
@@ -64,8 +63,8 @@ def title(node: Node) -> str:
 
 def suggest(name: str, known: Collection[str], what: str) -> str:
     """Return the nearest known name as a remedy, else the known names; of very many, the first."""
-    near = get_close_matches(name, sorted(known), n=1) if len(known) <= MAX_COMPARED else []
-    return f"did you mean '{near[0]}'?" if near else f"{what}: {listed(sorted(known))}"
+    near = closest_name(name, sorted(known)) if len(known) <= MAX_COMPARED else ""
+    return f"did you mean '{near}'?" if near else f"{what}: {listed(sorted(known))}"
 
 
 def listed(names: Sequence[str]) -> str:

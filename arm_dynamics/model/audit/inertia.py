@@ -98,7 +98,7 @@ def massless_body_faults(robot: Robot, edge: Edge) -> Iterator[Fault]:
     """Yield a moving body whose links have no mass; unreadable masses are not checked."""
     node, members = robot.links[edge.child], robot.body(edge.child)
     masses = [mass_of(robot.links[name]) for name in members]
-    if None in masses or any(masses):
+    if None in masses or any(masses) or robot.is_kinematic:
         return
     inertial = node.find("inertial")
     mass = inertial.find("mass") if inertial else None
@@ -109,6 +109,20 @@ def massless_body_faults(robot: Robot, edge: Edge) -> Iterator[Fault]:
     name = edge.joint.get("name")
     remedy = f"joint '{name}' moves it: give it an <inertial> with a mass above 0"
     yield Fault(place.line, element, text, problem + welded, remedy)
+
+
+def kinematic_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield a warning for a robot none of whose moving links has a mass."""
+    if robot.is_kinematic:
+        problem = (
+            "no moving link has a mass: the arm has kinematics and display, and no simulation,"
+            " gravity compensation or identification"
+        )
+        remedy = (
+            "add <inertial> to the links, or estimate them from their shapes:"
+            " `arm-dynamics audit FILE --estimate-inertia KG --output NEW`"
+        )
+        yield Fault(robot.root.line, title(robot.root), "", problem, remedy, "warning")
 
 
 def point_mass_faults(robot: Robot, edge: Edge) -> Iterator[Fault]:

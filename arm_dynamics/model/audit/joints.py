@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import hypot
 
-from arm_dynamics.model.audit.fault import Fault, suggest, title
+from arm_dynamics.model.audit.fault import Fault, Severity, suggest, title
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINATE, Robot
 from arm_dynamics.model.xml_source import Node
@@ -95,8 +95,11 @@ def limit_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
         yield Fault(limit.line, element, text, problem, remedy, "warning")
 
 
-def effort_and_velocity_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
-    """Yield effort and velocity limits that are missing, negative or zero."""
+def effort_and_velocity_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield effort and velocity limits that are missing, negative or zero.
+
+    A kinematic arm needs none of them: missing ones are unlimited.
+    """
     limit = joint.find("limit")
     if limit is None:
         return
@@ -105,7 +108,8 @@ def effort_and_velocity_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
         value = number_attribute(limit, attribute)
         if text is None:
             remedy = f'write {attribute}="…", above 0'
-            yield Fault(limit.line, element, "", f"{attribute} is missing", remedy)
+            severity: Severity = "warning" if robot.is_kinematic else "error"
+            yield Fault(limit.line, element, "", f"{attribute} is missing", remedy, severity)
         elif value is not None and value < 0:
             yield Fault(limit.line, element, text, "is negative", "write its magnitude, above 0")
         elif value == 0 and joint.get("type") != "fixed":

@@ -5,6 +5,7 @@ The first element of a name counts. Inconsistent elements are omitted; the rules
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ REFLECTED = ("armature", "viscous_friction", "back_emf_damping", "breakaway_effo
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")
 MANY_COORDINATES = ("floating", "planar")
 KINDS = (*ONE_COORDINATE, "fixed")
+_ZERO = re.compile(r"[+-]?0*\.?0*([eE][+-]?\d+)?")
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 """Axis of a joint without ``<axis>``."""
 
@@ -89,6 +91,14 @@ class Robot:
     def moves(self, joint: Node) -> bool:
         """Return whether the joint has a coordinate that moves its child link."""
         return joint.get("type") in ONE_COORDINATE and not self.locked(joint)
+
+    @cached_property
+    def is_kinematic(self) -> bool:
+        """Whether joints move links, and none of these has a mass other than 0."""
+        moving = [n for e in self.edges if self.moves(e.joint) for n in self.body(e.child)]
+        inertials = [one for n in moving for one in self.links[n].find_all("inertial")]
+        masses = [mass.get("value") or "" for one in inertials for mass in one.find_all("mass")]
+        return bool(moving) and all(_ZERO.fullmatch(mass.strip()) for mass in masses)
 
     def body(self, link: str) -> list[str]:
         """Return ``link`` and the links below it that fixed or locked joints attach to it."""

@@ -19,7 +19,7 @@ from arm_dynamics.model.audit.robot import REFLECTED, Robot
 from arm_dynamics.model.hardware_info import NAMES, NUMBERS
 from arm_dynamics.model.xml_source import Node
 
-OWN_PLUGIN = "topic_based_ros2_control/"
+OWN_PLUGINS = ("joint_state_topic_hardware_interface/", "topic_based_ros2_control/")
 """Hardware of ros2_control whose topics the simulator has."""
 COMMANDS = ("effort", "voltage", "position", "velocity")
 STOPS = (
@@ -78,7 +78,7 @@ def plugin_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
     for hardware in block.find_all("hardware"):
         plugin = hardware.find("plugin")
         driven = any(param.get("name") == "driver" for param in hardware.find_all("param"))
-        if plugin and plugin.text and not driven and not plugin.text.startswith(OWN_PLUGIN):
+        if plugin and plugin.text and not driven and not plugin.text.startswith(OWN_PLUGINS):
             count = len(block.find_all("joint"))
             problem = f"is ignored: it is ros2_control's, for {count} joint{'s' * (count != 1)}"
             remedy = 'name a driver for a physical arm: <param name="driver">feetech</param>'

@@ -155,20 +155,21 @@ def fit_torque(
     problem = TorqueProblem(equations, prior, models)
     problem.estimate(1.0)
     terms = problem.best_terms(models, JointFriction.of(arm))
-    used = equations.with_constant_friction(_has_stribeck(arm, terms))
-    problem = TorqueProblem(used, prior, models)
-    problem.use_terms(terms)
-    problem.estimate(1.0)
-    gamma = problem.best_prior_weight()
-    weight, free = problem.best_free(gamma)
 
-    def fit_of(
-        models: IntArray, terms: Sequence[FrictionTerm], weight: float, free: BoolArray
-    ) -> TorqueFit:
+    def problem_of(models: IntArray, terms: Sequence[FrictionTerm]) -> TorqueProblem:
         used = equations.with_constant_friction(_has_stribeck(arm, terms))
         problem = TorqueProblem(used, prior, models)
         problem.use_terms(terms)
         problem.estimate(1.0)
+        return problem
+
+    problem = problem_of(models, terms)
+    gamma = problem.best_prior_weight()
+    weight, free = problem.best_free(gamma)
+
+    def fit_of(
+        problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], free: BoolArray
+    ) -> TorqueFit:
         problem.free = free
         every = problem.estimate(weight)
         every_spread = problem.deviations(gamma, every)
@@ -197,7 +198,7 @@ def fit_torque(
             free,
         )
 
-    best = fit_of(models, terms, weight, free)
+    best = fit_of(problem, models, terms, free)
     if validation is None:
         return best
     bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
@@ -206,9 +207,11 @@ def fit_torque(
         if not any((mask == other).all() for other in masks):
             masks.append(mask)
     has_plain_friction = not terms and not models.any()
-    frictions = [(models, terms), *([] if has_plain_friction else [(ideal, ())])]
+    frictions = [(problem, models, terms)]
+    if not has_plain_friction:
+        frictions.append((problem_of(ideal, ()), ideal, ()))
     simpler_fits = list(product(frictions, masks))[1:]
-    fits = [best, *(fit_of(own[0], own[1], weight, mask) for own, mask in simpler_fits)]
+    fits = [best, *(fit_of(*own, mask) for own, mask in simpler_fits)]
     errors = [validation_error(validation, fit.parameters, fit.friction) for fit in fits]
     k = int(np.argmin(errors))
     simpler = [

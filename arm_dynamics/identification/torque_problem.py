@@ -111,7 +111,7 @@ class TorqueProblem:
         """
         error = np.zeros((len(self._blocks), self._scale.size))
         for k in range(FOLDS):
-            starts[k] = x = self._minimum(gamma, starts[k], self._fold != k)
+            starts[k] = x = self._minimum(gamma, starts[k], without=k)
             for b in np.flatnonzero(self._fold == k):
                 block = self._blocks[b]
                 residual = self._equations.effort[block] - self.rows[block] @ x
@@ -143,11 +143,11 @@ class TorqueProblem:
         more than its standard error. Without it the bodies are those of the prior: γ = ∞ for them.
         ``gamma`` is the weight with all parameters free.
         """
-        nv = self._scale.size
+        nv, starts = self._scale.size, [self._parameters] * FOLDS
 
         def error(weight: float, free: BoolArray) -> Matrix:
             self.free = free
-            return self.held_out_error(weight, [self._parameters] * FOLDS)
+            return self.held_out_error(weight, starts)
 
         every = np.ones(14 * nv, dtype=bool)
         without = np.arange(14 * nv) < 13 * nv
@@ -269,14 +269,14 @@ class TorqueProblem:
         spread = np.where(np.diag(squares) > 0, spread, np.inf)
         return full[base.independent], spread[:size], condition
 
-    def _minimum(
-        self, gamma: float, start: Vector, blocks: BoolArray | slice = slice(None)
-    ) -> Vector:
+    def _minimum(self, gamma: float, start: Vector, without: int | None = None) -> Vector:
         free = np.append(self.free, np.ones(start.size - self.free.size, dtype=bool))
-        return consistent_minimum(*self._total(blocks), self._prior, gamma, start, free)
+        return consistent_minimum(*self._total(without), self._prior, gamma, start, free)
 
-    def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:
-        return self._squares[blocks].sum(axis=0), self._products[blocks].sum(axis=0)
+    def _total(self, without: int | None = None) -> tuple[Matrix, Vector]:
+        """Return Σ w WᵀW (p, p) and Σ w Wᵀτ (p,) of all folds but ``without``."""
+        used = np.arange(FOLDS) != without
+        return self._fold_squares[used].sum(axis=0), self._fold_products[used].sum(axis=0)
 
     def _set_rows(self, models: IntArray | None, terms: Sequence[FrictionTerm] = ()) -> None:
         """Set the columns of a friction model, and the prior of its terms."""
@@ -315,6 +315,9 @@ class TorqueProblem:
             rows = weighted[block].reshape(-1, p)
             self._squares[k] = rows.T @ rows
             self._products[k] = rows.T @ effort[block].reshape(-1)
+        folds = [self._fold == k for k in range(FOLDS)]
+        self._fold_squares = np.array([self._squares[fold].sum(axis=0) for fold in folds])
+        self._fold_products = np.array([self._products[fold].sum(axis=0) for fold in folds])
 
     def _score_covariance(self, parameters: Vector) -> Matrix:
         """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks.

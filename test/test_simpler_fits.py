@@ -1,12 +1,20 @@
-"""Fits of arms with a correct nominal model: simpler fits that predict better are chosen."""
+"""Fits of arms with a correct nominal model: simpler fits, friction that is less at low speed."""
 
 from dataclasses import replace
 
 import numpy as np
-from test_identification import hidden_truth, ideal_equations
+import pytest
+from test_identification import fourier, hidden_truth, ideal_equations
 
 from arm_dynamics import load_arm
-from arm_dynamics.identification import fit_torque, nominal_parameters
+from arm_dynamics.identification import (
+    MotionData,
+    fit_torque,
+    motion_preparation,
+    nominal_parameters,
+    prepare_motion,
+    regressor,
+)
 from arm_dynamics.identification.torque_fit import validation_error
 
 
@@ -53,3 +61,26 @@ def test_an_offset_that_efforts_have_is_fitted():
     fit = fit_torque(arm, replace(equations, effort=effort))
     assert abs(fit.parameters[13 * arm.nv] - 0.5) < 4 * fit.deviation[13 * arm.nv]
     assert fit.free[13 * arm.nv]
+
+
+@pytest.mark.parametrize(("slow", "is_unbiased"), [(motion_preparation.SLOW, True), (0.0, False)])
+def test_friction_proportional_to_small_velocities_does_not_bias_a_fit(
+    slow, is_unbiased, monkeypatch
+):
+    """A simulator regularizes Coulomb friction: below 8 % of the largest speed it is less."""
+    monkeypatch.setattr(motion_preparation, "SLOW", slow)
+    arm = load_arm("two_link")
+    times, nv = np.arange(0, 30, 0.005), arm.nv
+    q, v, a = fourier(arm, 0, 30.0)(times)
+    values = np.array(nominal_parameters(arm))
+    values[11 * nv : 12 * nv], values[12 * nv : 13 * nv] = 0.5, 5.0
+    rows, own = regressor(arm, q, v, a), np.arange(nv)
+    rows[:, own, 12 * nv + own] = np.clip(v / (0.08 * np.abs(v).max(axis=0)), -1, 1)
+    exact = rows @ values
+    noise = 0.002 * np.sqrt(np.mean(exact**2, axis=0))
+    effort = exact + noise * np.random.default_rng(0).normal(size=exact.shape)
+    motion = MotionData(arm.joint_names, times, q, effort, "simulated")
+    fit = fit_torque(arm, prepare_motion(arm, motion, delay=0.0).equations)
+    viscous = 11 * nv  # of the first joint
+    error = abs(fit.parameters[viscous] / values[viscous] - 1)
+    assert error < 0.003 if is_unbiased else error > 0.01

@@ -23,7 +23,7 @@ from arm_dynamics.cli.motion_options import (
     fits_positions,
     read_motions,
 )
-from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.cli.terminal import waiting, waiting_stages
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
@@ -183,11 +183,11 @@ def _fit(
         gains = servos.loop_gain
         constants = {one.name: one.deviation for one in servos.quantities if one.is_determined}
     else:
-        with waiting("fitting the efforts"):
+        with waiting_stages() as begin:
             result = identify(
                 arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
                 payload_mass=args.payload_mass, coupled=args.coupled,
-                simulate=not args.no_simulation,
+                simulate=not args.no_simulation, stage=begin,
             )  # fmt: skip
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation

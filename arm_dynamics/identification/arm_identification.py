@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -209,6 +209,7 @@ def identify(
     payload_mass: float | None = None,
     coupled: Sequence[Mapping[str, float]] = (),
     simulate: bool = True,
+    stage: Callable[[str], None] | None = None,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
 
@@ -235,6 +236,8 @@ def identify(
         Coupled motors: factors of the joint velocities by joint name (``coupled_motors``).
     simulate : bool
         Refine the parameters by simulation of the motions; the first one of an arm compiles.
+    stage : callable, optional
+        Called with a text at the begin of each stage.
 
     Returns
     -------
@@ -248,11 +251,13 @@ def identify(
         determine the parameters; for coupled motors of unknown joints or without efforts.
 
     """
+    begin = stage or (lambda _: None)
     factors = coupling_factors(arm, coupled) if coupled else None
     # 1. Motions to fit, and motions that check the result.
     recorded, checks = fitted_and_held_out(motions, held_out, loaded)
     require_speeds(recorded)
     # 2. Efforts of motions with currents only.
+    begin("fitting the drive gains")
     motions, gains = recorded, recorded_gains(arm, recorded, loaded, payload_mass, cutoff)
     if gains and coupled:
         raise InvalidValue(
@@ -262,6 +267,7 @@ def identify(
     if gains:
         motions, checks = ([gains.efforts(x) for x in part] for part in (recorded, checks))
     # 3. Equations of the efforts.
+    begin("preparing the motions")
     prepared = [prepare_motion(arm, motion, cutoff, None, factors) for motion in motions]
     equations = joined_equations([motion.equations for motion in prepared])
     # 4. Efforts of the held-out motion, filtered and delayed as the fitted ones.
@@ -270,8 +276,10 @@ def identify(
     tests = [prepare_motion(arm, motion, frequency, late, factors) for motion in checks]
     validation = joined_equations([motion.equations for motion in tests])
     # 5. Parameters from efforts, refined by simulation unless a simpler fit predicts better.
+    begin("fitting the efforts")
     fit, refinement = fit_torque(arm, equations, factors, validation), ""
     if simulate:
+        begin("simulating the motions")
         refined, refinement = refine(arm, motions, prepared, fit)
         error = validation_error(validation, refined.parameters, refined.friction)
         if error <= fit.simpler_error:
@@ -279,6 +287,7 @@ def identify(
         else:
             refinement += "; not used: a simpler fit predicts the held-out motion better"
     # 6. Constants of drives and motors, and the identified arm.
+    begin("predicting the held-out motions")
     motors, motor_notes = recorded_motors(arm, recorded, checks, gains)
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
     if gains:

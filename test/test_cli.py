@@ -1,5 +1,6 @@
 """The command ``arm-dynamics``, each call in a separate process."""
 
+import contextlib
 import re
 import shlex
 import subprocess
@@ -328,6 +329,22 @@ def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
         raise KeyError
     assert time.monotonic() - began < 30
     assert capsys.readouterr().err == ""
+
+
+def test_each_stage_ends_the_line_of_the_one_before(monkeypatch):
+    said = []
+
+    @contextlib.contextmanager
+    def waiting(text):
+        said.append(f"begin {text}")
+        yield
+        said.append(f"end {text}")
+
+    monkeypatch.setattr(wait, "waiting", waiting)
+    with wait.waiting_stages() as begin:
+        begin("preparing")
+        begin("fitting")
+    assert said == ["begin preparing", "end preparing", "begin fitting", "end fitting"]
 
 
 @pytest.mark.parametrize("extra", ["plot", "record", "viewer", "hardware", "table", "ros"])

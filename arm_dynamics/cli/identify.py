@@ -23,7 +23,7 @@ from arm_dynamics.cli.motion_options import (
     fits_positions,
     read_motions,
 )
-from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.cli.terminal import waiting, waiting_stages
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.files import output_file
@@ -186,18 +186,19 @@ def _fit(
         gains = servos.loop_gain
         constants = {one.name: one.deviation for one in servos.quantities if one.is_determined}
     else:
-        with waiting("fitting the efforts"):
+        with waiting_stages() as begin:
             result = identify(
                 arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
                 payload_mass=args.payload_mass, coupled=args.coupled,
-                simulate=not args.no_simulation,
+                simulate=not args.no_simulation, stage=begin,
             )  # fmt: skip
         summary = result.summary(_today())
         changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
         remarks = result.fit.friction.coupled.notes(arm.joint_names)
         constants = result.constant_deviations
     print_summary(summary)
-    poor = fit_faults(arm, motions, summary, args.cutoff)
+    with waiting("checking the fit"):
+        poor = fit_faults(arm, motions, summary, args.cutoff)
     print(*poor, sep="\n", end="\n" if poor else "")
     if gains is None:
         curves = (
@@ -254,16 +255,18 @@ def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
         earlier |= dict.fromkeys(values, path)
         poses += found
         sources.append(f"{len(found)} static poses of {path}")
-    fit = calibrate_gravity(arm, poses)
+    with waiting("fitting the poses"):
+        fit = calibrate_gravity(arm, poses)
     print_gravity_fit(fit, args.stiffness)
     return _write(arm, fit.parameters, fit.deviation, sources, args)
 
 
 def _payload(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
     """Identify the payload, print the result and write the file of --output; return it."""
-    motions = read_motions(arm, args, args.recordings)
-    held_out = read_motions(arm, args, args.held_out)
-    without = read_motions(arm, args, args.without)
+    with waiting("reading the recordings"):
+        motions = read_motions(arm, args, args.recordings)
+        held_out = read_motions(arm, args, args.held_out)
+        without = read_motions(arm, args, args.without)
     with waiting("fitting the payload"):
         fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
     print_payload_fit(fit)

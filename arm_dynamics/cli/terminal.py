@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
@@ -188,3 +188,15 @@ def waiting(text: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def waiting_stages() -> Iterator[Callable[[str], None]]:
+    """Show each stage that the yielded function names as ``waiting`` does, until the next one."""
+    with ExitStack() as current:
+
+        def begin(text: str) -> None:
+            current.close()
+            current.enter_context(waiting(text))
+
+        yield begin

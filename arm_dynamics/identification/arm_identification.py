@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,7 @@ from arm_dynamics.identification.motion_data import MotionData
 from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
 from arm_dynamics.identification.motor_constants import MotorConstants, recorded_motors
 from arm_dynamics.identification.output_error_refinement import refine
-from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
+from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque, validation_error
 from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -209,6 +209,7 @@ def identify(
     payload_mass: float | None = None,
     coupled: Sequence[Mapping[str, float]] = (),
     simulate: bool = True,
+    stage: Callable[[str], None] | None = None,
 ) -> Identification:
     """Return the arm whose efforts agree with recorded motions.
 
@@ -235,6 +236,8 @@ def identify(
         Coupled motors: factors of the joint velocities by joint name (``coupled_motors``).
     simulate : bool
         Refine the parameters by simulation of the motions; the first one of an arm compiles.
+    stage : callable, optional
+        Called with a text at the begin of each stage.
 
     Returns
     -------
@@ -248,11 +251,13 @@ def identify(
         determine the parameters; for coupled motors of unknown joints or without efforts.
 
     """
+    begin = stage or (lambda _: None)
     factors = coupling_factors(arm, coupled) if coupled else None
     # 1. Motions to fit, and motions that check the result.
     recorded, checks = fitted_and_held_out(motions, held_out, loaded)
     require_speeds(recorded)
     # 2. Efforts of motions with currents only.
+    begin("fitting the drive gains")
     motions, gains = recorded, recorded_gains(arm, recorded, loaded, payload_mass, cutoff)
     if gains and coupled:
         raise InvalidValue(
@@ -262,23 +267,33 @@ def identify(
     if gains:
         motions, checks = ([gains.efforts(x) for x in part] for part in (recorded, checks))
     # 3. Equations of the efforts.
+    begin("preparing the motions")
     prepared = [prepare_motion(arm, motion, cutoff, None, factors) for motion in motions]
     equations = joined_equations([motion.equations for motion in prepared])
-    # 4. Parameters from efforts, refined by simulation.
-    fit, refinement = fit_torque(arm, equations, factors), ""
+    # 4. Efforts of the held-out motion, filtered and delayed as the fitted ones.
+    frequency = max(motion.cutoff for motion in prepared)
+    late = float(np.median([motion.delay for motion in prepared]))
+    tests = [prepare_motion(arm, motion, frequency, late, factors) for motion in checks]
+    validation = joined_equations([motion.equations for motion in tests])
+    # 5. Parameters from efforts, refined by simulation unless a simpler fit predicts better.
+    begin("fitting the efforts")
+    fit, refinement = fit_torque(arm, equations, factors, validation), ""
     if simulate:
-        fit, refinement = refine(arm, motions, prepared, fit)
-    # 5. Constants of drives and motors, and the identified arm.
+        begin("simulating the motions")
+        refined, refinement = refine(arm, motions, prepared, fit)
+        error = validation_error(validation, refined.parameters, refined.friction)
+        if error <= fit.simpler_error:
+            fit = refined
+        else:
+            refinement += "; not used: a simpler fit predicts the held-out motion better"
+    # 6. Constants of drives and motors, and the identified arm.
+    begin("predicting the held-out motions")
     motors, motor_notes = recorded_motors(arm, recorded, checks, gains)
     identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
     if gains:
         fit, identified = gains.with_deviations(fit), gains.applied(identified)
     if motors:
         identified = motors.applied(identified)
-    # 6. Efforts of the held-out motion, filtered and delayed as the fitted ones.
-    frequency = max(motion.cutoff for motion in prepared)
-    late = float(np.median([motion.delay for motion in prepared]))
-    tests = [prepare_motion(arm, motion, frequency, late, factors) for motion in checks]
     models, written = fit.friction.presliding, JointFriction.of(identified)
     # 7. Report.
     after = predicted_efforts(tests, fit.parameters, fit.friction, models)
@@ -291,7 +306,9 @@ def identify(
         *(gains.notes() if gains else ()),
         *resting_notes(arm, equations),
         *urdf_notes(after, in_urdf),
-        f"condition number = {fit.condition:.3g}; weight of the description = {fit.prior_weight:g}",
+        *simpler_notes(arm, fit),
+        f"condition number = {fit.condition:.3g}; weight of the description ="
+        f" {np.inf if fit.has_nominal_bodies else fit.prior_weight:g}",
         *filter(None, [refinement]),
     ]
     return Identification(
@@ -364,6 +381,17 @@ def resting_notes(arm: ArmModel, equations: EffortEquations) -> list[str]:
     resting = np.array(arm.joint_names)[~equations.valid.any(axis=0)].tolist()
     what = f"joints {', '.join(resting)}: at rest or saturated in all samples; not identified"
     return [what] if resting else []
+
+
+def simpler_notes(arm: ArmModel, fit: TorqueFit) -> list[str]:
+    """Return sentences about bodies and effort offsets that are not fitted."""
+    found = []
+    if fit.has_nominal_bodies:
+        found.append("bodies = those of the description: fitted ones do not predict better")
+    without = np.array(arm.joint_names)[~fit.free[13 * arm.nv :]].tolist()
+    if without:
+        found.append(f"effort offsets of joints {', '.join(without)} = 0: none predicts better")
+    return found
 
 
 def urdf_notes(after: Prediction, urdf: Prediction) -> list[str]:

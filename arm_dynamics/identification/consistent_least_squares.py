@@ -141,7 +141,12 @@ class DescriptionPrior:
 
 
 def consistent_minimum(
-    squares: Matrix, products: Vector, prior: DescriptionPrior, gamma: float, start: Vector
+    squares: Matrix,
+    products: Vector,
+    prior: DescriptionPrior,
+    gamma: float,
+    start: Vector,
+    free: BoolArray | None = None,
 ) -> Vector:
     """Return the minimizer of ½ πᵀ A π - bᵀ π + γ d(π).
 
@@ -155,17 +160,28 @@ def consistent_minimum(
         Weight γ of the divergence, above 0.
     start : Vector
         Parameters (p,) of finite divergence.
+    free : BoolArray, optional
+        Parameters (p,) that change; the others are those of the prior (default: all change).
 
     """
+    used = np.flatnonzero(np.ones(start.size, dtype=bool) if free is None else free)
 
-    def cost(x: Vector) -> float:
+    def whole(part: Vector) -> Vector:
+        x: Vector = prior.start.copy()
+        x[used] = part
+        return x
+
+    def cost(part: Vector) -> float:
+        x = whole(part)
         return float(0.5 * x @ squares @ x - products @ x + gamma * prior.divergence(x))
 
-    def slopes(x: Vector) -> tuple[Vector, Matrix]:
+    def slopes(part: Vector) -> tuple[Vector, Matrix]:
+        x = whole(part)
         slope, curvature = prior.slopes(x)
-        return squares @ x - products + gamma * slope, squares + gamma * curvature
+        gradient = squares @ x - products + gamma * slope
+        return gradient[used], (squares + gamma * curvature)[np.ix_(used, used)]
 
-    return damped_newton(cost, slopes, start)
+    return whole(damped_newton(cost, slopes, start[used]))
 
 
 def damped_newton(

@@ -39,6 +39,7 @@ class EffortEquations:
     of the velocities ``velocity`` (k, nv) [rad/s or m/s]; None: Coulomb and viscous friction only.
     ``errors`` (e, n, nv) [N·m or N] are further errors of the efforts, common to all samples, each
     of the size of one standard deviation.
+    ``fast`` (n, nv): equations without a speed near zero of the joint; None: all.
     ``coupled`` (n, nv, 3 nc) are the ``coupled_rows`` of coupled motors; None: no such motors.
     """
 
@@ -53,6 +54,7 @@ class EffortEquations:
     velocity: Matrix | None = None
     errors: FloatArray | None = None
     coupled: FloatArray | None = None
+    fast: BoolArray | None = None
 
     def part(self, used: BoolArray) -> EffortEquations:
         """Return the samples ``used`` (n,)."""
@@ -67,7 +69,19 @@ class EffortEquations:
             shapes=None if self.shapes is None else self.shapes[:, :, used],
             errors=None if self.errors is None else self.errors[:, used],
             coupled=None if self.coupled is None else self.coupled[used],
+            fast=None if self.fast is None else self.fast[used],
         )
+
+    def with_constant_friction(self, has_stribeck: BoolArray) -> EffortEquations:
+        """Return the equations in which dry friction is constant, except between its signs.
+
+        At low speed real and simulated friction is less (regularized) or more (Stribeck) than
+        Coulomb friction. That error is the same in all blocks: the deviations do not contain it.
+        Slow equations of joints (nv,) whose Stribeck friction is fitted count.
+        """
+        if self.fast is None:
+            return self
+        return replace(self, moving=self.moving & (self.fast | has_stribeck))
 
     def counted(self, models: IntArray | None) -> BoolArray:
         """Return the equations (n, nv) that count with the friction models (nv,).
@@ -156,6 +170,7 @@ def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
         parts[0].velocity,
         errors=_joined_errors(parts),
         coupled=_joined([part.coupled for part in parts], 0),
+        fast=None if parts[0].fast is None else np.concatenate([part.fast for part in parts]),
     )
 
 

@@ -66,6 +66,8 @@ FAST_RATIO = 5.0
 LONGEST_STOP = 0.003
 """Time [s] of saturation or long rest within two periods of the filter up to which a sample counts.
 """
+SLOW = 0.1
+"""Speed over the largest speed of a joint below which friction may differ from Coulomb friction."""
 LONGEST_TURN = 0.2
 """Time [s] without motion from which on a joint rests: its dry friction is then unknown."""
 
@@ -299,10 +301,12 @@ def _filtered(
     stopped = (saturated | resting).astype(float)
     stopped = scipy.ndimage.uniform_filter1d(stopped, window, axis=0) * window / rate
     turning = scipy.ndimage.maximum_filter1d(~steady, window, axis=0)
+    slow = np.abs(v) < SLOW * np.abs(v).max(axis=0)
+    slow = scipy.ndimage.maximum_filter1d(slow, window, axis=0)
     rate /= keep
     settled = int(EDGE * rate / fast)
     inside = slice(settled * keep, len(time) - settled * keep, keep)
-    valid, moving = (stopped <= LONGEST_STOP)[inside], ~turning[inside]
+    valid, moving, quick = (stopped <= LONGEST_STOP)[inside], ~turning[inside], ~slow[inside]
     time, smooth, v, a, effort, sliding, motor_sign = (
         x[inside] for x in (time, smooth, v, a, effort, sliding, motor_sign)
     )
@@ -328,6 +332,7 @@ def _filtered(
         np.moveaxis(shapes[used], 0, 2),
         velocity,
         coupled=None if coupled is None else motors[used],
+        fast=quick[used],
     )
     moved = scipy.interpolate.make_interp_spline(time, effort, 3)
     return _Piece(time[used], v[used], equations, moved, (time[0], time[-1]))

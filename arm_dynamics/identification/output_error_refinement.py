@@ -66,7 +66,8 @@ class ParameterChart:
 
     Coordinates c are the log-Cholesky parameters of the bodies, the logarithms of rotor inertia and
     friction, and the offsets; c = c₀ + B z. The columns of B (14 nv, r) are the directions in
-    which the efforts determine the parameters, of the length of a standard deviation of the fit.
+    which the efforts determine the free parameters, of the length of a standard deviation of the
+    fit.
     """
 
     def __init__(self, fit: TorqueFit) -> None:
@@ -83,10 +84,12 @@ class ParameterChart:
         before = scipy.linalg.block_diag(
             *(fit.prior_weight * metric for metric in metrics), np.diag(terms[10 * nv :])
         )
-        values, vectors = scipy.linalg.eigh(information, before)
+        free = np.ix_(fit.free, fit.free)
+        values, vectors = scipy.linalg.eigh(information[free], before[free])
         used = values > DETERMINED
         length = 1 / np.sqrt(values[used] + 1)
-        self.directions: Matrix = vectors[:, used] * length
+        self.directions: Matrix = np.zeros((14 * nv, int(used.sum())))
+        self.directions[fit.free] = vectors[:, used] * length
 
     @property
     def size(self) -> int:

@@ -23,10 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from arm_dynamics.core.arrays import (
+    BoolArray,
     IntArray,
     Matrix,
     Vector,
@@ -72,6 +74,9 @@ class TorqueFit:
     rms error, ``condition`` the condition number of the weighted base regressor with columns of
     length 1, ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
     ``information`` (p, p) is Σ w WᵀW, ``prior_information`` (p, p) γ times the Hessian of d.
+    ``free`` (14 nv,): parameters that are fitted; bodies and offsets that are not have the values
+    of the nominal model, and the deviations of a fit of all parameters. ``simpler_error`` is the
+    least ``validation_error`` of simpler fits.
     """
 
     parameters: Vector
@@ -89,13 +94,28 @@ class TorqueFit:
     undetermined: tuple[str, ...]
     information: Matrix
     prior_information: Matrix
+    free: BoolArray
+    simpler_error: float = np.inf
+
+    @property
+    def has_nominal_bodies(self) -> bool:
+        """Whether the bodies are those of the nominal model."""
+        return not self.free[0]
 
 
 @with_one_blas_thread
 def fit_torque(
-    arm: ArmModel, equations: EffortEquations, factors: Matrix | None = None
+    arm: ArmModel,
+    equations: EffortEquations,
+    factors: Matrix | None = None,
+    validation: EffortEquations | None = None,
 ) -> TorqueFit:
     """Return the dynamic parameters that explain measured efforts.
+
+    Held-out blocks decide on the friction, the prior weight, effort offsets, and whether bodies
+    change at all. Unmodeled effects that repeat in all blocks deceive this choice: with
+    ``validation``, a simpler fit (nominal bodies, no offsets, Coulomb and viscous friction only)
+    is the result if it predicts that motion better.
 
     Parameters
     ----------
@@ -105,6 +125,8 @@ def fit_torque(
         Regressor and efforts of a prepared motion.
     factors : Matrix, optional
         Factors (nc, nv) of its coupled motors.
+    validation : EffortEquations, optional
+        Equations of another motion.
 
     Returns
     -------
@@ -126,58 +148,99 @@ def fit_torque(
             f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
         )
     prior = description_prior(arm, equations)
-    comparable = replace(equations, moving=equations.valid)
-    problem = TorqueProblem(comparable, prior, np.zeros(arm.nv, dtype=int))
+    comparable, ideal = replace(equations, moving=equations.valid), np.zeros(arm.nv, dtype=int)
+    problem = TorqueProblem(comparable, prior, ideal)
     problem.estimate(1.0)
     models = problem.best_friction_models()
     problem = TorqueProblem(equations, prior, models)
     problem.estimate(1.0)
     terms = problem.best_terms(models, JointFriction.of(arm))
-    if terms:
+
+    def problem_of(models: IntArray, terms: Sequence[FrictionTerm]) -> TorqueProblem:
+        used = equations.with_constant_friction(_has_stribeck(arm, terms))
+        problem = TorqueProblem(used, prior, models)
         problem.use_terms(terms)
         problem.estimate(1.0)
+        return problem
+
+    problem = problem_of(models, terms)
     gamma = problem.best_prior_weight()
-    every = problem.estimate(gamma)
-    every_spread = problem.deviations(gamma, every)
-    parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
-    friction = _joint_friction(equations, models, terms, every, every_spread, factors)
-    # A prior of a positive parameter is relative: its deviation grows with the estimate.
-    free = np.sqrt(
-        np.max(
-            [
-                np.diag(positive_inverse(prior.slopes(x)[1]))
-                for x in (prior.start, every[: 14 * arm.nv])
-            ],
-            axis=0,
+    weight, free = problem.best_free(gamma)
+
+    def fit_of(
+        problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], free: BoolArray
+    ) -> TorqueFit:
+        problem.free = free
+        every = problem.estimate(weight)
+        every_spread = problem.deviations(gamma, every)
+        parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
+        friction = _joint_friction(equations, models, terms, every, every_spread, factors)
+        # A prior of a positive parameter is relative: its deviation grows with the estimate.
+        at = [prior.slopes(x)[1] for x in (prior.start, parameters)]
+        alone = np.sqrt(np.max([np.diag(positive_inverse(x)) for x in at], axis=0))
+        base_values, base_spread, condition = problem.base_estimate(base)
+        return TorqueFit(
+            as_readonly(parameters),
+            as_readonly(spread),
+            as_readonly(prior.start),
+            base,
+            as_readonly(base_values),
+            as_readonly(base_spread),
+            as_readonly(equations.presliding[models]),
+            friction,
+            as_readonly(_simulated(arm, equations, parameters, friction)),
+            as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
+            condition,
+            weight,
+            tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
+            as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
+            as_readonly(weight * prior.slopes(parameters)[1]),
+            free,
         )
-    )
-    base_values, base_spread, condition = problem.base_estimate(base)
-    return TorqueFit(
-        as_readonly(parameters),
-        as_readonly(spread),
-        as_readonly(prior.start),
-        base,
-        as_readonly(base_values),
-        as_readonly(base_spread),
-        as_readonly(equations.presliding[models]),
-        friction,
-        as_readonly(_simulated(arm, equations, parameters, friction)),
-        as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
-        condition,
-        gamma,
-        tuple(
-            n for n, own, all_ in zip(names, spread, free, strict=True) if own > UNDETERMINED * all_
-        ),
-        as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
-        as_readonly(gamma * prior.slopes(parameters)[1]),
-    )
+
+    best = fit_of(problem, models, terms, free)
+    if validation is None:
+        return best
+    bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
+    masks = [free]
+    for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
+        if not any((mask == other).all() for other in masks):
+            masks.append(mask)
+    has_plain_friction = not terms and not models.any()
+    frictions = [(problem, models, terms)]
+    if not has_plain_friction:
+        frictions.append((problem_of(ideal, ()), ideal, ()))
+    simpler_fits = list(product(frictions, masks))[1:]
+    fits = [best, *(fit_of(*own, mask) for own, mask in simpler_fits)]
+    errors = [validation_error(validation, fit.parameters, fit.friction) for fit in fits]
+    k = int(np.argmin(errors))
+    simpler = [
+        error
+        for i, (fit, error) in enumerate(zip(fits, errors, strict=True))
+        if i // len(masks) >= k // len(masks) and i != k and not (fit.free & ~fits[k].free).any()
+    ]
+    return replace(fits[k], simpler_error=min(simpler, default=np.inf))
+
+
+def validation_error(
+    equations: EffortEquations, parameters: Vector, friction: JointFriction
+) -> float:
+    """Return the mean over the joints of log rms of measured minus predicted efforts.
+
+    Equations count as for Coulomb friction without presliding.
+    """
+    counted = equations.counted(np.zeros_like(friction.presliding))
+    error = rms(equations.effort - equations.predicted(parameters, friction), counted)
+    return float(np.mean(np.log(np.maximum(error[counted.any(axis=0)], 1e-12))))
 
 
 @with_one_blas_thread
 def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> TorqueFit:
     """Return ``fit`` with the parameters of other equations; prior weight and models are kept."""
     prior = description_prior(arm, equations)
-    problem = TorqueProblem(equations, prior, friction_models(equations, fit))
+    used = equations.with_constant_friction(fit.friction.has_stribeck)
+    problem = TorqueProblem(used, prior, friction_models(equations, fit))
+    problem.free = fit.free
     parameters = problem.estimate(fit.prior_weight)
     return replace(
         fit,
@@ -185,6 +248,11 @@ def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> T
         information=as_readonly(problem.information),
         prior_information=as_readonly(fit.prior_weight * prior.slopes(parameters)[1]),
     )
+
+
+def _has_stribeck(arm: ArmModel, terms: Sequence[FrictionTerm]) -> BoolArray:
+    """Return the joints (nv,) with Stribeck friction among their terms."""
+    return np.isin(np.arange(arm.nv), [i for i, number in terms if number != LOSS])
 
 
 def friction_models(equations: EffortEquations, fit: TorqueFit) -> IntArray:

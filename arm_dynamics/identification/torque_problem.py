@@ -74,6 +74,7 @@ class TorqueProblem:
         self._typical = np.maximum(rms(equations.effort, equations.valid), 1e-9)
         self._prior, self._parameters = prior, prior.start
         self._effort = equations.effort
+        self.free = np.ones(prior.start.size, dtype=bool)
         self._set_rows(models)
         self.counted = equations.counted(models)
         self._scale = np.maximum(rms(equations.effort, self.counted), 1e-9)
@@ -92,16 +93,14 @@ class TorqueProblem:
     def estimate(self, gamma: float) -> Vector:
         """Return the parameters (p,); renew the deviations and robust weights."""
         for _ in range(TURNS):
-            self._parameters = consistent_minimum(
-                *self._total(), self._prior, gamma, self._parameters
-            )
+            self._parameters = self._minimum(gamma, self._parameters)
             self._effort = self.rows @ self._parameters
             residual = self._equations.effort - self._effort
             self._scale, self._weights = robust_weights(residual, self.counted, self._typical)
             if self._terms:
                 self._set_rows(self._models, self._terms)
             self._set_moments()
-        self._parameters = consistent_minimum(*self._total(), self._prior, gamma, self._parameters)
+        self._parameters = self._minimum(gamma, self._parameters)
         return self._parameters
 
     def held_out_error(self, gamma: float, starts: list[Vector]) -> Matrix:
@@ -112,8 +111,7 @@ class TorqueProblem:
         """
         error = np.zeros((len(self._blocks), self._scale.size))
         for k in range(FOLDS):
-            x = consistent_minimum(*self._total(self._fold != k), self._prior, gamma, starts[k])
-            starts[k] = x
+            starts[k] = x = self._minimum(gamma, starts[k], without=k)
             for b in np.flatnonzero(self._fold == k):
                 block = self._blocks[b]
                 residual = self._equations.effort[block] - self.rows[block] @ x
@@ -137,6 +135,29 @@ class TorqueProblem:
             if is_better:
                 best, least = gamma, error
         return best
+
+    def best_free(self, gamma: float) -> tuple[float, BoolArray]:
+        """Return γ and the parameters (14 nv,) that are free, by least held-out error.
+
+        Bodies change, and a joint has an effort offset, if that reduces the error of the blocks by
+        more than its standard error. Without it the bodies are those of the prior: γ = ∞ for them.
+        ``gamma`` is the weight with all parameters free.
+        """
+        nv, starts = self._scale.size, [self._parameters] * FOLDS
+
+        def error(weight: float, free: BoolArray) -> Matrix:
+            self.free = free
+            return self.held_out_error(weight, starts)
+
+        every = np.ones(14 * nv, dtype=bool)
+        without = np.arange(14 * nv) < 13 * nv
+        free = without.copy()
+        free[13 * nv :] = is_less(error(gamma, every), error(gamma, without), 1.0)
+        changed = error(gamma, free)
+        self.free = kept = free & (np.arange(14 * nv) >= 10 * nv)
+        weight = self.best_prior_weight()
+        less, other = (x.sum(axis=1, keepdims=True) for x in (changed, error(weight, kept)))
+        return (gamma, free) if is_less(less, other, 1.0).all() else (weight, kept)
 
     def best_friction_models(self) -> IntArray:
         """Return, for each joint, the index of the presliding distance of least held-out error.
@@ -248,8 +269,14 @@ class TorqueProblem:
         spread = np.where(np.diag(squares) > 0, spread, np.inf)
         return full[base.independent], spread[:size], condition
 
-    def _total(self, blocks: BoolArray | slice = slice(None)) -> tuple[Matrix, Vector]:
-        return self._squares[blocks].sum(axis=0), self._products[blocks].sum(axis=0)
+    def _minimum(self, gamma: float, start: Vector, without: int | None = None) -> Vector:
+        free = np.append(self.free, np.ones(start.size - self.free.size, dtype=bool))
+        return consistent_minimum(*self._total(without), self._prior, gamma, start, free)
+
+    def _total(self, without: int | None = None) -> tuple[Matrix, Vector]:
+        """Return Σ w WᵀW (p, p) and Σ w Wᵀτ (p,) of all folds but ``without``."""
+        used = np.arange(FOLDS) != without
+        return self._fold_squares[used].sum(axis=0), self._fold_products[used].sum(axis=0)
 
     def _set_rows(self, models: IntArray | None, terms: Sequence[FrictionTerm] = ()) -> None:
         """Set the columns of a friction model, and the prior of its terms."""
@@ -288,6 +315,9 @@ class TorqueProblem:
             rows = weighted[block].reshape(-1, p)
             self._squares[k] = rows.T @ rows
             self._products[k] = rows.T @ effort[block].reshape(-1)
+        folds = [self._fold == k for k in range(FOLDS)]
+        self._fold_squares = np.array([self._squares[fold].sum(axis=0) for fold in folds])
+        self._fold_products = np.array([self._products[fold].sum(axis=0) for fold in folds])
 
     def _score_covariance(self, parameters: Vector) -> Matrix:
         """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks.

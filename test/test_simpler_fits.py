@@ -1,0 +1,86 @@
+"""Fits of arms with a correct nominal model: simpler fits, friction that is less at low speed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_identification import fourier, hidden_truth, ideal_equations
+
+from arm_dynamics import load_arm
+from arm_dynamics.identification import (
+    MotionData,
+    fit_torque,
+    motion_preparation,
+    nominal_parameters,
+    prepare_motion,
+    regressor,
+)
+from arm_dynamics.identification.torque_fit import validation_error
+
+
+def with_spring(equations, size, column):
+    """Return the equations with an unmodeled effort that repeats with the motion."""
+    effort = np.array(equations.effort)
+    scale = size * np.sqrt(np.mean(effort[:, 1] ** 2))
+    motion = equations.regressor[:, 1, column]
+    effort[:, 1] += scale * np.abs(motion / np.abs(motion).max())
+    return replace(equations, effort=effort)
+
+
+def test_correct_nominal_bodies_are_kept_and_a_fit_is_not_worse_than_simpler_ones():
+    arm = load_arm("five_dof")
+    equations, _, _ = ideal_equations(arm, arm, 0, noise=0.05, rate=20.0)
+    begin = with_spring(equations.part(equations.block < 30), 0.5, 11)
+    end = equations.part(equations.block >= 30)  # without the unmodeled effort
+    alone = fit_torque(arm, begin)
+    fit = fit_torque(arm, begin, validation=end)
+    error = validation_error(end, fit.parameters, fit.friction)
+    assert not alone.has_nominal_bodies
+    assert fit.has_nominal_bodies
+    np.testing.assert_allclose(
+        fit.parameters[: 10 * arm.nv], nominal_parameters(arm)[: 10 * arm.nv]
+    )
+    assert error < validation_error(end, alone.parameters, alone.friction)
+    assert error <= fit.simpler_error
+    assert np.isfinite(fit.deviation).all()
+
+
+def test_held_out_blocks_keep_correct_bodies_and_omit_offsets_but_change_wrong_bodies():
+    arm = load_arm("five_dof")
+    for truth, is_nominal in ((arm, True), (hidden_truth(arm, 3), False)):
+        equations, _, _ = ideal_equations(arm, truth, 0, noise=0.05, rate=20.0)
+        fit = fit_torque(arm, equations)
+        assert fit.has_nominal_bodies == is_nominal
+        assert not fit.free[13 * arm.nv :].all()
+
+
+def test_an_offset_that_efforts_have_is_fitted():
+    arm = load_arm("two_link")
+    equations, _, _ = ideal_equations(arm, arm, 0, rate=20.0)
+    effort = equations.effort + np.array([0.5, 0.0])
+    fit = fit_torque(arm, replace(equations, effort=effort))
+    assert abs(fit.parameters[13 * arm.nv] - 0.5) < 4 * fit.deviation[13 * arm.nv]
+    assert fit.free[13 * arm.nv]
+
+
+@pytest.mark.parametrize(("slow", "is_unbiased"), [(motion_preparation.SLOW, True), (0.0, False)])
+def test_friction_proportional_to_small_velocities_does_not_bias_a_fit(
+    slow, is_unbiased, monkeypatch
+):
+    """A simulator regularizes Coulomb friction: below 8 % of the largest speed it is less."""
+    monkeypatch.setattr(motion_preparation, "SLOW", slow)
+    arm = load_arm("two_link")
+    times, nv = np.arange(0, 30, 0.005), arm.nv
+    q, v, a = fourier(arm, 0, 30.0)(times)
+    values = np.array(nominal_parameters(arm))
+    values[11 * nv : 12 * nv], values[12 * nv : 13 * nv] = 0.5, 5.0
+    rows, own = regressor(arm, q, v, a), np.arange(nv)
+    rows[:, own, 12 * nv + own] = np.clip(v / (0.08 * np.abs(v).max(axis=0)), -1, 1)
+    exact = rows @ values
+    noise = 0.002 * np.sqrt(np.mean(exact**2, axis=0))
+    effort = exact + noise * np.random.default_rng(0).normal(size=exact.shape)
+    motion = MotionData(arm.joint_names, times, q, effort, "simulated")
+    fit = fit_torque(arm, prepare_motion(arm, motion, delay=0.0).equations)
+    viscous = 11 * nv  # of the first joint
+    error = abs(fit.parameters[viscous] / values[viscous] - 1)
+    assert error < 0.003 if is_unbiased else error > 0.01

@@ -32,7 +32,7 @@ MAX_LINE_WIDTH = 132
 SUPPLY = (0.8, 1.25)
 """Supply voltage as a fraction of the URDF's: batteries of a nominal voltage have 0.82 to 1.05."""
 UNREACHED = 0.1
-"""Part [rad] of a joint's range that a servo may leave out: a range moved by hand ends there."""
+"""Part [rad] of a joint's range that a servo may exclude: a range moved by hand ends there."""
 NO_REPLY = (
     "no motor replies: check power, cable, port and baud rate; arm-dynamics hardware scan tries"
     " all baud rates"

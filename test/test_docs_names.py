@@ -25,6 +25,7 @@ PAGES = [
 FOREIGN = {
     "listener": "a function of the reader's, given to Events",
     "MoveItConfigsBuilder": "of moveit_configs_utils",
+    "Ros2ControlManager": "of moveit_ros_control_interface",
     "soft_pd.py": "the reader's module on the page about controllers",
 }
 """Names that the package does not define, each with its page."""

@@ -235,7 +235,7 @@ class _Session:
             self._notice = now + NOTICE_PERIOD
             messages, ok = self._status.messages, self._status.ok
             causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
-            why = "; ".join(causes) or "the first start compiles, on a busy machine for minutes"
+            why = "; ".join(causes) or "the first start compiles (up to minutes)"
             print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
 
     def _commands_arrive(self) -> bool:

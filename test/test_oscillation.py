@@ -151,7 +151,8 @@ def test_rejected_gain_changes_keep_the_active_gains():
     assert loop.command is not None
     joint = rig.driver.arm.joint_names[0]
     loop.fit.take({**slowed, joint: {**slowed[joint], "p": 0.9 * slowed[joint]["p"]}})
-    assert loop.controller.given[joint] == {"p": 0.9 * slowed[joint]["p"]}
+    assert loop.controller.given[joint]["p"] == 0.9 * slowed[joint]["p"]
+    assert loop.controller.given[joint].keys() <= {"p", "ff_acceleration_scale"}
     assert loop.controller.scale < 1.0, "other defaults stay scaled down"
     rig.run(0.3)
     assert rig.driver.status is DriverState.ACTIVE

@@ -31,7 +31,7 @@ def test_a_period_is_an_integer_number_of_steps():
     assert steps_per_period(1e-3, 1e-3) == 1
     for period, dt, said in (
         (2.5e-4, 1e-4, "expected a whole multiple of dt = 0.0001 s, such as"),
-        (1e-5, 1e-4, "period .*at least 0.0001"),
+        (1e-5, 1e-4, "dt = 0.0001 s; expected at most the control period of 1e-05 s"),
         (1e-3, 0.0, "dt .*above 0"),
         (np.nan, 1e-4, "period .*finite"),
     ):

@@ -37,12 +37,12 @@ def pause_for(seconds):
     sleep(seconds)
 
 
-def test_a_paused_simulator_publishes_nothing(shared, states, paused):
+def test_a_paused_simulator_publishes_no_states_and_no_other_time(shared, states, paused):
     ticks = shared.record(Clock, "/clock")
     count = len(states)
     pause_for(0.5)
     assert len(states) == count
-    assert len(ticks) == 0
+    assert len({(tick.clock.sec, tick.clock.nanosec) for tick in ticks.messages()}) <= 1
     assert stamp(states.newest) == paused
 
 

@@ -89,7 +89,7 @@ def test_a_second_run_in_the_same_domain_is_rejected(ros):
     first, _ = running(ros, "five_dof")
     second = sim(ros, "two_link")
     assert second.wait() == 2
-    (line,) = second.output.splitlines()
+    *_, line = second.output.splitlines()
     assert f"ROS domain {ros.domain}: arm-dynamics sim five_dof (process {first.pid})" in line
     reported = len(LINE.findall(first.output))
     ros.wait_for(lambda: len(LINE.findall(first.output)) > reported + 1, "the first is disturbed")

@@ -154,7 +154,7 @@ def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
     sim.says("push of")
     sim.ros.wait_longer(sim.states, 1.0)
     motion = Motion(sim.states.messages(start))
-    assert 0.3 < np.abs(motion.v).max() < 1.5
+    assert 0.3 < np.abs(motion.v).max() < 10.0  # the limit of the usual push
     sim.at(before)
     sim.page.set("x [N·s]", "1e5")
     sim.says("push: x [N·s] = 100000")

@@ -13,6 +13,7 @@ import os
 import select
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 from emulators.small_arm import START
@@ -20,7 +21,7 @@ from emulators.vendors import VENDORS, Vendor
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault, TrajectoryRejected
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -96,7 +97,8 @@ class Host:
         side = SWING if self.cycles // 60 % 2 else -SWING
         if self.loop.state is not None and self.cycles % 60 == 0:
             goal = zip(self.driver.arm.joint_names, self.middle, strict=True)
-            self.loop.hold({name: q + side for name, q in goal})
+            with suppress(TrajectoryRejected):  # the arm is not active
+                self.loop.hold({name: q + side for name, q in goal})
 
     def activate(self) -> None:
         """Enable torque; move about the configuration at that moment."""

@@ -16,11 +16,13 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# A signal just before a long sleep would be handled after it: the sleeps are short.
 SLEEPER = """\
 import signal, sys, time
 signal.signal(signal.SIGINT, lambda *_: sys.exit(int(sys.argv[1])))
 print("ready", flush=True)
-time.sleep(30)
+while True:
+    time.sleep(0.1)
 """
 
 

@@ -24,6 +24,8 @@ from arm_dynamics.hardware.motor_bus import Reading
 from arm_dynamics.safety.controlled_stop import STOP_TIME
 
 Readings = dict[int, Reading]
+LEAST_EFFORT = 0.005
+"""Effort, as a fraction of its limit, below which no motor drives its joint: resolution."""
 KINDS = ("jump", "loss", "old", "frozen", "swap", "flip", "delay", "repeat")
 
 
@@ -159,39 +161,47 @@ class StoppingArm:
 class MotionAfterTrip:
     """Motion with power of an arm after its first trip, until commands are executed again.
 
-    A motor drives its joint while τ v > 0. ``speed`` is how much faster each joint becomes than in
-    the 40 cycles before the trip, and than 0.3 rad/s; ``distance`` is its driven path.
+    A motor drives its joint while τ v > 0. ``over`` is how much faster each joint is driven than
+    in the 40 cycles before the trip, than where the drive began, and than 0.3 rad/s. The path of
+    an exponential stop begins at the trip; ``outside`` is how far the joint is driven from it.
+    Motion without drive moves the path, unless the joint returns to it.
     """
 
     arm: StoppingArm
-    speed: np.ndarray = field(init=False)
-    distance: np.ndarray = field(init=False)
+    over: np.ndarray = field(init=False)
+    outside: np.ndarray = field(init=False)
     tripped: bool = False
     ended: bool = False
-    _speeds: deque[np.ndarray] = field(default_factory=lambda: deque(maxlen=40))
+    _before: deque[np.ndarray] = field(default_factory=lambda: deque(maxlen=40))
 
     def __post_init__(self) -> None:
-        self.speed = np.zeros(self.arm.driver.arm.nv)
-        self.distance = self.speed.copy()
+        self.over, self.outside, self._away = np.zeros((3, self.arm.driver.arm.nv))
 
     def observe(self) -> None:
         """Evaluate one cycle."""
         state, driver = self.arm.body.state, self.arm.driver
         if not self.tripped:
             self.tripped = bool(driver.trips)
-            self._speeds.append(np.abs(state.v))
-            self.first, self.last = np.max(self._speeds, axis=0), state.q
+            self._before.append(state.v)
+            self._speed = self._first = np.abs(self._before).max(axis=0)
+            self._last = state.q
+            paths = STOP_TIME * np.array(self._before)
+            self._path = np.minimum(paths.min(axis=0), 0), np.maximum(paths.max(axis=0), 0)
             return
         self.ended = self.ended or driver.status is DriverState.ACTIVE
         if self.ended:
             return
-        drives = self.arm.effort * state.v > 0
-        over = np.abs(state.v) - np.maximum(self.first, 0.3)
-        self.speed = np.maximum(self.speed, np.where(drives, over, 0.0))
-        self.distance += np.where(drives, np.abs(state.q - self.last), 0.0)
-        self.last = state.q
+        effort, moved = self.arm.effort, state.q - self._last
+        least = LEAST_EFFORT * driver.arm.effort_limit
+        driven = (effort * state.v > 0) & (np.abs(effort) > least)
+        over = np.abs(state.v) - np.maximum(self._speed, 0.3)
+        self.over = np.maximum(self.over, np.where(driven, over, 0.0))
+        self._speed = np.where(driven, self._speed, np.maximum(self._first, np.abs(state.v)))
+        away = self._distance(self._away + moved)
+        counts = driven | (away < self._distance(self._away))
+        self._away = np.where(counts, self._away + moved, self._away)
+        self.outside = np.maximum(self.outside, self._distance(self._away))
+        self._last = state.q
 
-    @property
-    def excess(self) -> np.ndarray:
-        """Distance (nv,) [rad] beyond that of the stop."""
-        return self.distance - self.first * STOP_TIME if self.tripped else self.distance
+    def _distance(self, away: np.ndarray) -> np.ndarray:
+        return np.abs(away - np.clip(away, *self._path))

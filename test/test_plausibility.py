@@ -13,6 +13,8 @@ from test_motor_bus_driver_protocols import EmulatedLine
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.feedback_buffer import (
+    FROZEN_DISTANCE,
+    FROZEN_TIME,
     MAX_VELOCITY_RATIO,
     POSITION_TOLERANCE,
     PlausibilityFilter,
@@ -40,7 +42,7 @@ class Joint:
             self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.accepted * ONE
         )
         if not np.isnan(times[0]):
-            self.accepted, self.at = q, self.time
+            self.accepted, self.at = q, times[0]
         return not np.isnan(times[0])
 
 
@@ -51,6 +53,25 @@ def test_one_implausible_reading_is_rejected_and_the_next_one_accepted(start, ju
     assert joint.add(start + jump) is (abs(start + jump - start) <= reach)
     assert joint.add(start)
     assert joint.accepted == start
+
+
+@given(st.floats(0.11, 12), st.sampled_from([-1, 1]))
+def test_a_position_that_does_not_change_with_its_velocity_is_old(speed, sign):
+    """After FROZEN_DISTANCE + FROZEN_TIME v of motion, until the position changes."""
+    joint = Joint()
+    cycles = 0
+    while not joint.filter.frozen[0]:
+        joint.add(0.0, sign * speed)
+        cycles += 1
+    motion = FROZEN_DISTANCE + FROZEN_TIME * speed
+    assert motion - speed * DT <= cycles * DT * speed <= motion + speed * DT
+    assert joint.add(1e-6, sign * speed)
+    assert not joint.filter.frozen[0]
+
+
+def test_a_joint_at_rest_may_report_a_small_velocity():
+    joint = Joint()
+    assert all(joint.add(0.0, 0.09) and not joint.filter.frozen[0] for _ in range(5000))
 
 
 @given(st.floats(-40, 40))

@@ -38,6 +38,11 @@ MAX_VELOCITY_RATIO = 3.0
 """Velocity, as a multiple of the velocity limit, above which a reading is implausible."""
 POSITION_TOLERANCE = 0.05
 """Change of position [rad or m] that is plausible after any time."""
+FROZEN_DISTANCE, FROZEN_TIME, MIN_MOTION = 0.02, 0.05, 0.1
+"""Distance [rad or m] and time [s] that a joint moves by its velocity until an unchanged position
+is an old one, and velocity [rad/s or m/s] above which it moves."""
+MAX_DRIVEN_SPEED = 0.3
+"""Speed [rad/s or m/s] beyond that of the stop at which a joint that jumped gets no effort."""
 JUMP_MOTION = 0.1
 """Time [s] of motion after which a joint whose position jumped may be measured again; within
 FADE_AGE, because without effort a joint may fall through any position."""
@@ -72,6 +77,7 @@ class FeedbackBuffer:
         self.plausibility = PlausibilityFilter(safety.velocity_limit_scale * limit)
         self.table: Matrix = np.full((5, size), nan)
         self._velocity: Vector = np.full(size, nan)
+        self._jump_velocity_known, self._misplaced = np.zeros((2, size), bool)
         self.fault = [""] * size
         self.enabled: list[bool | None] = [None] * size
         self.latest = self.publish(0.0)
@@ -111,11 +117,13 @@ class FeedbackBuffer:
         )
         self._transmission.to_joints(rows)
         times, *values = columns = rows.T.copy()
-        self._velocity = values[V]
+        self._velocity, jumped = values[V], self.plausibility.jumped.copy()
         times = np.where(np.isfinite(values[Q] + values[V]), times, nan)
         times = self.plausibility.filter(
             times, values[Q], values[V], self.freshness.time, self.table[Q], torque_enabled
         )
+        known = self._velocity * self.table[V] >= -(MIN_MOTION**2)  # not negated with the position
+        self._jump_velocity_known = np.where(jumped, self._jump_velocity_known, known)
         new = self.freshness.update(times, now, self.plausibility.jumped)
         self.table = np.where(new, columns[1:], self.table)
         for i, r in enumerate(by_joint):
@@ -125,6 +133,20 @@ class FeedbackBuffer:
             estimate = self._transmission.estimated(self.table[V], self.table[TEMPERATURE])
             self.table[TAU, unknown] = estimate[unknown]
         return new
+
+    def confidence(self, effort: Vector, v: Vector, now: float) -> Vector:
+        """Return the factor (nv,) on the ``effort`` (nv,) of a stop at ``now`` [s].
+
+        It fades where the feedback is missing. It is zero while a position that jumped is unknown,
+        once the effort has driven the joint faster than the velocity ``v`` (nv,) of the stop: then
+        gravity is not that of the expected position.
+        """
+        measured = self._velocity
+        fast = np.abs(measured) > np.abs(v) + MAX_DRIVEN_SPEED
+        self._misplaced |= self._jump_velocity_known & fast & (effort * measured > 0)
+        self._misplaced &= self.plausibility.jumped
+        confidence: Vector = np.where(self._misplaced, 0.0, self.freshness.confidence(now))
+        return confidence
 
     @property
     def driven_velocity(self) -> Vector:
@@ -259,6 +281,9 @@ class PlausibilityFilter:
     the new position is wrong, and no command is safe at both. It stays jumped until a reading
     within FADE_AGE is nearer to q' and within reach of it, for a motion of at most JUMP_MOTION.
 
+    A reading is *frozen* if its position is exactly q', although the velocities since a change of
+    q' sum up to a motion above FROZEN_DISTANCE + FROZEN_TIME |v|: an old one with a new time.
+
     Attributes
     ----------
     held : Vector, shape (nv,)
@@ -269,8 +294,10 @@ class PlausibilityFilter:
         Joints whose reading was held back in the last cycle.
     jumped : BoolArray, shape (nv,)
         Joints whose position is unknown, because it jumped while torque was enabled.
+    frozen : BoolArray, shape (nv,)
+        Joints whose reading was frozen in the last cycle.
     any : bool
-        Whether any was.
+        Whether any was held back or frozen.
 
     """
 
@@ -282,6 +309,8 @@ class PlausibilityFilter:
         self.reach: Vector = np.full(size, nan)
         self.implausible: BoolArray = np.zeros(size, bool)
         self.jumped: BoolArray = np.zeros(size, bool)
+        self.frozen: BoolArray = np.zeros(size, bool)
+        self._motion: Vector = np.zeros(size)
         self.any = False
 
     def filter(
@@ -302,30 +331,34 @@ class PlausibilityFilter:
         Returns
         -------
         Vector, shape (nv,)
-            ``time``, NaN where a reading was held back.
+            ``time``, NaN where a reading was held back, ``last_time`` where it is frozen.
 
         """
         self.any = find_implausible(
             time, q, v, last_time, last, torque_enabled, self._max_velocity,
-            self.held, self.reach, self.implausible, self.jumped,
+            self._motion, self.held, self.reach, self.implausible, self.jumped, self.frozen,
         )  # fmt: skip
-        plausible: Vector = np.where(self.implausible, nan, time) if self.any else time
+        if not self.any:
+            return time
+        plausible: Vector = np.where(self.frozen, last_time, time)
+        plausible[self.implausible] = nan
         return plausible
 
 
-@compiled_for(*[VECTOR] * 5, TRUTH, VECTOR, *[VECTOR_OUT] * 2, *[FLAGS_OUT] * 2)
+@compiled_for(*[VECTOR] * 5, TRUTH, VECTOR, *[VECTOR_OUT] * 3, *[FLAGS_OUT] * 3)
 def find_implausible(
     time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, torque_enabled: bool,
-    max_velocity: Vector, held: Vector, reach: Vector, out: BoolArray, jumped: BoolArray,
+    max_velocity: Vector, motion: Vector, held: Vector, reach: Vector, out: BoolArray,
+    jumped: BoolArray, frozen: BoolArray,
 ) -> bool:  # fmt: skip
     """Mark implausible readings in ``out`` and put their positions into ``held``; whether any.
 
-    NaN stands for no reading. ``held`` contains the positions held back in the cycle before;
-    ``jumped`` is advanced by one cycle.
+    NaN stands for no reading. ``held`` contains the positions held back in the cycle before,
+    ``motion`` that of an unchanged position; ``jumped`` is advanced by one cycle.
     """
     count = 0
     for i in range(q.size):
-        out[i] = False
+        out[i] = frozen[i] = False
         jumped[i] = jumped[i] and torque_enabled
         if isfinite(time[i]):
             distance = abs(q[i] - last[i])
@@ -342,5 +375,8 @@ def find_implausible(
             )
             out[i] = jumped[i] or ((far or fast) and not confirmed)
             held[i] = q[i] if out[i] else nan
-            count += out[i]
+            moves = q[i] == last[i] and abs(v[i]) > MIN_MOTION
+            motion[i] = motion[i] + abs(v[i]) * elapsed if moves else 0.0
+            frozen[i] = motion[i] > FROZEN_DISTANCE + FROZEN_TIME * abs(v[i])
+            count += out[i] or frozen[i]
     return count > 0

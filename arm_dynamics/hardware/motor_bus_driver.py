@@ -171,7 +171,7 @@ class MotorBusDriver(Driver):
         if command.interface == "voltage":
             value = self._transmission.efforts(value, state.v, temperature)
         if self._joint_interface == "effort" and not freshness.complete:
-            value = value * freshness.confidence(now)
+            value = value * self._feedback.confidence(value, state.v, now)
         dt, self._sent_time = now - self._sent_time, now
         value = self._limiter.apply(self._joint_interface, value, state.q, state.v, temperature, dt)
         feeds = self._transmission.accepts_feedforward

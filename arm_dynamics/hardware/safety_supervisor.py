@@ -199,11 +199,15 @@ class SafetySupervisor:
         self._lifecycle.execute_commands()
 
     def _state(self, now: float) -> State:
-        """Last known state; joints without feedback are where the stop motion expects them."""
+        """Last known state; joints without feedback are where the stop motion expects them.
+
+        Without a stop motion they are where their last velocity has moved them.
+        """
         table, freshness, motion = self._feedback.table, self._feedback.freshness, self._stop.motion
         q, v = table[Q], table[V]
-        if motion is not None and not freshness.complete:
-            path, velocity = motion.path(now)
+        if not freshness.complete:
+            age = np.minimum(freshness.age(now), freshness.feedback_timeout)
+            path, velocity = (q + v * age, v) if motion is None else motion.path(now)
             q = np.where(freshness.missing, path, q)
             v = np.where(freshness.missing, velocity, v)
         return State(now, q, v, self._limiter.last)

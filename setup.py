@@ -65,8 +65,6 @@ setup(
         "Typing :: Typed",
     ],
     license="Apache-2.0",
-    maintainer="arm_dynamics maintainers",
-    maintainer_email="maintainers@arm-dynamics.example",
     python_requires=">=3.10",
     packages=find_packages(str(ROOT), include=[NAME, f"{NAME}.*"]),
     package_data={NAME: ["py.typed"]},

@@ -299,7 +299,7 @@ def _of_table(
     given = q if load is None else np.concatenate((q, load), axis=1)
     if _are_apart(given):
         whole = int(np.isfinite(given).all(axis=1).sum())
-        increasing_rows(time - time[0], source)
+        increasing_rows(time, source)
         at, joined = combined(time, given[:, None], source)
         q, load = joined[0][:, : arm.nv], None if load is None else joined[0][:, arm.nv :]
         what = "positions" if load is None else "positions and efforts"
@@ -406,7 +406,7 @@ def _checked(
     """Return the motion with increasing stamps, finite positions and efforts, from time 0."""
     if not len(time):
         raise RecordingError(f"{source}: samples = 0; expected a recorded motion")
-    rows = increasing_rows(time - time[0], source)
+    rows = increasing_rows(time, source)
     check_sizes({"position": q, "effort": effort, **more}, arm.joint_names, source)
     known: Any = np.isfinite(q).all(axis=1)
     to_rad = [np.pi / 180 if degrees and joint.unit == "rad" else 1.0 for joint in arm.joints]

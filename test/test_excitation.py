@@ -173,6 +173,16 @@ def test_waypoints_are_the_motion():
         np.testing.assert_allclose(reference.a, a[0], atol=1e-4)
 
 
+@pytest.mark.parametrize("angle", [-2.8, 2.8])
+def test_the_motion_from_either_end_of_the_range_to_its_middle_is_within_the_limits(angle):
+    """The middle is too far for the first 1.2 s."""
+    motion = excite(chain({}, {}), 6.0, configuration=[angle] * 2, acceleration_limit=1.0)
+    acceleration = extreme_values(motion)[2]
+    assert np.abs(acceleration).max() <= 1 + 1e-9
+    q = motion.sample(np.array([motion.end_time]))[0]
+    assert (np.abs(q) < 2.8).all()
+
+
 def test_start_at_a_position_limit():
     arm = with_a_slide()
     motion = excite(arm, 8.0, configuration=[0.0, 0.2])

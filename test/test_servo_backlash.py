@@ -67,6 +67,17 @@ def found_backlash(result):
     return [one for one in result.quantities if one.name.endswith("backlash")]
 
 
+@pytest.mark.parametrize("resistance", [0.4, 2.5])
+@pytest.mark.parametrize("limit", [np.inf, 0.8])
+def test_a_motor_without_a_current_limit_has_none_in_the_fitted_arm(limit, resistance):
+    arm = PAN.with_motor("shoulder_pan", current_limit=limit, resistance=resistance)
+    variation = ServoVariation.of(arm, servo_loops(arm))
+    exists = dict(zip(variation.names, variation.exists, strict=True))
+    assert exists["shoulder_pan.current_limit"] == np.isfinite(limit)
+    found = variation.with_free(variation.exists).arm_of(np.zeros(len(exists)))
+    assert found.actuators[0].constants["current_limit"] == pytest.approx(limit, rel=1e-12)
+
+
 def test_prediction_errors_show_backlash_where_output_errors_do_not():
     """The loop of seed 3 is stiff and oscillates in the gap: two simulations soon differ."""
     motion, theta = recorded(PAN, 0.02, seed=3), hidden(PAN, seed=3)

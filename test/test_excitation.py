@@ -173,6 +173,16 @@ def test_waypoints_are_the_motion():
         np.testing.assert_allclose(reference.a, a[0], atol=1e-4)
 
 
+def test_the_times_of_an_evaluation_represent_the_whole_motion():
+    """The mean of min(t, e, T - t) is e (T - e) / T: one period of the series counts as all."""
+    motion = random_excitation(5)
+    times, weights = search._evaluation_times(motion)
+    T, e = motion.duration, motion.end_time
+    value = np.minimum(np.minimum(times, e), T - times)
+    assert weights @ weights == pytest.approx(1.0, rel=1e-12)
+    assert weights**2 @ value == pytest.approx(e * (T - e) / T, rel=1e-12)
+
+
 @pytest.mark.parametrize("angle", [-2.8, 2.8])
 def test_the_motion_from_either_end_of_the_range_to_its_middle_is_within_the_limits(angle):
     """The middle is too far for the first 1.2 s."""

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.stats
 from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from arm_dynamics.identification import (
     unrevealed,
 )
 from arm_dynamics.identification import excitation_search as search
-from arm_dynamics.identification.evolution_strategy import minimize, population
+from arm_dynamics.identification.evolution_strategy import _Constants, minimize, population
 from arm_dynamics.identification.excitation_information import planned_effort
 from arm_dynamics.identification.excitation_limits import (
     MotionLimits,
@@ -457,6 +458,19 @@ def test_evolution_strategy_finds_the_minimum_of_an_ellipsoid():
     )
     assert cost < 1e-8
     np.testing.assert_allclose(x, 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize(("p", "selected", "rows", "effective", "first"), [
+    (2, 3, 6, 2.0, 0.63), (5, 4, 8, 2.6, 0.52), (10, 5, 10, 3.2, 0.45), (20, 6, 12, 3.7, 0.40),
+])  # fmt: skip
+def test_evolution_strategy_has_the_weights_of_its_reference(p, selected, rows, effective, first):
+    """As pycma prints them: "(5_w,10)-aCMA-ES (mu_w=3.2,w_1=45%) in dimension 10"."""
+    found = _Constants.of(p)
+    assert (len(found.weights), found.count) == (selected, rows)
+    assert found.effective == pytest.approx(effective, abs=0.05)
+    assert found.weights[0] == pytest.approx(first, abs=0.01)
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert found.expected_norm == pytest.approx(scipy.stats.chi(p).mean(), rel=1e-3)
 
 
 def test_command_and_recording(tmp_path, capsys):

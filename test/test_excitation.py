@@ -1,6 +1,7 @@
 """Excitation trajectories: exact limits, self-collision, information, files and commands."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification import excitation_search as search
 from arm_dynamics.identification.evolution_strategy import _Constants, minimize, population
-from arm_dynamics.identification.excitation_information import planned_effort
+from arm_dynamics.identification.excitation_information import effort_weights, planned_effort
 from arm_dynamics.identification.excitation_limits import (
     MotionLimits,
     fourier_extremes,
@@ -444,6 +445,22 @@ def test_progress_reaches_the_total():
     excite(with_a_slide(), 5.0, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1]
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_efforts_are_weighted_by_their_limit_or_by_their_size_without_one():
+    """Two links of 0.5 m: gravity needs up to 9.81 N·m of the first joint; twice the mass, twice
+    the effort.
+    """
+    weights = []
+    for mass in (1.0, 2.0):
+        body = {"mass": mass, "ixx": 0.02 * mass}
+        arm = chain(body, {**body, "effort": 7.0})
+        first, second = arm.joints
+        arm = replace(arm, joints=(replace(first, effort=np.inf), second))
+        weights.append(effort_weights(arm))
+    assert weights[0][1] == weights[1][1] == 7.0
+    assert 0.7 * 9.81 < weights[0][0] < 2 * 9.81
+    assert weights[1][0] == pytest.approx(2 * weights[0][0], rel=1e-9)
 
 
 def test_evolution_strategy_finds_the_minimum_of_an_ellipsoid():

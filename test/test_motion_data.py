@@ -26,6 +26,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_columns import find_columns, unit_scale, words_of
+from arm_dynamics.identification.motion_tables import reason
 from arm_dynamics.recording import Recorder, Recording
 from arm_dynamics.recording.bag import COMMANDS, STATES, BagWriter, Message
 
@@ -184,6 +185,14 @@ def test_columns_can_be_named(tmp_path):
 )
 def test_units_in_names(quantity, name, scale):
     assert unit_scale(quantity, name) == scale
+
+
+@pytest.mark.parametrize(("error", "text"), [
+    (OSError("not a\n  Parquet file"), "not a Parquet file"), (OSError(), "OSError"),
+    (ValueError("9" * 4000), "9" * 200),
+])  # fmt: skip
+def test_an_error_of_a_library_becomes_one_line(error, text):
+    assert reason(error) == text
 
 
 @pytest.mark.parametrize(

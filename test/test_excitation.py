@@ -175,6 +175,14 @@ def test_waypoints_are_the_motion():
         np.testing.assert_allclose(reference.a, a[0], atol=1e-4)
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_extremes_do_not_depend_on_the_unit(size):
+    sine, cosine = np.random.default_rng(4).normal(size=(2, 5))
+    angles = fourier_extremes(sine, cosine)
+    assert len(angles) == 10
+    np.testing.assert_allclose(fourier_extremes(size * sine, size * cosine), angles, atol=1e-9)
+
+
 def test_the_times_of_an_evaluation_represent_the_whole_motion():
     """The mean of min(t, e, T - t) is e (T - e) / T: one period of the series counts as all."""
     motion = random_excitation(5)

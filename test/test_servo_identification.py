@@ -109,6 +109,13 @@ def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, 
             np.abs(result.parameters[own] - actual[own])
             < 4 * result.deviation[own] + 0.05 * actual[own]
         ).all()
+    found = {one.name: one for one in result.quantities}
+    for k, joint in enumerate(ARM.joint_names):
+        rotor = found[f"{joint}.armature"]
+        assert np.isfinite(rotor.deviation)
+        expected = rotor.value * rotor.deviation / 100
+        assert result.deviation[10 * nv + k] == pytest.approx(expected, rel=0.02)
+    assert np.isinf(result.deviation[13 * nv :]).all()  # no motion of servos shows effort offsets
     q = np.random.default_rng(0).uniform(ARM.lower, ARM.upper, (20, nv))
     before, after = (
         np.abs([gravity(arm, x) - gravity(truth, x) for x in q]).max()

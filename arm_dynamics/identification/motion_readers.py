@@ -406,7 +406,7 @@ def _checked(
     """Return the motion with increasing stamps, finite positions and efforts, from time 0."""
     if not len(time):
         raise RecordingError(f"{source}: samples = 0; expected a recorded motion")
-    rows = increasing_rows(time, source)
+    rows = increasing_rows(time - time[0], source)
     check_sizes({"position": q, "effort": effort, **more}, arm.joint_names, source)
     known: Any = np.isfinite(q).all(axis=1)
     to_rad = [np.pi / 180 if degrees and joint.unit == "rad" else 1.0 for joint in arm.joints]

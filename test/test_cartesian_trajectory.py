@@ -137,6 +137,19 @@ def test_a_full_circle_returns_to_its_start():
     np.testing.assert_allclose(quarter, tool_at(-0.1, 0, 0.1), atol=1e-12)
 
 
+def test_a_circle_keeps_its_distance_from_the_axis_and_its_height_along_it():
+    """About any point of the axis."""
+    point, axis = tool_at(0.3, -0.2, 0.1), np.array([1.0, 2.0, -2.0]) / 3
+    rest = CartesianTrajectory.from_configuration(ARM, HOME)
+    curve = rest.circle(point, 5 * axis, 2.0, quintic(1.0)).segments[0][0]
+    distance = np.linalg.norm(np.cross(P0 - point, axis))
+    for s in np.linspace(0, 1, 9):
+        p = curve.at(s)[0]
+        assert np.linalg.norm(np.cross(p - point, axis)) == pytest.approx(distance, abs=1e-12)
+        assert (p - P0) @ axis == pytest.approx(0.0, abs=1e-12)
+    assert np.linalg.norm(curve.at(1.0)[0] - P0) == pytest.approx(2 * distance * np.sin(1.0))
+
+
 @given(trajectories())
 def test_tool_limits_are_kept_and_one_is_touched(trajectory):
     limits = ToolLimits(0.2, 0.5, 0.8, 2.0)

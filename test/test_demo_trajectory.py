@@ -48,9 +48,8 @@ def test_a_demo_trajectory_may_start_at_any_configuration(make):
     np.testing.assert_array_equal(points[0].q, arm.configuration("initial"))
     assert [p.q.tolist() for p in points[1:]] == [p.q.tolist() for p in round_]
     for time in np.linspace(0, points[0].time, 200):
-        assert (
-            np.abs(trajectory.at(time).v) <= VELOCITY_FRACTION * arm.velocity_limit + 1e-9
-        ).all()
+        limit = np.minimum(arm.velocity_limit, 2.0)  # fast joints move slowly as well
+        assert (np.abs(trajectory.at(time).v) <= VELOCITY_FRACTION * limit + 1e-9).all()
 
 
 def test_a_demo_trajectory_moves_every_movable_joint():

@@ -468,6 +468,17 @@ def test_a_slow_adapter_is_waited_for_after_identification():
     assert all(set(made.read()) == set(range(1, 7)) for _ in range(5))
 
 
+def test_a_slow_adapter_extends_no_wait_for_silent_motors_beyond_40_ms():
+    made, _, wire = bus(("XM430-W350",))
+    wire.hold = 0.03
+    made.open()
+    made.identify()
+    wire.spoil = lambda data: b""
+    start, writes = wire.time, wire.writes
+    assert made.read() == {}
+    assert 0.03 < (wire.time - start) / (wire.writes - writes) < 0.042
+
+
 def test_a_reply_to_the_previous_request_is_ignored():
     made, motors, wire = running(settings={"fast_sync_read": "0"})
     late = [b"", b""]  # two requests per cycle without replies

@@ -1,9 +1,11 @@
 """Excitation trajectories: exact limits, self-collision, information, files and commands."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,8 +22,8 @@ from arm_dynamics.identification import (
     unrevealed,
 )
 from arm_dynamics.identification import excitation_search as search
-from arm_dynamics.identification.evolution_strategy import minimize, population
-from arm_dynamics.identification.excitation_information import planned_effort
+from arm_dynamics.identification.evolution_strategy import _Constants, minimize, population
+from arm_dynamics.identification.excitation_information import effort_weights, planned_effort
 from arm_dynamics.identification.excitation_limits import (
     MotionLimits,
     fourier_extremes,
@@ -171,6 +173,34 @@ def test_waypoints_are_the_motion():
         np.testing.assert_allclose(reference.q, q[0], atol=1e-8)
         np.testing.assert_allclose(reference.v, v[0], atol=1e-6)
         np.testing.assert_allclose(reference.a, a[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_extremes_do_not_depend_on_the_unit(size):
+    sine, cosine = np.random.default_rng(4).normal(size=(2, 5))
+    angles = fourier_extremes(sine, cosine)
+    assert len(angles) == 10
+    np.testing.assert_allclose(fourier_extremes(size * sine, size * cosine), angles, atol=1e-9)
+
+
+def test_the_times_of_an_evaluation_represent_the_whole_motion():
+    """The mean of min(t, e, T - t) is e (T - e) / T: one period of the series counts as all."""
+    motion = random_excitation(5)
+    times, weights = search._evaluation_times(motion)
+    T, e = motion.duration, motion.end_time
+    value = np.minimum(np.minimum(times, e), T - times)
+    assert weights @ weights == pytest.approx(1.0, rel=1e-12)
+    assert weights**2 @ value == pytest.approx(e * (T - e) / T, rel=1e-12)
+
+
+@pytest.mark.parametrize("angle", [-2.8, 2.8])
+def test_the_motion_from_either_end_of_the_range_to_its_middle_is_within_the_limits(angle):
+    """The middle is too far for the first 1.2 s."""
+    motion = excite(chain({}, {}), 6.0, configuration=[angle] * 2, acceleration_limit=1.0)
+    acceleration = extreme_values(motion)[2]
+    assert np.abs(acceleration).max() <= 1 + 1e-9
+    q = motion.sample(np.array([motion.end_time]))[0]
+    assert (np.abs(q) < 2.8).all()
 
 
 def test_start_at_a_position_limit():
@@ -425,6 +455,22 @@ def test_progress_reaches_the_total():
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
+def test_efforts_are_weighted_by_their_limit_or_by_their_size_without_one():
+    """Two links of 0.5 m: gravity needs up to 9.81 N·m of the first joint; twice the mass, twice
+    the effort.
+    """
+    weights = []
+    for mass in (1.0, 2.0):
+        body = {"mass": mass, "ixx": 0.02 * mass}
+        arm = chain(body, {**body, "effort": 7.0})
+        first, second = arm.joints
+        arm = replace(arm, joints=(replace(first, effort=np.inf), second))
+        weights.append(effort_weights(arm))
+    assert weights[0][1] == weights[1][1] == 7.0
+    assert 0.7 * 9.81 < weights[0][0] < 2 * 9.81
+    assert weights[1][0] == pytest.approx(2 * weights[0][0], rel=1e-9)
+
+
 def test_evolution_strategy_finds_the_minimum_of_an_ellipsoid():
     p = 12
     scales = np.logspace(0, 3, p)
@@ -437,6 +483,19 @@ def test_evolution_strategy_finds_the_minimum_of_an_ellipsoid():
     )
     assert cost < 1e-8
     np.testing.assert_allclose(x, 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize(("p", "selected", "rows", "effective", "first"), [
+    (2, 3, 6, 2.0, 0.63), (5, 4, 8, 2.6, 0.52), (10, 5, 10, 3.2, 0.45), (20, 6, 12, 3.7, 0.40),
+])  # fmt: skip
+def test_evolution_strategy_has_the_weights_of_its_reference(p, selected, rows, effective, first):
+    """As pycma prints them: "(5_w,10)-aCMA-ES (mu_w=3.2,w_1=45%) in dimension 10"."""
+    found = _Constants.of(p)
+    assert (len(found.weights), found.count) == (selected, rows)
+    assert found.effective == pytest.approx(effective, abs=0.05)
+    assert found.weights[0] == pytest.approx(first, abs=0.01)
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert found.expected_norm == pytest.approx(scipy.stats.chi(p).mean(), rel=1e-3)
 
 
 def test_command_and_recording(tmp_path, capsys):

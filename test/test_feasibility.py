@@ -93,6 +93,17 @@ def test_a_stretched_arm_is_reported_as_singular_without_a_fault():
     assert parts[0].amount < feasibility.MIN_SINGULAR_RATIO
 
 
+def test_the_most_singular_sample_is_reported_also_at_the_end_of_its_run():
+    """Two equal links: σ_min / σ_max decreases with the angle of the elbow."""
+    times = np.arange(5.0)
+    rows = np.array([1, 0, 1, 0, 0, 0]) > 0
+    for elbow in ([1.0, 0.03, 0.02, 0.01, 1.0], [1.0, 1.0, 1.0, 1.0, 0.01]):
+        q = np.array([[0.6, angle] for angle in elbow])
+        (part,) = feasibility.singular_spans(ARM, times, q, rows)
+        assert part.begin == times[[angle < 1 for angle in elbow]].min()
+        assert part.at == part.end == times[np.argmin(elbow)]
+
+
 def test_a_joint_limit_on_the_path_is_named():
     """Two links of 0.5 m whose elbow range ends at 1 rad."""
     arm = chain({}, {"lower": 1.0}, more=TIP)

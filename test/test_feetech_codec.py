@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.hardware.feetech import identification
 from arm_dynamics.hardware.feetech import packets as codec
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.packets import Packet, Parser, decode
@@ -76,6 +77,8 @@ def test_the_position_of_the_example_is_decoded():
         (table.GOAL_PWM, 1000, "E8 03"),
         (table.SPEED, -50, "32 80"),
         (table.LOAD, -300, "2C 05"),
+        (table.HOMING_OFFSET, -85, "55 08"),
+        (table.HOMING_OFFSET, 2047, "FF 07"),
         (table.TORQUE, 1, "01"),
     ],
 )
@@ -196,3 +199,10 @@ def test_bytes_without_a_packet_are_discarded(pieces):
 def test_a_reply_with_an_id_that_no_servo_has_is_not_valid(id):
     assert decode(codec.packet(id, 0, b"")) is None
     assert decode(codec.packet(0xFD, 0, b"")) == Packet(0xFD, 0, b"")
+
+
+def test_a_scan_tries_the_rates_of_the_memory_table():
+    """Baud rates 0 to 7 of the STS series; that of delivery first."""
+    table_order = 1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400
+    assert identification.BAUDS[0] == 1_000_000
+    assert sorted(identification.BAUDS) == sorted(table_order)

@@ -614,3 +614,11 @@ def test_joints_absent_from_a_goal_stop_where_the_reference_can_stop():
     session.tick(600)
     rest[2] = HOME[2]
     np.testing.assert_allclose(session.loop.reference.q, rest, atol=1e-9)
+
+
+def test_error_codes_are_those_of_follow_joint_trajectory():
+    """control_msgs/action/FollowJointTrajectory, on which clients depend."""
+    assert {code.name: int(code) for code in ErrorCode} == {
+        "SUCCESSFUL": 0, "INVALID_GOAL": -1, "INVALID_JOINTS": -2, "OLD_HEADER_TIMESTAMP": -3,
+        "PATH_TOLERANCE_VIOLATED": -4, "GOAL_TOLERANCE_VIOLATED": -5,
+    }  # fmt: skip

@@ -275,6 +275,20 @@ def test_motor_constants_of_the_arm_are_written():
     assert len(audit_urdf(text)) == len(audit_urdf(arm.urdf))
 
 
+@pytest.mark.parametrize(("actuator", "inertia", "unwritten"), [
+    ("rate_limited", 0.05, 1), ("rate_limited", 0.0, 0), ("ideal", 0.05, 0),
+])  # fmt: skip
+def test_a_comment_states_rotor_inertia_that_the_actuator_does_not_have(
+    actuator, inertia, unwritten
+):
+    arm = load_arm("two_link").with_actuator(actuator)
+    values = np.array(nominal_parameters(arm))
+    values[20] = inertia
+    text = identified_urdf(arm, values, **NAMED)
+    assert text.count(f"'{actuator}' has no rotor inertia: it is not written") == unwritten
+    assert parsed(text, arm).model.armature[0] == (0.0 if unwritten else inertia)
+
+
 def test_a_payload_becomes_part_of_its_link():
     arm = load_arm("two_link").with_payload(0.5, [0.1, 0, 0])
     text = identified_urdf(arm, nominal_parameters(arm), **NAMED)

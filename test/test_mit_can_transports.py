@@ -270,6 +270,16 @@ def test_an_unknown_codec_is_rejected():
         driver({"interface": "slcan", "port": "/dev/null", "codec": "mine"})
 
 
+def test_close_shuts_the_bus_of_the_library_down():
+    transport = PythonCanTransport({"interface": "virtual", "channel": "closed"})
+    transport.open()
+    bus = transport._bus
+    transport.close()
+    transport.close()
+    with pytest.raises(can.CanError, match="closed"):
+        bus.recv(0.0)
+
+
 def test_every_method_raises_before_open_and_after_close():
     line = PythonCanTransport({"interface": "virtual", "channel": str(uuid.uuid4())})
     for call in (lambda: line.send((1, bytes(8))), lambda: line.receive(0.0)):

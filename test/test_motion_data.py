@@ -26,6 +26,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.motion_checks import require_speeds
 from arm_dynamics.identification.motion_columns import find_columns, unit_scale, words_of
+from arm_dynamics.identification.motion_tables import reason
 from arm_dynamics.recording import Recorder, Recording
 from arm_dynamics.recording.bag import COMMANDS, STATES, BagWriter, Message
 
@@ -184,6 +185,33 @@ def test_columns_can_be_named(tmp_path):
 )
 def test_units_in_names(quantity, name, scale):
     assert unit_scale(quantity, name) == scale
+
+
+@pytest.mark.parametrize(("error", "text"), [
+    (OSError("not a\n  Parquet file"), "not a Parquet file"), (OSError(), "OSError"),
+    (ValueError("9" * 4000), "9" * 200),
+])  # fmt: skip
+def test_an_error_of_a_library_becomes_one_line(error, text):
+    assert reason(error) == text
+
+
+@pytest.mark.parametrize(
+    ("quantity", "multiples"),
+    [
+        ("position", {"rad m": 1, "mrad mm": 1e-3, "cm": 1e-2, "deg °": np.pi / 180}),
+        ("target", {"rev turn turns": 2 * np.pi}),
+        ("effort", {"Nm N·m N": 1, "Ncm": 1e-2, "Nmm mNm": 1e-3, "kNm kN": 1e3}),
+        ("effort", {"kgf·cm kgcm": 9.80665e-2}),
+        ("current", {"A": 1, "mA": 1e-3}),
+        ("voltage", {"V": 1, "mV": 1e-3}),
+        ("time", {"s sec secs seconds": 1, "ms": 1e-3, "us µs": 1e-6, "min": 60}),
+        ("time", {"ns nsec nsecs nanosec nanoseconds": 1e-9}),
+    ],
+)
+def test_units_in_brackets_are_multiples_of_si_units(quantity, multiples):
+    for units, scale in multiples.items():
+        for unit in units.split():
+            assert unit_scale(quantity, f"J1 [{unit}]") == pytest.approx(scale, rel=1e-15), unit
 
 
 @pytest.mark.parametrize(

@@ -164,3 +164,24 @@ def test_deviations_of_a_regression_with_correlated_residuals_are_true():
         x, spread, _ = block_regression(rows, rows @ [2.0, -1.0] + noise, block)
         inside.append(np.abs(x - [2.0, -1.0]) < 3 * spread)
     assert np.mean(inside) > 0.97
+
+
+def test_the_deviation_of_a_mean_is_the_standard_error_of_its_blocks():
+    """Standard deviation of the m block means over √m, with m - 1 degrees of freedom."""
+    random, count = np.random.default_rng(1), 4
+    values = random.uniform(0.6, 1.0, (count, 10)) * random.choice([-1, 1], (count, 10))
+    values -= values.mean()
+    block = np.repeat(np.arange(count), 10)
+    x, spread, _ = block_regression(np.ones((40, 1)), 5.0 + values.ravel(), block)
+    assert x[0] == pytest.approx(5.0)
+    expected = values.mean(axis=1).std(ddof=1) / np.sqrt(count)
+    assert spread[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_outliers_of_either_sign_change_a_regression_little(sign):
+    """A tenth of the values is wrong by 10 standard deviations: their mean would be 1."""
+    values = np.random.default_rng(2).normal(size=400)
+    values[::10] += sign * 10.0
+    x, _, _ = block_regression(np.ones((400, 1)), values, np.repeat(np.arange(20), 20))
+    assert abs(x[0]) < 0.6

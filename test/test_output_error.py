@@ -19,6 +19,7 @@ from arm_dynamics.identification import (
     with_parameters,
 )
 from arm_dynamics.identification.effort_simulation import EffortSimulation
+from arm_dynamics.identification.motion_preparation import FAST_RATIO
 from arm_dynamics.identification.output_error import OutputError, differences
 from arm_dynamics.identification.output_error_refinement import ParameterChart, refine
 from arm_dynamics.identification.pseudo_inertia import is_consistent
@@ -136,6 +137,18 @@ def test_a_simulation_with_the_true_parameters_follows_the_motion_by_itself(moti
     friction = 0.1 * 0.4  # at least the change of the Coulomb friction
     assert friction < np.sqrt(np.mean(other[:, 0] ** 2)) < 3 * friction
     print("own", np.sqrt(np.mean(own**2, axis=0)) / size)
+
+
+def test_measured_velocities_are_filtered_at_a_multiple_of_the_cutoff():
+    """A Butterworth filter of order 4, forward and backward: 1 / (1 + (f / f_c)^8)."""
+    arm, cutoff, ratio = load_arm("two_link"), 5.0, 0.8
+    time, omega = np.arange(0, 6, 0.002), 2 * np.pi * ratio * FAST_RATIO * cutoff
+    q = np.sin(omega * time)[:, None] * [0.01, 0.02]
+    motion = MotionData(arm.joint_names, time, q, np.zeros_like(q))
+    values = np.array(nominal_parameters(arm))
+    inner = EffortSimulation(arm, values, motion, cutoff, 0.0, np.zeros(2))._v[200:-200]
+    amplitude = np.sqrt(2 * np.mean(inner**2, axis=0)) / omega
+    np.testing.assert_allclose(amplitude, np.array([0.01, 0.02]) / (1 + ratio**8), rtol=0.02)
 
 
 def test_the_response_of_the_controller_is_that_of_the_linear_arm():

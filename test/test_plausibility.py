@@ -13,6 +13,7 @@ from test_motor_bus_driver_protocols import EmulatedLine
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.feedback_buffer import (
+    FADE_AGE,
     FROZEN_DISTANCE,
     FROZEN_TIME,
     MAX_VELOCITY_RATIO,
@@ -35,11 +36,11 @@ class Joint:
         self.accepted, self.at = np.nan, -np.inf
         self.add(q)
 
-    def add(self, q, v=0.0, dt=DT):
+    def add(self, q, v=0.0, dt=DT, torque=False):
         """Filter a reading; return whether it is accepted."""
         self.time += dt
         times = self.filter.filter(
-            self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.accepted * ONE
+            self.time * ONE, q * ONE, v * ONE, self.at * ONE, self.accepted * ONE, torque
         )
         if not np.isnan(times[0]):
             self.accepted, self.at = q, times[0]
@@ -94,6 +95,21 @@ def test_an_impossible_velocity_is_rejected_once(v):
 def test_after_missing_feedback_any_position_is_accepted():
     joint = Joint()
     assert joint.add(1.0, dt=1.0)
+
+
+def test_with_torque_a_joint_stays_jumped_until_a_reading_is_near_in_time_and_position():
+    """A gap alone is no jump; after a jump no reading later than FADE_AGE is accepted."""
+    joint = Joint()
+    assert joint.add(0.0, dt=3 * FADE_AGE, torque=True)
+    for q in (2.0, 2.0, 2.0):
+        assert not joint.add(q, torque=True)
+    assert joint.filter.jumped[0]
+    assert joint.add(0.0, torque=True)
+    assert not joint.filter.jumped[0]
+    for dt in (DT, DT, 2 * FADE_AGE, DT):
+        assert not joint.add(2.0, dt=dt, torque=True)
+    assert not joint.add(0.0, torque=True)
+    assert joint.add(0.0)
 
 
 @pytest.mark.parametrize(("value", "amount"), [("q", 4.0), ("v", 1e3)])

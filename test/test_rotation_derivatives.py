@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arm_dynamics.control.trajectories.transition_blend import (
+    TransitionBlend,
     angular_velocities,
     rotation_and_derivatives,
     rotation_vector_derivatives,
 )
+from arm_dynamics.core.state import TaskReference
 
 vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
 sizes = st.sampled_from([0.0, 1e-6, 1e-3, 0.0099, 0.0101, 1.0])
@@ -48,3 +50,22 @@ def test_batch_angular_velocities_equal_single_ones(given_):
     rate = np.array([x for _, x, _ in given_])
     each = [rotation_and_derivatives(p, r, np.zeros(3))[1] for p, r in zip(phi, rate, strict=True)]
     np.testing.assert_allclose(angular_velocities(phi, rate), each, rtol=1e-12, atol=1e-13)
+
+
+@given(st.lists(vectors, min_size=12, max_size=12))
+def test_a_transition_begins_at_the_current_reference_and_ends_at_the_plan(values):
+    """With position, rotation, twist and acceleration: no jump, also while both turn."""
+
+    def reference(v):
+        zero = np.zeros(2)
+        six = (np.concatenate(v[k : k + 2]) for k in (2, 4))
+        return TaskReference(zero, zero, zero, v[0], pin.exp3(v[1]), *six, np.zeros(6))
+
+    current, planned = reference(values[:6]), reference(values[6:])
+    blend = TransitionBlend.between(planned, current, 1.0, 2.0)
+    if blend is None:
+        return
+    for time, expected in ((1.0, current), (2.0, planned)):
+        found = blend.added(planned, time)
+        for name in ("position", "rotation", "twist", "acceleration"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)

@@ -67,6 +67,29 @@ def found_backlash(result):
     return [one for one in result.quantities if one.name.endswith("backlash")]
 
 
+@pytest.mark.parametrize("resistance", [0.4, 2.5])
+@pytest.mark.parametrize("limit", [np.inf, 0.8])
+def test_a_motor_without_a_current_limit_has_none_in_the_fitted_arm(limit, resistance):
+    arm = PAN.with_motor("shoulder_pan", current_limit=limit, resistance=resistance)
+    variation = ServoVariation.of(arm, servo_loops(arm))
+    exists = dict(zip(variation.names, variation.exists, strict=True))
+    assert exists["shoulder_pan.current_limit"] == np.isfinite(limit)
+    found = variation.with_free(variation.exists).arm_of(np.zeros(len(exists)))
+    assert found.actuators[0].constants["current_limit"] == pytest.approx(limit, rel=1e-12)
+
+
+def test_all_backlash_is_simulated_by_one_kernel():
+    """Its constants are the same for all fits; an arm with rigid gears remains one."""
+    rigid, q = ServoVariation.of(PAN, servo_loops(PAN)), np.zeros((1, 1))
+    small, large = (
+        rigid.with_backlash(with_contact(rigid.arm, {0: play}, q), [0]) for play in (0.001, 0.04)
+    )
+    assert small.arm.actuators[0].constants != large.arm.actuators[0].constants
+    motors = [x.simulated_arm.actuators[0].constants for x in (small, large, rigid)]
+    assert motors[0] == motors[1]
+    assert [motor["backlash"] > 0 for motor in motors] == [True, True, False]
+
+
 def test_prediction_errors_show_backlash_where_output_errors_do_not():
     """The loop of seed 3 is stiff and oscillates in the gap: two simulations soon differ."""
     motion, theta = recorded(PAN, 0.02, seed=3), hidden(PAN, seed=3)

@@ -109,6 +109,13 @@ def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, 
             np.abs(result.parameters[own] - actual[own])
             < 4 * result.deviation[own] + 0.05 * actual[own]
         ).all()
+    found = {one.name: one for one in result.quantities}
+    for k, joint in enumerate(ARM.joint_names):
+        rotor = found[f"{joint}.armature"]
+        assert np.isfinite(rotor.deviation)
+        expected = rotor.value * rotor.deviation / 100
+        assert result.deviation[10 * nv + k] == pytest.approx(expected, rel=0.02)
+    assert np.isinf(result.deviation[13 * nv :]).all()  # no motion of servos shows effort offsets
     q = np.random.default_rng(0).uniform(ARM.lower, ARM.upper, (20, nv))
     before, after = (
         np.abs([gravity(arm, x) - gravity(truth, x) for x in q]).max()
@@ -306,12 +313,18 @@ def test_recordings_of_hardware_have_the_target_before_each_state(tmp_path):
 def test_a_target_is_held_until_the_next_one():
     time, goals = targets(1, 3.0)
     motion = MotionData(ARM.joint_names, time, goals, None, command_position=goals)
-    table = ServoSimulation(ARM, servo_loops(ARM), motion)._reference(np.array([0.0, 0.012]))
+    delays = np.array([0.0, 0.012, -0.012])
+    table = ServoSimulation(ARM, servo_loops(ARM), motion)._reference(delays)
     per_sample = table.shape[1] // (time.size - 1)
     held = np.repeat(goals[1:], per_sample, axis=0)
     np.testing.assert_allclose(table[0], held, atol=1e-12)
     late = round(0.012 * RATE * per_sample)
     np.testing.assert_allclose(table[1, late:], held[:-late], atol=1e-12)
+    np.testing.assert_allclose(table[2, :-late], held[late:], atol=1e-12)
+    assert (goals[0] != goals[1]).any()
+    assert (goals[-1] != goals[-2]).any()
+    np.testing.assert_allclose(table[1, :late], np.tile(goals[0], (late, 1)), atol=1e-12)
+    np.testing.assert_allclose(table[2, -late:], np.tile(goals[-1], (late, 1)), atol=1e-12)
 
 
 # Rejections ------------------------------------------------------------------------------------

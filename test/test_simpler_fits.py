@@ -54,6 +54,18 @@ def test_held_out_blocks_keep_correct_bodies_and_omit_offsets_but_change_wrong_b
         assert not fit.free[13 * arm.nv :].all()
 
 
+def test_an_offset_only_of_the_fitted_part_is_omitted_with_fitted_bodies():
+    arm = load_arm("two_link")
+    equations, _, _ = ideal_equations(arm, hidden_truth(arm, 3), 0, noise=0.05, rate=20.0)
+    begin, end = (equations.part(part) for part in (equations.block < 30, equations.block >= 30))
+    offset = 0.3 * np.sqrt(np.mean(begin.effort[:, 0] ** 2))
+    begin = replace(begin, effort=begin.effort + np.array([offset, 0.0]))
+    assert fit_torque(arm, begin).free[13 * arm.nv]
+    fit = fit_torque(arm, begin, validation=end)
+    assert not fit.free[13 * arm.nv :].any()
+    assert not fit.has_nominal_bodies
+
+
 def test_an_offset_that_efforts_have_is_fitted():
     arm = load_arm("two_link")
     equations, _, _ = ideal_equations(arm, arm, 0, rate=20.0)

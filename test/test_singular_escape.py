@@ -133,6 +133,38 @@ def test_a_folded_arm_turns_to_the_side_where_its_elbow_opens():
     assert virtual.reachability_error < 3e-3
 
 
+def chosen_direction(sideways, last=(0.0, 0.0)):
+    """Return the direction in which a stretched arm bends toward a target inward and to a side, and
+    the gradient of the outward position after the motion to the side.
+    """
+    arm, q = load_arm("two_link"), np.zeros(2)
+    held = to_task_reference(arm, Reference.hold(q))
+    outward = held.position - kinematics.joint_origins(arm, q)[0]
+    outward /= np.linalg.norm(outward)
+    side = sideways * np.cross([0.0, 1.0, 0.0], outward)
+    virtual = ClosedLoopIk(arm)
+    virtual.reset(q)
+    virtual.leaving = np.array(last)
+    virtual.update(replace(held, position=held.position - 0.05 * outward + side), DT, GAINS)
+    moved = q + np.linalg.pinv(kinematics.jacobian(arm, q)[:3]) @ side
+    return virtual.leaving, kinematics.jacobian(arm, moved)[:3].T @ (0.05 * outward)
+
+
+@pytest.mark.parametrize("sideways", [0.19, -0.19])
+def test_an_arm_bends_to_the_side_to_which_the_target_moves_it(sideways):
+    """Also if the direction of the last period opposes it."""
+    direction, slope = chosen_direction(sideways)
+    assert direction @ slope < -0.05 * np.linalg.norm(slope)
+    np.testing.assert_allclose(chosen_direction(sideways, -direction)[0], direction, atol=1e-9)
+
+
+def test_an_arm_keeps_the_side_to_which_it_bends():
+    direction, _ = chosen_direction(0.0)
+    assert np.linalg.norm(direction) == pytest.approx(1.0)
+    for last in (direction, -direction):
+        np.testing.assert_allclose(chosen_direction(0.0, last)[0], last, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("name", "q", "target", "turned"),
     [

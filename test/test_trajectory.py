@@ -12,7 +12,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import (
     check_limits,
     segment_spline,
 )
-from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import Options, parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 
@@ -208,6 +208,19 @@ def test_a_segment_to_or_from_a_waypoint_without_velocities_is_linear():
     fast = [q[0], q[0], q[0] + 5 * arm.velocity_limit * np.eye(5)[0] * 0.02, q[3]]
     with pytest.raises(TrajectoryRejected, match=r"'R1': velocity .* expected within the limit"):
         parse_trajectory(arm, NAMES, [0, 1, 1.01, 3], fast, v).check(arm)
+
+
+def test_late_velocities_are_integrated_from_the_first_waypoint_ahead():
+    """q_k = q_k-1 + (v_k-1 + v_k) h / 2 from the present reference; past waypoints do not count."""
+    v = np.array([[k + 1.0] * 5 for k in range(5)])
+    start = Reference(HOME, np.full(5, 0.5), np.zeros(5))
+    late = Options(end_in_motion=True, integrate_from=start, now=2.5)
+    found = parse_trajectory(five_dof(), NAMES, [1, 2, 3, 4, 6], [], v, options=late).waypoints
+    assert [point.time for point in found] == [3, 4, 6]
+    np.testing.assert_array_equal([point.v for point in found], v[2:])
+    means, h = [(0.5 + 3) / 2, (3 + 4) / 2, (4 + 5) / 2], [0.5, 1, 2]
+    expected = HOME[0] + np.cumsum(np.multiply(means, h))
+    np.testing.assert_allclose([point.q[0] for point in found], expected, atol=1e-12)
 
 
 def test_times_closer_than_the_clock_resolution_are_rejected():

@@ -14,7 +14,7 @@ from arm_dynamics.control.goals.goal import Constraints, ErrorCode
 from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
-from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
+from arm_dynamics.control.trajectories.trajectory_parsing import Options, parse_trajectory
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.whole_turns import (
     HALF_TURN_TOLERANCE,
@@ -144,6 +144,18 @@ def test_a_trajectory_of_several_turns_keeps_them():
     session.tick(2)
     followed = session.loop.trajectory
     np.testing.assert_allclose([w.q for w in followed.waypoints[1:]], [first, last], atol=1e-9)
+
+
+def test_the_stop_behind_a_trajectory_is_shifted_by_the_same_turns():
+    q, v = np.array([[0.0, 0.0], [1.0, 0.5]]), np.array([[1.0, 0.5]] * 2)
+    moving = Options(end_in_motion=True)
+    trajectory = parse_trajectory(LINKS, LINKS.joint_names, [0, 1], q, v, options=moving)
+    shifted = trajectory.near(LINKS, np.array([-4 * TURN, 2 * TURN]), 0.0)
+    turns = np.array([-4 * TURN, 2 * TURN])
+    for time in (0.0, 0.7, 1.0, 1.1, 9.0):
+        found, plan = shifted.at(time), trajectory.at(time)
+        np.testing.assert_allclose(found.q, plan.q + turns, atol=1e-12)
+        np.testing.assert_allclose(found.v, plan.v, atol=1e-12)
 
 
 def test_a_trajectory_with_a_past_start_uses_the_turn_of_its_present_position():

@@ -299,7 +299,7 @@ def _of_table(
     given = q if load is None else np.concatenate((q, load), axis=1)
     if _are_apart(given):
         whole = int(np.isfinite(given).all(axis=1).sum())
-        increasing_rows(time - time[0], source)
+        increasing_rows(time, source)
         at, joined = combined(time, given[:, None], source)
         q, load = joined[0][:, : arm.nv], None if load is None else joined[0][:, arm.nv :]
         what = "positions" if load is None else "positions and efforts"

@@ -28,8 +28,6 @@ class TorqueOffRequest:
         """Send up to ``tries`` requests without a pause."""
         for _ in range(tries):
             self.send(disable)
-            if not self.pending:
-                break
 
 
 class EmergencyStopLatch:

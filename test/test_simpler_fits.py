@@ -15,7 +15,9 @@ from arm_dynamics.identification import (
     prepare_motion,
     regressor,
 )
+from arm_dynamics.identification.effort_equations import description_prior
 from arm_dynamics.identification.torque_fit import validation_error
+from arm_dynamics.identification.torque_problem import TorqueProblem
 
 
 def with_spring(equations, size, column):
@@ -43,6 +45,27 @@ def test_correct_nominal_bodies_are_kept_and_a_fit_is_not_worse_than_simpler_one
     assert error < validation_error(end, alone.parameters, alone.friction)
     assert error <= fit.simpler_error
     assert np.isfinite(fit.deviation).all()
+
+
+@pytest.mark.parametrize("is_nominal", [True, False])
+@pytest.mark.parametrize("name", ["two_link", "five_dof", "so101"])
+def test_no_contained_fit_has_a_smaller_mean_error_on_the_validation_motion(name, is_nominal):
+    """Contained fits: nominal bodies, or no offsets, or both, where the fit changes them."""
+    arm = load_arm(name)
+    truth = arm if is_nominal else hidden_truth(arm, 1)
+    equations, _, _ = ideal_equations(arm, truth, 0, noise=0.05, rate=10.0)
+    begin = with_spring(equations.part(equations.block < 50), 0.3, 11)
+    end = equations.part(equations.block >= 50)
+    fit = fit_torque(arm, begin, validation=end)
+    error = validation_error(end, fit.parameters, fit.friction)
+    numbers, ideal = np.arange(14 * arm.nv), np.zeros(arm.nv, dtype=int)
+    has_no_offset, has_nominal_bodies = numbers < 13 * arm.nv, numbers >= 10 * arm.nv
+    for kept in (has_no_offset, has_nominal_bodies, has_no_offset & has_nominal_bodies):
+        problem = TorqueProblem(begin, description_prior(arm, begin), ideal)
+        problem.estimate(1.0)
+        problem.free = fit.free & kept
+        simpler = problem.estimate(fit.prior_weight)[: 14 * arm.nv]
+        assert error <= validation_error(end, simpler, fit.friction) + 1e-3
 
 
 def test_held_out_blocks_keep_correct_bodies_and_omit_offsets_but_change_wrong_bodies():
@@ -96,3 +119,27 @@ def test_friction_proportional_to_small_velocities_does_not_bias_a_fit(
     viscous = 11 * nv  # of the first joint
     error = abs(fit.parameters[viscous] / values[viscous] - 1)
     assert error < 0.003 if is_unbiased else error > 0.01
+
+
+def test_reversals_of_friction_that_are_early_change_neither_delay_nor_counted_efforts():
+    """The friction of a simulator depends on the acceleration too: it reverses 10 ms early.
+
+    The filter spreads this over 1.5 of its periods; at 1 period 0.8 % of the friction are left, and
+    the efforts seem 0.36 ms early.
+    """
+    arm = load_arm("two_link")
+    times, nv, motion = np.arange(0, 30, 0.005), arm.nv, fourier(arm, 2, 30.0)
+    values = np.array(nominal_parameters(arm))
+    values[11 * nv : 12 * nv], values[12 * nv : 13 * nv] = 0.5, 5.0
+    rows, own, ideal = regressor(arm, *motion(times)), np.arange(nv), np.zeros(nv, dtype=int)
+    random, prepared = np.random.default_rng(0), []
+    for early in (0.0, 0.01):
+        rows[:, own, 12 * nv + own] = np.sign(motion(times + early)[1])
+        effort = rows @ values
+        noise = 5e-4 * np.sqrt(np.mean(effort**2, axis=0)) * random.normal(size=effort.shape)
+        data = MotionData(arm.joint_names, times, motion(times)[0], effort, "simulated")
+        prepared.append(prepare_motion(arm, data, delay=0.0).equations)
+    assert prepare_motion(arm, replace(data, effort=effort + noise)).delay == 0
+    sharp, moved = prepared
+    change = np.abs(moved.effort - sharp.effort)[sharp.counted(ideal)]
+    assert change.max() < 0.004 * 5.0

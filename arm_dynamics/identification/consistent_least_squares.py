@@ -257,9 +257,17 @@ def regularized_cholesky(matrix: Matrix) -> tuple[Matrix, bool]:
 
 def positive_inverse(matrix: Matrix) -> Matrix:
     """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
-    root = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = np.linalg.pinv(matrix * root * root[:, None], hermitian=True)
-    found: Matrix = np.array(root * scaled * root[:, None])
+    root = inverse_root(matrix)
+    found: Matrix = root @ root.T
+    return found
+
+
+def inverse_root(matrix: Matrix) -> Matrix:
+    """Return R (p, r) with R Rᵀ the inverse of a positive definite matrix of rank r."""
+    size = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    values, axes = np.linalg.eigh(matrix * size * size[:, None])
+    used = values > 1e-15 * values[-1]
+    found: Matrix = size[:, None] * axes[:, used] / np.sqrt(values[used])
     return found
 
 

@@ -24,7 +24,8 @@ def effort_delay(
 
     The residual of weighted least squares over the base parameters, Stribeck friction and gear
     losses is least at the delay, with the presliding distance that explains the efforts best.
-    Friction that is not part of the equations would change the delay. A parabola through the three
+    Friction that is not part of the equations would change the delay: slow equations count only for
+    the choice of the presliding distance, and with presliding. A parabola through the three
     least values gives the delay; its curvature and the correlation time of the residual give the
     standard deviation.
 
@@ -77,7 +78,8 @@ def effort_delay(
 
     fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]
     model = int(np.argmin([fit[0] for fit in fits]))
-    _, cost, freedom = cost_of(model, equations.counted(np.full(nv, model)))
+    used = equations.with_constant_friction(np.zeros(nv, dtype=bool))
+    _, cost, freedom = cost_of(model, used.counted(np.full(nv, model)))
     k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
     curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2

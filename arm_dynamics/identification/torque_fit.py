@@ -22,6 +22,7 @@ equation 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -168,10 +169,8 @@ def fit_torque(
     weight, free = problem.best_free(gamma)
 
     def fit_of(
-        problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], free: BoolArray
+        problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], every: Vector
     ) -> TorqueFit:
-        problem.free = free
-        every = problem.estimate(weight)
         every_spread = problem.deviations(gamma, every)
         parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
         friction = _joint_friction(equations, models, terms, every, every_spread, factors)
@@ -195,12 +194,9 @@ def fit_torque(
             tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
             as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
             as_readonly(weight * prior.slopes(parameters)[1]),
-            free,
+            problem.free,
         )
 
-    best = fit_of(problem, models, terms, free)
-    if validation is None:
-        return best
     bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
     masks = [free]
     for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
@@ -208,18 +204,27 @@ def fit_torque(
             masks.append(mask)
     has_plain_friction = not terms and not models.any()
     frictions = [(problem, models, terms)]
-    if not has_plain_friction:
+    if validation is None:
+        del masks[1:]
+    elif not has_plain_friction:
         frictions.append((problem_of(ideal, ()), ideal, ()))
-    simpler_fits = list(product(frictions, masks))[1:]
-    fits = [best, *(fit_of(*own, mask) for own, mask in simpler_fits)]
-    errors = [validation_error(validation, fit.parameters, fit.friction) for fit in fits]
+    choices, errors = list(product(frictions, masks)), []
+    for (problem, models, terms), mask in choices:
+        problem.free = mask
+        every, error = problem.estimate(weight), 0.0
+        if validation is not None:
+            friction = _joint_friction(equations, models, terms, every, np.nan * every, factors)
+            error = validation_error(validation, every[: 14 * arm.nv], friction)
+        if not errors or error < min(errors):
+            best = copy(problem), models, terms, every
+        errors.append(error)
     k = int(np.argmin(errors))
     simpler = [
         error
-        for i, (fit, error) in enumerate(zip(fits, errors, strict=True))
-        if i // len(masks) >= k // len(masks) and i != k and not (fit.free & ~fits[k].free).any()
+        for i, (error, (_, mask)) in enumerate(zip(errors, choices, strict=True))
+        if i // len(masks) >= k // len(masks) and i != k and not (mask & ~choices[k][1]).any()
     ]
-    return replace(fits[k], simpler_error=min(simpler, default=np.inf))
+    return replace(fit_of(*best), simpler_error=min(simpler, default=np.inf))
 
 
 def validation_error(

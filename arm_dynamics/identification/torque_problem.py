@@ -7,7 +7,8 @@ of its gear.
 References
 ----------
 P. Huber, Robust Statistics (1981), section 7.3. P. Dahl, Solid friction damping of mechanical
-vibrations, AIAA Journal 14 (1976), equation 4.
+vibrations, AIAA Journal 14 (1976), equation 4. R. Bell, D. McCaffrey, Bias reduction in standard
+errors for linear regression with multi-stage samples, Survey Methodology 28 (2002), section 3.
 
 """
 
@@ -31,6 +32,7 @@ from arm_dynamics.identification.consistent_least_squares import (
     HUBER,
     DescriptionPrior,
     consistent_minimum,
+    inverse_root,
     positive_inverse,
     rms,
     robust_scale,
@@ -57,6 +59,8 @@ STANDARD_ERRORS = 1.0
 """Standard errors by which the held-out error of the blocks has to decrease in addition."""
 LEAST_NOISE = 1e-4
 """Least noise of efforts, relative to their rms: with less, round-off exceeds the prior."""
+LEAST_REST = 1e-6
+"""Least part of the information on a parameter that is not in one block."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
 
@@ -223,7 +227,7 @@ class TorqueProblem:
         return found
 
     def covariance(self, gamma: float, parameters: Vector) -> Matrix:
-        """Return the covariance (p, p) of the errors: (A + γ D)⁻¹ (B + γ² D) (A + γ D)⁻¹.
+        """Return the covariance (p, p) of the errors: H⁻¹ (B + γ² D) H⁻¹, H = A + γ D.
 
         A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
         which holds for residuals that are correlated within a block. The description has errors of
@@ -233,10 +237,10 @@ class TorqueProblem:
         """
         squares, _ = self._total()
         prior = self._prior.slopes(0.5 * (parameters + self._prior.start))[1]
-        inverse = positive_inverse(squares + gamma * prior)
-        middle = self._score_covariance(parameters) + gamma**2 * prior
-        found: Matrix = inverse @ middle @ inverse
-        return found
+        curvature, every = squares + gamma * prior, np.arange(parameters.size)
+        inverse = positive_inverse(curvature)
+        found: Matrix = self._block_covariance(parameters, curvature, every)
+        return found + inverse @ (gamma**2 * prior) @ inverse
 
     def changes(self, gamma: float, parameters: Vector, efforts: FloatArray) -> Matrix:
         """Return the changes (p, k) of the estimate by small changes of the efforts (k, n, nv).
@@ -264,8 +268,7 @@ class TorqueProblem:
         inverse = positive_inverse(squares)
         full = np.zeros(self._parameters.size)
         full[own] = inverse @ products
-        middle = self._score_covariance(full)[np.ix_(own, own)]
-        spread = np.sqrt(np.diag(inverse @ middle @ inverse))
+        spread = np.sqrt(np.diag(self._block_covariance(full, squares, own)))
         spread = np.where(np.diag(squares) > 0, spread, np.inf)
         return full[base.independent], spread[:size], condition
 
@@ -319,17 +322,24 @@ class TorqueProblem:
         self._fold_squares = np.array([self._squares[fold].sum(axis=0) for fold in folds])
         self._fold_products = np.array([self._products[fold].sum(axis=0) for fold in folds])
 
-    def _score_covariance(self, parameters: Vector) -> Matrix:
-        """Return Σ s sᵀ (p, p) of the scores s = Σ w Wᵀ (τ - W π) of the blocks.
+    def _block_covariance(self, parameters: Vector, curvature: Matrix, own: IntArray) -> Matrix:
+        """Return H⁻¹ Σ t tᵀ H⁻¹ (k, k) for the parameters ``own`` (k,), H (k, k) = ``curvature``.
 
+        s = Σ w Wᵀ (τ - W π) are the scores of the blocks, A_b = Σ w WᵀW their information. A fit
+        makes the residuals of a block smaller, the more of the information is in the block;
+        t = (1 - A_b H⁻¹)^-½ s corrects this: Σ t tᵀ is unbiased for independent residuals.
         Errors ε of the efforts, common to all samples, add the scores Σ w Wᵀ ε.
         """
-        scores = self._products - self._squares @ parameters
-        scores = scores - scores.mean(axis=0)
-        found: Matrix = scores.T @ scores * (len(scores) / (len(scores) - 1))
+        root, at = inverse_root(curvature), np.ix_(own, own)
+        scores = (self._products - self._squares @ parameters)[:, own] @ root
+        for k, squares in enumerate(self._squares):
+            part, axes = np.linalg.eigh(root.T @ squares[at] @ root)
+            rest = np.maximum(1 - part, LEAST_REST)
+            scores[k] = axes @ ((axes.T @ scores[k]) / np.sqrt(rest))
+        scores -= scores.mean(axis=0)
         if self._equations.errors is not None:
-            further = self._scores(self._equations.errors)
-            found = found + further.T @ further
+            scores = np.vstack((scores, self._scores(self._equations.errors)[:, own] @ root))
+        found: Matrix = root @ (scores.T @ scores) @ root.T
         return found
 
     def _scores(self, efforts: FloatArray) -> Matrix:

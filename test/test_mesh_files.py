@@ -148,7 +148,8 @@ def test_a_page_does_not_repeat_the_warning_of_the_arm_for_each_file(tmp_path, c
         load_arm(tmp_path / "arm.urdf")
     assert len(given) == 1
     assert geometries(text, tmp_path) == geometries(GOOD, tmp_path)
-    assert not caplog.records and not capfd.readouterr().err
+    assert not caplog.records
+    assert not capfd.readouterr().err
     with pytest.warns(RuntimeWarning, match="the text has no folder") as given:
         parse_arm(text)
     assert len(given) == 1

@@ -56,13 +56,13 @@ def load_visuals(text: str, folder: Path | None) -> Any:
 
     try:
         robot = ElementTree.fromstring(text)
-        for link, shape in [(link, shape) for link in robot.iter("link") for shape in link]:
+        for owner, shape in [(link, shape) for link in robot.iter("link") for shape in link]:
             mesh = shape.find("geometry/mesh")
             if mesh is None:
                 continue
             file = find_mesh(mesh.get("filename", ""), folder)
             if file is None:  # one warning of the audit names all missing files of a package
-                link.remove(shape)
+                owner.remove(shape)
             elif (scale := scale_to_meters(mesh.get("scale"), file)) is not None:
                 mesh.set("scale", scale)
         return yourdfpy.URDF.load(io.BytesIO(ElementTree.tostring(robot)), filename_handler=find)

@@ -282,7 +282,8 @@ def test_position_motors_are_held_by_position_commands(ros, tmp_path):
     The nodes do not repeat the warnings of the URDF.
     """
     text = find_urdf("four_joint").read_text()
-    text = re.sub(r"<(box|cylinder|sphere) [^>]*/>", '<mesh filename="package://none/a.stl"/>', text)
+    mesh = '<mesh filename="package://none/a.stl"/>'
+    text = re.sub("<(box|cylinder|sphere) [^>]*/>", mesh, text)
     text = re.sub('<command_interface name="effort"', '<command_interface name="position"', text)
     text = text.replace(">ideal<", ">rate_limited<")
     text = text.replace('name="initial_value">0<', 'name="initial_value">1<')

@@ -61,11 +61,10 @@ def _file_problem(uri: str, folder: Path | None) -> tuple[str, str, str] | None:
         remedy = "source its workspace, or put its folder next to the description"
         problem = f"cannot be checked: package '{name}' is not above the file nor installed"
         return "", problem, remedy
-    if places is None and separator:
-        remedy = "use package://, file:// or a relative path"
-        return "", f"cannot be checked: scheme '{scheme}' is not known", remedy
     if places is None:
-        return "", "cannot be found: the text has no folder", "load the file, or use package://"
+        problem = f"scheme '{scheme}' is not known" if separator else "the text has no folder"
+        remedy = "use package://, file:// or a path relative to the file"
+        return "", f"cannot be checked: {problem}", remedy
     near = [place for place in places if may_open(place, uri, folder)]
     if not near:
         problem = "is outside the description's folders and ROS packages: it is not opened"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
@@ -46,6 +47,15 @@ def declared_model(node: Node) -> ArmModel:
     lock = declare_fixed(node, LOCK, [""], "locked joints")
     tool = declare_fixed(node, "tool_frame", "", "link that is the tool frame; empty: selected")
     return load_arm(arm, [joint for joint in lock if joint], tool_frame=tool or None)
+
+
+def without_arm_warnings() -> dict[str, str]:
+    """Return the environment of nodes whose arm the process that starts them loads as well.
+
+    ``declared_model`` then does not repeat the warnings of ``load_arm``.
+    """
+    filters = os.environ.get("PYTHONWARNINGS"), f"ignore::RuntimeWarning:{__name__}"
+    return {"PYTHONWARNINGS": ",".join(filter(None, filters))}
 
 
 def declare_arm(node: Node, arm: ArmModel) -> ArmModel:

@@ -32,7 +32,7 @@ from arm_dynamics.core.signals import (
     ignore_further_signals,
     stop_on_signals,
 )
-from arm_dynamics.ros import arm_parameters
+from arm_dynamics.ros.arm_parameters import without_arm_warnings
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.emergency_stop_interface import publish_emergency_signal
@@ -221,20 +221,16 @@ EXIT_TIMEOUT = 5.0
 """Time [s] for a process to end after a signal, before it gets a stronger one."""
 PARENT = "ARM_DYNAMICS_PARENT"
 """Environment variable with the process id of a child's parent."""
-NO_URDF_WARNINGS = f"ignore::RuntimeWarning:{arm_parameters.__name__}"
-"""Filter of Python for the warnings of the arm that the parameters of a node name."""
 
 
 class ChildProcesses:
     """Starts nodes as separate processes and ends them together.
 
-    The nodes do not repeat the warnings of the URDF: this process loads the same arm.
+    They do not repeat the warnings of the arm, which this process has loaded too.
     """
 
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        given = os.environ.get("PYTHONWARNINGS")
-        self._warnings = f"{given},{NO_URDF_WARNINGS}" if given else NO_URDF_WARNINGS
 
     def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
         """Run ``python -m module`` in a separate session: Ctrl-C reaches only this process."""
@@ -242,7 +238,7 @@ class ChildProcesses:
             self._processes[name] = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
                 start_new_session=True,
-                env={**os.environ, PARENT: str(os.getpid()), "PYTHONWARNINGS": self._warnings},
+                env={**os.environ, **without_arm_warnings(), PARENT: str(os.getpid())},
             )
 
     def exited_process(self) -> tuple[str, int] | None:

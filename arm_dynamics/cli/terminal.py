@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
@@ -16,6 +17,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+
+from arm_dynamics.core.signals import before_end
 
 STATUS_PERIOD = 0.1
 """Shortest time [s] between two texts of a status line."""
@@ -127,6 +130,17 @@ def remaining_time(missing: int, done: int, duration: float) -> str:
 
 
 @contextmanager
+def _showing_cursor_at_end(console: Console) -> Iterator[None]:
+    """Show the cursor, which the block hides, also if the process ends immediately."""
+    show = partial(console.show_cursor, True)
+    before_end.append(show)
+    try:
+        yield
+    finally:
+        before_end.remove(show)
+
+
+@contextmanager
 def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on standard error while ``items`` are computed; in a log file, progress lines.
 
@@ -143,7 +157,8 @@ def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     lines = ProgressLines(console)
     left = TextColumn("{task.fields[left]}")
     columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), left
-    with Progress(*columns, console=console, transient=True) as shown:
+    progress = Progress(*columns, console=console, transient=True)
+    with _showing_cursor_at_end(console), progress as shown:
         bar = shown.add_task(items, total=None, left="")
         first: tuple[int, float] | None = None
 
@@ -171,7 +186,7 @@ def waiting(text: str) -> Iterator[None]:
         if ended.wait(FIRST_LINE_TIME):
             return
         if console.is_terminal:
-            with console.status(text) as status:
+            with _showing_cursor_at_end(console), console.status(text) as status:
                 while not ended.wait(1.0):
                     status.update(f"{text} ({time.monotonic() - start:.0f} s)")
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
@@ -17,6 +16,7 @@ from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import INTERFACES, MIXED
+from arm_dynamics.core.warning_filters import ignoring
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import read_hardware_info
@@ -54,8 +54,7 @@ def without_arm_warnings() -> dict[str, str]:
 
     ``declared_model`` then does not repeat the warnings of ``load_arm``.
     """
-    filters = os.environ.get("PYTHONWARNINGS"), f"ignore::RuntimeWarning:{__name__}"
-    return {"PYTHONWARNINGS": ",".join(filter(None, filters))}
+    return ignoring("RuntimeWarning", __name__)
 
 
 def declare_arm(node: Node, arm: ArmModel) -> ArmModel:

@@ -29,6 +29,7 @@ from arm_dynamics.core.signals import (
     delaying_interrupts,
     emergency_signal,
     ending_at_once,
+    exit_with_parent,
     ignore_further_signals,
     stop_on_signals,
 )
@@ -70,7 +71,9 @@ def run_nodes(
         rejects its input.
 
     """
-    exit_with_parent()
+    parent = os.environ.get(PARENT)
+    if parent is not None:
+        exit_with_parent(int(parent))
     sleep_precisely()
     stop = stop_on_signals()
     arguments = sys.argv if args is None else args
@@ -258,14 +261,3 @@ class ChildProcesses:
             until = time.monotonic() + EXIT_TIMEOUT
             while any(p.poll() is None for p in running) and time.monotonic() < until:
                 time.sleep(0.02)
-
-
-def exit_with_parent() -> None:
-    """Have Linux end this process if its parent is killed."""
-    parent = os.environ.get(PARENT)
-    if parent is None or sys.platform != "linux":
-        return
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
-    if os.getppid() != int(parent):  # killed before the request above
-        sys.exit(1)

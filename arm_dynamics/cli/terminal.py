@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from math import isfinite
 from shutil import get_terminal_size
 from types import TracebackType
@@ -16,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.status import Status
 from rich.table import Table
 
 from arm_dynamics.core.signals import before_end
@@ -130,14 +130,14 @@ def remaining_time(missing: int, done: int, duration: float) -> str:
 
 
 @contextmanager
-def _showing_cursor_at_end(console: Console) -> Iterator[None]:
-    """Show the cursor, which the block hides, also if the process ends immediately."""
-    show = partial(console.show_cursor, True)
-    before_end.append(show)
+def _until_the_end(shown: Progress | Status) -> Iterator[None]:
+    """Show a bar or status; clear it and show the cursor also if the process ends immediately."""
+    before_end.append(shown.stop)
     try:
-        yield
+        with shown:
+            yield
     finally:
-        before_end.remove(show)
+        before_end.remove(shown.stop)
 
 
 @contextmanager
@@ -157,8 +157,8 @@ def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     lines = ProgressLines(console)
     left = TextColumn("{task.fields[left]}")
     columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), left
-    progress = Progress(*columns, console=console, transient=True)
-    with _showing_cursor_at_end(console), progress as shown:
+    shown = Progress(*columns, console=console, transient=True)
+    with _until_the_end(shown):
         bar = shown.add_task(items, total=None, left="")
         first: tuple[int, float] | None = None
 
@@ -186,7 +186,8 @@ def waiting(text: str) -> Iterator[None]:
         if ended.wait(FIRST_LINE_TIME):
             return
         if console.is_terminal:
-            with _showing_cursor_at_end(console), console.status(text) as status:
+            status = console.status(text)
+            with _until_the_end(status):
                 while not ended.wait(1.0):
                     status.update(f"{text} ({time.monotonic() - start:.0f} s)")
             return

@@ -1,8 +1,11 @@
 """The command ``arm-dynamics``, each call in a separate process."""
 
 import contextlib
+import ctypes
+import io
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -11,9 +14,18 @@ from importlib import metadata
 import pytest
 from conftest import chain
 from packaging.requirements import Requirement
+from rich.console import Console
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import gain_table, list_arms, montecarlo, record, stability, tune
+from arm_dynamics.cli import (
+    gain_table,
+    hardware_scan,
+    list_arms,
+    montecarlo,
+    record,
+    stability,
+    tune,
+)
 from arm_dynamics.cli import terminal as wait
 from arm_dynamics.cli.arm_options import ALL
 from arm_dynamics.cli.main import main
@@ -22,6 +34,7 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.signals import before_end
 
 BROKEN = """<robot name="broken">
   <link name="base"/>
@@ -150,6 +163,75 @@ def test_ctrl_c_during_an_import_ends_the_executable_with_one_line(name, importe
     )
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert done.stderr == f"arm-dynamics {name}: interrupted\n"
+
+
+def test_the_emergency_signal_ends_a_command_without_torque_with_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(list_arms, "run", lambda _: signal.raise_signal(signal.SIGUSR1))
+    assert ended(capsys, "list") == (130, "arm-dynamics list: interrupted\n")
+    assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGQUIT", "SIGHUP", "SIGUSR1"])
+def test_each_signal_ends_a_hardware_command_without_torque_as_ctrl_c_does(
+    monkeypatch, capsys, name
+):
+    """The terminal is restored, and the port closed, where KeyboardInterrupt passes."""
+    passed = []
+
+    def run(_):
+        try:
+            signal.raise_signal(getattr(signal, name))
+        except KeyboardInterrupt:
+            passed.append(name)
+            raise
+
+    monkeypatch.setattr(hardware_scan, "run", run)
+    assert ended(capsys, "hardware", "scan") == (130, "arm-dynamics hardware: interrupted\n")
+    assert passed == [name]
+
+
+def signal_at_the_end_of_the_parent():
+    number = ctypes.c_int()
+    get_parent_death_signal = 2
+    ctypes.CDLL(None).prctl(get_parent_death_signal, ctypes.byref(number))
+    return number.value
+
+
+def test_workers_of_gain_table_end_with_it_and_a_killed_one_ends_it_with_one_line(
+    monkeypatch, capsys
+):
+    found = []
+
+    def build(*_, executor, progress):
+        found.append(executor.submit(signal.getsignal, signal.SIGINT).result())
+        found.append(executor.submit(signal_at_the_end_of_the_parent).result())
+        executor.submit(signal.raise_signal, signal.SIGKILL).result()
+
+    monkeypatch.setattr(gain_table, "build_gain_table", build)
+    monkeypatch.setenv("PYTHONWARNINGS", "")  # restored after the test
+    code, said = ended(capsys, "gain-table", "two_link", "--grid", "J1=0:1:2", "--workers", "2")
+    assert found == [signal.SIG_IGN, signal.SIGTERM]
+    assert code == 2
+    assert said.endswith("one of 2 processes was killed; expected enough memory for all of them;"
+                         " reduce --workers\n")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["bar", "status"])
+def test_the_cursor_is_shown_when_a_process_ends_at_once(monkeypatch, text):
+    """``EndProcess`` calls ``before_end`` instead of leaving the blocks."""
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True)
+    monkeypatch.setattr(wait, "Console", lambda **_: console)
+    monkeypatch.setattr(wait, "FIRST_LINE_TIME", 0.0)
+    show = "\x1b[?25h"
+    with wait.progress_bar("runs") if text == "bar" else wait.waiting("computing"):
+        while "\x1b[?25l" not in screen.getvalue():
+            time.sleep(0.01)
+        assert show not in screen.getvalue()
+        for call in before_end:
+            call()
+        assert show in screen.getvalue()
+    assert not before_end
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["montecarlo", "--help"]])

@@ -574,6 +574,15 @@ def test_respawn_starts_nodes_again_except_a_finished_excitation(stand_in, tmp_p
     assert nodes(started("simulation", respawn="true"))["simulator"].respawn
 
 
+def test_nodes_do_not_repeat_the_warnings_of_the_arm(stand_in, monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    filters = f"error,ignore::RuntimeWarning:{PARTS.rpartition('.')[0]}.arm_parameters"
+    for name in ("simulation", "hardware", "display", "task_space"):
+        own = [n for n in nodes(started(name)).values() if n.package == "arm_dynamics"]
+        assert own
+        assert all(node.additional_env == {"PYTHONWARNINGS": filters} for node in own), name
+
+
 @pytest.mark.parametrize("rviz", ["true", "false"])
 def test_view_starts_installed_programs(stand_in, rviz):
     stand_in |= {"robot_state_publisher", "rviz2"}

@@ -10,6 +10,7 @@ from test_audit import GOOD, mutated
 from arm_dynamics import load_arm
 from arm_dynamics.identification.self_collision import SelfCollision
 from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.mesh_files import find_mesh
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.viewer.drawing import load_visuals
@@ -133,3 +134,22 @@ def test_missing_files_of_one_folder_and_of_one_kind_are_one_warning(tmp_path):
     assert "b/1.stl' does not exist; correct" in found
     assert "is a path of Windows (and 1 other file); write package://" in found
     assert "package 'none' is not above the file nor installed (and 1 other file); source" in found
+
+
+def test_a_page_does_not_repeat_the_warning_of_the_arm_for_each_file(tmp_path, caplog, capfd):
+    """Neither as a warning nor in the log of the reader of the page's meshes."""
+    box = '<geometry><box size="0.2 0.1 0.1"/></geometry>'
+    shapes = [f'<geometry><mesh filename="{name}.stl"/></geometry>' for name in "abc"]
+    more = "".join(f"<visual>{shape}</visual>" for shape in shapes[1:])
+    text = mutated(box, shapes[0]).replace('<link name="upper">', f'<link name="upper">{more}')
+    (tmp_path / "c.stl").write_text(TRIANGLE)
+    (tmp_path / "arm.urdf").write_text(text)
+    with pytest.warns(RuntimeWarning, match=r"1 other file") as given:
+        load_arm(tmp_path / "arm.urdf")
+    assert len(given) == 1
+    assert geometries(text, tmp_path) == geometries(GOOD, tmp_path)
+    assert not caplog.records
+    assert not capfd.readouterr().err
+    with pytest.warns(RuntimeWarning, match="the text has no folder") as given:
+        parse_arm(text)
+    assert len(given) == 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from pathlib import Path
@@ -19,15 +21,24 @@ from arm_dynamics.cli.arm_options import (
     path_argument,
     with_payload,
 )
+from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.lqr_design.gain_table import Axis, build_gain_table
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import check_int
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
+from arm_dynamics.core.signals import (
+    INTERRUPTS,
+    delaying_interrupts,
+    exit_with_parent,
+    handling,
+    install,
+)
 from arm_dynamics.core.suggesting_parser import SuggestingParser
+from arm_dynamics.core.warning_filters import ignoring
 
 MAX_CONFIGURATIONS = 1_000_000
 """Largest grid: 0.4 GB of gains of a five-joint arm."""
@@ -52,18 +63,40 @@ def run(arguments: Sequence[str]) -> int:
     pool: AbstractContextManager[Executor | None] = nullcontext()
     if workers > 1:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would compete for the cores
+        # At a signal this process ends without its finalizers: the tracker then cleans up.
+        os.environ |= ignoring("UserWarning", "multiprocessing.resource_tracker")
         context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
-        pool = ProcessPoolExecutor(workers, mp_context=context)
-    with progress_bar("configurations") as progress, pool as executor:
-        table = build_gain_table(
-            controller.arm, controller.weights, grid, executor=executor, progress=progress
+        pool = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
         )
+    try:
+        # At a signal the workers end with this process: the end of an executor computes the rest.
+        ending = handling(interruption("gain-table"), *INTERRUPTS)
+        with ending, progress_bar("configurations") as progress, pool as executor:
+            if executor is not None:
+                with delaying_interrupts():  # no KeyboardInterrupt in the imports of the workers
+                    for _ in range(workers):  # each starts one
+                        executor.submit(os.getpid)
+            table = build_gain_table(
+                controller.arm, controller.weights, grid, executor=executor, progress=progress
+            )
+    except BrokenProcessPool as error:
+        raise ArmDynamicsError(
+            f"one of {workers} processes was killed; expected enough memory for all of them;"
+            " reduce --workers"
+        ) from error
     file = args.output or Path(f"{arm.name}_gains.npz")
     table.save(file)
     count, duration = table.gains[..., 0, 0].size, time.monotonic() - start
     size = file.stat().st_size / 1e6
     print(f"{file}: {count} configurations in {duration:.1f} s, {size:.2f} MB")
     return 0
+
+
+def _start_worker(parent: int) -> None:
+    """Leave the end of this process to its parent, which receives the signals of a terminal too."""
+    install(signal.SIG_IGN, *INTERRUPTS)
+    exit_with_parent(parent)
 
 
 def command_parser() -> argparse.ArgumentParser:

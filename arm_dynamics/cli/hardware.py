@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from arm_dynamics.cli.hardware_options import with_advice
+from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.signals import INTERRUPTS, STOP_SIGNALS, Interrupt, handling
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 
 COMMANDS = {
@@ -22,7 +24,8 @@ COMMANDS = {
 def run(arguments: Sequence[str]) -> int:
     """Run a sub-command of ``arm-dynamics hardware``, or print the help without one.
 
-    Append advice to a DriverFault.
+    Every signal ends it as Ctrl-C does: the terminal is restored and the port closed. With enabled
+    torque ``torque_guard`` handles the signals. Append advice to a DriverFault.
 
     Parameters
     ----------
@@ -41,7 +44,9 @@ def run(arguments: Sequence[str]) -> int:
         commands.add_parser(name, help=text, add_help=False)
     args, rest = parser.parse_known_args(arguments or ["--help"])
     command = import_module(f"arm_dynamics.cli.hardware_{args.command.replace('-', '_')}")
+    ending = handling(Interrupt(interruption("hardware")), *STOP_SIGNALS, *INTERRUPTS)
     try:
-        return int(command.run(rest))
+        with ending:
+            return int(command.run(rest))
     except DriverFault as error:
         raise with_advice(error) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from importlib import import_module, metadata
 from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.requirements import to_install
-from arm_dynamics.core.signals import Interrupt, handling
+from arm_dynamics.core.signals import INTERRUPTS, Interrupt, handling
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 
 COMMANDS = {
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     end = interruption(args.command)
     try:
         try:
-            with handling(end, signal.SIGINT):  # an import can lose KeyboardInterrupt
+            with handling(end, *INTERRUPTS):  # an import can lose KeyboardInterrupt
                 command = import_module(COMMANDS[args.command][0])  # only that of the command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
@@ -89,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"rclpy = missing; expected for this command; {to_install('ros')}, or source a"
                 " ROS 2 installation"
             ) from error
-        with handling(Interrupt(end), signal.SIGINT):
+        with handling(Interrupt(end), *INTERRUPTS):
             code = command.run(rest)
         sys.exit(code)
     except ArmDynamicsError as error:

@@ -6,19 +6,18 @@ Therefore this module imports the commands after the signal handler is installed
 
 from __future__ import annotations
 
-import signal
 import sys
 from importlib import import_module
 
 from arm_dynamics.cli.interrupt import interruption
-from arm_dynamics.core.signals import handling
+from arm_dynamics.core.signals import INTERRUPTS, handling
 
 
 def main() -> None:
     """Run ``arm-dynamics`` with the arguments of the process; exit with the command's code."""
     end = interruption(next(iter(sys.argv[1:]), ""))
     try:
-        with handling(end, signal.SIGINT):
+        with handling(end, *INTERRUPTS):
             run = import_module("arm_dynamics.cli.main").main
         run()
     except KeyboardInterrupt:  # between the handler above and those of the command

@@ -15,7 +15,10 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.status import Status
 from rich.table import Table
+
+from arm_dynamics.core.signals import before_end
 
 STATUS_PERIOD = 0.1
 """Shortest time [s] between two texts of a status line."""
@@ -127,6 +130,17 @@ def remaining_time(missing: int, done: int, duration: float) -> str:
 
 
 @contextmanager
+def _until_the_end(shown: Progress | Status) -> Iterator[None]:
+    """Show a bar or status; clear it and show the cursor also if the process ends immediately."""
+    before_end.append(shown.stop)
+    try:
+        with shown:
+            yield
+    finally:
+        before_end.remove(shown.stop)
+
+
+@contextmanager
 def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on standard error while ``items`` are computed; in a log file, progress lines.
 
@@ -143,7 +157,8 @@ def progress_bar(items: str) -> Iterator[Callable[[int, int], None]]:
     lines = ProgressLines(console)
     left = TextColumn("{task.fields[left]}")
     columns = TextColumn(items), BarColumn(), MofNCompleteColumn(), left
-    with Progress(*columns, console=console, transient=True) as shown:
+    shown = Progress(*columns, console=console, transient=True)
+    with _until_the_end(shown):
         bar = shown.add_task(items, total=None, left="")
         first: tuple[int, float] | None = None
 
@@ -171,7 +186,8 @@ def waiting(text: str) -> Iterator[None]:
         if ended.wait(FIRST_LINE_TIME):
             return
         if console.is_terminal:
-            with console.status(text) as status:
+            status = console.status(text)
+            with _until_the_end(status):
                 while not ended.wait(1.0):
                     status.update(f"{text} ({time.monotonic() - start:.0f} s)")
             return

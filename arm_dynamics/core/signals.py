@@ -9,6 +9,7 @@ library: executables install their handlers before they import anything else.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
@@ -26,6 +27,8 @@ STOP_SIGNALS = tuple(
     if hasattr(signal, name)
 )  # fmt: skip
 """Signals that end a program in order."""
+INTERRUPTS = signal.SIGINT, *([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])
+"""Signals that end a command with one line: Ctrl-C, and the emergency stop, also without an arm."""
 FLUSH_TIMEOUT = 1.0
 """Longest time [s] to write the last output: a terminal may not accept it."""
 POLL = 0.02
@@ -262,6 +265,16 @@ def ignore_further_signals() -> None:
     """Ignore further signals: Python removes its handlers before the process has ended."""
     install(signal.SIG_IGN, *STOP_SIGNALS, signal.SIGUSR1)
     emergency_signal.disconnect()
+
+
+def exit_with_parent(parent: int) -> None:
+    """Have Linux end this process with SIGTERM when its parent, of process id ``parent``, ends."""
+    if sys.platform != "linux":
+        return
+    parent_death_signal = 1
+    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
+    if os.getppid() != parent:  # it ended before the request above
+        sys.exit(1)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from arm_dynamics.core.arrays import Vector, check_float
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import INTERFACES, MIXED
+from arm_dynamics.core.warning_filters import ignoring
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import read_hardware_info
@@ -46,6 +47,14 @@ def declared_model(node: Node) -> ArmModel:
     lock = declare_fixed(node, LOCK, [""], "locked joints")
     tool = declare_fixed(node, "tool_frame", "", "link that is the tool frame; empty: selected")
     return load_arm(arm, [joint for joint in lock if joint], tool_frame=tool or None)
+
+
+def without_arm_warnings() -> dict[str, str]:
+    """Return the environment of nodes whose arm the process that starts them loads as well.
+
+    ``declared_model`` then does not repeat the warnings of ``load_arm``.
+    """
+    return ignoring("RuntimeWarning", __name__)
 
 
 def declare_arm(node: Node, arm: ArmModel) -> ArmModel:

@@ -30,6 +30,7 @@ from arm_dynamics.core.state import MIXED
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.robot_description import check_frame_prefix
+from arm_dynamics.ros.arm_parameters import without_arm_warnings
 from arm_dynamics.viewer.rviz import check_rviz_prefix, rviz_config
 
 Argument = tuple[str, str, str, "list[str] | None"]
@@ -147,7 +148,10 @@ def _check_names(known: Sequence[str]) -> None:
 
 
 def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
-    """Return a node of this package; later parameters override earlier ones."""
+    """Return a node of this package; later parameters override earlier ones.
+
+    The launch file prints the warnings of the arm: the node does not repeat them.
+    """
     if given[RESPAWN[0]] == "true":
         more = {"respawn": True, "respawn_delay": RESPAWN_DELAY, **more}
     return Node(
@@ -156,6 +160,7 @@ def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: An
         namespace=given["namespace"],
         parameters=list(parameters),
         ros_arguments=["--log-level", given["log_level"]],
+        additional_env=without_arm_warnings(),
         output="screen",
         **more,
     )

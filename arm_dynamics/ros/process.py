@@ -29,9 +29,11 @@ from arm_dynamics.core.signals import (
     delaying_interrupts,
     emergency_signal,
     ending_at_once,
+    exit_with_parent,
     ignore_further_signals,
     stop_on_signals,
 )
+from arm_dynamics.ros.arm_parameters import without_arm_warnings
 from arm_dynamics.ros.dds_transport import avoid_shared_memory
 from arm_dynamics.ros.diagnostics import Throttle
 from arm_dynamics.ros.emergency_stop_interface import publish_emergency_signal
@@ -69,7 +71,9 @@ def run_nodes(
         rejects its input.
 
     """
-    exit_with_parent()
+    parent = os.environ.get(PARENT)
+    if parent is not None:
+        exit_with_parent(int(parent))
     sleep_precisely()
     stop = stop_on_signals()
     arguments = sys.argv if args is None else args
@@ -223,7 +227,10 @@ PARENT = "ARM_DYNAMICS_PARENT"
 
 
 class ChildProcesses:
-    """Starts nodes as separate processes and ends them together."""
+    """Starts nodes as separate processes and ends them together.
+
+    They do not repeat the warnings of the arm, which this process has loaded too.
+    """
 
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -234,7 +241,7 @@ class ChildProcesses:
             self._processes[name] = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
                 start_new_session=True,
-                env={**os.environ, PARENT: str(os.getpid())},
+                env={**os.environ, **without_arm_warnings(), PARENT: str(os.getpid())},
             )
 
     def exited_process(self) -> tuple[str, int] | None:
@@ -254,14 +261,3 @@ class ChildProcesses:
             until = time.monotonic() + EXIT_TIMEOUT
             while any(p.poll() is None for p in running) and time.monotonic() < until:
                 time.sleep(0.02)
-
-
-def exit_with_parent() -> None:
-    """Have Linux end this process if its parent is killed."""
-    parent = os.environ.get(PARENT)
-    if parent is None or sys.platform != "linux":
-        return
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGTERM)
-    if os.getppid() != int(parent):  # killed before the request above
-        sys.exit(1)

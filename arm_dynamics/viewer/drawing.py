@@ -52,14 +52,18 @@ def load_visuals(text: str, folder: Path | None) -> Any:
         raise ConfigError(MISSING) from error
 
     def find(fname: str) -> str:
-        return str(find_mesh(fname, folder) or f"mesh {fname}")  # logged as not found
+        return str(find_mesh(fname, folder))
 
     try:
         robot = ElementTree.fromstring(text)
-        for mesh in robot.iter("mesh"):
+        for owner, shape in [(link, shape) for link in robot.iter("link") for shape in link]:
+            mesh = shape.find("geometry/mesh")
+            if mesh is None:
+                continue
             file = find_mesh(mesh.get("filename", ""), folder)
-            scale = scale_to_meters(mesh.get("scale"), file) if file else None
-            if scale is not None:
+            if file is None:  # one warning of the audit names all missing files of a package
+                owner.remove(shape)
+            elif (scale := scale_to_meters(mesh.get("scale"), file)) is not None:
                 mesh.set("scale", scale)
         return yourdfpy.URDF.load(io.BytesIO(ElementTree.tostring(robot)), filename_handler=find)
     except Exception as error:  # XML, mesh and image readers raise many types

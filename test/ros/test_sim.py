@@ -277,8 +277,13 @@ def test_bad_arguments_end_with_2_before_anything_starts(ros, arguments, word):
 
 @pytest.mark.slow
 def test_position_motors_are_held_by_position_commands(ros, tmp_path):
-    """The topic joint_commands contains positions if the controller commands positions."""
+    """The topic joint_commands contains positions if the controller commands positions.
+
+    The nodes do not repeat the warnings of the URDF.
+    """
     text = find_urdf("four_joint").read_text()
+    mesh = '<mesh filename="package://none/a.stl"/>'
+    text = re.sub("<(box|cylinder|sphere) [^>]*/>", mesh, text)
     text = re.sub('<command_interface name="effort"', '<command_interface name="position"', text)
     text = text.replace(">ideal<", ">rate_limited<")
     text = text.replace('name="initial_value">0<', 'name="initial_value">1<')
@@ -287,6 +292,7 @@ def test_position_motors_are_held_by_position_commands(ros, tmp_path):
     process = sim(ros, *arguments)
     assert process.wait() == 0, process.output
     assert re.search(r"^passed: max joint error", process.output, re.M)
+    assert process.output.count("package 'none' is not above the file nor installed") == 1
 
 
 def test_a_controller_without_a_supported_interface_is_rejected(ros):

@@ -48,10 +48,7 @@ def file_faults(robot: Robot, folder: Path | None) -> Iterator[Fault]:
 
 
 def _file_problem(uri: str, folder: Path | None) -> tuple[str, str, str] | None:
-    """Return the place of a file, the reason that it is not opened, and the remedy; else None.
-
-    Without a folder, relative paths are not checked.
-    """
+    """Return the place of a file, the reason that it is not opened, and the remedy; else None."""
     scheme, separator, rest = uri.partition("://")
     places = candidates(uri, folder)
     if find_mesh(uri, folder) is not None:
@@ -65,9 +62,9 @@ def _file_problem(uri: str, folder: Path | None) -> tuple[str, str, str] | None:
         problem = f"cannot be checked: package '{name}' is not above the file nor installed"
         return "", problem, remedy
     if places is None:
-        remedy = "use package://, file:// or a relative path"
-        problem = f"cannot be checked: scheme '{scheme}' is not known"
-        return ("", problem, remedy) if separator else None
+        problem = f"scheme '{scheme}' is not known" if separator else "the text has no folder"
+        remedy = "use package://, file:// or a path relative to the file"
+        return "", f"cannot be checked: {problem}", remedy
     near = [place for place in places if may_open(place, uri, folder)]
     if not near:
         problem = "is outside the description's folders and ROS packages: it is not opened"

@@ -77,7 +77,7 @@ def test_after_missing_feedback_any_position_is_accepted():
 
 
 def test_with_torque_a_joint_stays_jumped_until_a_reading_is_near_in_time_and_position():
-    """A gap alone is no jump; after a jump no reading later than FADE_AGE is accepted."""
+    """A gap alone is not a jump; after a jump no reading later than FADE_AGE is accepted."""
     joint = Joint()
     assert joint.add(0.0, dt=3 * FADE_AGE, torque=True)
     for q in (2.0, 2.0, 2.0):

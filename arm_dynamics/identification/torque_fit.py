@@ -208,7 +208,8 @@ def fit_torque(
         del masks[1:]
     elif not has_plain_friction:
         frictions.append((problem_of(ideal, ()), ideal, ()))
-    choices, errors = list(product(frictions, masks)), []
+    choices = list(product(frictions, masks))
+    errors: list[float] = []
     for (problem, models, terms), mask in choices:
         problem.free = mask
         every, error = problem.estimate(weight), 0.0

@@ -202,13 +202,13 @@ def fit_torque(
     for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
         if not any((mask == other).all() for other in masks):
             masks.append(mask)
-    has_plain_friction = not terms and not models.any()
     frictions = [(problem, models, terms)]
     if validation is None:
         del masks[1:]
-    elif not has_plain_friction:
+    elif terms or models.any():
         frictions.append((problem_of(ideal, ()), ideal, ()))
-    choices, errors = list(product(frictions, masks)), []
+    choices = list(product(frictions, masks))
+    errors: list[float] = []
     for (problem, models, terms), mask in choices:
         problem.free = mask
         every, error = problem.estimate(weight), 0.0

@@ -332,7 +332,7 @@ def test_folders_without_a_recording_are_rejected(tmp_path):
     for name, text in (
         ("nowhere", "nowhere = missing"),
         ("empty", "contents = no recording"),
-        ("file", "file is damaged: "),
+        ("file", "file: format = ''; expected a folder of rosbag2"),
         ("garbage", "is damaged"),
     ):
         with pytest.raises(RecordingError, match=text):

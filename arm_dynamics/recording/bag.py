@@ -211,6 +211,11 @@ def _reader(folder: Path) -> Iterator[tuple[Any, Any]]:
                 " expected metadata.yaml or one .mcap file"
             ) from error
         except Exception as error:  # any error that a damaged file causes
+            if "Unrecognized storage format" in str(error):
+                raise RecordingError(
+                    f"recording {folder}: format = '{folder.suffix}'; expected a folder of rosbag2,"
+                    " or a .mcap or .db3 file"
+                ) from error
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise RecordingError(
                 f"recording {folder} is damaged: {reason}; expected a complete recording"

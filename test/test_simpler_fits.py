@@ -121,25 +121,20 @@ def test_friction_proportional_to_small_velocities_does_not_bias_a_fit(
     assert error < 0.003 if is_unbiased else error > 0.01
 
 
-def test_reversals_of_friction_that_are_early_change_neither_delay_nor_counted_efforts():
+def test_reversals_of_friction_that_are_early_do_not_change_the_delay():
     """The friction of a simulator depends on the acceleration too: it reverses 10 ms early.
 
-    The filter spreads this over 1.5 of its periods; at 1 period 0.8 % of the friction are left, and
-    the efforts seem 0.36 ms early.
+    The filter spreads this over 1.5 of its periods; with all equations that are 1 period away the
+    efforts seem 0.36 ms early.
     """
     arm = load_arm("two_link")
     times, nv, motion = np.arange(0, 30, 0.005), arm.nv, fourier(arm, 2, 30.0)
     values = np.array(nominal_parameters(arm))
     values[11 * nv : 12 * nv], values[12 * nv : 13 * nv] = 0.5, 5.0
-    rows, own, ideal = regressor(arm, *motion(times)), np.arange(nv), np.zeros(nv, dtype=int)
-    random, prepared = np.random.default_rng(0), []
-    for early in (0.0, 0.01):
-        rows[:, own, 12 * nv + own] = np.sign(motion(times + early)[1])
-        effort = rows @ values
-        noise = 5e-4 * np.sqrt(np.mean(effort**2, axis=0)) * random.normal(size=effort.shape)
-        data = MotionData(arm.joint_names, times, motion(times)[0], effort, "simulated")
-        prepared.append(prepare_motion(arm, data, delay=0.0).equations)
-    assert prepare_motion(arm, replace(data, effort=effort + noise)).delay == 0
-    sharp, moved = prepared
-    change = np.abs(moved.effort - sharp.effort)[sharp.counted(ideal)]
-    assert change.max() < 0.004 * 5.0
+    rows, own = regressor(arm, *motion(times)), np.arange(nv)
+    rows[:, own, 12 * nv + own] = np.sign(motion(times + 0.01)[1])
+    effort = rows @ values
+    noise = 5e-4 * np.sqrt(np.mean(effort**2, axis=0))
+    effort += noise * np.random.default_rng(0).normal(size=effort.shape)
+    data = MotionData(arm.joint_names, times, motion(times)[0], effort, "simulated")
+    assert prepare_motion(arm, data).delay == 0

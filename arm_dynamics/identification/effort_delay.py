@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.ndimage
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Vector
 from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
@@ -15,6 +16,9 @@ from arm_dynamics.model.arm_model import ArmModel
 
 DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
 """Delays of the effort that are compared [s]."""
+SETTLING = 2
+"""Equations next to a reversal or slow motion that do not count: the filter spreads the friction
+over 1.5 of its periods of 5 equations, and one period of them is omitted already."""
 
 
 def effort_delay(
@@ -78,8 +82,10 @@ def effort_delay(
 
     fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]
     model = int(np.argmin([fit[0] for fit in fits]))
-    used = equations.with_constant_friction(np.zeros(nv, dtype=bool))
-    _, cost, freedom = cost_of(model, used.counted(np.full(nv, model)))
+    constant = equations.with_constant_friction(np.zeros(nv, dtype=bool))
+    counted = constant.counted(np.full(nv, model))
+    settled = scipy.ndimage.minimum_filter1d(counted, 2 * SETTLING + 1, axis=0)
+    _, cost, freedom = cost_of(model, np.where(settled.any(axis=0), settled, counted))
     k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
     curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2

@@ -3,10 +3,9 @@
 Positions and efforts pass the same zero-phase low-pass filter, and so do the states of dry
 friction, which jump where the filtered efforts do not (parallel filtering). The cut-off frequency
 follows from the spectrum of the positions; samples are then decimated to a few per period of it.
-Dry friction without presliding is unknown near a reversal, which the filter spreads over EDGE of
-its periods to both sides: noise hides its time, and a joint sticks for a while. A friction that
-changes its sign too late makes the efforts seem early, and the delay makes all other parameters
-wrong.
+Dry friction without presliding is unknown near a reversal, which the filter spreads over two of its
+periods: noise hides its time, and a joint sticks for a while. A friction that changes its sign too
+late makes the efforts seem early, and the delay makes all other parameters wrong.
 
 References
 ----------
@@ -59,7 +58,7 @@ NOT_MEASURED = -1.0
 LEAST_PERIODS, LEAST_SAMPLES = 3.2, 100
 """Shortest segment: periods of the cut-off frequency, and samples."""
 EDGE = 1.5
-"""Time before and after a change on which a filter settles, in periods of its cut-off frequency."""
+"""Time at each end on which a filter settles, in periods of its cut-off frequency."""
 BLOCK_PERIODS = 2.0
 """Length of a block of samples in periods of the cut-off frequency."""
 FAST_RATIO = 5.0
@@ -301,10 +300,9 @@ def _filtered(
     resting = scipy.ndimage.binary_opening(~certain, rest)
     stopped = (saturated | resting).astype(float)
     stopped = scipy.ndimage.uniform_filter1d(stopped, window, axis=0) * window / rate
-    settling = 2 * int(EDGE * rate / frequency) + 1
-    turning = scipy.ndimage.maximum_filter1d(~steady, settling, axis=0)
+    turning = scipy.ndimage.maximum_filter1d(~steady, window, axis=0)
     slow = np.abs(v) < SLOW * np.abs(v).max(axis=0)
-    slow = scipy.ndimage.maximum_filter1d(slow, settling, axis=0)
+    slow = scipy.ndimage.maximum_filter1d(slow, window, axis=0)
     rate /= keep
     settled = int(EDGE * rate / fast)
     inside = slice(settled * keep, len(time) - settled * keep, keep)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.linalg
 from test_identification import fourier, hidden_truth, ideal_equations
 
 from arm_dynamics import load_arm
@@ -138,3 +139,25 @@ def test_reversals_of_friction_that_are_early_do_not_change_the_delay():
     effort += noise * np.random.default_rng(0).normal(size=effort.shape)
     data = MotionData(arm.joint_names, times, motion(times)[0], effort, "simulated")
     assert prepare_motion(arm, data).delay == 0
+
+
+def test_the_covariance_is_unbiased_for_few_blocks():
+    """E[C] = H⁻¹ for efforts with independent errors of unit weight, H = Σ A_b."""
+    arm, random = load_arm("two_link"), np.random.default_rng(1)
+    equations, _, _ = ideal_equations(arm, arm, 0, noise=0.05, rate=20.0)
+    equations = equations.part(equations.block < 10)
+    problem = TorqueProblem(equations, description_prior(arm, equations), np.zeros(arm.nv, int))
+    weighted = problem._squares.sum(axis=0)[: 10 * arm.nv, : 10 * arm.nv]
+    own = scipy.linalg.qr(weighted, pivoting=True)[2][: np.linalg.matrix_rank(weighted)]
+    squares = problem._squares[:, own[:, None], own]
+    H = squares.sum(axis=0)
+    assert len(squares) == 10
+    ratios = []
+    for _ in range(300):
+        scores = np.array([random.multivariate_normal(np.zeros(own.size), A) for A in squares])
+        found = np.zeros(problem._products.shape[1])
+        found[own] = np.linalg.solve(H, scores.sum(axis=0))
+        problem._products[:, own] = scores
+        covariance = problem._block_covariance(found, H, own)
+        ratios.append(np.diag(covariance) / np.diag(np.linalg.inv(H)))
+    np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.1)

@@ -72,8 +72,6 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (str(SHARE), ["package.xml"]),
         *shared("launch", "urdf", "config"),
-        # Where `ros2 run` searches; names such as `viewer` do not belong into PATH.
-        (f"lib/{NAME}", [f"nodes/{path.name}" for path in sorted((ROOT / "nodes").iterdir())]),
     ],
     zip_safe=False,
     # An installed ROS 2 has Pinocchio as a library that Python's metadata does not list:
@@ -132,6 +130,16 @@ setup(
     entry_points={
         "console_scripts": [
             "arm-dynamics = arm_dynamics.cli.start:main",
+            "simulator = arm_dynamics.ros.start:simulator",
+            "hardware = arm_dynamics.ros.start:hardware",
+            "joint_controller = arm_dynamics.ros.start:joint_controller",
+            "task_space_controller = arm_dynamics.ros.start:task_space_controller",
+            "composed = arm_dynamics.ros.start:composed",
+            "task_space_composed = arm_dynamics.ros.start:task_space_composed",
+            "viewer = arm_dynamics.ros.start:viewer",
+            "rviz_controls = arm_dynamics.ros.start:rviz_controls",
+            "excitation = arm_dynamics.ros.start:excitation",
+            "joint_sliders = arm_dynamics.ros.start:joint_sliders",
         ],
     },
 )

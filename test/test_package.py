@@ -46,21 +46,17 @@ def test_every_folder_with_modules_is_a_package():
     assert [f for f in sorted(folders) if not (f / "__init__.py").is_file()] == []
 
 
-def test_the_only_command_is_arm_dynamics():
-    assert [script.name for script in SCRIPTS] == ["arm-dynamics"]
-    assert callable(SCRIPTS[0].load())
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_executables_have_a_function(script):
+    file = ROOT / (script.module.replace(".", "/") + ".py")
+    functions = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
+    assert script.attr in functions
 
 
-def test_each_node_has_an_executable():
-    expected = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
-    expected |= {"joint_sliders", "excitation", "hardware", "task_space_composed", "rviz_controls"}
-    nodes = list((ROOT / "nodes").iterdir())
-    assert {node.name for node in nodes} == expected
-    for node in nodes:
-        assert os.access(node, os.X_OK)
-        assert node.read_text().endswith(f'run("{node.name}")\n')
-        module = ast.parse((PACKAGE / "ros" / f"{node.name}.py").read_text())
-        assert "main" in {n.name for n in module.body if isinstance(n, ast.FunctionDef)}
+def test_executables_are_the_nodes_and_the_command():
+    nodes = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
+    nodes |= {"joint_sliders", "excitation", "hardware", "task_space_composed", "rviz_controls"}
+    assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
 
 
 def test_the_setup_runs_in_another_folder(tmp_path):
@@ -143,7 +139,7 @@ def workspace(tmp_path_factory):
     """Return a workspace in which colcon has built a copy of the package."""
     folder = tmp_path_factory.mktemp("workspace")
     source = folder / "src" / "arm_dynamics"
-    kept = ["arm_dynamics", "config", "launch", "nodes", "resource", "urdf"]
+    kept = ["arm_dynamics", "config", "launch", "resource", "urdf"]
     for name in kept:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ["setup.py", "setup.cfg", "package.xml", "pyproject.toml", "LICENSE", "README.md"]:
@@ -175,8 +171,7 @@ def test_colcon_installs_every_resource_and_executable(workspace):
             assert installed.read_bytes() == file.read_bytes()
     assert (prefix / "share/ament_index/resource_index/packages/arm_dynamics").is_file()
     installed = {p.name for p in (prefix / "lib" / "arm_dynamics").iterdir()}
-    assert installed == {"arm-dynamics", *os.listdir(ROOT / "nodes")}
-    assert all(os.access(prefix / "lib/arm_dynamics" / name, os.X_OK) for name in installed)
+    assert installed == {script.name for script in SCRIPTS}
 
 
 def test_colcon_installs_every_module(workspace):

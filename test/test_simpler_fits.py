@@ -122,25 +122,6 @@ def test_friction_proportional_to_small_velocities_does_not_bias_a_fit(
     assert error < 0.003 if is_unbiased else error > 0.01
 
 
-def test_reversals_of_friction_that_are_early_do_not_change_the_delay():
-    """The friction of a simulator depends on the acceleration too: it reverses 10 ms early.
-
-    The filter spreads this over 1.5 of its periods; with all equations that are 1 period away the
-    efforts seem 0.36 ms early.
-    """
-    arm = load_arm("two_link")
-    times, nv, motion = np.arange(0, 30, 0.005), arm.nv, fourier(arm, 2, 30.0)
-    values = np.array(nominal_parameters(arm))
-    values[11 * nv : 12 * nv], values[12 * nv : 13 * nv] = 0.5, 5.0
-    rows, own = regressor(arm, *motion(times)), np.arange(nv)
-    rows[:, own, 12 * nv + own] = np.sign(motion(times + 0.01)[1])
-    effort = rows @ values
-    noise = 5e-4 * np.sqrt(np.mean(effort**2, axis=0))
-    effort += noise * np.random.default_rng(0).normal(size=effort.shape)
-    data = MotionData(arm.joint_names, times, motion(times)[0], effort, "simulated")
-    assert prepare_motion(arm, data).delay == 0
-
-
 def test_the_covariance_is_unbiased_for_few_blocks():
     """E[C] = H⁻¹ for efforts with independent errors of unit weight, H = Σ A_b."""
     arm, random = load_arm("two_link"), np.random.default_rng(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-import scipy.ndimage
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Vector
 from arm_dynamics.identification.base_parameter_set import base_parameters, structural_rows
@@ -16,9 +15,6 @@ from arm_dynamics.model.arm_model import ArmModel
 
 DELAY_RANGE, DELAY_STEP = 0.05, 0.0025
 """Delays of the effort that are compared [s]."""
-SETTLING = 2
-"""Equations next to a reversal or slow motion that do not count: the filter spreads the friction
-over 1.5 of its periods of 5 equations, and one period of them is omitted already."""
 
 
 def effort_delay(
@@ -28,8 +24,7 @@ def effort_delay(
 
     The residual of weighted least squares over the base parameters, Stribeck friction and gear
     losses is least at the delay, with the presliding distance that explains the efforts best.
-    Friction that is not part of the equations would change the delay: slow equations count only for
-    the choice of the presliding distance, and with presliding. A parabola through the three
+    Friction that is not part of the equations would change the delay. A parabola through the three
     least values gives the delay; its curvature and the correlation time of the residual give the
     standard deviation.
 
@@ -82,10 +77,7 @@ def effort_delay(
 
     fits = [cost_of(model, equations.valid) for model in range(len(equations.presliding))]
     model = int(np.argmin([fit[0] for fit in fits]))
-    constant = equations.with_constant_friction(np.zeros(nv, dtype=bool))
-    counted = constant.counted(np.full(nv, model))
-    settled = scipy.ndimage.minimum_filter1d(counted, 2 * SETTLING + 1, axis=0)
-    _, cost, freedom = cost_of(model, np.where(settled.any(axis=0), settled, counted))
+    _, cost, freedom = cost_of(model, equations.counted(np.full(nv, model)))
     k = int(np.clip(np.argmin(cost), 1, len(shifts) - 2))
     slope = (cost[k + 1] - cost[k - 1]) / (2 * DELAY_STEP)
     curvature = (cost[k - 1] - 2 * cost[k] + cost[k + 1]) / DELAY_STEP**2

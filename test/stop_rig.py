@@ -24,7 +24,7 @@ from arm_dynamics.hardware.motor_bus import Reading
 from arm_dynamics.safety.controlled_stop import STOP_TIME
 
 Readings = dict[int, Reading]
-LEAST_EFFORT = 0.005
+MIN_EFFORT = 0.005
 """Effort, as a fraction of its limit, below which no motor drives its joint: resolution."""
 KINDS = ("jump", "loss", "old", "frozen", "swap", "flip", "delay", "repeat")
 
@@ -192,7 +192,7 @@ class MotionAfterTrip:
         if self.ended:
             return
         effort, moved = self.arm.effort, state.q - self._last
-        least = LEAST_EFFORT * driver.arm.effort_limit
+        least = MIN_EFFORT * driver.arm.effort_limit
         driven = (effort * state.v > 0) & (np.abs(effort) > least)
         over = np.abs(state.v) - np.maximum(self._speed, 0.3)
         self.over = np.maximum(self.over, np.where(driven, over, 0.0))

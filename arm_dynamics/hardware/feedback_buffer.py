@@ -77,7 +77,7 @@ class FeedbackBuffer:
         self.plausibility = PlausibilityFilter(safety.velocity_limit_scale * limit)
         self.table: Matrix = np.full((5, size), nan)
         self._velocity: Vector = np.full(size, nan)
-        self._jump_velocity_known, self._misplaced = np.zeros((2, size), bool)
+        self._direction_known, self._misplaced = np.zeros((2, size), bool)
         self.fault = [""] * size
         self.enabled: list[bool | None] = [None] * size
         self.latest = self.publish(0.0)
@@ -122,8 +122,9 @@ class FeedbackBuffer:
         times = self.plausibility.filter(
             times, values[Q], values[V], self.freshness.time, self.table[Q], torque_enabled
         )
-        known = self._velocity * self.table[V] >= -(MIN_MOTION**2)  # not negated with the position
-        self._jump_velocity_known = np.where(jumped, self._jump_velocity_known, known)
+        # A reading with the wrong sign negates the velocity too: its direction is then unknown.
+        known = self._velocity * self.table[V] >= -(MIN_MOTION**2)
+        self._direction_known = np.where(jumped, self._direction_known, known)
         new = self.freshness.update(times, now, self.plausibility.jumped)
         self.table = np.where(new, columns[1:], self.table)
         for i, r in enumerate(by_joint):
@@ -135,15 +136,15 @@ class FeedbackBuffer:
         return new
 
     def confidence(self, effort: Vector, v: Vector, now: float) -> Vector:
-        """Return the factor (nv,) on the ``effort`` (nv,) of a stop at ``now`` [s].
+        """Return the factor (nv,) on the ``effort`` (nv,) of a stop in this cycle, at ``now`` [s].
 
         It fades where the feedback is missing. It is zero while a position that jumped is unknown,
-        once the effort has driven the joint faster than the velocity ``v`` (nv,) of the stop: then
-        gravity is not that of the expected position.
+        once the effort has driven the joint by MAX_DRIVEN_SPEED faster than the velocity ``v``
+        (nv,) of the stop: then gravity is not that of the expected position.
         """
         measured = self._velocity
         fast = np.abs(measured) > np.abs(v) + MAX_DRIVEN_SPEED
-        self._misplaced |= self._jump_velocity_known & fast & (effort * measured > 0)
+        self._misplaced |= self._direction_known & fast & (effort * measured > 0)
         self._misplaced &= self.plausibility.jumped
         confidence: Vector = np.where(self._misplaced, 0.0, self.freshness.confidence(now))
         return confidence

@@ -59,7 +59,7 @@ STANDARD_ERRORS = 1.0
 """Standard errors by which the held-out error of the blocks has to decrease in addition."""
 LEAST_NOISE = 1e-4
 """Least noise of efforts, relative to their rms: with less, round-off exceeds the prior."""
-LEAST_REST = 1e-6
+MIN_REST = 1e-6
 """Least part of the information on a parameter that is not in one block."""
 TURNS = 3
 """Estimates with renewed deviations and robust weights, before and after the choice of a model."""
@@ -334,7 +334,7 @@ class TorqueProblem:
         scores = (self._products - self._squares @ parameters)[:, own] @ root
         for k, squares in enumerate(self._squares):
             part, axes = np.linalg.eigh(root.T @ squares[at] @ root)
-            rest = np.maximum(1 - part, LEAST_REST)
+            rest = np.maximum(1 - part, MIN_REST)
             scores[k] = axes @ ((axes.T @ scores[k]) / np.sqrt(rest))
         scores -= scores.mean(axis=0)
         if self._equations.errors is not None:

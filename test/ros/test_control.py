@@ -135,6 +135,7 @@ def rejections(shared, loop):
             lambda values, n=count: values.get("trajectory_rejected") == str(n),
             f"{kind} is not counted as rejection {count}",
         )["last trajectory_rejected"]
+    shared.wait_longer(loop, 1.0)
     return reports, Motion(loop.messages(start))
 
 

@@ -57,7 +57,7 @@ def test_a_recording_contains_published_states_and_commands(tmp_path):
         assert arm.ask("activate")
         controller = arm.controller()
         commands = arm.ros.record(JointState, "joint_commands")
-        arm.ros.wait_for(lambda: len(commands) > 50, "no commands")
+        arm.ros.wait_for(lambda: len(commands) > 150, "no commands")
         assert controller.stop() == 0
         assert arm.process.stop() == 0, arm.ros.report("")
         shown = arm.states.messages()

@@ -87,10 +87,12 @@ def _scan_at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMoto
         if noise and not motors[id]:
             late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
     for id in sorted(late & {id for id in ids if not motors[id]}):
-        # one byte more: a late reply to the first request has another length
-        packets, noise = transport.request_all(id, 0, _SIZE + 1, REPLY_TIMEOUT)
-        corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
-        motors[id] = _discovered(packets, id, baud) or corrupt
+        for extra in range(1, MAX_ATTEMPTS + 1):  # another size: that of no late reply
+            packets, noise = transport.request_all(id, 0, _SIZE + extra, REPLY_TIMEOUT)
+            corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []
+            motors[id] = _discovered(packets, id, baud) or corrupt
+            if motors[id]:
+                break
     return [motor for id in ids for motor in motors[id]]
 
 

@@ -504,6 +504,21 @@ def test_a_late_reply_in_a_scan_is_attributed_to_one_servo(late):
     ]  # fmt: skip
 
 
+def test_a_scan_finds_a_servo_whose_second_reply_is_too_late_as_well():
+    """The host is busy for longer than a repeated request waits."""
+    delays = [0.012, 0.05]
+
+    class BusyWire(Wire):
+        def write(self, data):
+            self.delay = delays.pop(0) if data[2] == 6 and delays else 0.0
+            super().write(data)
+            self.delay = 0.0
+
+    wire = BusyWire(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(6, "sts3250")]))
+    assert [found.id for found in scan_port({BAUD: wire}.__getitem__, [BAUD])] == [1, 6]
+    assert not delays
+
+
 @pytest.mark.parametrize("late", [0.0005, 0.001, 0.0012, 0.002])
 def test_a_late_reply_is_not_counted_twice_during_identification(late):
     wire = DelayingWire(EmulatedFeetech([Shaft(5, "sts3215"), Shaft(6, "sts3215")]), late)

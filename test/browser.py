@@ -64,6 +64,7 @@ class Panel(Client):
     def __init__(self, url, origin=None):
         super().__init__(url, origin)
         self._parts = {}
+        self._received = time.monotonic()
 
     def poll(self, seconds=0.2):
         """Receive one window of messages and apply them."""
@@ -71,6 +72,7 @@ class Panel(Client):
             messages = self.receive(seconds)
         except TimeoutError:
             return
+        self._received = time.monotonic()
         for message in messages:
             uuid = message.get("uuid")
             if message["type"] == "GuiUpdateMessage" and uuid in self._parts:
@@ -86,7 +88,8 @@ class Panel(Client):
         """Return the first true result of ``condition``."""
         end = time.monotonic() + seconds
         while not (found := condition()):
-            assert time.monotonic() < end, f"{otherwise}; on the page: {self.text}"
+            age = f"last message {time.monotonic() - self._received:.0f} s ago"
+            assert time.monotonic() < end, f"{otherwise}; {age}; on the page: {self.text}"
             self.poll()
         return found
 

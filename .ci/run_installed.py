@@ -16,7 +16,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from arm_dynamics.core.signals import ShutdownFlag
-from arm_dynamics.ros.domain import own_domain
+from arm_dynamics.ros.runtime.domain import own_domain
 
 MIN_RATE = 100
 """Required rate of received states [1/s]; the simulator publishes 500."""

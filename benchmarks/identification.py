@@ -28,14 +28,13 @@ from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rnea
 from arm_dynamics.identification import (
-    MotionData,
     excite,
     fit_torque,
     nominal_parameters,
     prepare_motion,
     regressor,
 )
-from arm_dynamics.identification.output_error_refinement import (
+from arm_dynamics.identification.efforts.output_error_refinement import (
     STEPS,
     TOLERANCE,
     ParameterChart,
@@ -45,6 +44,7 @@ from arm_dynamics.identification.output_error_refinement import (
     without_terms,
 )
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.recording import MotionData
 
 PLANNED, RECORDED, RATE = 40.0, 50.0, 125.0
 """Durations [s] of the planned and of the recorded motion, and sampling rate [Hz] of the latter."""

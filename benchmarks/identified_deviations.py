@@ -28,19 +28,19 @@ from arm_dynamics.dynamics import rnea
 from arm_dynamics.identification import (
     Excitation,
     Identification,
-    MotionData,
     excite,
     identify,
     nominal_parameters,
     with_parameters,
 )
-from arm_dynamics.identification.pseudo_inertia import (
+from arm_dynamics.identification.parameters.pseudo_inertia import (
     consistent_prior,
     from_log_cholesky,
     log_cholesky_parameters,
     pseudo_inertia,
 )
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.recording import MotionData
 
 ARMS = (
     "two_link",

@@ -37,12 +37,13 @@ from threadpoolctl import threadpool_limits
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
-from arm_dynamics.identification import Identification, MotionData, identify, prepare_motion
-from arm_dynamics.identification.coupled_motors import coupling_factors
-from arm_dynamics.identification.low_pass import low_pass
+from arm_dynamics.identification import Identification, identify, prepare_motion
+from arm_dynamics.identification.efforts.low_pass import low_pass
+from arm_dynamics.identification.parameters.coupled_motors import coupling_factors
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.recording import MotionData
 
 FITTED = 0.6
 """Part of each recording that is fitted."""

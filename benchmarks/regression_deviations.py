@@ -21,15 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.arrays import Matrix
-from arm_dynamics.identification import (
-    Excitation,
-    MotionData,
-    excite,
-    identify,
-    nominal_parameters,
-    regressor,
-)
+from arm_dynamics.identification import Excitation, excite, identify, nominal_parameters, regressor
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.recording import MotionData
 
 ARMS = ("so101", "puma560", "seven_dof_can")
 SECONDS, PERIOD, SUBSTEPS = 30.0, 1e-3, 4

@@ -29,8 +29,8 @@ from machine import machine
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.timing import RoundTrip
-from arm_dynamics.ros.process import sleep_precisely, spin_in_background
-from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.ros.nodes.simulator import SimulatorNode
+from arm_dynamics.ros.runtime.process import sleep_precisely, spin_in_background
 
 WARM_UP = 3.0
 PARAMS = str(resource_folder("config") / "five_dof.yaml")
@@ -93,7 +93,13 @@ def whole(rate: float, seconds: float) -> str:
     """Measure simulator and controller at ``rate`` [Hz]."""
     rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"update_rate:={rate}"])
     node, stop, rows = SimulatorNode(), ShutdownFlag(), []
-    controller = ("-m", "arm_dynamics.ros.joint_controller", "--ros-args", "--params-file", PARAMS)
+    controller = (
+        "-m",
+        "arm_dynamics.ros.nodes.joint_controller",
+        "--ros-args",
+        "--params-file",
+        PARAMS,
+    )
 
     def observe(pid: int) -> None:
         while node.round_trip.answered < 1:

@@ -18,9 +18,9 @@ from mujoco import sysid
 from mujoco.minimize import IterLog
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.identification.dynamic_parameters import with_parameters
-from arm_dynamics.identification.effort_simulation import EffortSimulation
-from arm_dynamics.identification.output_error_refinement import TRUST, ParameterChart
+from arm_dynamics.identification.efforts.effort_simulation import EffortSimulation
+from arm_dynamics.identification.efforts.output_error_refinement import TRUST, ParameterChart
+from arm_dynamics.identification.parameters.dynamic_parameters import with_parameters
 from arm_dynamics.model.arm_model import ArmModel
 
 LARGEST = 50.0

@@ -6,7 +6,7 @@ from ament_index_python.resources import has_resource
 from launch.actions import LogInfo
 from launch_ros.actions import Node
 
-from arm_dynamics.ros import launch_parts as parts
+from arm_dynamics.ros.runtime import launch_parts as parts
 
 ARGUMENTS = (
     *parts.COMMON,

@@ -9,10 +9,10 @@ from launch.actions import LogInfo
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.launch_parts import SIMULATED, select_controller
-from arm_dynamics.ros.launch_simulation import simulator_parameters
+from arm_dynamics.identification.excitation.excitation import Excitation
+from arm_dynamics.ros.runtime import launch_parts as parts
+from arm_dynamics.ros.runtime.launch_parts import SIMULATED, select_controller
+from arm_dynamics.ros.runtime.launch_simulation import simulator_parameters
 
 TASK_SPACE = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 NOT_MOTORS = ("topic",)

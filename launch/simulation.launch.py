@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from arm_dynamics.core import plugins
-from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.launch_simulation import SIMULATION, simulated_arm
+from arm_dynamics.ros.runtime import launch_parts as parts
+from arm_dynamics.ros.runtime.launch_simulation import SIMULATION, simulated_arm
 
 TASK_SPACE = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
 ARGUMENTS = (

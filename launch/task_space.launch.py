@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from arm_dynamics.ros import launch_parts as parts
-from arm_dynamics.ros.launch_simulation import SIMULATION, simulated_arm
+from arm_dynamics.ros.runtime import launch_parts as parts
+from arm_dynamics.ros.runtime.launch_simulation import SIMULATION, simulated_arm
 
 ARGUMENTS = (
     *parts.COMMON,

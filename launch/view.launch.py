@@ -8,7 +8,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from arm_dynamics.model.robot_description import robot_description
-from arm_dynamics.ros import launch_parts as parts
+from arm_dynamics.ros.runtime import launch_parts as parts
 
 ARGUMENTS = (
     *parts.COMMON,

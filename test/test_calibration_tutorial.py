@@ -12,7 +12,7 @@ from virtual_time import install_virtual_time
 
 from arm_dynamics.cli.main import main
 from arm_dynamics.hardware import register_bus
-from arm_dynamics.identification import excitation_search
+from arm_dynamics.identification.excitation import excitation_search
 
 pytestmark = pytest.mark.hardware
 

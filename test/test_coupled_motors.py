@@ -11,20 +11,20 @@ from arm_dynamics import InvalidValue, load_arm
 from arm_dynamics.cli.identify import coupled_motor
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.identification import (
-    MotionData,
     fit_torque,
     identify,
     nominal_parameters,
     prepare_motion,
     with_parameters,
 )
-from arm_dynamics.identification.coupled_motors import (
+from arm_dynamics.identification.parameters.coupled_motors import (
     coupled_rows,
     coupling_factors,
     typical_terms,
 )
-from arm_dynamics.identification.identified_urdf import identified_urdf
+from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.recording import MotionData
 
 WRIST = [{"R4": 1.0, "R5": 1.0}]
 DIFFERENTIAL = [{"R4": 1.0, "R5": 1.0}, {"R4": 1.0, "R5": -1.0}]

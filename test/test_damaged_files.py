@@ -9,7 +9,8 @@ import pytest
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue, RecordingError
-from arm_dynamics.identification import compare, load_motion, read_poses
+from arm_dynamics.identification import compare, read_poses
+from arm_dynamics.recording import load_motion
 from arm_dynamics.recording.bag import GAPS, STATES, BagWriter, Message
 from arm_dynamics.recording.replay import read_items
 

@@ -12,20 +12,20 @@ from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.identification import (
-    MotionData,
     compare,
     drive_gains,
     identify,
     nominal_parameters,
     regressor,
 )
-from arm_dynamics.identification.drive_gain_fit import (
+from arm_dynamics.identification.efforts.drive_gain_fit import (
     DriveGainProblem,
     described_gains,
     with_described_efforts,
     with_efforts,
 )
-from arm_dynamics.identification.motion_preparation import prepare_motion
+from arm_dynamics.identification.efforts.motion_preparation import prepare_motion
+from arm_dynamics.recording import MotionData
 
 PAYLOAD = 0.8
 FACTORS = np.array([0.85, 0.77, 0.95, 1.09, 1.25])

@@ -21,16 +21,26 @@ from arm_dynamics.identification import (
     extreme_values,
     unrevealed,
 )
-from arm_dynamics.identification import excitation_search as search
-from arm_dynamics.identification.evolution_strategy import _Constants, minimize, population
-from arm_dynamics.identification.excitation_information import effort_weights, planned_effort
-from arm_dynamics.identification.excitation_limits import (
+from arm_dynamics.identification.excitation import excitation_search as search
+from arm_dynamics.identification.excitation.evolution_strategy import (
+    _Constants,
+    minimize,
+    population,
+)
+from arm_dynamics.identification.excitation.excitation_information import (
+    effort_weights,
+    planned_effort,
+)
+from arm_dynamics.identification.excitation.excitation_limits import (
     MotionLimits,
     fourier_extremes,
     scale_to_limits,
 )
-from arm_dynamics.identification.excitation_start import checked_excitation, excitation_motion
-from arm_dynamics.identification.self_collision import SelfCollision
+from arm_dynamics.identification.excitation.excitation_start import (
+    checked_excitation,
+    excitation_motion,
+)
+from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.recording import Recording
 

@@ -9,8 +9,12 @@ from test_identification import hidden_truth, simulated
 
 from arm_dynamics import load_arm
 from arm_dynamics.core import InvalidValue
-from arm_dynamics.identification.fit_faults import fit_faults, fitted_gravity, opposite_joints
-from arm_dynamics.identification.fit_summary import FitSummary, JointFit
+from arm_dynamics.identification.efforts.fit_faults import (
+    fit_faults,
+    fitted_gravity,
+    opposite_joints,
+)
+from arm_dynamics.identification.results.fit_summary import FitSummary, JointFit
 
 ARM = load_arm("puma560")
 TILTED = (0.6, -0.7, 0.2)

@@ -144,7 +144,7 @@ def test_figures_have_the_colors_of_the_page_in_light_and_dark():
 
 
 def test_long_curves_are_thinned_and_keep_their_peaks():
-    from arm_dynamics.identification.fit_figure import BUCKETS, thinned
+    from arm_dynamics.identification.results.fit_figure import BUCKETS, thinned
 
     time = np.linspace(0, 10, 100_001)
     values = np.sin(time)

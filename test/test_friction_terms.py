@@ -11,7 +11,6 @@ from test_identification import fourier, hidden_truth
 
 from arm_dynamics import load_arm
 from arm_dynamics.identification import (
-    MotionData,
     compare,
     fit_torque,
     identify,
@@ -20,16 +19,17 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
-from arm_dynamics.identification.coupled_motors import CoupledMotors
-from arm_dynamics.identification.friction_terms import (
+from arm_dynamics.identification.efforts.friction_terms import (
     JointFriction,
     with_friction_terms,
     with_gear_loss,
     without_gear_loss,
 )
-from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.torque_problem import TorqueProblem, is_less
+from arm_dynamics.identification.efforts.torque_problem import TorqueProblem, is_less
+from arm_dynamics.identification.parameters.coupled_motors import CoupledMotors
+from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.recording import MotionData
 from arm_dynamics.simulation.actuators.gearing import gear_loss
 
 EFFORT = st.floats(-50, 50).filter(lambda x: abs(x) > 1e-3)

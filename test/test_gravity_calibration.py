@@ -17,7 +17,6 @@ from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification import (
-    MotionData,
     StaticPose,
     approach_distance,
     calibrate_gravity,
@@ -30,18 +29,19 @@ from arm_dynamics.identification import (
     write_poses,
 )
 from arm_dynamics.identification import static_poses as poses_of_recording
-from arm_dynamics.identification.gravity_calibration import (
+from arm_dynamics.identification.excitation.self_collision import SelfCollision
+from arm_dynamics.identification.gravity.gravity_calibration import (
     least_pose_count,
     pose_condition,
     random_configurations,
     static_rows,
 )
-from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.pseudo_inertia import is_consistent
-from arm_dynamics.identification.recorded_poses import is_pose_table
-from arm_dynamics.identification.self_collision import SelfCollision
+from arm_dynamics.identification.gravity.recorded_poses import is_pose_table
+from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
+from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.model_error import with_model_error
+from arm_dynamics.recording import MotionData
 
 PAYLOADS = {"two_link": 0.2, "five_dof": 0.2, "puma560": 0.2, "so101": 0.1}
 CENTRE = (0.02, 0.01, 0.03)

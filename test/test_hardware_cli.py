@@ -46,7 +46,9 @@ from arm_dynamics.hardware.mit_can.identification import Registers
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
-from arm_dynamics.identification import Excitation, excitation_search, pose_measurement, read_poses
+from arm_dynamics.identification import Excitation, read_poses
+from arm_dynamics.identification.excitation import excitation_search
+from arm_dynamics.identification.gravity import pose_measurement
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.urdf_text import with_params
 from arm_dynamics.recording import Recording

@@ -16,7 +16,6 @@ from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rnea
 from arm_dynamics.identification import (
     EffortEquations,
-    MotionData,
     base_parameters,
     compare,
     fit_torque,
@@ -27,14 +26,15 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
-from arm_dynamics.identification.base_parameter_set import structural_rows
-from arm_dynamics.identification.consistent_least_squares import (
+from arm_dynamics.identification.efforts.effort_equations import description_prior
+from arm_dynamics.identification.efforts.motion_preparation import PRESLIDING, dahl_states
+from arm_dynamics.identification.efforts.torque_problem import TorqueProblem
+from arm_dynamics.identification.parameters.base_parameter_set import structural_rows
+from arm_dynamics.identification.parameters.consistent_least_squares import (
     DescriptionPrior,
     regularized_cholesky,
 )
-from arm_dynamics.identification.effort_equations import description_prior
-from arm_dynamics.identification.motion_preparation import PRESLIDING, dahl_states
-from arm_dynamics.identification.pseudo_inertia import (
+from arm_dynamics.identification.parameters.pseudo_inertia import (
     LogDetDivergence,
     consistent_prior,
     from_log_cholesky,
@@ -44,7 +44,7 @@ from arm_dynamics.identification.pseudo_inertia import (
     log_cholesky_parameters,
     pseudo_inertia,
 )
-from arm_dynamics.identification.torque_problem import TorqueProblem
+from arm_dynamics.recording import MotionData
 
 ARMS = ("two_link", "five_dof", "puma560", "so101", "seven_dof_can")
 THETA = st.lists(st.floats(-1.5, 1.5), min_size=10, max_size=10).map(np.array)

@@ -19,8 +19,8 @@ from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.identification import nominal_parameters, parameter_names, write_poses
-from arm_dynamics.identification.drive_gain_fit import described_gains
-from arm_dynamics.identification.gravity_calibration import random_configurations
+from arm_dynamics.identification.efforts.drive_gain_fit import described_gains
+from arm_dynamics.identification.gravity.gravity_calibration import random_configurations
 from arm_dynamics.model.audit import audit_urdf
 
 

@@ -10,8 +10,8 @@ from test_identification import hidden_truth, ideal_equations
 
 from arm_dynamics import load_arm
 from arm_dynamics.identification import fit_torque
-from arm_dynamics.identification.effort_equations import joined_equations
-from arm_dynamics.identification.motion_preparation import direction
+from arm_dynamics.identification.efforts.effort_equations import joined_equations
+from arm_dynamics.identification.efforts.motion_preparation import direction
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

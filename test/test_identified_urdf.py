@@ -26,9 +26,12 @@ from arm_dynamics.cli import tune as tune_command
 from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
-from arm_dynamics.identification.dynamic_parameters import nominal_parameters, with_parameters
-from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.uncertainty import uncertainty_yaml
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    nominal_parameters,
+    with_parameters,
+)
+from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
+from arm_dynamics.identification.parameters.uncertainty import uncertainty_yaml
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.urdf_text import UrdfText, comment_text, element_text

@@ -17,11 +17,12 @@ from arm_dynamics.dynamics import gravity, inverse_kinematics, mass_matrix, rnea
 from arm_dynamics.hardware.mit_can.bus import MitCan
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.transmission import Transmission
-from arm_dynamics.identification import MotionData, compare, excite, identify
-from arm_dynamics.identification.self_collision import SelfCollision
+from arm_dynamics.identification import compare, excite, identify
+from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.model.audit import UrdfRejected
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.recording import MotionData
 from arm_dynamics.simulation import linearize
 from arm_dynamics.viewer.drawing import load_visuals
 

@@ -10,14 +10,13 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import yaml
 
-import arm_dynamics.ros
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import node_parameters
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
 from arm_dynamics.core.state import MIXED
-from arm_dynamics.identification.excitation_search import excite
+from arm_dynamics.identification.excitation.excitation_search import excite
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -46,7 +45,7 @@ SWITCHES = {
     "respawn",
 }  # fmt: skip
 LEFT_TO_THE_FILE = {"controller", "update_rate", "real_time_factor"}
-PARTS = "arm_dynamics.ros.launch_parts"
+PARTS = "arm_dynamics.ros.runtime.launch_parts"
 SIMULATORS = {"simulator", "composed", "task_space_composed"}
 DESCRIBING = SIMULATORS | {"hardware", "joint_sliders"}
 """Nodes that publish robot_description by default."""
@@ -114,8 +113,8 @@ def stand_in(monkeypatch, tmp_path):
 def unload_parts():
     """Unload the modules that imported from another launch package or stand-in."""
     for name in ("launch_parts", "launch_simulation", "launch_controller"):
-        sys.modules.pop(f"arm_dynamics.ros.{name}", None)
-        vars(arm_dynamics.ros).pop(name, None)
+        sys.modules.pop(f"arm_dynamics.ros.runtime.{name}", None)
+        vars(runtime).pop(name, None)
 
 
 def described(name):

@@ -8,7 +8,7 @@ import pytest
 
 from arm_dynamics import load_arm
 from arm_dynamics.core import ConfigError, InvalidValue, RecordingError
-from arm_dynamics.identification import load_motion
+from arm_dynamics.recording import load_motion
 
 ARM = load_arm("so101")
 MIDDLE, HALF = (ARM.lower + ARM.upper) / 2, (ARM.upper - ARM.lower) / 2

@@ -9,13 +9,9 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core import InvalidValue
-from arm_dynamics.identification import (
-    MotionData,
-    nominal_parameters,
-    prepare_motion,
-    regressor,
-)
-from arm_dynamics.identification.motion_data import GAP_PERIODS
+from arm_dynamics.identification import nominal_parameters, prepare_motion, regressor
+from arm_dynamics.recording import MotionData
+from arm_dynamics.recording.motions.motion_data import GAP_PERIODS
 
 ARM = load_arm("two_link")
 RATE = 500.0

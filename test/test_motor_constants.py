@@ -11,10 +11,11 @@ from arm_dynamics import Plant, load_arm
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rnea
-from arm_dynamics.identification import MotionData, identify
-from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.motor_constants import block_regression, identify_motors
+from arm_dynamics.identification import identify
+from arm_dynamics.identification.efforts.motor_constants import block_regression, identify_motors
+from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.recording import MotionData
 from arm_dynamics.simulation.actuators.winding import terminal_voltage
 
 NV = 5

@@ -12,18 +12,18 @@ from arm_dynamics import Plant, load_arm
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.identification import (
-    MotionData,
     fit_torque,
     nominal_parameters,
     prepare_motion,
     with_parameters,
 )
-from arm_dynamics.identification.effort_simulation import EffortSimulation
-from arm_dynamics.identification.motion_preparation import FAST_RATIO
-from arm_dynamics.identification.output_error import OutputError, differences
-from arm_dynamics.identification.output_error_refinement import ParameterChart, refine
-from arm_dynamics.identification.pseudo_inertia import is_consistent
-from arm_dynamics.identification.tracking_controller import tracking_controller
+from arm_dynamics.identification.efforts.effort_simulation import EffortSimulation
+from arm_dynamics.identification.efforts.motion_preparation import FAST_RATIO
+from arm_dynamics.identification.efforts.output_error import OutputError, differences
+from arm_dynamics.identification.efforts.output_error_refinement import ParameterChart, refine
+from arm_dynamics.identification.efforts.tracking_controller import tracking_controller
+from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
+from arm_dynamics.recording import MotionData
 
 TIMES = np.linspace(0.01, 3.0, 200)
 TRUTH = np.array([1.2, -0.3])

@@ -123,7 +123,7 @@ def test_nodes_contain_no_linear_algebra():
 @pytest.mark.parametrize("node", ["simulator", "joint_controller", "hardware"])
 def test_nodes_start_without_scipys_solvers(node):
     """Their import takes as long as the rest of the start."""
-    code = f"import sys, arm_dynamics.ros.{node}; sys.exit('scipy.special' in sys.modules)"
+    code = f"import sys, arm_dynamics.ros.nodes.{node}; sys.exit('scipy.special' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

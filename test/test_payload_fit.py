@@ -13,7 +13,6 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.identification import (
-    MotionData,
     drive_gains,
     excite,
     identify_payload,
@@ -21,8 +20,9 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
-from arm_dynamics.identification.drive_gain_fit import described_gains
-from arm_dynamics.identification.pseudo_inertia import is_consistent
+from arm_dynamics.identification.efforts.drive_gain_fit import described_gains
+from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
+from arm_dynamics.recording import MotionData
 
 BODY = pin.Inertia(0.8, np.array([0.02, -0.01, 0.06]), np.diag([0.003, 0.004, 0.002]))
 TRUTH = np.array([0.8, 0.02, -0.01, 0.06, 0.003, 0, 0.004, 0, 0, 0.002])

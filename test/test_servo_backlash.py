@@ -10,11 +10,12 @@ from arm_dynamics import load_arm
 from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
 from arm_dynamics.cli import audit, identify
 from arm_dynamics.core import Command, InvalidValue, State
-from arm_dynamics.identification import MotionData, identify_servos, servo_loops
-from arm_dynamics.identification.servo_backlash import INJECTION_TIME, with_contact
-from arm_dynamics.identification.servo_fit import CONTACT_ERROR, ServoFit
-from arm_dynamics.identification.servo_simulation import ServoSimulation
-from arm_dynamics.identification.servo_variation import ServoVariation
+from arm_dynamics.identification import identify_servos, servo_loops
+from arm_dynamics.identification.servos.servo_backlash import INJECTION_TIME, with_contact
+from arm_dynamics.identification.servos.servo_fit import CONTACT_ERROR, ServoFit
+from arm_dynamics.identification.servos.servo_simulation import ServoSimulation
+from arm_dynamics.identification.servos.servo_variation import ServoVariation
+from arm_dynamics.recording import MotionData
 from arm_dynamics.simulation.plant import Plant
 
 JOINTS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")

@@ -26,7 +26,7 @@ from arm_dynamics.identification import (
     simulate_pendulum,
     with_bam,
 )
-from arm_dynamics.identification.servo_friction import friction_torque
+from arm_dynamics.identification.servos.servo_friction import friction_torque
 from arm_dynamics.simulation.plant import Plant
 
 DATA = Path(__file__).parent / "data" / "servo_friction"

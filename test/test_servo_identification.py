@@ -14,21 +14,18 @@ from arm_dynamics.cli import compare, identify
 from arm_dynamics.core import Command, ConfigError, InvalidValue, State, UnknownName
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.identification import (
-    MotionData,
     compare_servos,
     identify_servos,
-    load_motion,
     nominal_parameters,
-    servo_fit,
-    servo_identification,
     servo_loops,
     with_servo_gains,
 )
-from arm_dynamics.identification.servo_fit import ServoFit, servo_windows
-from arm_dynamics.identification.servo_simulation import ServoSimulation
-from arm_dynamics.identification.servo_variation import ServoVariation
+from arm_dynamics.identification.servos import servo_fit, servo_identification
+from arm_dynamics.identification.servos.servo_fit import ServoFit, servo_windows
+from arm_dynamics.identification.servos.servo_simulation import ServoSimulation
+from arm_dynamics.identification.servos.servo_variation import ServoVariation
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.recording import StateLog
+from arm_dynamics.recording import MotionData, StateLog, load_motion
 from arm_dynamics.safety.events import Events
 
 LOCKED = ("shoulder_pan", "wrist_flex", "wrist_roll", "gripper")

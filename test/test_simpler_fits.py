@@ -8,17 +8,12 @@ import scipy.linalg
 from test_identification import fourier, hidden_truth, ideal_equations
 
 from arm_dynamics import load_arm
-from arm_dynamics.identification import (
-    MotionData,
-    fit_torque,
-    motion_preparation,
-    nominal_parameters,
-    prepare_motion,
-    regressor,
-)
-from arm_dynamics.identification.effort_equations import description_prior
-from arm_dynamics.identification.torque_fit import validation_error
-from arm_dynamics.identification.torque_problem import TorqueProblem
+from arm_dynamics.identification import fit_torque, nominal_parameters, prepare_motion, regressor
+from arm_dynamics.identification.efforts import motion_preparation
+from arm_dynamics.identification.efforts.effort_equations import description_prior
+from arm_dynamics.identification.efforts.torque_fit import validation_error
+from arm_dynamics.identification.efforts.torque_problem import TorqueProblem
+from arm_dynamics.recording import MotionData
 
 
 def with_spring(equations, size, column):

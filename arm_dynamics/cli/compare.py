@@ -28,8 +28,8 @@ from arm_dynamics.identification import (
     compare,
     compare_servos,
 )
-from arm_dynamics.identification.motion_checks import effort_scale_warning
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.recording.motions.motion_checks import effort_scale_warning
 
 MAX_GAP = 0.1
 """Time [s] between samples above which a curve of the figure is interrupted."""

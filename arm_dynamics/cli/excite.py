@@ -19,10 +19,17 @@ from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.number_option import Number, seed
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.core.suggesting_parser import SuggestingParser
-from arm_dynamics.identification.excitation import MAX_DURATION, MAX_HARMONICS, Excitation
-from arm_dynamics.identification.excitation_information import excitation_quality, planned_effort
-from arm_dynamics.identification.excitation_limits import extreme_values
-from arm_dynamics.identification.excitation_search import (
+from arm_dynamics.identification.excitation.excitation import (
+    MAX_DURATION,
+    MAX_HARMONICS,
+    Excitation,
+)
+from arm_dynamics.identification.excitation.excitation_information import (
+    excitation_quality,
+    planned_effort,
+)
+from arm_dynamics.identification.excitation.excitation_limits import extreme_values
+from arm_dynamics.identification.excitation.excitation_search import (
     CLEARANCE,
     HARMONICS,
     MIN_DURATION,

@@ -34,20 +34,20 @@ from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
 from arm_dynamics.core.state import Command
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.identification.gravity_calibration import (
+from arm_dynamics.identification.gravity.gravity_calibration import (
     StaticPose,
     calibrate_gravity,
     least_pose_count,
 )
-from arm_dynamics.identification.identified_urdf import identified_urdf
-from arm_dynamics.identification.pose_measurement import (
+from arm_dynamics.identification.gravity.pose_measurement import (
     SETTLING_TIME,
     Leg,
     measure_poses,
     plan_legs,
 )
-from arm_dynamics.identification.pose_selection import choose_poses
-from arm_dynamics.identification.recorded_poses import write_poses
+from arm_dynamics.identification.gravity.pose_selection import choose_poses
+from arm_dynamics.identification.gravity.recorded_poses import write_poses
+from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
 from arm_dynamics.simulation.simulation import Simulation

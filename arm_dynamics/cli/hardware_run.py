@@ -35,8 +35,11 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.number_option import Number, port, seconds
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
-from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.identification.excitation_start import checked_excitation, excitation_motion
+from arm_dynamics.identification.excitation.excitation import Excitation
+from arm_dynamics.identification.excitation.excitation_start import (
+    checked_excitation,
+    excitation_motion,
+)
 from arm_dynamics.recording import StateLog
 from arm_dynamics.viewer import ArmPage, open_page
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.identification import PayloadFit, nominal_parameters
-from arm_dynamics.identification.fit_report import fit_tables
-from arm_dynamics.identification.fit_summary import FitSummary
-from arm_dynamics.identification.gravity_calibration import GravityFit
-from arm_dynamics.identification.payload_fit import QUANTITIES
+from arm_dynamics.identification.gravity.gravity_calibration import GravityFit
+from arm_dynamics.identification.payload.payload_fit import QUANTITIES
+from arm_dynamics.identification.results.fit_report import fit_tables
+from arm_dynamics.identification.results.fit_summary import FitSummary
 
 
 def print_summary(summary: FitSummary) -> None:

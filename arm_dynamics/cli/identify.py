@@ -31,7 +31,6 @@ from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import (
-    MotionData,
     StaticPose,
     calibrate_gravity,
     identify,
@@ -41,18 +40,19 @@ from arm_dynamics.identification import (
     static_poses,
     with_servo_gains,
 )
-from arm_dynamics.identification.drive_gain_fit import required_gains, with_efforts
-from arm_dynamics.identification.fit_faults import fit_faults
-from arm_dynamics.identification.fit_report import write_fit_report
-from arm_dynamics.identification.identified_urdf import NO_DEVIATIONS, identified_urdf
-from arm_dynamics.identification.motion_checks import effort_scale_warning
-from arm_dynamics.identification.recorded_poses import is_pose_table, read_poses
-from arm_dynamics.identification.uncertainty import uncertainty_yaml
+from arm_dynamics.identification.efforts.drive_gain_fit import required_gains, with_efforts
+from arm_dynamics.identification.efforts.fit_faults import fit_faults
+from arm_dynamics.identification.gravity.recorded_poses import is_pose_table, read_poses
+from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS, identified_urdf
+from arm_dynamics.identification.parameters.uncertainty import uncertainty_yaml
+from arm_dynamics.identification.results.fit_report import write_fit_report
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import UrdfRejected, audit_urdf
 from arm_dynamics.model.audit.proportion import mass_unit_faults
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import parse_xml
+from arm_dynamics.recording import MotionData
+from arm_dynamics.recording.motions.motion_checks import effort_scale_warning
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -40,7 +40,7 @@ COMMANDS = {
     "plot": ("arm_dynamics.cli.plot", "plot a recording"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and record it"),
     "replay": ("arm_dynamics.cli.replay", "simulate a recording again and compare the states"),
-    "sim": ("arm_dynamics.ros.sim", "start a simulator, a controller and the viewer"),
+    "sim": ("arm_dynamics.ros.nodes.sim", "start a simulator, a controller and the viewer"),
     "stability": (
         "arm_dynamics.cli.stability",
         "compute the largest stable time step of a control loop",

@@ -26,10 +26,14 @@ from arm_dynamics.core.number_option import Number, check_steps, seconds
 from arm_dynamics.core.signals import STOP_SIGNALS, ShutdownFlag, install
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.identification.excitation import Excitation
-from arm_dynamics.identification.excitation_start import REST, checked_excitation, excitation_motion
-from arm_dynamics.identification.pose_measurement import Leg, measure_poses, plan_legs
-from arm_dynamics.identification.pose_selection import choose_poses
+from arm_dynamics.identification.excitation.excitation import Excitation
+from arm_dynamics.identification.excitation.excitation_start import (
+    REST,
+    checked_excitation,
+    excitation_motion,
+)
+from arm_dynamics.identification.gravity.pose_measurement import Leg, measure_poses, plan_legs
+from arm_dynamics.identification.gravity.pose_selection import choose_poses
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.simulation import Simulation

@@ -42,7 +42,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "drivers": {
         "simulated": "arm_dynamics.hardware.simulation_driver:SimulationDriver",
-        "topic": "arm_dynamics.ros.topic_driver:TopicDriver",
+        "topic": "arm_dynamics.ros.topics.topic_driver:TopicDriver",
         "mit_can": "arm_dynamics.hardware.mit_can.bus:MitCan",
         "dynamixel": "arm_dynamics.hardware.dynamixel.bus:Dynamixel",
         "feetech": "arm_dynamics.hardware.feetech:Feetech",

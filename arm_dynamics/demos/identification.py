@@ -18,17 +18,20 @@ from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label,
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
 from arm_dynamics.demos.five_dof_task import upright_square
-from arm_dynamics.identification.arm_identification import (
+from arm_dynamics.identification.efforts.arm_identification import (
     Identification,
     Prediction,
     compare,
     identify,
 )
-from arm_dynamics.identification.dynamic_parameters import nominal_parameters, with_parameters
-from arm_dynamics.identification.excitation_search import excite
-from arm_dynamics.identification.motion_data import MotionData
+from arm_dynamics.identification.excitation.excitation_search import excite
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    nominal_parameters,
+    with_parameters,
+)
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.recording.motions.motion_data import MotionData
 from arm_dynamics.simulation.trace import MotionRecord
 
 ERROR = 0.2

@@ -9,130 +9,142 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.identification.arm_identification import (
+    from arm_dynamics.identification.efforts.arm_identification import (
         Identification,
         Prediction,
         compare,
         identify,
     )
-    from arm_dynamics.identification.base_parameter_set import BaseParameters, base_parameters
-    from arm_dynamics.identification.drive_gain_fit import DriveGains, drive_gains
-    from arm_dynamics.identification.dynamic_parameters import (
+    from arm_dynamics.identification.efforts.drive_gain_fit import DriveGains, drive_gains
+    from arm_dynamics.identification.efforts.effort_equations import EffortEquations
+    from arm_dynamics.identification.efforts.friction_terms import JointFriction
+    from arm_dynamics.identification.efforts.motion_preparation import (
+        PreparedMotion,
+        prepare_motion,
+    )
+    from arm_dynamics.identification.efforts.motor_constants import MotorConstants, identify_motors
+    from arm_dynamics.identification.efforts.torque_fit import TorqueFit, fit_torque
+    from arm_dynamics.identification.excitation.excitation import Excitation
+    from arm_dynamics.identification.excitation.excitation_information import (
+        ExcitationQuality,
+        excitation_quality,
+        unrevealed,
+    )
+    from arm_dynamics.identification.excitation.excitation_limits import extreme_values
+    from arm_dynamics.identification.excitation.excitation_search import excite
+    from arm_dynamics.identification.gravity.gravity_calibration import (
+        GravityFit,
+        StaticPose,
+        calibrate_gravity,
+    )
+    from arm_dynamics.identification.gravity.pose_measurement import measure_poses, plan_legs
+    from arm_dynamics.identification.gravity.pose_selection import approach_distance, choose_poses
+    from arm_dynamics.identification.gravity.recorded_poses import (
+        read_poses,
+        static_poses,
+        write_poses,
+    )
+    from arm_dynamics.identification.parameters.base_parameter_set import (
+        BaseParameters,
+        base_parameters,
+    )
+    from arm_dynamics.identification.parameters.dynamic_parameters import (
         nominal_parameters,
         parameter_names,
         regressor,
         with_parameters,
     )
-    from arm_dynamics.identification.effort_equations import EffortEquations
-    from arm_dynamics.identification.excitation import Excitation
-    from arm_dynamics.identification.excitation_information import (
-        ExcitationQuality,
-        excitation_quality,
-        unrevealed,
-    )
-    from arm_dynamics.identification.excitation_limits import extreme_values
-    from arm_dynamics.identification.excitation_search import excite
-    from arm_dynamics.identification.fit_report import (
+    from arm_dynamics.identification.parameters.uncertainty import uncertainty_yaml
+    from arm_dynamics.identification.payload.payload_fit import PayloadFit, identify_payload
+    from arm_dynamics.identification.results.fit_report import (
         fit_html,
         fit_tables,
         fit_text,
         write_fit_report,
     )
-    from arm_dynamics.identification.fit_summary import FitSummary, JointFit, ParameterFit
-    from arm_dynamics.identification.friction_terms import JointFriction
-    from arm_dynamics.identification.gravity_calibration import (
-        GravityFit,
-        StaticPose,
-        calibrate_gravity,
+    from arm_dynamics.identification.results.fit_summary import FitSummary, JointFit, ParameterFit
+    from arm_dynamics.identification.servos.position_loops import (
+        ServoLoops,
+        servo_loops,
+        with_servo_gains,
     )
-    from arm_dynamics.identification.motion_checks import check_units
-    from arm_dynamics.identification.motion_data import MotionData
-    from arm_dynamics.identification.motion_preparation import PreparedMotion, prepare_motion
-    from arm_dynamics.identification.motion_readers import load_motion
-    from arm_dynamics.identification.motor_constants import MotorConstants, identify_motors
-    from arm_dynamics.identification.payload_fit import PayloadFit, identify_payload
-    from arm_dynamics.identification.pose_measurement import measure_poses, plan_legs
-    from arm_dynamics.identification.pose_selection import approach_distance, choose_poses
-    from arm_dynamics.identification.position_loops import ServoLoops, servo_loops, with_servo_gains
-    from arm_dynamics.identification.recorded_poses import read_poses, static_poses, write_poses
-    from arm_dynamics.identification.servo_fit import PositionPrediction
-    from arm_dynamics.identification.servo_friction import ServoFriction
-    from arm_dynamics.identification.servo_identification import (
+    from arm_dynamics.identification.servos.servo_fit import PositionPrediction
+    from arm_dynamics.identification.servos.servo_friction import ServoFriction
+    from arm_dynamics.identification.servos.servo_identification import (
         ServoIdentification,
         compare_servos,
         identify_servos,
     )
-    from arm_dynamics.identification.servo_motor import bam_differences, with_bam
-    from arm_dynamics.identification.servo_parameters import PositionLoop, ServoParameters, read_bam
-    from arm_dynamics.identification.servo_pendulum import PendulumMotion, simulate_pendulum
-    from arm_dynamics.identification.torque_fit import TorqueFit, fit_torque
-    from arm_dynamics.identification.uncertainty import uncertainty_yaml
+    from arm_dynamics.identification.servos.servo_motor import bam_differences, with_bam
+    from arm_dynamics.identification.servos.servo_parameters import (
+        PositionLoop,
+        ServoParameters,
+        read_bam,
+    )
+    from arm_dynamics.identification.servos.servo_pendulum import PendulumMotion, simulate_pendulum
 
 _MODULES = {
-    "BaseParameters": ".base_parameter_set",
-    "DriveGains": ".drive_gain_fit",
-    "EffortEquations": ".torque_fit",
-    "Excitation": ".excitation",
-    "ExcitationQuality": ".excitation_information",
-    "FitSummary": ".fit_summary",
-    "GravityFit": ".gravity_calibration",
-    "Identification": ".arm_identification",
-    "JointFit": ".fit_summary",
-    "JointFriction": ".friction_terms",
-    "MotionData": ".motion_data",
-    "MotorConstants": ".motor_constants",
-    "ParameterFit": ".fit_summary",
-    "PayloadFit": ".payload_fit",
-    "PendulumMotion": ".servo_pendulum",
-    "PositionLoop": ".servo_parameters",
-    "PositionPrediction": ".servo_fit",
-    "Prediction": ".arm_identification",
-    "PreparedMotion": ".motion_preparation",
-    "ServoFriction": ".servo_friction",
-    "ServoIdentification": ".servo_identification",
-    "ServoLoops": ".position_loops",
-    "ServoParameters": ".servo_parameters",
-    "StaticPose": ".gravity_calibration",
-    "TorqueFit": ".torque_fit",
-    "approach_distance": ".pose_selection",
-    "bam_differences": ".servo_motor",
-    "base_parameters": ".base_parameter_set",
-    "calibrate_gravity": ".gravity_calibration",
-    "check_units": ".motion_checks",
-    "choose_poses": ".pose_selection",
-    "compare": ".arm_identification",
-    "compare_servos": ".servo_identification",
-    "drive_gains": ".drive_gain_fit",
-    "excitation_quality": ".excitation_information",
-    "excite": ".excitation_search",
-    "extreme_values": ".excitation_limits",
-    "fit_html": ".fit_report",
-    "fit_tables": ".fit_report",
-    "fit_text": ".fit_report",
-    "fit_torque": ".torque_fit",
-    "identify": ".arm_identification",
-    "identify_motors": ".motor_constants",
-    "identify_payload": ".payload_fit",
-    "identify_servos": ".servo_identification",
-    "load_motion": ".motion_readers",
-    "measure_poses": ".pose_measurement",
-    "nominal_parameters": ".dynamic_parameters",
-    "parameter_names": ".dynamic_parameters",
-    "plan_legs": ".pose_measurement",
-    "prepare_motion": ".motion_preparation",
-    "read_bam": ".servo_parameters",
-    "read_poses": ".recorded_poses",
-    "regressor": ".dynamic_parameters",
-    "servo_loops": ".position_loops",
-    "simulate_pendulum": ".servo_pendulum",
-    "static_poses": ".recorded_poses",
-    "uncertainty_yaml": ".uncertainty",
-    "unrevealed": ".excitation_information",
-    "with_bam": ".servo_motor",
-    "with_parameters": ".dynamic_parameters",
-    "with_servo_gains": ".position_loops",
-    "write_fit_report": ".fit_report",
-    "write_poses": ".recorded_poses",
+    "BaseParameters": ".parameters.base_parameter_set",
+    "DriveGains": ".efforts.drive_gain_fit",
+    "EffortEquations": ".efforts.torque_fit",
+    "Excitation": ".excitation.excitation",
+    "ExcitationQuality": ".excitation.excitation_information",
+    "FitSummary": ".results.fit_summary",
+    "GravityFit": ".gravity.gravity_calibration",
+    "Identification": ".efforts.arm_identification",
+    "JointFit": ".results.fit_summary",
+    "JointFriction": ".efforts.friction_terms",
+    "MotorConstants": ".efforts.motor_constants",
+    "ParameterFit": ".results.fit_summary",
+    "PayloadFit": ".payload.payload_fit",
+    "PendulumMotion": ".servos.servo_pendulum",
+    "PositionLoop": ".servos.servo_parameters",
+    "PositionPrediction": ".servos.servo_fit",
+    "Prediction": ".efforts.arm_identification",
+    "PreparedMotion": ".efforts.motion_preparation",
+    "ServoFriction": ".servos.servo_friction",
+    "ServoIdentification": ".servos.servo_identification",
+    "ServoLoops": ".servos.position_loops",
+    "ServoParameters": ".servos.servo_parameters",
+    "StaticPose": ".gravity.gravity_calibration",
+    "TorqueFit": ".efforts.torque_fit",
+    "approach_distance": ".gravity.pose_selection",
+    "bam_differences": ".servos.servo_motor",
+    "base_parameters": ".parameters.base_parameter_set",
+    "calibrate_gravity": ".gravity.gravity_calibration",
+    "choose_poses": ".gravity.pose_selection",
+    "compare": ".efforts.arm_identification",
+    "compare_servos": ".servos.servo_identification",
+    "drive_gains": ".efforts.drive_gain_fit",
+    "excitation_quality": ".excitation.excitation_information",
+    "excite": ".excitation.excitation_search",
+    "extreme_values": ".excitation.excitation_limits",
+    "fit_html": ".results.fit_report",
+    "fit_tables": ".results.fit_report",
+    "fit_text": ".results.fit_report",
+    "fit_torque": ".efforts.torque_fit",
+    "identify": ".efforts.arm_identification",
+    "identify_motors": ".efforts.motor_constants",
+    "identify_payload": ".payload.payload_fit",
+    "identify_servos": ".servos.servo_identification",
+    "measure_poses": ".gravity.pose_measurement",
+    "nominal_parameters": ".parameters.dynamic_parameters",
+    "parameter_names": ".parameters.dynamic_parameters",
+    "plan_legs": ".gravity.pose_measurement",
+    "prepare_motion": ".efforts.motion_preparation",
+    "read_bam": ".servos.servo_parameters",
+    "read_poses": ".gravity.recorded_poses",
+    "regressor": ".parameters.dynamic_parameters",
+    "servo_loops": ".servos.position_loops",
+    "simulate_pendulum": ".servos.servo_pendulum",
+    "static_poses": ".gravity.recorded_poses",
+    "uncertainty_yaml": ".parameters.uncertainty",
+    "unrevealed": ".excitation.excitation_information",
+    "with_bam": ".servos.servo_motor",
+    "with_parameters": ".parameters.dynamic_parameters",
+    "with_servo_gains": ".servos.position_loops",
+    "write_fit_report": ".results.fit_report",
+    "write_poses": ".gravity.recorded_poses",
 }
 
 __all__ = [
@@ -146,7 +158,6 @@ __all__ = [
     "Identification",
     "JointFit",
     "JointFriction",
-    "MotionData",
     "MotorConstants",
     "ParameterFit",
     "PayloadFit",
@@ -165,7 +176,6 @@ __all__ = [
     "bam_differences",
     "base_parameters",
     "calibrate_gravity",
-    "check_units",
     "choose_poses",
     "compare",
     "compare_servos",
@@ -181,7 +191,6 @@ __all__ = [
     "identify_motors",
     "identify_payload",
     "identify_servos",
-    "load_motion",
     "measure_poses",
     "nominal_parameters",
     "parameter_names",

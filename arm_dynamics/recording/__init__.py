@@ -2,6 +2,7 @@
 
 May import control, hardware, simulation and all below. Start reading at ``recorder.py``;
 ``table.py`` reads a recording as arrays, ``replay.py`` runs it again, ``bag.py`` lists the topics.
+The room ``motions`` reads the motion of an arm from recordings, tables and datasets of others.
 
 ``/recording`` (std_msgs/String) describes the arm, the time step and the initial state, again after
 each change of the arm and each jump of its state. ``/joint_commands`` (sensor_msgs/JointState),
@@ -19,17 +20,31 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.recording.motions.motion_checks import check_units
+    from arm_dynamics.recording.motions.motion_data import MotionData
+    from arm_dynamics.recording.motions.motion_readers import load_motion
     from arm_dynamics.recording.recorder import Recorder, StateLog
     from arm_dynamics.recording.replay import ReplayReport
     from arm_dynamics.recording.table import Recording
 
 _MODULES = {
+    "MotionData": ".motions.motion_data",
     "Recorder": ".recorder",
     "Recording": ".table",
     "ReplayReport": ".replay",
     "StateLog": ".recorder",
+    "check_units": ".motions.motion_checks",
+    "load_motion": ".motions.motion_readers",
 }
 
-__all__ = ["Recorder", "Recording", "ReplayReport", "StateLog"]
+__all__ = [
+    "MotionData",
+    "Recorder",
+    "Recording",
+    "ReplayReport",
+    "StateLog",
+    "check_units",
+    "load_motion",
+]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

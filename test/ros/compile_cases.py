@@ -30,8 +30,8 @@ from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.core.state import State
 from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.hardware.driver import Driver
-from arm_dynamics.ros.joint_controller import JointControllerNode
-from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
+from arm_dynamics.ros.nodes.joint_controller import JointControllerNode
+from arm_dynamics.ros.nodes.task_space_controller import TaskSpaceControllerNode
 
 PERIOD = 2e-3
 TICKS = 300

@@ -200,7 +200,7 @@ class Ros:
 
     def start(self, module, *files, **parameters):
         """Run ``arm_dynamics.ros.<module>`` with parameter files and parameters."""
-        return self.launch(f"ros.{module}", *arguments(*files, **parameters))
+        return self.launch(f"ros.nodes.{module}", *arguments(*files, **parameters))
 
     def launch(self, module, *arguments, domain=None, fresh=False):
         """Run a module of the package in this domain or in ``domain``; "" sets no domain."""

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.ros.arm_parameters import control_period
-from arm_dynamics.ros.process import start_ros
-from arm_dynamics.ros.ros_parameters import (
+from arm_dynamics.ros.parameters.arm_parameters import control_period
+from arm_dynamics.ros.parameters.ros_parameters import (
     addressed_parameters,
     parameter_entries,
     require_declared,
 )
+from arm_dynamics.ros.runtime.process import start_ros
 
 from .link import arguments
 
@@ -99,7 +99,7 @@ def started(shared, tmp_path_factory, request):
         for name in names[k : k + AT_A_TIME]:
             module, parameters, _ = cases[name]
             words, fresh = arguments(**parameters), name in SEPARATE
-            processes[name] = shared.launch(f"ros.{module}", *words, fresh=fresh)
+            processes[name] = shared.launch(f"ros.nodes.{module}", *words, fresh=fresh)
         found |= {name: (process.wait(), process.output) for name, process in processes.items()}
     return found
 
@@ -197,7 +197,7 @@ EDITING = """
 import sys
 from pathlib import Path
 from rclpy.node import Node
-from arm_dynamics.ros.process import run_nodes
+from arm_dynamics.ros.runtime.process import run_nodes
 
 def build():
     node = Node("edited")
@@ -238,7 +238,7 @@ def test_a_parameter_file_with_a_list_ends_the_node(shared, tmp_path):
 
 @pytest.mark.quick(1)
 def test_an_undeclared_parameter_of_a_node_on_the_command_line_is_rejected(shared):
-    process = shared.launch("ros.simulator", "--ros-args", "-p", "simulator:rate:=100.0")
+    process = shared.launch("ros.nodes.simulator", "--ros-args", "-p", "simulator:rate:=100.0")
     assert process.wait() == 2, process.output
     assert "simulator: parameter = 'rate'" in process.output
 
@@ -263,13 +263,15 @@ def test_only_sections_with_the_name_of_a_node_address_it(tmp_path):
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("arguments", [["-r", "__ns:=left"], ["--nonsense"], ["-p", "update_rate"]])
 def test_invalid_ros_arguments_end_the_node(shared, arguments):
-    check_argument_error(shared.launch("ros.simulator", "--ros-args", *arguments), arguments[-1])
+    check_argument_error(
+        shared.launch("ros.nodes.simulator", "--ros-args", *arguments), arguments[-1]
+    )
 
 
 @pytest.mark.parametrize(
     ("variable", "command", "prefix"),
     [
-        ("ROS_LOG_DIR", ("ros.rviz_controls",), ""),
+        ("ROS_LOG_DIR", ("ros.nodes.rviz_controls",), ""),
         ("ROS_HOME", ("cli.main", "sim", "two_link", "--headless"), "arm-dynamics sim: "),
     ],
 )

@@ -30,11 +30,9 @@ from trajectory_msgs.msg import (
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
-from arm_dynamics.ros import conversions
-from arm_dynamics.ros.capability_topics import read_available
-from arm_dynamics.ros.diagnostics import DiagnosticsSummary
-from arm_dynamics.ros.frames import Frames
-from arm_dynamics.ros.serialization import (
+from arm_dynamics.ros.messages import conversions
+from arm_dynamics.ros.messages.conversions import Frames
+from arm_dynamics.ros.messages.serialization import (
     LIMITS,
     MAX_NAME_LENGTH,
     NAMES,
@@ -43,6 +41,8 @@ from arm_dynamics.ros.serialization import (
     JointStateWriter,
     decode,
 )
+from arm_dynamics.ros.topics.capability_topics import read_available
+from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary
 
 ARM = load_arm("five_dof")
 NAMES_OF_ARM = list(ARM.joint_names)
@@ -207,7 +207,7 @@ def many(kind, count):
 def test_points_beyond_the_limit_are_rejected_by_their_number(kind, monkeypatch):
     data = many(kind, POINTS + 1)
     monkeypatch.setattr(
-        "arm_dynamics.ros.serialization.deserialize_message",
+        "arm_dynamics.ros.messages.serialization.deserialize_message",
         lambda *_: pytest.fail("it was converted"),
     )
     with pytest.raises(InvalidValue, match=rf"= {POINTS + 1}; expected at most {POINTS}"):

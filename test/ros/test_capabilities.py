@@ -10,7 +10,7 @@ from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.control_loop import MAX_STATE_GAP
-from arm_dynamics.ros.topic_driver import MAX_COMMAND_GAP
+from arm_dynamics.ros.topics.topic_driver import MAX_COMMAND_GAP
 
 from .link import GAINS, INITIAL, Motion, trajectory
 from .link import JOINTS as FIVE

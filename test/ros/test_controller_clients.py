@@ -9,14 +9,14 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from arm_dynamics import load_arm
-from arm_dynamics.ros import controller_clients
-from arm_dynamics.ros.controller_clients import (
+from arm_dynamics.ros.topics import controller_clients
+from arm_dynamics.ros.topics.controller_clients import (
     TRACKING_AGE,
     JointTargets,
     Tracked,
     TrackingSubscription,
 )
-from arm_dynamics.ros.diagnostics import DiagnosticsSummary
+from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary
 
 
 class Feedback:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arm_dynamics import load_arm
-from arm_dynamics.identification.excitation_search import excite
+from arm_dynamics.identification.excitation.excitation_search import excite
 
 from .link import GAINS, LOCKSTEP, arguments
 from .motors import Motors
@@ -65,7 +65,7 @@ def test_replies_before_the_end_of_their_request_are_accepted(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     _, file = planned("five_dof", tmp_path)
     words = arguments(file=file, wait_for_activation=False)
-    node = shared.launch("ros.excitation", *words, fresh=True)
+    node = shared.launch("ros.nodes.excitation", *words, fresh=True)
     assert ended(shared, node) == 0, shared.report("not completed")
     assert "unexpected" not in node.output
 

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
 
-from arm_dynamics.ros.publisher_checks import LEASE
+from arm_dynamics.ros.topics.publisher_checks import LEASE
 
 from .link import trajectory
 from .motors import JOINTS, RATE, Motors

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from arm_dynamics.control.controllers.pid import PidGravity
-from arm_dynamics.ros.hardware_cycle import PAUSE
+from arm_dynamics.ros.nodes.hardware_cycle import PAUSE
 
 from .driven import Driven
 from .link import PATIENCE, stamp, trajectory

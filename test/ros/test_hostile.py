@@ -23,9 +23,9 @@ from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.ros.publisher_checks import PUBLISHER_TIMEOUT
-from arm_dynamics.ros.serialization import POINTS
-from arm_dynamics.ros.size_limits import ITEMS, TEXT
+from arm_dynamics.ros.messages.serialization import POINTS
+from arm_dynamics.ros.runtime.size_limits import ITEMS, TEXT
+from arm_dynamics.ros.topics.publisher_checks import PUBLISHER_TIMEOUT
 
 from .link import GAINS, INITIAL, INTRODUCTION, Ros, joint_state, trajectory
 from .motors import Motors

@@ -10,8 +10,8 @@ from geometry_msgs.msg import TransformStamped
 from arm_dynamics import load_arm
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.dynamics.kinematics.frames import link_placements, pose
-from arm_dynamics.ros import frames as module
-from arm_dynamics.ros.frames import Frames
+from arm_dynamics.ros.messages.conversions import Frames
+from arm_dynamics.ros.topics import frames as module
 
 ARM = load_arm("puma560", ["J5"])
 START = ARM.configuration("initial") + 0.2

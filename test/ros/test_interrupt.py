@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from arm_dynamics.core.signals import delaying_interrupts
-from arm_dynamics.ros.process import ChildProcesses
+from arm_dynamics.ros.runtime.process import ChildProcesses
 
 from .link import PATIENCE, ROOT
 
@@ -22,7 +22,7 @@ EXECUTABLES = sorted(re.findall(r"ros\.start:(\w+)", (ROOT / "setup.py").read_te
 
 def entry(name):
     """Return the arguments of Python that start a node like its executable."""
-    return ("-c", f"from arm_dynamics.ros.start import {name}; {name}()")
+    return ("-c", f"from arm_dynamics.ros.runtime.start import {name}; {name}()")
 
 
 COMPILES = r"(arm_dynamics compiles for this machine: .*\n)?"
@@ -30,10 +30,10 @@ COMPILES = r"(arm_dynamics compiles for this machine: .*\n)?"
 SIM = ("-m", "arm_dynamics.cli.main", "sim")
 CASES = [
     *((entry(name), "rclpy") for name in EXECUTABLES),
-    *((("-m", "arm_dynamics.ros.joint_controller"), module) for module in IMPORTS),
-    (entry("composed"), "arm_dynamics.ros.simulator"),
+    *((("-m", "arm_dynamics.ros.nodes.joint_controller"), module) for module in IMPORTS),
+    (entry("composed"), "arm_dynamics.ros.nodes.simulator"),
     (SIM, "numpy"),
-    (SIM, "arm_dynamics.ros.controller_clients"),
+    (SIM, "arm_dynamics.ros.topics.controller_clients"),
 ]
 
 
@@ -87,7 +87,7 @@ def test_every_executable_ends_during_its_imports(ros):
 def test_a_child_that_is_interrupted_before_its_handlers_exist_ends_with_0(ros, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", str(ros.domain))
     mask, children = signal.pthread_sigmask(signal.SIG_BLOCK, ()), ChildProcesses()
-    children.start("markers", "arm_dynamics.ros.rviz_controls", [])
+    children.start("markers", "arm_dynamics.ros.nodes.rviz_controls", [])
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
     process = children._processes["markers"]
     process.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from arm_dynamics.ros.arm_topics import REPLY_TIMEOUT, LockstepWait
+from arm_dynamics.ros.topics.arm_topics import REPLY_TIMEOUT, LockstepWait
 from arm_dynamics.safety.events import Events
 
 from .link import GAINS, LOCKSTEP, Motion, Ros, joint_state

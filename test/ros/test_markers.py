@@ -13,9 +13,9 @@ from arm_dynamics import load_arm
 from arm_dynamics.core import resources
 from arm_dynamics.dynamics.kinematics import link_poses, pose
 from arm_dynamics.model.visuals import visuals
-from arm_dynamics.ros import markers as mm
-from arm_dynamics.ros.diagnostics import DiagnosticsSummary
-from arm_dynamics.ros.rviz_controls import status_text
+from arm_dynamics.ros.nodes import markers as mm
+from arm_dynamics.ros.nodes.rviz_controls import status_text
+from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary
 from arm_dynamics.viewer.drag import DragTarget
 from arm_dynamics.viewer.rviz import link_length
 

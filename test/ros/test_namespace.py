@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.ros.diagnostics import DiagnosticsSummary
+from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary
 
 from .link import _yaml, stamp
 
@@ -103,4 +103,4 @@ def test_two_arms_run_side_by_side(ros):
 def start(ros, namespace, modules, **parameters):
     words = [w for k, v in parameters.items() for w in ("-p", f"{k}:={_yaml(v)}")]
     for module in modules:
-        ros.launch(f"ros.{module}", "--ros-args", "-r", f"__ns:=/{namespace}", *words)
+        ros.launch(f"ros.nodes.{module}", "--ros-args", "-r", f"__ns:=/{namespace}", *words)

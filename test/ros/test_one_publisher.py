@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from arm_dynamics.control.control_loop import PAUSE
-from arm_dynamics.ros import publisher_checks
-from arm_dynamics.ros.publisher_checks import PUBLISHER_TIMEOUT, QUERY_PERIOD, OnePublisher
-from arm_dynamics.ros.simulator import SimulatorNode
+from arm_dynamics.ros.nodes.simulator import SimulatorNode
+from arm_dynamics.ros.topics import publisher_checks
+from arm_dynamics.ros.topics.publisher_checks import PUBLISHER_TIMEOUT, QUERY_PERIOD, OnePublisher
 
 COMMANDS, VOLTAGES = "/joint_commands", "/voltage_commands"
 

@@ -16,13 +16,13 @@ from rclpy.parameter import (
     parameter_value_to_python,
 )
 
-from arm_dynamics.ros.hardware import HardwareNode
-from arm_dynamics.ros.joint_controller import JointControllerNode
-from arm_dynamics.ros.joint_sliders import JointSlidersNode
-from arm_dynamics.ros.ros_parameters import MAX_DOUBLE, take_numbers_as_text
-from arm_dynamics.ros.simulator import SimulatorNode
-from arm_dynamics.ros.task_space_controller import TaskSpaceControllerNode
-from arm_dynamics.ros.viewer import ViewerNode
+from arm_dynamics.ros.nodes.hardware import HardwareNode
+from arm_dynamics.ros.nodes.joint_controller import JointControllerNode
+from arm_dynamics.ros.nodes.joint_sliders import JointSlidersNode
+from arm_dynamics.ros.nodes.simulator import SimulatorNode
+from arm_dynamics.ros.nodes.task_space_controller import TaskSpaceControllerNode
+from arm_dynamics.ros.nodes.viewer import ViewerNode
+from arm_dynamics.ros.parameters.ros_parameters import MAX_DOUBLE, take_numbers_as_text
 
 NODES = (
     SimulatorNode,

@@ -7,10 +7,10 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.ros import qos
-from arm_dynamics.ros.capability_topics import Capabilities
-from arm_dynamics.ros.joint_controller import JointControllerNode
-from arm_dynamics.ros.publisher_checks import sole_arm
+from arm_dynamics.ros.messages import qos
+from arm_dynamics.ros.nodes.joint_controller import JointControllerNode
+from arm_dynamics.ros.topics.capability_topics import Capabilities
+from arm_dynamics.ros.topics.publisher_checks import sole_arm
 from arm_dynamics.safety.events import Events
 
 

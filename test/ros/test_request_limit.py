@@ -19,9 +19,9 @@ from std_srvs.srv import SetBool, Trigger
 from type_description_interfaces.srv import GetTypeDescription
 
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.ros.c_message import from_c, is_known, new, parts, to_c
-from arm_dynamics.ros.follow_joint_trajectory import SendGoal
-from arm_dynamics.ros.size_limits import ITEMS, TEXT, check_request
+from arm_dynamics.ros.messages.c_message import from_c, is_known, new, parts, to_c
+from arm_dynamics.ros.runtime.size_limits import ITEMS, TEXT, check_request
+from arm_dynamics.ros.topics.follow_joint_trajectory import SendGoal
 
 SERVICES = (
     *(ChangeState, GetAvailableStates, GetAvailableTransitions, GetState, GetTypeDescription),

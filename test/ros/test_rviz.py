@@ -36,9 +36,11 @@ def displays():
 
 def test_every_display_has_a_topic_of_its_type_and_qos(ros):
     """The topics of the file are relative to the namespace. No display subscribes to a command."""
-    ros.launch("ros.simulator", *NAMESPACE, "-p", "lockstep:=true", "-p", "real_time_factor:=1e3")
-    ros.launch("ros.task_space_controller", *NAMESPACE)
-    ros.launch("ros.rviz_controls", *NAMESPACE)
+    ros.launch(
+        "ros.nodes.simulator", *NAMESPACE, "-p", "lockstep:=true", "-p", "real_time_factor:=1e3"
+    )
+    ros.launch("ros.nodes.task_space_controller", *NAMESPACE)
+    ros.launch("ros.nodes.rviz_controls", *NAMESPACE)
     expected = list(displays())
     assert {topic["Value"] for _, topic in expected} > LATCHED
     for kind, topic in expected:

@@ -19,8 +19,8 @@ from arm_dynamics.control.config import parameter_file
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.model.load import find_urdf, load_arm
-from arm_dynamics.ros import sim as command
-from arm_dynamics.ros.controller_parameters import joint_space_controller_class
+from arm_dynamics.ros.nodes import sim as command
+from arm_dynamics.ros.parameters.controller_parameters import joint_space_controller_class
 
 from .link import INITIAL, DiagnosticArray
 
@@ -140,7 +140,10 @@ def test_an_interrupted_demo_motion_continues_from_the_measured_configuration(ro
 
 def test_an_interrupt_ends_all_processes_with_0(ros):
     process, started = running(ros)
-    assert set(started) == {"arm_dynamics.ros.simulator", "arm_dynamics.ros.joint_controller"}
+    assert set(started) == {
+        "arm_dynamics.ros.nodes.simulator",
+        "arm_dynamics.ros.nodes.joint_controller",
+    }
     assert process.stop() == 0
     assert not any(alive(pid) for pid in started.values())
     assert "Traceback" not in process.output
@@ -148,7 +151,7 @@ def test_an_interrupt_ends_all_processes_with_0(ros):
 
 def test_a_composed_simulation_runs_in_one_process(ros):
     process, started = running(ros, "--composed")
-    assert set(started) == {"arm_dynamics.ros.composed"}
+    assert set(started) == {"arm_dynamics.ros.nodes.composed"}
     assert process.stop() == 0
     assert not any(alive(pid) for pid in started.values())
 
@@ -163,7 +166,7 @@ def test_children_end_with_a_killed_supervisor(ros):
 @pytest.mark.slow
 def test_the_end_of_a_child_ends_the_run(ros):
     process, started = running(ros)
-    os.kill(started["arm_dynamics.ros.joint_controller"], signal.SIGKILL)
+    os.kill(started["arm_dynamics.ros.nodes.joint_controller"], signal.SIGKILL)
     assert process.wait(30) != 0
     assert "joint_controller ended unexpectedly" in process.output
     assert not any(alive(pid) for pid in started.values())
@@ -214,7 +217,7 @@ def test_options_override_the_parameter_file(ros, tmp_path):
 @pytest.mark.slow
 def test_a_suspended_simulator_ends_the_run_with_1(ros):
     process, started = running(ros, "--duration", "1000")
-    os.kill(started["arm_dynamics.ros.simulator"], signal.SIGSTOP)
+    os.kill(started["arm_dynamics.ros.nodes.simulator"], signal.SIGSTOP)
     assert process.wait() == 1, process.output
     assert "no command reached the arm within 10 s" in process.output
     assert not any(alive(pid) for pid in started.values())

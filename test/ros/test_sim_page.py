@@ -12,7 +12,7 @@ pytest.importorskip("viser", reason="viser is not installed")
 from browser import Panel
 from websockets.exceptions import ConnectionClosed
 
-from arm_dynamics.ros.demo_motion import RemoteDemo
+from arm_dynamics.ros.nodes.demo_motion import RemoteDemo
 
 from .link import INITIAL, JOINTS, Motion
 

@@ -13,7 +13,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
 from arm_dynamics.core.signals import ShutdownFlag
-from arm_dynamics.ros.process import spin_in_background
+from arm_dynamics.ros.runtime.process import spin_in_background
 
 from .link import PATIENCE
 
@@ -78,7 +78,7 @@ PROGRAM = """
 import ctypes, os, sys, threading
 import rclpy
 from arm_dynamics.core import signals
-from arm_dynamics.ros.process import spin_in_background
+from arm_dynamics.ros.runtime.process import spin_in_background
 
 rclpy.init()
 node = rclpy.create_node("idle")

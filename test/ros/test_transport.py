@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics.ros import dds_transport
-from arm_dynamics.ros.dds_transport import (
+from arm_dynamics.ros.runtime import dds_transport
+from arm_dynamics.ros.runtime.dds_transport import (
     BUILTIN,
     LOCALHOST_ONLY,
     PROFILES,

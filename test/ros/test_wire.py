@@ -11,7 +11,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from arm_dynamics.ros.serialization import (
+from arm_dynamics.ros.messages.serialization import (
     FIELDS,
     JointStateReader,
     JointStateWriter,

@@ -1,0 +1,314 @@
+"""Dynamic parameters from measured efforts: weighted least squares with physical consistency.
+
+minimize  ½ Σ w ((τ - W π) / σ_i)² / c + γ (Σ_links d(P ‖ P₀) + Σ_terms d(x ‖ x₀))
+
+over parameters π whose pseudo-inertias P, friction and rotor inertia x are positive. The log-det
+divergence d to the arm's own description determines what the motion does not; it also keeps every
+body consistent. The function is convex. σ_i is the residual of joint i, w a robust weight, c the
+correlation time of the residuals in samples. Blocks of the motion that are held out decide on γ,
+and for each joint on the presliding distance of its Coulomb friction, on Stribeck friction and on
+the load-dependent loss of its gear.
+
+References
+----------
+M. Gautier, P. Poignet, Extended Kalman filtering and weighted least squares dynamic identification
+of robot, Control Engineering Practice 9 (2001), section 2. T. Lee, P. Wensing, F. Park, Geometric
+robot dynamic identification, IEEE T-RO 36 (2020), section IV. P. Huber, Robust Statistics (1981),
+section 7.3. P. Dahl, Solid friction damping of mechanical vibrations, AIAA Journal 14 (1976),
+equation 4.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from arm_dynamics.core.arrays import (
+    BoolArray,
+    IntArray,
+    Matrix,
+    Vector,
+    as_readonly,
+)
+from arm_dynamics.core.blas_threads import with_one_blas_thread
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.identification.efforts.effort_equations import EffortEquations, description_prior
+from arm_dynamics.identification.efforts.friction_terms import (
+    LOSS,
+    FrictionTerm,
+    JointFriction,
+    unrepresented_joints,
+    without_gear_loss,
+)
+from arm_dynamics.identification.efforts.torque_problem import FOLDS, TorqueProblem
+from arm_dynamics.identification.parameters.base_parameter_set import (
+    BaseParameters,
+    base_parameters,
+    structural_rows,
+)
+from arm_dynamics.identification.parameters.consistent_least_squares import (
+    UNDETERMINED,
+    positive_inverse,
+    rms,
+)
+from arm_dynamics.identification.parameters.coupled_motors import CoupledMotors
+from arm_dynamics.identification.parameters.dynamic_parameters import parameter_names
+from arm_dynamics.model.arm_model import ArmModel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorqueFit:
+    """Result of ``fit_torque``.
+
+    ``parameters`` (p,) are physically consistent; ``deviation`` (p,) are their standard deviations.
+    ``base`` names the combinations that efforts determine; ``base_values`` and ``base_deviation``
+    (nb,) are their weighted least squares estimate without prior. ``presliding`` (nv,) [rad or m]
+    is the distance over which Coulomb friction develops, ``friction`` the friction that held-out
+    blocks chose. ``simulated`` (14 nv,) are the parameters of an arm in simulation: Stribeck
+    friction and gear losses that its actuators do not represent count as Coulomb friction of the
+    same mean, and coupled motors as motors of each of their joints. ``residual`` (nv,) [N·m] is the
+    rms error, ``condition`` the condition number of the weighted base regressor with columns of
+    length 1, ``prior_weight`` γ, ``undetermined`` the names of the parameters left to the prior.
+    ``information`` (p, p) is Σ w WᵀW, ``prior_information`` (p, p) γ times the Hessian of d.
+    ``free`` (14 nv,): parameters that are fitted; bodies and offsets that are not have the values
+    of the nominal model, and the deviations of a fit of all parameters. ``simpler_error`` is the
+    least ``validation_error`` of simpler fits.
+    """
+
+    parameters: Vector
+    deviation: Vector
+    prior: Vector
+    base: BaseParameters
+    base_values: Vector
+    base_deviation: Vector
+    presliding: Vector
+    friction: JointFriction
+    simulated: Vector
+    residual: Vector
+    condition: float
+    prior_weight: float
+    undetermined: tuple[str, ...]
+    information: Matrix
+    prior_information: Matrix
+    free: BoolArray
+    simpler_error: float = np.inf
+
+    @property
+    def has_nominal_bodies(self) -> bool:
+        """Whether the bodies are those of the nominal model."""
+        return not self.free[0]
+
+
+@with_one_blas_thread
+def fit_torque(
+    arm: ArmModel,
+    equations: EffortEquations,
+    factors: Matrix | None = None,
+    validation: EffortEquations | None = None,
+) -> TorqueFit:
+    """Return the dynamic parameters that explain measured efforts.
+
+    Held-out blocks decide on the friction, the prior weight, effort offsets, and whether bodies
+    change at all. Unmodeled effects that repeat in all blocks deceive this choice: with
+    ``validation``, a simpler fit (nominal bodies, no offsets, Coulomb and viscous friction only)
+    is the result if it predicts that motion better.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        The arm of the description: geometry, gravity and prior.
+    equations : EffortEquations
+        Regressor and efforts of a prepared motion.
+    factors : Matrix, optional
+        Factors (nc, nv) of its coupled motors.
+    validation : EffortEquations, optional
+        Equations of another motion.
+
+    Returns
+    -------
+    TorqueFit
+        Consistent parameters with standard deviations, and the base parameters without prior.
+
+    Raises
+    ------
+    InvalidValue
+        For fewer valid equations than four times the base parameters, and for too few blocks.
+
+    """
+    names = parameter_names(arm)
+    base = base_parameters(structural_rows(arm), names)
+    count, blocks = int(equations.valid.sum()), np.unique(equations.block).size
+    if count < 4 * base.size or blocks < 2 * FOLDS:
+        raise InvalidValue(
+            f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
+            f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
+        )
+    prior = description_prior(arm, equations)
+    comparable, ideal = replace(equations, moving=equations.valid), np.zeros(arm.nv, dtype=int)
+    problem = TorqueProblem(comparable, prior, ideal)
+    problem.estimate(1.0)
+    models = problem.best_friction_models()
+    problem = TorqueProblem(equations, prior, models)
+    problem.estimate(1.0)
+    terms = problem.best_terms(models, JointFriction.of(arm))
+
+    def problem_of(models: IntArray, terms: Sequence[FrictionTerm]) -> TorqueProblem:
+        used = equations.with_constant_friction(_has_stribeck(arm, terms))
+        problem = TorqueProblem(used, prior, models)
+        problem.use_terms(terms)
+        problem.estimate(1.0)
+        return problem
+
+    problem = problem_of(models, terms)
+    gamma = problem.best_prior_weight()
+    weight, free = problem.best_free(gamma)
+
+    def fit_of(
+        problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], every: Vector
+    ) -> TorqueFit:
+        every_spread = problem.deviations(gamma, every)
+        parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
+        friction = _joint_friction(equations, models, terms, every, every_spread, factors)
+        # A prior of a positive parameter is relative: its deviation grows with the estimate.
+        at = [prior.slopes(x)[1] for x in (prior.start, parameters)]
+        alone = np.sqrt(np.max([np.diag(positive_inverse(x)) for x in at], axis=0))
+        base_values, base_spread, condition = problem.base_estimate(base)
+        return TorqueFit(
+            as_readonly(parameters),
+            as_readonly(spread),
+            as_readonly(prior.start),
+            base,
+            as_readonly(base_values),
+            as_readonly(base_spread),
+            as_readonly(equations.presliding[models]),
+            friction,
+            as_readonly(_simulated(arm, equations, parameters, friction)),
+            as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
+            condition,
+            weight,
+            tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
+            as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
+            as_readonly(weight * prior.slopes(parameters)[1]),
+            problem.free,
+        )
+
+    bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
+    masks = [free]
+    for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
+        if not any((mask == other).all() for other in masks):
+            masks.append(mask)
+    frictions = [(problem, models, terms)]
+    if validation is None:
+        del masks[1:]
+    elif terms or models.any():
+        frictions.append((problem_of(ideal, ()), ideal, ()))
+    choices = list(product(frictions, masks))
+    errors: list[float] = []
+    for (problem, models, terms), mask in choices:
+        problem.free = mask
+        every, error = problem.estimate(weight), 0.0
+        if validation is not None:
+            friction = _joint_friction(equations, models, terms, every, np.nan * every, factors)
+            error = validation_error(validation, every[: 14 * arm.nv], friction)
+        if not errors or error < min(errors):
+            best = copy(problem), models, terms, every
+        errors.append(error)
+    k = int(np.argmin(errors))
+    simpler = [
+        error
+        for i, (error, (_, mask)) in enumerate(zip(errors, choices, strict=True))
+        if i // len(masks) >= k // len(masks) and i != k and not (mask & ~choices[k][1]).any()
+    ]
+    return replace(fit_of(*best), simpler_error=min(simpler, default=np.inf))
+
+
+def validation_error(
+    equations: EffortEquations, parameters: Vector, friction: JointFriction
+) -> float:
+    """Return the mean over the joints of log rms of measured minus predicted efforts.
+
+    Equations count as for Coulomb friction without presliding.
+    """
+    counted = equations.counted(np.zeros_like(friction.presliding))
+    error = rms(equations.effort - equations.predicted(parameters, friction), counted)
+    return float(np.mean(np.log(np.maximum(error[counted.any(axis=0)], 1e-12))))
+
+
+@with_one_blas_thread
+def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> TorqueFit:
+    """Return ``fit`` with the parameters of other equations; prior weight and models are kept."""
+    prior = description_prior(arm, equations)
+    used = equations.with_constant_friction(fit.friction.has_stribeck)
+    problem = TorqueProblem(used, prior, friction_models(equations, fit))
+    problem.free = fit.free
+    parameters = problem.estimate(fit.prior_weight)
+    return replace(
+        fit,
+        parameters=as_readonly(parameters),
+        information=as_readonly(problem.information),
+        prior_information=as_readonly(fit.prior_weight * prior.slopes(parameters)[1]),
+    )
+
+
+def _has_stribeck(arm: ArmModel, terms: Sequence[FrictionTerm]) -> BoolArray:
+    """Return the joints (nv,) with Stribeck friction among their terms."""
+    return np.isin(np.arange(arm.nv), [i for i, number in terms if number != LOSS])
+
+
+def friction_models(equations: EffortEquations, fit: TorqueFit) -> IntArray:
+    """Return the indices (nv,) of the presliding distances of a fit."""
+    return np.array([int(np.flatnonzero(equations.presliding == x)[0]) for x in fit.presliding])
+
+
+def _joint_friction(
+    equations: EffortEquations,
+    models: IntArray,
+    terms: Sequence[FrictionTerm],
+    parameters: Vector,
+    spread: Vector,
+    factors: Matrix | None,
+) -> JointFriction:
+    """Return the friction of estimated terms, the last of the parameters."""
+    nv = models.size
+    velocity, stribeck, loss = np.zeros(nv), np.zeros(nv), np.zeros((2, nv))
+    deviation, first = np.full((2, nv), np.nan), parameters.size - len(terms)
+    for k, (i, index) in enumerate(terms, first):
+        deviation[int(index == LOSS), i] = spread[k]
+        if index == LOSS:
+            loss[:, i] = parameters[k]
+        elif equations.velocity is not None:
+            velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
+    motors = CoupledMotors.none(nv)
+    if factors is not None:
+        values, spreads = (x[14 * nv : first].reshape(-1, 3) for x in (parameters, spread))
+        motors = CoupledMotors(factors, values, spreads)
+    return JointFriction(
+        models,
+        as_readonly(velocity),
+        as_readonly(stribeck),
+        as_readonly(loss),
+        as_readonly(deviation),
+        motors,
+    )
+
+
+def _simulated(
+    arm: ArmModel, equations: EffortEquations, parameters: Vector, friction: JointFriction
+) -> Vector:
+    """Return the parameters of an arm whose actuators represent some friction terms only."""
+    states = np.abs(equations.states(friction))
+    effort = equations.predicted(parameters, friction)
+    lost = np.abs(effort - without_gear_loss(effort, equations.states(friction), friction.loss))
+    more = np.abs(equations.stribeck(friction)) + lost
+    counted, nv = equations.counted(friction.presliding), arm.nv
+    found: Vector = parameters.copy()
+    found[10 * nv : 13 * nv] += friction.coupled.own_terms
+    for i in unrepresented_joints(arm):
+        mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
+        found[12 * nv + i] += mean
+    return found

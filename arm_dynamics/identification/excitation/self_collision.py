@@ -1,0 +1,269 @@
+"""Self-collision of an arm by the collision geometry of its URDF.
+
+Pairs of links that one joint connects are omitted, and pairs in contact at the start or at nearly
+every random configuration. The floor and the surroundings of the arm are not part of its URDF and
+are not checked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import combinations
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
+from arm_dynamics.identification.excitation.collision_filter import CollisionFilter
+from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
+
+TRIALS = 60
+"""Random configurations that find pairs of links in permanent contact."""
+PERMANENT = 0.95
+"""Fraction of these configurations from which on a contact is permanent."""
+CONTACT = 1e-3
+"""Distance [m] at the start up to which two links are in contact."""
+NEARER = 0.5
+"""Clearance of shapes that are nearer at the start, relative to their distance there."""
+BATCH = 128
+"""Configurations that are filtered together."""
+
+
+class SelfCollision:
+    """Check of the distances between the links of an arm.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with collision geometry in its URDF; without it no configuration collides.
+    clearance : float
+        Distance [m] below which two links collide. Shapes that are nearer at the start keep half of
+        their distance there; shapes in contact there are omitted, and a RuntimeWarning names them.
+    start : (nv,) array
+        Configuration [rad or m] that does not collide.
+
+    Attributes
+    ----------
+    missing : tuple of str
+        Meshes that were not found; a RuntimeWarning names them.
+    reach : (nv,) array
+        Largest change of a distance [m] between two links per unit of each joint's motion: at most
+        Σ_i reach_i |Δq_i| between two configurations.
+
+    References
+    ----------
+    F. Schwarzer, M. Saha, J.-C. Latombe, Adaptive dynamic collision checking for single and
+    multiple articulated robots in complex environments, IEEE T-RO 21 (2005), section III.
+
+    """
+
+    def __init__(self, arm: ArmModel, clearance: float, start: Vector) -> None:
+        self._model = check_arm(arm).model
+        text, self.missing = _with_mesh_files(arm)
+        for uri in self.missing:
+            warnings.warn(
+                f"arm '{arm.name}': collision mesh = '{uri}', which was not found; self-collision"
+                " is checked without it",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        self._shapes = pin.buildGeomFromUrdfString(self._model, text, pin.COLLISION)
+        self._data = self._model.createData()
+        self._filter = CollisionFilter(self._model, self._shapes)
+        bodies, parents = [x.parentJoint for x in self._shapes.geometryObjects], self._model.parents
+        pairs = [
+            (i, j)
+            for i, j in combinations(range(len(bodies)), 2)
+            if bodies[i] != bodies[j] and bodies[j] != parents[bodies[i]]
+            and bodies[i] != parents[bodies[j]]
+        ]  # fmt: skip
+        self._use_pairs(dict.fromkeys(pairs, clearance))
+        self._use_pairs(self._not_permanent(arm, clearance))
+        self._use_pairs(self._apart_at(np.array(start), clearance))
+        self._reaches = _reaches(arm, self._shapes)
+
+    @property
+    def pairs(self) -> int:
+        """Number of checked pairs of shapes."""
+        return len(self._shapes.collisionPairs)
+
+    def find(self, q: Vector) -> tuple[str, str] | None:
+        """Return two links nearer than their clearance at ``q`` (nv,) [rad or m], or None."""
+        for _, k, _ in self._collisions(q[None]):
+            pair = self._shapes.collisionPairs[k]
+            return self._link(pair.first), self._link(pair.second)
+        return None
+
+    def depths(self, q: Matrix) -> Vector:
+        """Return by how much [m] a pair is nearer than its clearance, (n,) for ``q`` (n, nv).
+
+        It is the first colliding pair of each configuration; 0 without one.
+        """
+        found = np.zeros(len(q))
+        for sample, _, depth in self._collisions(q):
+            found[sample] = depth
+        return found
+
+    def any_of(self, q: Matrix) -> bool:
+        """Return whether the arm collides at one of the configurations ``q`` (n, nv)."""
+        return any(True for _ in self._collisions(q))
+
+    def free_around(self, q: Matrix, moved: Matrix) -> BoolArray | None:
+        """Return around which configurations the arm certainly does not collide.
+
+        Parameters
+        ----------
+        q : (n, nv) array
+            Configurations [rad or m].
+        moved : (n, nv) array
+            Largest distance of each joint from them [rad or m].
+
+        Returns
+        -------
+        (n,) array or None
+            True where all pairs keep half of their clearance within ``moved``; False where smaller
+            distances have to be examined. None if the arm collides at one of the configurations.
+
+        """
+        changes = moved @ self._reaches.T
+        more = np.maximum(changes - self._margins / 2, 0.0)
+        found = np.ones(len(q), bool)
+        for sample, k in self._near(q, more):
+            depth = self._depth(k)
+            if depth > 0:
+                return None
+            if more[sample, k] > -depth:
+                found[sample] = False
+        return found
+
+    def _collisions(self, q: Matrix, every: bool = False) -> Iterator[tuple[int, int, float]]:
+        """Return indices of configurations, of their first or all colliding pairs, and depths."""
+        hit = -1
+        for sample, k in self._near(q):
+            if (sample != hit or every) and (depth := self._depth(k)) > 0:
+                hit = sample
+                yield sample, k, depth
+
+    def _near(self, q: Matrix, more: Matrix | None = None) -> Iterator[tuple[int, int]]:
+        """Return indices of configurations and pairs that may collide, with the shapes placed.
+
+        A pair may collide if it is nearer than its clearance plus ``more`` (n, pairs) [m].
+        """
+        for begin in range(0, len(q), BATCH):
+            part, placed = slice(begin, begin + BATCH), -1
+            for sample, k in self._filter.near(q[part], None if more is None else more[part]):
+                if sample != placed:
+                    pin.updateGeometryPlacements(
+                        self._model, self._data, self._shapes, self._results, q[begin + sample]
+                    )
+                    placed = sample
+                yield begin + sample, k
+
+    def _depth(self, k: int) -> float:
+        """Return by how much [m] pair ``k`` of the placed shapes is nearer than its clearance.
+
+        Meshes have a distance in less time than a check of their collision with a margin.
+        """
+        distance = pin.computeDistance(self._shapes, self._results, k).min_distance
+        return float(self._margins[k] - distance)
+
+    def _link(self, shape: int) -> str:
+        frame = self._shapes.geometryObjects[shape].parentFrame
+        return str(self._model.frames[frame].name)
+
+    def _use_pairs(self, margins: dict[tuple[int, int], float]) -> None:
+        """Check these pairs of shapes, each with its clearance [m]."""
+        self._shapes.removeAllCollisionPairs()
+        for pair in margins:
+            self._shapes.addCollisionPair(pin.CollisionPair(*pair))
+        self._results = self._shapes.createData()
+        self._margins = np.array(list(margins.values()), float)
+        self._filter.use_pairs(margins)
+
+    def _not_permanent(self, arm: ArmModel, clearance: float) -> dict[tuple[int, int], float]:
+        """Return the pairs that are not in contact at nearly every random configuration."""
+        random = np.random.default_rng(0)
+        lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+        q = random.uniform(np.minimum(lower, upper), np.maximum(upper, lower), (TRIALS, arm.nv))
+        counts = np.zeros(self.pairs)
+        for _, k, _ in self._collisions(q, every=True):
+            counts[k] += 1
+        return {
+            (pair.first, pair.second): clearance
+            for pair, count in zip(self._shapes.collisionPairs, counts, strict=True)
+            if count < PERMANENT * TRIALS
+        }
+
+    def _apart_at(self, start: Vector, clearance: float) -> dict[tuple[int, int], float]:
+        """Return the pairs that are not in contact at the start, with their clearance."""
+        pin.computeDistances(self._model, self._data, self._shapes, self._results, start)
+        margins, touching = {}, []
+        for pair, result in zip(
+            self._shapes.collisionPairs, self._results.distanceResults, strict=True
+        ):
+            if result.min_distance > CONTACT:
+                margins[pair.first, pair.second] = min(clearance, NEARER * result.min_distance)
+            else:
+                touching.append(f"'{self._link(pair.first)}' and '{self._link(pair.second)}'")
+        if touching:
+            warnings.warn(
+                "self-collision: links in contact at the start configuration ="
+                f" {', '.join(dict.fromkeys(touching))}; these pairs are not checked",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+        return margins
+
+
+def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:
+    """Return the URDF with paths and scales in meters of its meshes, and the meshes not found."""
+    robot, missing = ElementTree.fromstring(arm.urdf), []
+    folder = arm.source.parent if arm.source else None
+    for limit in robot.iter("limit"):  # Pinocchio's parser requires both, also of a kinematic arm
+        limit.attrib = {"effort": "0", "velocity": "0"} | limit.attrib
+    for link in robot.findall("link"):
+        for shape in link.findall("collision"):
+            mesh = shape.find("geometry/mesh")
+            if mesh is None:
+                continue
+            uri = mesh.get("filename", "")
+            file = find_mesh(uri, folder)
+            if file is None:
+                missing.append(uri)
+                link.remove(shape)
+            else:
+                mesh.set("filename", str(file.resolve()))
+                mesh.set("scale", scale_to_meters(mesh.get("scale"), file) or "1 1 1")
+    return ElementTree.tostring(robot, encoding="unicode"), tuple(dict.fromkeys(missing))
+
+
+def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
+    """Return upper bounds (pairs, nv) of the change of each pair's distance per joint's motion.
+
+    A joint that moves both shapes does not change their distance. Any other one moves the points of
+    a shape by at most their largest distance from its axis.
+    """
+    model = arm.model
+    distances = np.zeros((len(shapes.geometryObjects), model.njoints))
+    for own, shape in zip(distances, shapes.geometryObjects, strict=True):
+        shape.geometry.computeLocalAABB()
+        size = np.linalg.norm(shape.geometry.aabb_center) + shape.geometry.aabb_radius
+        longest = float(np.linalg.norm(shape.placement.translation) + size)
+        body = shape.parentJoint
+        while body > 0:
+            joint = arm.joints[body - 1]
+            prismatic = joint.kind == "prismatic"
+            own[body] = 1.0 if prismatic else longest
+            travel = max(abs(joint.lower), abs(joint.upper)) if prismatic else 0.0
+            longest += float(np.linalg.norm(model.jointPlacements[body].translation)) + travel
+            body = model.parents[body]
+    first, second = (
+        distances[[getattr(pair, end) for pair in shapes.collisionPairs], 1:]
+        for end in ("first", "second")
+    )
+    found: FloatArray = np.where((first > 0) & (second > 0), 0.0, first + second)
+    return found

@@ -1,0 +1,1 @@
+"""Payload from recorded efforts with and without it. May import efforts and all below."""

@@ -1,0 +1,309 @@
+"""Node simulator: simulates an arm moved by joint_commands, publishes joint_states and /clock."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+from rclpy.node import Node
+
+from arm_dynamics.control.control_loop import PAUSE, ControlLoop
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.signals import ShutdownFlag
+from arm_dynamics.core.state import Command
+from arm_dynamics.core.timing import RoundTrip
+from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.ros.parameters.arm_parameters import (
+    FACTOR,
+    LIVE,
+    TIMEOUT,
+    affects_arm,
+    changed_arm,
+    declare_arm,
+    declare_voltage_order,
+    declared_model,
+    declared_simulation,
+)
+from arm_dynamics.ros.parameters.ros_parameters import declare_fixed, on_change
+from arm_dynamics.ros.runtime.process import run_node
+from arm_dynamics.ros.topics.arm_topics import (
+    CommandTopics,
+    LockstepWait,
+    ReplyWait,
+    StateTopics,
+    ToolTrace,
+)
+from arm_dynamics.ros.topics.capability_topics import CapabilityPublisher, simulated_capabilities
+from arm_dynamics.ros.topics.controller_clients import record_references
+from arm_dynamics.ros.topics.diagnostics import Diagnostics, Throttle
+from arm_dynamics.ros.topics.emergency_stop_interface import EmergencyStopInterface
+from arm_dynamics.ros.topics.frames import declare_frames, initial_transforms, publish_description
+from arm_dynamics.ros.topics.loop_requests import LoopRequests
+from arm_dynamics.ros.topics.pacing import declare_time_source
+from arm_dynamics.ros.topics.publisher_checks import sole_arm, sole_clock
+from arm_dynamics.ros.topics.simulation_services import SimulationReport, SimulationServices
+from arm_dynamics.simulation.plant import Plant
+
+RECORDING_TIMEOUT = 1.0
+"""Maximum time [s] for which simulated time stops for a full queue of the recording."""
+REPEAT_PERIOD = 0.1
+"""Time [s] after which a state without a reply in lockstep is published again."""
+
+Advance = Callable[[], bool]
+
+
+class SimulatorNode(Node):
+    """Simulated arm, moved by ``joint_commands`` or ``voltage_commands``.
+
+    Without ``take_commands`` it subscribes to neither: the caller of ``run`` advances it.
+    """
+
+    def __init__(self, *, take_commands: bool = True) -> None:
+        super().__init__("simulator")
+        self._nominal = declared_model(self)
+        self._arm = declare_arm(self, self._nominal)
+        frames = declare_frames(self, self._nominal)
+        self._description = publish_description(self, self._nominal)
+        self.simulation, factor = declared_simulation(
+            self,
+            self._arm,
+            self._nominal,
+            # If this node publishes the description, no robot_state_publisher runs.
+            partial(initial_transforms, self, self._nominal, frames)
+            if self._description is None
+            else lambda _: nullcontext(),
+        )
+        self.events = events = self.simulation.watch.events
+        events.listener = Throttle(self.get_logger()).warn
+        self._cost = 0.0  # of computing one period [s], smoothed
+        source = declare_time_source(self, self.simulation, factor)
+        self.pacer, self.lockstep = source.pacer, source.lockstep
+        self._ready = False  # whether a command has been received
+        self._shown = not source.follows_clock  # whether the current state is published, or due
+        self._record = declare_fixed(
+            self, "recording_path", "", "new folder to record into; empty: none"
+        )
+        self.round_trip = RoundTrip()
+        self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
+        order = declare_voltage_order(self, self._nominal.joint_names)
+        self._states_paused_until = 0.0  # simulated time [s]
+        self._commands: CommandTopics | None = None
+        if take_commands:
+            self._commands = CommandTopics(
+                self,
+                self._nominal.joint_names,
+                order,
+                self.round_trip,
+                events,
+                submit=self._submit,
+                restart=self._pause_states,
+                now=lambda: self.simulation.state.time,
+                newest=lambda: self.states.stamp,
+                max_age=lambda: self.simulation.watch.timeout * max(1.0, self.pacer.factor),
+            )
+        self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
+        self._lockstep_wait = LockstepWait(self, events)
+        self._requests = LoopRequests()
+        self.emergency = EmergencyStopInterface(
+            self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
+        )
+        self._stopped_by, self.emergency_stops = "", 0
+        self._capabilities = CapabilityPublisher(self)
+        self._publish_capabilities()
+        self.control = SimulationServices(
+            self, self.simulation, self._nominal, self._requests, self.states.publish, self.stopped
+        )
+        self._trace = ToolTrace(
+            self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
+        )
+        report = SimulationReport(
+            self.simulation,
+            self.control,
+            self.pacer,
+            self.round_trip,
+            self._requests.post,
+            lockstep=self.lockstep,
+        )
+        self._sole = [sole_arm(self, events)]
+        if source.is_simulated:
+            self._sole.append(sole_clock(self, events))
+        self._recording: Recorder | None = None
+        self._diagnostics = Diagnostics(
+            self,
+            lambda: report.summary(
+                self._stopped_by,
+                self._conflict(),
+                self._recording.queue if self._recording else None,
+            ),
+            report.joints,
+        )
+        on_change(self, self.change_parameters)
+
+    def _submit(self, command: Command) -> None:
+        if not self._states_paused:
+            self.simulation.submit(command)
+
+    @property
+    def _states_paused(self) -> bool:
+        """Whether states are not published, so that the next controller restarts."""
+        left = self._states_paused_until - self.simulation.state.time
+        return 0 < left < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
+
+    def _pause_states(self) -> None:
+        """Publish no states and ignore commands for PAUSE: controllers then restart."""
+        self._states_paused_until = self.simulation.state.time + PAUSE
+
+    def _conflict(self) -> str:
+        """Return conflicting publishers, the lag behind /clock, and a wait for a command."""
+        commands = self._commands.publisher.conflict if self._commands is not None else ""
+        others = (sole.conflict() for sole in self._sole)
+        waits = (self.pacer.trouble, self._lockstep_wait.trouble)
+        return "; ".join(filter(None, (commands, *others, *waits)))
+
+    def engage_emergency_stop(self, source: str) -> str:
+        """Stop simulated time until the reset; return the text of the emergency stop."""
+        if not self._stopped_by:
+            self._stopped_by = source
+            self.control.forget_steps()
+            self.emergency_stops += 1
+            self._publish_capabilities()
+            self.simulation.watch.events.report(
+                "emergency_stop", f"by {source}; simulated time stopped"
+            )
+        return self.stopped()
+
+    def _publish_capabilities(self) -> None:
+        """Publish at the start, and when an emergency stop begins or ends."""
+        self._capabilities.publish(
+            simulated_capabilities(self._nominal),
+            period=self.simulation.period,
+            inactive=self.stopped(),
+        )
+
+    def stopped(self) -> str:
+        """Return the active emergency stop as text; "" without one."""
+        if not self._stopped_by:
+            return ""
+        return (
+            f"emergency stop by {self._stopped_by}: simulated time stopped until"
+            " ~/reset_emergency_stop"
+        )
+
+    def reset_emergency_stop(self) -> str:
+        """Continue simulated time; return its state as text."""
+        if self._stopped_by:
+            self._stopped_by = ""
+            self._publish_capabilities()
+        return "running" if not self.control.paused else "paused"
+
+    def run(
+        self, stop: ShutdownFlag, advance: Advance | None = None, loop: ControlLoop | None = None
+    ) -> None:
+        """Simulate until ``stop`` is set; ``advance`` replaces the commands from topics.
+
+        A recording contains the references of ``loop``, or else those of ``joint_controller``.
+        """
+        advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
+        recording: AbstractContextManager[Recorder | None] = nullcontext()
+        if self._record:
+            # Wait for a slow disk only if simulated time may stop.
+            patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
+            recording = recorder = Recorder(
+                self.simulation, self._record, loop=loop, patience=patience
+            )
+            if loop is None:
+                record_references(self, self._nominal, recorder.references)
+        with recording as self._recording:
+            if self._shown:
+                self.states.publish(self.simulation.state)
+            self.pacer.restart()
+            while not stop.is_set():
+                self._cycle(advance)
+        self._requests.close()
+
+    def _cycle(self, advance: Advance) -> None:
+        """Serve requests, then simulate and publish one period unless simulated time is stopped.
+
+        A diverged simulation pauses instead of ending the node.
+        """
+        self._requests.serve()
+        self.emergency.poll()
+        if self._stopped_by or self.control.is_time_stopped:
+            self.states.repeat_clock()  # a node that starts now has a time
+            time.sleep(0.01)
+            self.pacer.restart()
+            return
+        try:
+            if self._shown and not advance():
+                return
+        except InvalidValue as error:
+            self.simulation.watch.events.report(
+                "diverged", f"{error}; paused, reset the simulator to continue"
+            )
+            self.control.paused = True
+            return
+        self._shown = self.pacer.wait()
+        if not self._ready and self.simulation.watch.accepted:
+            self._ready = True
+            self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
+        if self._shown:
+            self.control.period_elapsed()
+            if not self._states_paused:
+                self.states.publish(self.simulation.state)
+
+    def _in_real_time(self) -> bool:
+        """Simulate one period after the reply to the current state, or in time for its end."""
+        assert self._commands is not None
+        assert self._wait is not None
+        left = self.pacer.time_left
+        replied = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
+        self._wait.wait(self.pacer.factor, replied)
+        started = time.monotonic()
+        self.simulation.advance()
+        self._cost += 0.1 * (time.monotonic() - started - self._cost)
+        return True
+
+    def _in_lockstep(self) -> bool:
+        """Simulate one period only after the reply to the current state, if it was published."""
+        assert self._commands is not None
+        if self._states_paused:
+            self.simulation.advance()
+            return True
+        started = time.monotonic()
+        until = started + REPEAT_PERIOD
+        if self._commands.read_until_reply(lambda: max(0.0, until - time.monotonic())):
+            self._lockstep_wait.end()
+            self.simulation.advance()
+            return True
+        self._lockstep_wait.elapse(time.monotonic() - started)
+        self.states.publish(self.simulation.state)
+        return False
+
+    def change_parameters(self, values: dict[str, Any]) -> None:
+        """Apply changed parameters; an error rejects all of them."""
+        self.control.check(values)
+        for own in LIVE:
+            if own.name in values:
+                own.check("simulator", values[own.name])
+        if affects_arm(values):
+            arm = changed_arm(self._arm, values)
+            Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
+            self._arm = arm
+            self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
+        if FACTOR.name in values:
+            self.pacer.factor = values[FACTOR.name]
+        if TIMEOUT.name in values:
+            self.simulation.watch.timeout = values[TIMEOUT.name]
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    sys.exit(run_node(SimulatorNode))
+
+
+if __name__ == "__main__":
+    main()

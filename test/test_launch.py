@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import yaml
 
+import arm_dynamics.ros.runtime
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import node_parameters
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
@@ -114,7 +115,7 @@ def unload_parts():
     """Unload the modules that imported from another launch package or stand-in."""
     for name in ("launch_parts", "launch_simulation", "launch_controller"):
         sys.modules.pop(f"arm_dynamics.ros.runtime.{name}", None)
-        vars(runtime).pop(name, None)
+        vars(arm_dynamics.ros.runtime).pop(name, None)
 
 
 def described(name):

@@ -5,13 +5,13 @@ ARGS ?=
 RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time, so that they run one per core.
-REAL_TIME := test/test_driver_processes.py $(foreach name,hardware_lines capabilities \
+REAL_TIME := test/hardware/test_driver_processes.py $(foreach name,hardware_lines capabilities \
 	excitation_node follow_joint_trajectory hostile safety hardware hardware_log states, \
 	test/ros/test_$(name).py)
 IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
 # These tests of nodes and commands take long: `make test` leaves them to test-all.
-LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/test_viewer.py \
-	test/test_hardware_cli.py
+LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/viewer/test_viewer.py \
+	test/cli/test_hardware_cli.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
 # one process, which starts their nodes once.

@@ -55,11 +55,11 @@ A test repeats all rows and compares them. `python docs/faults.py` writes this p
 
 ## Random sequences
 
-`test/test_driver_sequences.py` runs random sequences of up to six of these faults and of operator
-actions, in any order and in any state. No error leaves the loop, no cycle blocks, the arm stays
-within its limits, motors stay within their torque, and the arm recovers. The tests run a few
-sequences; `SEQUENCES=2000 pytest test/test_driver_sequences.py` runs 2000 new ones for each kind
-of motor. The last 10 000 passed, in 9 to 13 minutes on one core for each kind.
+`test/hardware/test_driver_sequences.py` runs random sequences of up to six of these faults and of
+operator actions, in any order and in any state. No error leaves the loop, no cycle blocks, the arm
+stays within its limits, motors stay within their torque, and the arm recovers. The tests run a few
+sequences; `SEQUENCES=2000 pytest test/hardware/test_driver_sequences.py` runs 2000 new ones for
+each kind of motor. The last 10 000 passed, in 9 to 13 minutes on one core for each kind.
 
 ## Soak test
 

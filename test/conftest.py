@@ -30,7 +30,7 @@ with suppress(ImportError):  # older versions do not collect such constants
     providers._get_local_constants = lambda: providers._local_constants
 
 ROS = Path(__file__).parent / "ros"
-LONGEST = Path(__file__).parent / "test_hardware_cli.py"
+LONGEST = Path(__file__).parent / "cli" / "test_hardware_cli.py"
 """Of the tests in real time: it begins first, so that no process runs it alone at the end."""
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
 FREE = '<limit effort="{effort}" velocity="100"/>'

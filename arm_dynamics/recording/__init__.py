@@ -2,7 +2,7 @@
 
 May import control, hardware, simulation and all below. Start reading at ``recorder.py``;
 ``table.py`` reads a recording as arrays, ``replay.py`` runs it again, ``bag.py`` lists the topics.
-The room ``motions`` reads the motion of an arm from recordings, tables and datasets of others.
+``motions`` reads the motion of an arm from recordings, tables and datasets of others.
 
 ``/recording`` (std_msgs/String) describes the arm, the time step and the initial state, again after
 each change of the arm and each jump of its state. ``/joint_commands`` (sensor_msgs/JointState),

@@ -576,7 +576,7 @@ def test_respawn_starts_nodes_again_except_a_finished_excitation(stand_in, tmp_p
 
 def test_nodes_do_not_repeat_the_warnings_of_the_arm(stand_in, monkeypatch):
     monkeypatch.setenv("PYTHONWARNINGS", "error")
-    filters = f"error,ignore::RuntimeWarning:{PARTS.rpartition('.')[0]}.arm_parameters"
+    filters = "error,ignore::RuntimeWarning:arm_dynamics.ros.parameters.arm_parameters"
     for name in ("simulation", "hardware", "display", "task_space"):
         own = [n for n in nodes(started(name)).values() if n.package == "arm_dynamics"]
         assert own

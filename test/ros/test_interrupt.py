@@ -17,7 +17,7 @@ from .link import PATIENCE, ROOT
 OBEYED = 2.0
 """Maximum processor time [s] of a process until its end."""
 IMPORTS = ("numpy", "rclpy", "pinocchio", "numba", "arm_dynamics.control.control_loop")
-EXECUTABLES = sorted(re.findall(r"ros\.start:(\w+)", (ROOT / "setup.py").read_text()))
+EXECUTABLES = sorted(re.findall(r"runtime\.start:(\w+)", (ROOT / "setup.py").read_text()))
 
 
 def entry(name):

@@ -189,6 +189,7 @@ def test_unusable_equations_are_rejected_by_joint_and_class(monkeypatch):
 
 WITHOUT_NUMBA = """
 import sys, warnings
+sys.path.append("..")
 sys.modules["numba"] = None
 warnings.simplefilter("ignore")
 import test_compiled_actuator as module

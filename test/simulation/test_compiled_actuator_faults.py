@@ -362,6 +362,7 @@ def test_a_copy_of_a_simulation_continues_the_motion(monkeypatch):
 
 LOAD = """
 import pickle, sys
+sys.path.append("..")
 import test_compiled_actuator as module
 from arm_dynamics.core import plugins
 plugins.BUILT_IN["actuators"]["own"] = "test_compiled_actuator:Lag"
@@ -416,6 +417,7 @@ def test_steps_in_chunks_are_the_same_steps():
 
 WITHOUT_NUMBA = """
 import sys, warnings
+sys.path.append("..")
 sys.modules["numba"] = None
 warnings.simplefilter("ignore")
 import test_compiled_actuator_faults as module

@@ -2,11 +2,12 @@
 
 Its HTTP headers restrict framing, loading and scripts. Oversized messages close the connection,
 invalid values of controls are ignored with a warning. Public tunnels and connections from pages of
-other hosts are rejected.
+other hosts are rejected. Updates of other threads never lose their wake-up.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -80,6 +81,34 @@ def served_with_headers() -> Iterator[None]:
         yield
     finally:
         module.serve = serve
+
+
+class LoopEvent(asyncio.Event):
+    """Event that is set in the thread of its event loop only.
+
+    viser sets the event of a new message in the thread of the update and in that of the loop. The
+    first may fall between a waiter's look at the value and its entry in the list of waiters: the
+    event is then set, no later ``set`` wakes the waiter, and the page is frozen.
+    """
+
+    def set(self) -> None:
+        """Wake all waiters; without effect in a thread that runs no event loop."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        super().set()
+
+
+def use_loop_events() -> None:
+    """Let the message buffers of viser, also those of later connections, wait for a LoopEvent."""
+    base: Any = import_module("viser.infra._async_message_buffer").AsyncMessageBuffer
+    infra: Any = import_module("viser.infra._infra")
+
+    def initialize(self: Any, *arguments: Any, **options: Any) -> None:
+        base.__init__(self, *arguments, **options, message_event=LoopEvent())
+
+    infra.AsyncMessageBuffer = type("MessageBuffer", (base,), {"__init__": initialize})
 
 
 LOG = logging.getLogger(__name__)
@@ -177,6 +206,7 @@ def open_server(title: str, host: str, port: int) -> Any:
 
     # Any browser can request a public tunnel; viser's handler calls this method.
     private = type("PrivateServer", (viser.ViserServer,), {"request_share_url": reject_tunnel})
+    use_loop_events()
     with quiet(), served_with_headers():
         server = private(host=host, port=port, label=title, verbose=False)
     server.gui.configure_theme(

@@ -1,12 +1,15 @@
 """The viewer page, tested over its port and its messages like a browser."""
 
+import asyncio
 import logging
 import math
 import re
 import socket
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -209,6 +212,34 @@ def test_a_browser_receives_the_motion_of_the_arm(page):
         "/arm/turret/arm/rod"
     }
     assert "12 s" in str(messages)
+
+
+def test_an_update_between_the_check_and_the_wait_of_the_sender_is_sent(page, monkeypatch):
+    """viser sets an event in the thread of the update, too, which could freeze the page."""
+    loop = asyncio.new_event_loop()
+    buffer = import_module("viser.infra._infra").AsyncMessageBuffer(loop, persistent_messages=True)
+    messages = [import_module("viser._messages").ResetGuiMessage() for _ in range(2)]
+
+    def update():
+        thread = Thread(target=buffer.push, args=(messages.pop(),))
+        thread.start()
+        thread.join()
+
+    def update_before_the_wait():
+        monkeypatch.undo()
+        update()
+        return loop
+
+    async def first():
+        return await buffer.window_generator(1).__anext__()
+
+    monkeypatch.setattr(buffer.message_event, "_get_loop", update_before_the_wait)
+    sent = loop.create_task(first())
+    loop.run_until_complete(asyncio.wait([sent], timeout=1))
+    update()
+    loop.run_until_complete(asyncio.wait([sent], timeout=1))
+    assert sent.done()
+    loop.close()
 
 
 def test_unchanged_states_send_no_messages(page):

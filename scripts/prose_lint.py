@@ -24,7 +24,7 @@ from typing import NamedTuple
 from prose_rules import (
     EXEMPTIONS,
     HEADING_RULES,
-    LONGEST_SENTENCE,
+    MAX_SENTENCE_WORDS,
     RULES,
     SUMMARY_STARTS,
     Rule,
@@ -266,14 +266,14 @@ def summaries(path: str, text: str) -> Iterator[Finding]:
 
 
 def long_sentences(path: str, prose: Iterable[Passage]) -> Iterator[Finding]:
-    """Yield sentences of more than LONGEST_SENTENCE words."""
+    """Yield sentences of more than MAX_SENTENCE_WORDS words."""
     for passage in prose:
         if is_exempt(path, passage.raw, (0, len(passage.raw))):
             continue
         if passage.kind in {"prose", "docstring", "comment"}:
             for sentence in re.finditer(r"[^.!?;:]+(?:[.!?;:](?!\s)[^.!?;:]*)*", passage.text):
                 words = re.findall(r"[^\W\d_]{2,}", sentence[0])
-                if len(words) > LONGEST_SENTENCE:
+                if len(words) > MAX_SENTENCE_WORDS:
                     start = sentence.start() + len(sentence[0]) - len(sentence[0].lstrip())
                     text = f"{len(words)} words: {' '.join(words[:4])} ..."
                     yield Finding(path, passage.line(start), text, "one fact per sentence")

@@ -326,7 +326,7 @@ SUMMARY_STARTS = {
 }
 """First words of a docstring's summary that are not a verb in the imperative."""
 
-LONGEST_SENTENCE = 30
+MAX_SENTENCE_WORDS = 30
 """Words of a sentence, above which it is a warning."""
 
 EXEMPTIONS: tuple[Exemption, ...] = (

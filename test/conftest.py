@@ -30,7 +30,7 @@ with suppress(ImportError):  # older versions do not collect such constants
     providers._get_local_constants = lambda: providers._local_constants
 
 ROS = Path(__file__).parent / "ros"
-LONGEST = Path(__file__).parent / "cli" / "test_hardware_cli.py"
+FIRST_FILE = Path(__file__).parent / "cli" / "test_hardware_cli.py"
 """Of the tests in real time: it begins first, so that no process runs it alone at the end."""
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
 FREE = '<limit effort="{effort}" velocity="100"/>'
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items):
     def order(item):
         path = item.path
         first = path.parent == ROS or path in hardware & slow
-        count = tests[path] if path in slow and path != LONGEST else -tests[path]
+        count = tests[path] if path in slow and path != FIRST_FILE else -tests[path]
         return not first, path not in slow, count
 
     items.sort(key=order)

@@ -167,7 +167,7 @@ def test_efforts_and_their_rate_are_bounded_for_any_command(asked, warm):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dt", [MAX_PERIOD / 5, MAX_PERIOD, 10 * MAX_PERIOD, 1e9])
 def test_commands_are_rate_limited(dt, sign):
-    """abs(u - u_last) <= rate min(dt, LONGEST), with equality for distant commands."""
+    """abs(u - u_last) <= rate min(dt, MAX_PERIOD), with equality for distant commands."""
     settings, rest = SafetySettings(max_effort_rate=2.0, velocity_limit_scale=0.06), np.zeros(3)
     limits, time = CommandLimiter(arm(), settings), min(dt, MAX_PERIOD)
     for interface, rate in (("effort", 2.0 * arm().effort_limit), ("position", np.full(3, 6.0))):
@@ -493,7 +493,7 @@ def test_effort_of_each_stop_policy_after_a_displacement(sign):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
-    """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, FASTEST² M_ii)), D = 1.6 sqrt(K M_ii)."""
+    """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, MAX_BANDWIDTH² M_ii)), D = 1.6 sqrt(K M_ii)."""
     start, m = np.array(START), np.diag(mass_matrix(arm(), START))
     stiff = np.minimum(STIFFNESS_PER_EFFORT_LIMIT * arm().effort_limit, MAX_BANDWIDTH**2 * m)
     K = np.maximum(BANDWIDTH**2 * m, stiff)

@@ -223,7 +223,7 @@ class ControlLoop:
         if self.driver.command_epoch != self._command_epoch:
             self._hold.reset()
         self._active.restart(state)
-        start = self._hold.standing(state, self.driver.held)
+        start = self._hold.holding_state(state, self.driver.held)
         self.reference_generator.start(self.controller.hold_trajectory(start))
         self.restart_count += 1
         self._command_epoch = self.driver.command_epoch
@@ -272,7 +272,7 @@ class ControlLoop:
             Default: ``default_deceleration`` of the arm.
 
         """
-        start = _measured(self._hold.standing(state, self.driver.held))
+        start = _measured(self._hold.holding_state(state, self.driver.held))
         stop = self.stop_trajectory(deceleration).starting_from(state.time, start)
         self.reference_generator.start(stop)
         self.restart_count += 1

@@ -159,12 +159,12 @@ class ArmModel:
             held.extend(actuator.hold_act(angle, own))
         return as_readonly(held)
 
-    def resent_act(self, command: Vector, act: Vector) -> Vector:
+    def act_after_command(self, command: Vector, act: Vector) -> Vector:
         """Return ``act`` (na,) after ``command`` (nv,) is sent; itself if nothing changes."""
         before, sent = act.tolist(), list[float]()
         for actuator, value in zip(self.actuators, command.tolist(), strict=True):
             own = before[len(sent) : len(sent) + len(actuator.states)]
-            sent.extend(actuator.resent(value, own))
+            sent.extend(actuator.act_after_command(value, own))
         return act if sent == before else as_readonly(sent)
 
     @property

@@ -30,7 +30,7 @@ def case(request):
 def test_the_fault_is_detected_in_time_motion_is_bounded_and_the_arm_recovers(case):
     vendor, fault, result = case
     if result.detection_time is None:
-        assert fault.quiet or (fault.silence and not vendor.watched)
+        assert fault.quiet or (fault.silence and not vendor.has_watchdog)
     else:
         assert result.detection_time <= fault.within
     assert result.max_displacement <= fault.far
@@ -45,7 +45,7 @@ def test_the_fault_is_detected_in_time_motion_is_bounded_and_the_arm_recovers(ca
 @pytest.mark.quick(30)
 def test_motors_with_a_watchdog_stop_without_a_host(case):
     vendor, fault, result = case
-    if fault.silence and vendor.watched:
+    if fault.silence and vendor.has_watchdog:
         assert result.stopped
     if fault.configuring:
         assert result.stopped

@@ -128,13 +128,13 @@ def test_activation_is_rejected_for_a_joint_fast_in_either_direction(sign):
 
 def test_a_motor_without_a_watchdog_needs_permission():
     rig = ready()
-    rig.bus.watched = False
+    rig.bus.supports_watchdog = False
     require_rejected(rig, "motor 1.*watchdog")
     rig.bus.settings["allow_missing_watchdog"] = "true"
     rig.driver.activate()
     assert rig.torque == [True] * 3
     rig = ready(interface="position")  # a servo holds its last goal
-    rig.bus.watched = False
+    rig.bus.supports_watchdog = False
     rig.driver.activate()
     assert rig.torque == [True] * 3
 

@@ -88,11 +88,11 @@ def page() -> str:
 
 def _section(name: str) -> str:
     vendor = VENDORS[name]
-    watch = "" if vendor.has_watchdog else NO_WATCHDOG
+    note = "" if vendor.has_watchdog else NO_WATCHDOG
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     rows += [_row(fault.name, outcome(name, fault.name)) for fault in FAULTS]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"## {vendor.title}\n\n{watch}{table}\n"
+    return f"## {vendor.title}\n\n{note}{table}\n"
 
 
 NO_WATCHDOG = """\

@@ -196,7 +196,7 @@ class MotorBus(ABC):
 
     @abstractmethod
     def enable_watchdog(self, timeout: float) -> Collection[int]:
-        """Let motors stop automatically after ``timeout`` [s] without commands; ids that will."""
+        """Enable the watchdog with ``timeout`` [s]; return the ids of the motors that confirmed it."""
 
     @abstractmethod
     def enable(self, ids: Collection[int]) -> Collection[int]:

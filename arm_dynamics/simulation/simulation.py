@@ -28,7 +28,7 @@ SHORT_PERIOD = 2e-3
 """Control period [s] up to which the default gains of a stop are stable on bundled arms."""
 
 PUSHED_TOOL_VELOCITY, PUSHED_JOINT_VELOCITY = 2.0, 10.0
-"""Largest velocities [m/s] of the tool and [rad/s or m/s] of a joint after the usual push."""
+"""Largest velocities [m/s] of the tool and [rad/s or m/s] of a joint after the default push."""
 NO_EFFECT = 1e-9
 """Change of velocity by 1 N·s [rad/s or m/s] that is rounding."""
 MAX_VELOCITY_CHANGE = 20.0
@@ -115,7 +115,7 @@ class Simulation:
         return True
 
     def advance(self) -> State:
-        """Advance by one control period under the watched command."""
+        """Advance by one control period under the command of the watchdog."""
         before, command = self.state, self.watchdog.command(self.state)
         if self._impulse is not None:
             before, self._impulse = self.plant.apply_impulse(before, self._impulse), None

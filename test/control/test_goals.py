@@ -216,21 +216,21 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def standing():
+def at_rest():
     session = Session()
     session.tick(10)
     return session
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_invalid_goals_are_rejected_with_their_code(standing, kind):
+def test_invalid_goals_are_rejected_with_their_code(at_rest, kind):
     request, code, words = REFUSED[kind]
     with pytest.raises(GoalRejected) as refused:
-        standing.goals.accept(request)
+        at_rest.goals.accept(request)
     assert refused.value.code == code
     assert words in str(refused.value)
-    assert standing.goals.active is None
-    assert not standing.loop.reference_generator.pending
+    assert at_rest.goals.active is None
+    assert not at_rest.loop.reference_generator.pending
 
 
 def test_a_goal_beyond_the_effort_limit_of_the_controller_model_is_rejected():

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.hardware
 
 MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
-LONGEST = 1.0
+MAX_OSCILLATION_TIME = 1.0
 """Maximum duration of an oscillation [s]."""
 LAWS = {
     "effort": ("pid_gravity", "pid", "computed_torque", "velocity_pid"),
@@ -83,12 +83,12 @@ def run_random_case(kind, interface, seed, rate, name, policy):
         return rig
     rig.push(rng.uniform(-0.3, 0.3, 3))
     rig.run(1.2)
-    assert rig.oscillating <= LONGEST
+    assert rig.oscillating <= MAX_OSCILLATION_TIME
     rig.loop = None
     rig.push(rng.uniform(-4.0, 4.0, 3))
     rig.driver.controlled_stop()
     rig.run(1.5)
-    assert rig.oscillating <= LONGEST
+    assert rig.oscillating <= MAX_OSCILLATION_TIME
     return rig
 
 

@@ -18,7 +18,7 @@ from arm_dynamics.dynamics.rigid_body import rnea
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from tracking import RATED, errors, moves
 
-LARGEST = 0.02
+MAX_TRACKING_ERROR = 0.02
 """Maximum tracking error [rad or m] at the limits."""
 TABLE = (Path(__file__).parents[2] / "docs" / "tracking.md").read_text()
 ROW = re.compile(r"\| (\w+) \| (\w+) \| ([\d.]+)(, unmodeled)? \| ([\d.]+) \| .* \| ([\d.]+) \|")
@@ -38,8 +38,8 @@ def test_a_motion_at_the_limits_is_tracked(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found = errors(arm, "pid_gravity", payload, payload, move)
-    assert found.max() < LARGEST
-    assert found[-1].max() < LARGEST / 2
+    assert found.max() < MAX_TRACKING_ERROR
+    assert found[-1].max() < MAX_TRACKING_ERROR / 2
 
 
 def test_the_table_lists_every_arm_with_an_error_below_the_limit():
@@ -47,8 +47,8 @@ def test_the_table_lists_every_arm_with_an_error_below_the_limit():
     assert {row[0] for row in rows} == {*RATED}
     for arm, law, _, unknown, worst, end in rows:
         if not unknown:
-            assert float(worst) <= 1e3 * LARGEST, (arm, law)
-            assert float(end) <= 1e3 * LARGEST / 2, (arm, law)
+            assert float(worst) <= 1e3 * MAX_TRACKING_ERROR, (arm, law)
+            assert float(end) <= 1e3 * MAX_TRACKING_ERROR / 2, (arm, law)
     assert {(arm, law) for arm, law, *_ in rows} >= {(arm, "pid_gravity") for arm in RATED}
 
 
@@ -62,7 +62,7 @@ def test_goals_of_bundled_arms_have_tolerances(name):
         for joint in arm.joint_names
     }
     constraints = Constraints.of(arm, rows, {"goal_time": given["constraints.goal_time"]})
-    assert (constraints.goal.position <= LARGEST).all()
+    assert (constraints.goal.position <= MAX_TRACKING_ERROR).all()
     assert (constraints.path.position <= 0.2).all()
     assert 0 < constraints.goal_time <= 5
 

@@ -90,8 +90,8 @@ class IdealBus(MotorBus):
     """Bus that calls the motors; a read cycle takes ``WIRE``.
 
     ``gone`` is True while the port is unplugged. ``deaf`` motors receive nothing, ``silent``
-    shafts send nothing, ``frozen`` motors repeat their last reading. ``watched`` is False for
-    motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for motors
+    shafts send nothing, ``frozen`` motors repeat their last reading. ``supports_watchdog`` is False
+    for motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for motors
     that do not report whether torque is enabled.
     """
 
@@ -102,7 +102,7 @@ class IdealBus(MotorBus):
         self.arm, self.takes = arm, tuple(takes)
         self.line: IdealMotors = arm.motors  # type: ignore[assignment]
         self.gone, self.is_open = False, False
-        self.watched = self.arms = True
+        self.supports_watchdog = self.arms = True
         self.tells = True
         self.deaf: set[int] = set()
         self.frozen: set[int] = set()
@@ -161,16 +161,16 @@ class IdealBus(MotorBus):
         self._check()
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.watchdog, motor.last_request = timeout if self._watches else 0.0, self.time
-        return [shaft.id for shaft in self._able()] if self._watches else []
+            motor.watchdog, motor.last_request = timeout if self._watchdog_works else 0.0, self.time
+        return [shaft.id for shaft in self._able()] if self._watchdog_works else []
 
     @property
-    def _watches(self) -> bool:
-        return self.watched and self.arms
+    def _watchdog_works(self) -> bool:
+        return self.supports_watchdog and self.arms
 
     def has_watchdog(self, id: int) -> bool:
         """Return whether the motor has a watchdog, enabled or not."""
-        return self.watched
+        return self.supports_watchdog
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
         return self._switch(ids, True)

@@ -16,7 +16,7 @@ from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
 pytestmark = pytest.mark.hardware
 IDS = st.integers(1, 3)
-FASTEST = 25.0
+MAX_SPEED = 25.0
 """Bound of the joint velocities [rad/s], also in a fall without torque or after a push."""
 
 
@@ -136,7 +136,7 @@ class AnyFaults(RuleBasedStateMachine):
 
     @invariant()
     def motion_is_bounded(self):
-        assert (self.rig.body.fastest < FASTEST).all()
+        assert (self.rig.body.fastest < MAX_SPEED).all()
 
     @invariant()
     def missing_feedback_is_nan(self):

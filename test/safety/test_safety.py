@@ -179,27 +179,27 @@ def test_timeouts_are_checked():
 
 def test_a_restarted_watchdog_stops_from_the_measured_state():
     """Commands and stops before a restart have no effect after it."""
-    arm, watch = five_dof(), CommandWatchdog(five_dof())
+    arm, watchdog = five_dof(), CommandWatchdog(five_dof())
     before, after = np.array([0.0, -1.1, 0.3, 0.0, 0.0]), np.array([0.0, 0.4, -0.2, 0.3, 0.2])
-    watch.command(State.of(before))
-    watch.restart()
-    assert not watch.stopping
+    watchdog.command(State.of(before))
+    watchdog.restart()
+    assert not watchdog.stopping
     weight = rigid_body.gravity(arm, after)
-    held = watch.command(State.of(after, tau=weight, time=1.0)).value
+    held = watchdog.command(State.of(after, tau=weight, time=1.0)).value
     np.testing.assert_allclose(held, weight, atol=1e-12)
-    watch.submit(command([1.0, 2, 3, 0, 0]), 1.0)
-    watch.restart()
-    assert watch.age(2.0) == 0.0
-    held = watch.command(State.of(after, tau=weight, time=1.0)).value
+    watchdog.submit(command([1.0, 2, 3, 0, 0]), 1.0)
+    watchdog.restart()
+    assert watchdog.age(2.0) == 0.0
+    held = watchdog.command(State.of(after, tau=weight, time=1.0)).value
     np.testing.assert_allclose(held, weight, atol=1e-12)
 
 
 def test_without_any_command_no_timeout_is_reported():
-    watch = CommandWatchdog(five_dof())
+    watchdog = CommandWatchdog(five_dof())
     state = State.of(five_dof().configuration("initial"))
-    assert watch.command(state).interface == "effort"
-    assert watch.stopping
-    assert not watch.events.counts
+    assert watchdog.command(state).interface == "effort"
+    assert watchdog.stopping
+    assert not watchdog.events.counts
 
 
 @pytest.mark.parametrize("q", list(displaced()))

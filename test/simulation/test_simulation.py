@@ -196,8 +196,8 @@ def test_a_push_changes_only_the_joint_momentum():
     pushed.push(p)
     change = pushed.advance().v - free.advance().v
     expected = np.linalg.solve(mass_matrix(arm, state.q), jacobian(arm, state.q)[:3].T @ p)
-    struck = pushed.plant.apply_impulse(state, p)
-    np.testing.assert_allclose(struck.v - state.v, expected, atol=1e-12)
+    after_impulse = pushed.plant.apply_impulse(state, p)
+    np.testing.assert_allclose(after_impulse.v - state.v, expected, atol=1e-12)
     np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # dry friction within a step
     assert np.abs(pushed.state.q - state.q).max() < 1e-3
     after = np.abs(pushed.state.v).max()

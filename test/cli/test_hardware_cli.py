@@ -42,7 +42,7 @@ from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware import register_bus
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.feetech import registers as table
-from arm_dynamics.hardware.mit_can.identification import Registers
+from arm_dynamics.hardware.mit_can.discovery import Registers
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
@@ -1082,7 +1082,7 @@ def test_calibration_of_motors_without_a_common_interface_names_each():
         motors={id: JointMotor(f"J{id}", id, "m") for id in interfaces},
         interfaces=interfaces.__getitem__,
         open=lambda: None,
-        identify=lambda: None,
+        discover=lambda: None,
     )
     expected = (
         r"command interfaces: motor 1 \(joint 'J1'\) = effort, voltage; motor 2 \(joint 'J2'\) ="

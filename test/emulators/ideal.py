@@ -91,8 +91,8 @@ class IdealBus(MotorBus):
 
     ``gone`` is True while the port is unplugged. ``deaf`` motors receive nothing, ``silent``
     shafts send nothing, ``frozen`` motors repeat their last reading. ``supports_watchdog`` is False
-    for motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for motors
-    that do not report whether torque is enabled.
+    for motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for
+    motors that do not report whether torque is enabled.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class IdealBus(MotorBus):
             raise DriverFault("no such port")
         self.is_open = True
 
-    def identify(self) -> None:
+    def discover(self) -> None:
         self._check()
         silent = [shaft.id for shaft in self.line.shafts if shaft.silent]
         if silent:

@@ -20,8 +20,8 @@ from arm_dynamics.hardware.dynamixel.control_table import (
     TORQUE_ENABLE,
     find_model,
 )
+from arm_dynamics.hardware.dynamixel.discovery import scan_port
 from arm_dynamics.hardware.dynamixel.feedback_reader import MAX_COMPARISON_AGE
-from arm_dynamics.hardware.dynamixel.identification import scan_port
 from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 
@@ -36,7 +36,7 @@ def ready(models=("XM430-W350",) * 3, interface="effort", **options):
     """Return a bus whose motors are prepared."""
     made, motors, wire = bus(models, **options)
     made.open()
-    made.identify()
+    made.discover()
     made.prepare(interface)
     return made, motors, wire
 
@@ -258,7 +258,7 @@ def test_a_tripped_watchdog_is_cleared_before_other_writes(interface):
     assert motors.get(1, 100) == 0
     after = Dynamixel(wiring(*("XM430-W350",) * 3), {"baud": "1000000"}, wire)
     after.open()
-    after.identify()
+    after.discover()
     after.prepare(interface)
     assert [motors.get(id, 100) for id in (1, 2, 3)] == [885] * 3
     assert after.enable_watchdog(0.1) == after.enable([1, 2, 3]) == {1, 2, 3}
@@ -327,7 +327,7 @@ def test_only_the_supported_watchdog_is_written_and_it_stops_the_motor(
     made, motors, wire = bus((model,), firmware=firmware)
     assert made.has_watchdog(1) is None
     made.open()
-    made.identify()
+    made.discover()
     assert (made.has_watchdog(1), made.missing_watchdog_reason(1)) == (armed, text)
     made.prepare("voltage")
     assert made.enable_watchdog(0.1) == ({1} if armed else set())
@@ -337,7 +337,7 @@ def test_only_the_supported_watchdog_is_written_and_it_stops_the_motor(
     assert (motors.shafts[0].effort == 0.0) is armed
 
 
-def test_watchdog_support_is_known_after_preparation_without_identification():
+def test_watchdog_support_is_known_after_preparation_without_discovery():
     made, _, _ = bus(firmware=37)
     made.open()
     made.prepare("position")
@@ -459,11 +459,11 @@ def test_random_bytes_give_no_value_and_raise_nothing(noise, where):
     assert set(made.read()) == {1, 2}
 
 
-def test_a_slow_adapter_is_waited_for_after_identification():
+def test_a_slow_adapter_is_waited_for_after_discovery():
     made, _, wire = bus(SIX)
     wire.hold = 0.012
     made.open()
-    made.identify()
+    made.discover()
     made.prepare("effort")
     assert all(set(made.read()) == set(range(1, 7)) for _ in range(5))
 
@@ -472,7 +472,7 @@ def test_a_slow_adapter_extends_no_wait_for_silent_motors_beyond_40_ms():
     made, _, wire = bus(("XM430-W350",))
     wire.hold = 0.03
     made.open()
-    made.identify()
+    made.discover()
     wire.spoil = lambda data: b""
     start, writes = wire.time, wire.writes
     assert made.read() == {}
@@ -645,7 +645,7 @@ def test_values_are_read_before_preparation():
     assert changed <= {0, 1, 6, *range(120, 147)}  # what the motors measure
 
 
-def test_identification_changes_nothing_and_names_every_wrong_motor():
+def test_discovery_changes_nothing_and_names_every_wrong_motor():
     shafts = [
         Shaft(1, "XM430-W350"),
         Shaft(1, "XM430-W350", q=1.0),
@@ -655,7 +655,7 @@ def test_identification_changes_nothing_and_names_every_wrong_motor():
     made, motors, _ = bus(("XM430-W350",) * 4, shafts)
     made.open()
     with pytest.raises(DriverFault) as raised:
-        made.identify()
+        made.discover()
     a, b, c, remedies = str(raised.value).split("; ", 3)
     assert remedies == made.remedies
     assert a == "joint 'a' (id 1): two motors reply with this id"
@@ -669,7 +669,7 @@ def test_two_motors_of_one_model_with_one_id_are_detected_in_any_position(k):
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XM430-W350", q=0.1 * k)])
     made.open()
     with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
-        made.identify()
+        made.discover()
 
 
 def test_lost_bytes_are_not_reported_as_a_second_motor():
@@ -678,21 +678,21 @@ def test_lost_bytes_are_not_reported_as_a_second_motor():
     wire.spoil = lambda data: data if chance.random() < 0.95 else data[:-1]
     made.open()
     for _ in range(5):
-        made.identify()
+        made.discover()
 
 
 def test_two_models_with_one_id_are_detected():
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250")])
     made.open()
     with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
-        made.identify()
+        made.discover()
 
 
 def test_without_any_reply_the_error_names_baud_rate_and_latency():
     made, _, _ = bus(("XM430-W350",) * 2, [])
     made.open()
     with pytest.raises(DriverFault, match=r"baud = 1000000 bit/s .*raise latency = 0\.004 s"):
-        made.identify()
+        made.discover()
 
 
 @pytest.mark.parametrize("bit", [1, 2, 8])
@@ -720,14 +720,14 @@ def test_eeprom_is_written_only_where_it_differs():
 def test_a_disconnected_port_is_a_fault_until_it_is_reopened():
     made, _, wire = running()
     wire.gone = True
-    for call in (made.read, made.identify, made.open, lambda: made.disable([1])):
+    for call in (made.read, made.discover, made.open, lambda: made.disable([1])):
         with pytest.raises(DriverFault):
             call()
     made.close()
     made.close()
     wire.gone = False
     made.open()
-    made.identify()
+    made.discover()
     made.prepare("effort")
     assert set(made.read()) == {1, 2, 3}
 

@@ -183,10 +183,10 @@ def test_a_motor_without_reply_does_not_delay_the_other():
 
 def test_a_wrong_model_is_named():
     bus, line = bus_on(0.1, 0.2)
-    bus.identify()
+    bus.discover()
     line.motors[2].model = "huge"
     with pytest.raises(DriverFault, match=r"motors \[2\].*huge"):
-        bus.identify()
+        bus.discover()
 
 
 def test_the_watchdog_is_enabled_and_confirmed():

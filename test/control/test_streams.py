@@ -71,7 +71,7 @@ def test_the_fit_is_exact_for_polynomials_up_to_degree_two(degree):
             expected[1] = c[1] + (2 * s * c[2] if degree > 1 else 0)
         if degree > 1:
             expected[2] = c[2]
-        np.testing.assert_allclose(fit.fit(), expected, atol=1e-8)
+        np.testing.assert_allclose(fit.least_squares(), expected, atol=1e-8)
 
 
 # --- joined

@@ -34,7 +34,7 @@ FIRST_FILE = Path(__file__).parent / "cli" / "test_hardware_cli.py"
 """Of the tests in real time: it begins first, so that no process runs it alone at the end."""
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
 FREE = '<limit effort="{effort}" velocity="100"/>'
-LINK = """<link name="{name}_link"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>
+LINK = """<link name="{name}_link"><inertial><origin xyz="{center}"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" iyy="{ixx}" izz="{ixx}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/>
 <child link="{name}_link"/><axis xyz="{axis}"/>{limit}
@@ -72,7 +72,7 @@ def chain_urdf(*joints, more=""):
     for i, changes in enumerate(joints):
         values = {
             "name": f"J{i + 1}", "kind": "revolute", "parent": parent, "axis": "0 1 0",
-            "xyz": "0.5 0 0" if i else "0 0 0", "centre": "0.25 0 0", "mass": 1.0, "ixx": 0.02,
+            "xyz": "0.5 0 0" if i else "0 0 0", "center": "0.25 0 0", "mass": 1.0, "ixx": 0.02,
             "lower": -3.0, "upper": 3.0, "effort": 100.0, "damping": 0.0, "friction": 0.0,
         } | changes  # fmt: skip
         limit = (FREE if values["kind"] == "continuous" else LIMIT).format(**values)

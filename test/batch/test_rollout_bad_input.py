@@ -278,7 +278,7 @@ def test_variation_equals_changing_the_arm_joint_by_joint():
         name: random.uniform(0.5, 1.0, variation.values_per_rollout(arm, name))
         for name in ("payload", "joint.friction", "joint.damping", "motor.kt", "motor.resistance")
     }
-    expected = arm.with_payload(varied["payload"][0], arm.payload.centre)
+    expected = arm.with_payload(varied["payload"][0], arm.payload.center)
     for i, name in enumerate(arm.joint_names):
         joint = {n: float(varied[f"joint.{n}"][i]) for n in ("friction", "damping")}
         motor = {n: float(varied[f"motor.{n}"][i]) for n in ("kt", "resistance")}

@@ -107,9 +107,9 @@ def test_a_line_is_straight_with_a_rotation_about_one_axis_at_constant_rate():
 def test_an_arc_through_three_points_keeps_its_radius():
     via, to = tool_at(0.05, 0.05, 0.0), tool_at(0.1, 0.0, 0.0)
     arc = CartesianTrajectory.from_configuration(ARM, HOME).arc(via, to, quintic(2.0))
-    centre = tool_at(0.05, 0.0, 0.0)
+    center = tool_at(0.05, 0.0, 0.0)
     places = [arc.at(t).position for t in np.linspace(0, 2, 41)]
-    np.testing.assert_allclose(np.linalg.norm(places - centre, axis=1), 0.05, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(places - center, axis=1), 0.05, atol=1e-12)
     np.testing.assert_allclose(places[20], via, atol=1e-12)
     np.testing.assert_allclose(places[-1], to, atol=1e-12)
 
@@ -133,7 +133,7 @@ def test_a_full_circle_returns_to_its_start():
         tool_at(0, 0, 0.1), [0, 2, 0], 2 * np.pi, ToolLimits(0.1, 0.5)
     )
     np.testing.assert_allclose(circle.at(circle.end).position, P0, atol=1e-12)
-    quarter = circle.segments[0][0].at(0.25)[0]  # below the centre, about y: on towards -x
+    quarter = circle.segments[0][0].at(0.25)[0]  # below the center, about y: on toward -x
     np.testing.assert_allclose(quarter, tool_at(-0.1, 0, 0.1), atol=1e-12)
 
 

@@ -39,7 +39,7 @@ def test_the_arm_accelerates_as_commanded(seed):
 @pytest.mark.slow
 def test_a_joint_of_high_friction_and_low_inertia_tracks_and_holds():
     """A wrist of 1.4e-4 kg·m² with 1 N·m of dry friction and 2 N·m·s/rad: within 0.02 rad."""
-    light = {"centre": "0 0 0", "mass": 0.2, "ixx": 1.4e-4, "damping": 2.0, "friction": 1.0}
+    light = {"center": "0 0 0", "mass": 0.2, "ixx": 1.4e-4, "damping": 2.0, "friction": 1.0}
     arm = chain(light)
     controller, plant, dt = ComputedTorque(arm), Plant(arm), 2e-3
     state, step = State.of([0.0]), Reference.hold([0.02])
@@ -101,7 +101,7 @@ def test_a_restart_continues_with_the_measured_effort(seed):
 
 
 def test_an_integral_may_decrease_but_not_grow_while_saturated():
-    arm = chain({"effort": 10.0, "centre": "0 0 0"})  # M = 0.02
+    arm = chain({"effort": 10.0, "center": "0 0 0"})  # M = 0.02
     controller = ComputedTorque(arm, gains(arm, kp=0.0, ki=1000.0, kd=0.0, i_clamp=300.0))
     q, goal = State.of([0.0]), Reference.hold([1.0])
     for _ in range(1000):

@@ -117,10 +117,10 @@ def test_gains_solve_the_equation_and_stabilise(seed, arm):
 
 def test_one_joint_in_closed_form():
     """m ë = u: k = √(q/r), d = √(2 m k + v/r); friction b enters A."""
-    arm = chain({"mass": 2.0, "centre": "0 0 0", "ixx": 0.3})
+    arm = chain({"mass": 2.0, "center": "0 0 0", "ixx": 0.3})
     K = lqr_gain(arm, [0.4], LqrWeights(np.array([8.0]), np.array([3.0]), np.array([2.0])))
     np.testing.assert_allclose(K, [[2.0, np.sqrt(2 * 0.3 * 2 + 1.5)]], rtol=1e-12)
-    A, _ = linear_dynamics(chain({"centre": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
+    A, _ = linear_dynamics(chain({"center": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
     np.testing.assert_allclose(A, [[0, 1], [0, -2]], atol=1e-15)
 
 
@@ -146,7 +146,7 @@ def test_a_passive_joint_is_balanced_by_coupling():
 
 def test_a_configuration_that_is_not_stabilizable_is_rejected_by_name():
     """Rotation of the first joint does not move the passive one."""
-    arm = with_passive_joint(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "centre": "0 0 0"}), "J2")
+    arm = with_passive_joint(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "center": "0 0 0"}), "J2")
     with pytest.raises(InvalidValue, match=r"not stabilizable .* motion of joint 'J2'"):
         lqr_gain(arm, [0.1, 0.0], LqrWeights(np.ones(2), np.ones(2), np.ones(2)))
     with pytest.raises(InvalidValue, match="joint 'J2'"):
@@ -197,7 +197,7 @@ def test_default_weights_are_stable_and_not_too_fast(arm):
 def test_a_reference_that_no_gain_stabilizes_is_rejected():
     """The passive link level where M_12 = 0: it has neither inertial nor gravity coupling."""
     arm = with_passive_joint(
-        chain({"centre": "0 0 0.25"}, {"xyz": "0 0 0.5", "centre": "0 0 0.25"}), "J2"
+        chain({"center": "0 0 0.25"}, {"xyz": "0 0 0.5", "center": "0 0 0.25"}), "J2"
     )
     law, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
     level = np.array([np.pi / 2 - fold, fold])

@@ -123,7 +123,7 @@ def test_default_gains_of_a_single_joint_give_30_rad_per_second_and_a_damping_ra
 
 def test_default_gains_of_coupled_joints_are_damped_at_400_per_second_at_most():
     """Two joints close together on one heavy link: each inertia exceeds the coupled one."""
-    arm = chain({"mass": 0.05, "ixx": 1e-4, "centre": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
+    arm = chain({"mass": 0.05, "ixx": 1e-4, "center": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
     mass = rigid_body.mass_matrix(arm, arm.configuration("initial"))
     gains = VelocityPid(arm).gains
     rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains["kv"]))).real

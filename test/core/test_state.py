@@ -108,7 +108,7 @@ def test_parameters_are_checked():
         ),
         ({"time": np.nan}, InvalidValue, "time = nan"),
         ({"time": np.inf}, InvalidValue, "time = inf s; expected a finite"),
-        ({"time": 1, "colour": 1}, UnknownName, "parameter of press 'colour'; known: force, time"),
+        ({"time": 1, "color": 1}, UnknownName, "parameter of press 'color'; known: force, time"),
     ):
         with pytest.raises(error, match=said):
             with_defaults("press", (FORCE, TIME), given)

@@ -284,7 +284,7 @@ def test_figures_are_complete(name):
 
 
 def _check(axes):
-    """Units on the axes that are labelled, finite points in every line."""
+    """Units on the axes that are labeled, finite points in every line."""
     assert axes["y"].endswith("]")
     assert axes["x"] == "" or axes["x"].endswith("]")
     assert axes["lines"]

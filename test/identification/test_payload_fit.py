@@ -67,7 +67,7 @@ def test_the_payload_of_a_known_arm_is_found(name):
     arm = load_arm(name)
     fit = identify_payload(arm, [recording(name, loaded(arm, nominal_parameters(arm)), 1)])
     assert fit.mass == pytest.approx(0.8, rel=0.01)
-    np.testing.assert_allclose(fit.centre, TRUTH[1:4], atol=2e-3)
+    np.testing.assert_allclose(fit.center, TRUTH[1:4], atol=2e-3)
     assert not fit.undetermined
     assert (fit.after.relative_error < 0.03).all()
     assert (fit.after.rms <= fit.before.rms).all()
@@ -81,7 +81,7 @@ def test_the_payload_is_the_difference_of_two_recordings_of_an_unknown_arm():
     runs = [recording("five_dof", loaded(arm, own), 1)]
     fit = identify_payload(arm, runs, without=[recording("five_dof", own, 2)])
     assert fit.mass == pytest.approx(0.8, rel=0.01)
-    np.testing.assert_allclose(fit.centre, TRUTH[1:4], atol=3e-3)
+    np.testing.assert_allclose(fit.center, TRUTH[1:4], atol=3e-3)
     wrong = identify_payload(arm, runs)
     assert abs(wrong.mass - 0.8) > 5 * abs(fit.mass - 0.8)
 

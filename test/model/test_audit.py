@@ -488,7 +488,7 @@ def test_a_heavy_link_of_a_large_arm_is_not_in_grams(reach, warnings, tmp_path):
 
 # Effort limits ----------------------------------------------------------------------------------
 
-HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"/>
+HELD = """<link name="{child}"><inertial><origin xyz="{center}"/><mass value="2"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="{child}" type="{kind}"><origin xyz="0.3 0 0.1"/><parent link="{parent}"/>
 <child link="{child}"/><axis xyz="{axis}"/>
@@ -498,8 +498,8 @@ HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"
 def holding(*joints):
     """Return a chain of joints: kind, axis, center of mass, effort limit."""
     text, parent = "<robot name='arm'><link name='base'/>", "base"
-    for number, (kind, axis, centre, effort) in enumerate(joints):
-        given = {"kind": kind, "axis": axis, "centre": centre, "effort": effort}
+    for number, (kind, axis, center, effort) in enumerate(joints):
+        given = {"kind": kind, "axis": axis, "center": center, "effort": effort}
         text += HELD.format(parent=parent, child=f"l{number}", **given)
         parent = f"l{number}"
     return f"{text}</robot>"
@@ -684,7 +684,7 @@ def test_a_body_is_checked_together_with_its_fixed_links(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("centre", "turn", "warned"),
+    ("center", "turn", "warned"),
     [
         ("0 0 0", "0 0 0", True),
         ("0 0.4 0", "0 0 0", True),  # on the elbow's axis, y
@@ -693,10 +693,10 @@ def test_a_body_is_checked_together_with_its_fixed_links(tmp_path):
         ("0 0 0.4", "-1.5707963267948966 0 0", True),  # z rotated to y
     ],
 )
-def test_a_point_mass_on_the_last_axis_is_a_warning(centre, turn, warned, tmp_path):
+def test_a_point_mass_on_the_last_axis_is_a_warning(center, turn, warned, tmp_path):
     """The point mass belongs to the tool, which is fixed to the elbow's link."""
     tensor = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
-    inertial = f'<inertial><origin xyz="{centre}"/><mass value="1"/>{tensor}</inertial>'
+    inertial = f'<inertial><origin xyz="{center}"/><mass value="1"/>{tensor}</inertial>'
     text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
     text = text.replace('<link name="tool"/>', f'<link name="tool">{inertial}</link>')
     text = text.replace('type="fixed">', f'type="fixed"><origin rpy="{turn}"/>')

@@ -51,7 +51,7 @@ def test_distances_scale_with_the_length_error(error):
 @given(mass=percents, length=percents, inertia=percents)
 def test_the_mass_matrix_of_one_body_in_closed_form(mass, length, inertia):
     """M = I + m l² of a bar about its end."""
-    arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.02})
+    arm = chain({"mass": 2.0, "center": "0.25 0 0", "ixx": 0.02})
     wrong = with_model_error(arm, mass=mass, length=length, inertia=inertia)
     m, lever, moment = (1 + error / 100 for error in (mass, length, inertia))
     expected = 0.02 * moment + 2 * m * (0.25 * lever) ** 2

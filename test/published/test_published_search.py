@@ -114,7 +114,7 @@ def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
 def test_the_trace_equals_plant_and_controller(gravity):
     """Call by call, with end stops reached, for a planar and a spatial motion.
 
-    A joint that only rounding errors move has a different sign in every program. With the artefact
+    A joint that only rounding errors move has a different sign in every program. With the artifact
     that stops a joint for one call, no two programs agree on it.
     """
     trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published

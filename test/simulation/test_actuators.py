@@ -165,8 +165,8 @@ class TestContract:
         assert len({p.name for p in kind.parameters}) == len(kind.parameters)
 
     def test_invalid_constants_are_rejected_by_name(self, kind, constants):
-        with pytest.raises(UnknownName, match=r"'J'.*colour"):
-            kind("J", 50.0, constants | {"colour": 1.0})
+        with pytest.raises(UnknownName, match=r"'J'.*color"):
+            kind("J", 50.0, constants | {"color": 1.0})
         for p in kind.parameters:
             for bad in (np.nan, -np.inf, -1.0):
                 if bad != -1.0 or max(p.lower, p.above) >= 0:

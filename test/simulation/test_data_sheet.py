@@ -151,7 +151,7 @@ def test_rejections_name_the_numbers(changes, message):
 def test_additional_constants_are_passed_to_the_motor():
     sheet = DataSheet(**RE_40)
     assert sheet.constants(inductance=3.3e-4)["inductance"] == 3.3e-4
-    with pytest.raises(UnknownName, match="constant of dc_motor 'colour'"):
-        sheet.constants(colour=1.0)
+    with pytest.raises(UnknownName, match="constant of dc_motor 'color'"):
+        sheet.constants(color=1.0)
     with pytest.raises(InvalidValue, match=r"kt = 1\.0: the data sheet determines it"):
         sheet.constants(kt=1.0)

@@ -1,4 +1,4 @@
-"""The published time step: trajectory, objectives, motor bench, and its two artefacts."""
+"""The published time step: trajectory, objectives, motor bench, and its two artifacts."""
 
 import csv
 import json
@@ -100,7 +100,7 @@ def test_digits_of_the_publication():
 
 
 @pytest.mark.parametrize(("gain", "figure"), [(np.zeros(3), 16.384672), (INTEGRAL, 0.279443)])
-def test_without_its_artefacts_it_is_explicit_euler(gain, figure):
+def test_without_its_artifacts_it_is_explicit_euler(gain, figure):
     """The package's explicit Euler, each voltage acting one call later."""
     arm = published_arm()
     plant, state = Plant(arm, "explicit_euler"), State.of(arm.configuration("initial"))
@@ -163,7 +163,7 @@ def package_torque(row):
         "coulomb_friction": row["fc"], "viscous_friction": row["fv"],
     }  # fmt: skip
     arm = chain({"effort": 1e6}).with_actuator("dc_motor", **motors)
-    arm = arm.with_gravity([0, 0, -4 * row["ext_torque"]])  # centre of 1 kg at 0.25 m
+    arm = arm.with_gravity([0, 0, -4 * row["ext_torque"]])  # center of 1 kg at 0.25 m
     start = pack_state(arm, State.of([0.0], [row["vel_in"]]))
     after = split_state_vector(arm, forward_model(arm, start, [row["V"]], 1e-7))
     return mass_matrix(arm, [0.0])[0, 0] * after.a[0]
@@ -200,7 +200,7 @@ def test_without_gains_r5_locks_and_the_objective_equals_the_original():
 
 
 def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
-    """An artefact: with the package's motor the velocity changes its sign."""
+    """An artifact: with the package's motor the velocity changes its sign."""
     x = Dynamechs(published_arm()).rows
     x[[A, FLAG, VOLTAGE]], x[Q], x[V], x[PREVIOUS] = 0.0, 0.1, 0.3, -0.2
     advance_published_step(x, DT)

@@ -230,7 +230,7 @@ def test_a_joint_reaches_its_goal_exactly_and_rests():
     np.testing.assert_allclose(state.tau, rigid_body.gravity(arm, state.q), atol=1e-12)
 
 
-TWO = chain({"damping": 0.4, "centre": "0.2 0 0.1"}, {"mass": 2.0, "damping": 0.1})
+TWO = chain({"damping": 0.4, "center": "0.2 0 0.1"}, {"mass": 2.0, "damping": 0.1})
 
 
 def mixed(arm=TWO, **constants):

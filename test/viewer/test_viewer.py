@@ -548,10 +548,10 @@ def test_the_camera_shows_arms_of_any_size_above_the_floor(factor):
     camera = SimpleNamespace()
     for aspect in (16 / 9, 390 / 844):
         _aim(camera, found, aspect)
-        towards = (found.center - camera.position) @ -VIEW
-        wide = towards * math.tan(camera.fov / 2) * min(1.0, aspect)
+        toward = (found.center - camera.position) @ -VIEW
+        wide = toward * math.tan(camera.fov / 2) * min(1.0, aspect)
         assert 0.8 * found.radius < wide < (2.0 if aspect > 1 else 3.0) * found.radius
-        assert camera.near < towards - found.radius < camera.far
+        assert camera.near < toward - found.radius < camera.far
 
 
 def test_long_names_are_shortened_in_the_table():

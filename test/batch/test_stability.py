@@ -84,15 +84,15 @@ def test_linearization_equals_finite_differences(make, interface):
     state, command = moving(arm, interface)
     x = np.concatenate([state.q, state.v, state.act, command.value])
     h, n = 1e-5, 2 * arm.nv + arm.na
-    slopes = np.array(
+    jacobian = np.array(
         [
             (rate(arm, interface, x + h * e) - rate(arm, interface, x - h * e)) / (2 * h)
             for e in np.eye(x.size)
         ]
     ).T
     linear = linearize(arm, state, command)
-    np.testing.assert_allclose(linear.A, slopes[:, :n], atol=1e-6 + 1e-9 * abs(slopes).max())
-    np.testing.assert_allclose(linear.B, slopes[:, n:], atol=1e-6)
+    np.testing.assert_allclose(linear.A, jacobian[:, :n], atol=1e-6 + 1e-9 * abs(jacobian).max())
+    np.testing.assert_allclose(linear.B, jacobian[:, n:], atol=1e-6)
 
 
 def test_linearization_over_a_step_is_the_matrix_exponential():
@@ -137,8 +137,8 @@ def test_discrete_map_is_the_derivative_of_the_plants_step(method, make):
         after = plant.step(State.of(q, v, act=z), Command("voltage", u), dt)
         return np.concatenate([after.q, after.v, after.act])
 
-    slopes = np.array([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(x.size)]).T
-    np.testing.assert_allclose(np.hstack([phi, gamma]), slopes, atol=1e-6)
+    jacobian = np.array([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(x.size)]).T
+    np.testing.assert_allclose(np.hstack([phi, gamma]), jacobian, atol=1e-6)
 
 
 # --- textbook limits of one joint ---

@@ -71,11 +71,11 @@ def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
     arm, y, h = load_arm(name), np.array([0.3, -0.7, 0.5, 0.2, 0.9, -0.4]), 1e-6
     q = np.clip(np.linspace(-0.6, 0.8, arm.nv), arm.lower, arm.upper)
     found = second_order(np.array(kinematics.jacobian(arm, q)), y)
-    slopes = [
+    columns = [
         y @ (kinematics.jacobian(arm, q + h * e) - kinematics.jacobian(arm, q - h * e)) / (2 * h)
         for e in np.eye(arm.nv)
     ]
-    np.testing.assert_allclose(found, (np.array(slopes) + np.array(slopes).T) / 2, atol=1e-8)
+    np.testing.assert_allclose(found, (np.array(columns) + np.array(columns).T) / 2, atol=1e-8)
 
 
 @pytest.mark.quick(9)
@@ -153,8 +153,8 @@ def chosen_direction(sideways, last=(0.0, 0.0)):
 @pytest.mark.parametrize("sideways", [0.19, -0.19])
 def test_an_arm_bends_to_the_side_to_which_the_target_moves_it(sideways):
     """Also if the direction of the last period opposes it."""
-    direction, slope = chosen_direction(sideways)
-    assert direction @ slope < -0.05 * np.linalg.norm(slope)
+    direction, gradient = chosen_direction(sideways)
+    assert direction @ gradient < -0.05 * np.linalg.norm(gradient)
     np.testing.assert_allclose(chosen_direction(sideways, -direction)[0], direction, atol=1e-9)
 
 

@@ -47,8 +47,8 @@ def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motio
     assert np.abs(np.diff(v)).max(initial=0.0) <= DT * (1 / RAMP + 1) + 1e-9
     assert np.abs(a).max() <= 1 / RAMP + 1 + 1e-9
     even = np.abs(np.diff(f, 2)) < 1e-12  # no ramp starts or ends near these cycles
-    slopes = (v[2:] - v[:-2]) / (2 * DT)
-    np.testing.assert_allclose(slopes[even], a[1:-1][even], atol=1e-4)
+    differences = (v[2:] - v[:-2]) / (2 * DT)
+    np.testing.assert_allclose(differences[even], a[1:-1][even], atol=1e-4)
 
 
 def test_a_pause_takes_half_a_ramp_then_time_stops():

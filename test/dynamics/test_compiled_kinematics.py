@@ -120,8 +120,8 @@ def test_the_jacobian_of_the_error_is_its_derivative(joints, here, there, weight
     one, axes, origins, _ = placed(arm, q)
     J, h = np.empty((6, arm.nv)), 1e-6
     error_jacobian(axes, origins, one.slides, rows, turn, J)
-    slope = [(error(q - h * d)[0] - error(q + h * d)[0]) / (2 * h) for d in np.eye(arm.nv)]
-    np.testing.assert_allclose(J, np.transpose(slope), atol=2e-6)
+    columns = [(error(q - h * d)[0] - error(q + h * d)[0]) / (2 * h) for d in np.eye(arm.nv)]
+    np.testing.assert_allclose(J, np.transpose(columns), atol=2e-6)
 
 
 # --- solutions ---

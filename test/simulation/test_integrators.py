@@ -191,10 +191,10 @@ def test_phi_at_zero_and_infinity():
 
 @given(st.floats(0, 1e9), st.floats(-5, 5), st.floats(-5, 5), st.floats(1e-6, 1.0))
 def test_two_half_steps_of_relaxation_equal_one(decay, z, goal, dt):
-    rate, source = np.array([decay]), np.array([decay * goal])
-    once = exponential_step(np.array([z]), rate, source, dt)
+    decays, source = np.array([decay]), np.array([decay * goal])
+    once = exponential_step(np.array([z]), decays, source, dt)
     twice = exponential_step(
-        exponential_step(np.array([z]), rate, source, dt / 2), rate, source, dt / 2
+        exponential_step(np.array([z]), decays, source, dt / 2), decays, source, dt / 2
     )
     np.testing.assert_allclose(once, twice, atol=1e-13)
     np.testing.assert_allclose(once, goal + (z - goal) * np.exp(-decay * dt), atol=1e-13)

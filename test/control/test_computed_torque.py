@@ -126,9 +126,9 @@ def test_saturation_of_any_joint_stops_every_integral(blocked):
     arm = chain(*({"axis": "0 0 1", "effort": effort} for effort in efforts))
     arm = arm.with_gravity([0, 0, 0])
     controller = ComputedTorque(arm, gains(arm, kp=1.0, ki=100.0, kd=0.0))
-    state, apart = State.of([0.0] * 3), Reference.hold([0.1] * 3)
+    state, reference = State.of([0.0] * 3), Reference.hold([0.1] * 3)
     for _ in range(100):
-        controller.update(state, apart, 1e-3)
+        controller.update(state, reference, 1e-3)
     after = controller.update(state, Reference.hold(state.q), 0.0).value
     np.testing.assert_array_equal(after, np.zeros(3))
 

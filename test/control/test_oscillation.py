@@ -39,7 +39,7 @@ MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
 MAX_OSCILLATION_TIME = 1.0
 """Maximum duration of an oscillation [s]."""
-LAWS = {
+CONTROLLERS = {
     "effort": ("pid_gravity", "pid", "computed_torque", "velocity_pid"),
     "position": ("position",),
     "velocity": ("",),
@@ -58,7 +58,7 @@ def test_arms_do_not_oscillate_after_activation_and_stops(kind, interface):
         suppress_health_check=list(HealthCheck),
     )
     @given(
-        st.integers(0, 2**32 - 1), st.floats(50.0, 1000.0), st.sampled_from(LAWS[interface]),
+        st.integers(0, 2**32 - 1), st.floats(50.0, 1000.0), st.sampled_from(CONTROLLERS[interface]),
         st.sampled_from(POLICIES[interface]),
     )  # fmt: skip
     def check(seed, rate, controller, policy):

@@ -199,22 +199,27 @@ def test_an_arm_near_a_singular_configuration_comes_to_rest(name, q, target, tur
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace, Impedance])
 def test_the_arm_leaves_a_stretched_configuration(kind):
     arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
-    task, law, plant, state = along_lost_direction(arm, q, -0.3), kind(arm), Plant(arm), State.of(q)
-    law.reset(state)
+    task, controller, plant, state = (
+        along_lost_direction(arm, q, -0.3),
+        kind(arm),
+        Plant(arm),
+        State.of(q),
+    )
+    controller.reset(state)
     for k in range(1000):
-        state = plant.step(state, law.update(state, task, DT * (k > 0)), DT / 2, 2)
+        state = plant.step(state, controller.update(state, task, DT * (k > 0)), DT / 2, 2)
     reached = kinematics.tool_position(arm, state.q)
     assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)
 
 
 def stall(arm, q, task, seconds=2.0):
     """Return the monitor and its events after some time [s] at a target that may have a twist."""
-    law, events = TaskSpace(arm), Events()
-    monitor = ReachabilityMonitor(law, events)
-    law.reset(State.of(q))
+    controller, events = TaskSpace(arm), Events()
+    monitor = ReachabilityMonitor(controller, events)
+    controller.reset(State.of(q))
     for k in range(round(seconds / DT)):
         at = task.position + k * DT * task.twist[:3]
-        law.reachable_reference(replace(task, position=at), DT * (k > 0))
+        controller.reachable_reference(replace(task, position=at), DT * (k > 0))
         monitor.update()
     return monitor, events
 

@@ -28,10 +28,10 @@ def test_without_a_factor_trajectory_time_equals_time():
 
 
 @given(FACTORS)
-def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motion(asked):
+def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motion(changes):
     """v and a are the derivatives of q(s(t)), for requests at any time."""
     clock, now, q, v, a, f = ScaledClock(), 0.0, [], [], [], []
-    for factor, ticks in asked:
+    for factor, ticks in changes:
         clock.set_factor(factor)
         for _ in range(ticks):
             now += DT

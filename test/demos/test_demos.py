@@ -276,8 +276,8 @@ def test_figures_are_complete(name):
     for picture in show.figures:
         assert picture.caption.endswith(".")
         assert picture.name.startswith(name)
-        said = content(picture)
-        for frame in [said] if "axes" in said else said["moments"].values():
+        contents = content(picture)
+        for frame in [contents] if "axes" in contents else contents["moments"].values():
             assert frame["title"]
             for axes in frame["axes"]:
                 _check(axes)

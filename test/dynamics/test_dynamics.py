@@ -130,15 +130,15 @@ def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, center):
         <joint name="weld" type="fixed"><parent link="tool"/><child link="load"/>
         <origin xyz="{center[0]!r} {center[1]!r} {center[2]!r}"/></joint></robot>""",
     )
-    welded, told = parse_arm(text), five_dof().with_payload(mass, center)
-    q, v, a = random_state(told, seed)
+    welded, loaded = parse_arm(text), five_dof().with_payload(mass, center)
+    q, v, a = random_state(loaded, seed)
     for function, inputs in (
         (rigid_body.mass_matrix, (q,)),
         (rigid_body.rnea, (q, v, a)),
         (rigid_body.potential_energy, (q,)),
     ):
         np.testing.assert_allclose(
-            function(told, *inputs), function(welded, *inputs), rtol=1e-11, atol=1e-11
+            function(loaded, *inputs), function(welded, *inputs), rtol=1e-11, atol=1e-11
         )
 
 
@@ -178,13 +178,13 @@ def test_errors_name_the_cause(function, arguments):
     good = {name: [0.1] * 5 for name in arguments}
     assert np.isfinite(function(five_dof(), *good.values())).all()
     for name in arguments:
-        for bad, said in (
+        for bad, message in (
             ([0.1] * 4, rf"^{name}: shape = \(4,\); expected \(5,\)"),
             ([0.1, 0.2, np.nan, 0, 0], rf"^{name}\[2\] = nan"),
             ([0.1, 0.2, 0, 0, np.inf], rf"^{name}\[4\] = inf"),
             (["a"] * 5, rf"^{name} = "),
         ):
-            with pytest.raises(InvalidValue, match=said):
+            with pytest.raises(InvalidValue, match=message):
                 function(five_dof(), *(good | {name: bad}).values())
 
 

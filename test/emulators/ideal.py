@@ -91,8 +91,8 @@ class IdealBus(MotorBus):
 
     ``gone`` is True while the port is unplugged. ``deaf`` motors receive nothing, ``silent``
     shafts send nothing, ``frozen`` motors repeat their last reading. ``supports_watchdog`` is False
-    for motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for
-    motors that do not report whether torque is enabled.
+    for motors without a watchdog, ``arms`` for a watchdog that cannot be enabled,
+    ``reports_torque`` for motors that do not report whether torque is enabled.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class IdealBus(MotorBus):
         self.line: IdealMotors = arm.motors  # type: ignore[assignment]
         self.gone, self.is_open = False, False
         self.supports_watchdog = self.arms = True
-        self.tells = True
+        self.reports_torque = True
         self.deaf: set[int] = set()
         self.frozen: set[int] = set()
         self.time, self.calls = 0.0, 0
@@ -146,7 +146,7 @@ class IdealBus(MotorBus):
                 continue
             self._last[shaft.id] = Reading(
                 self.time, shaft.q, shaft.v, shaft.effort, shaft.temperature, shaft.supply,
-                motor.fault, motor.on if self.tells else None,
+                motor.fault, motor.on if self.reports_torque else None,
             )  # fmt: skip
         return {shaft.id: self._last[shaft.id] for shaft in self._able() if shaft.id in self._last}
 

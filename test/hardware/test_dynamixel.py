@@ -102,7 +102,7 @@ def test_old_firmware_gets_plain_requests():
 
 def test_echoes_and_noise_are_ignored():
     made, _, wire = running(SIX, echo=True)
-    wire.spoil = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
+    wire.distort = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
     for _ in range(4):
         assert set(made.read()) == set(range(1, 7))
     made.write({id: MotorCommand("effort", 0.5) for id in made.motors})
@@ -298,10 +298,10 @@ def test_a_supply_current_is_not_reported_as_effort(model):
     made.read()
     made.write({1: MotorCommand("voltage", 1.0)})
     wire.advance(1e-3)
-    told = made.read()[1]
+    reading = made.read()[1]
     drawn = MODELS[model].kt * motors.get(1, 126) * MODELS[model].current_unit
     assert 0 < drawn < 0.5 * motors.shafts[0].effort
-    assert isnan(told.tau)
+    assert isnan(reading.tau)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_recovered_motor_is_read_behind_one_without_reply():
 def test_bytes_before_the_request_are_not_a_reply():
     made, motors, wire = running(settings={"fast_sync_read": "0"})
     received = []
-    wire.spoil = lambda data: received.append(data) or data
+    wire.distort = lambda data: received.append(data) or data
     made.read()
     (old,) = received
     motors.shafts[0].silent = True
@@ -391,7 +391,7 @@ def test_a_reply_without_the_value_does_not_end_the_wait():
     _, _, wire = bus()
     line = DynamixelTransport(wire, 1e6, 1e-3)
     empty = packets.encode(2, packets.STATUS, b"\x00")
-    wire.spoil = lambda data: empty + data
+    wire.distort = lambda data: empty + data
     found = line.read(range(1, 4), BUS_WATCHDOG)
     assert found == {1: 0, 2: 0, 3: 0}
 
@@ -402,11 +402,11 @@ def test_a_register_write_is_repeated_for_unconfirmed_motors(lost):
     _, _, wire = bus()
     line, rounds = DynamixelTransport(wire, 1e6, 1e-3), []
 
-    def spoil(data):
+    def distort(data):
         rounds.extend([data] if data else [])
         return data[packets.STATUS_SIZE + BUS_WATCHDOG.size :] if len(rounds) <= lost else data
 
-    wire.spoil = spoil
+    wire.distort = distort
     values = dict.fromkeys((1, 2, 3), 5)
     assert line.write_registers(BUS_WATCHDOG, values, lost) == {2, 3}
     rounds.clear()
@@ -423,14 +423,14 @@ def test_corrupted_replies_give_no_wrong_value():
     for k, shaft in enumerate(motors.shafts):
         shaft.q = 0.1 * k
 
-    def spoil(data):
+    def distort(data):
         noisy = bytearray(data)
         for k in range(len(noisy)):
             if chance.random() < 0.02:
                 noisy[k] ^= 1 << chance.randrange(8)
         return bytes(noisy)
 
-    wire.spoil = spoil
+    wire.distort = distort
     answered = 0
     for _ in range(300):
         for id, reading in made.read().items():
@@ -445,16 +445,16 @@ def test_random_bytes_give_no_value_and_raise_nothing(noise, where):
     motors.shafts[1].q = 0.5
     pieces = iter(noise)
 
-    def spoil(data):
+    def distort(data):
         piece = next(pieces, b"")
         return data[:where] + piece + data[where:] if where % 2 else piece
 
-    wire.spoil = spoil
+    wire.distort = distort
     for _ in range(3):
         assert all(r.q == pytest.approx(0.5 * (id - 1), abs=TICK) for id, r in made.read().items())
     made.disable([1, 2])
     made.clear_faults([1])
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     assert made.disable([1, 2]) == {1, 2}
     assert set(made.read()) == {1, 2}
 
@@ -473,7 +473,7 @@ def test_a_slow_adapter_extends_no_wait_for_silent_motors_beyond_40_ms():
     wire.hold = 0.03
     made.open()
     made.discover()
-    wire.spoil = lambda data: b""
+    wire.distort = lambda data: b""
     start, writes = wire.time, wire.writes
     assert made.read() == {}
     assert 0.03 < (wire.time - start) / (wire.writes - writes) < 0.042
@@ -488,11 +488,11 @@ def test_a_reply_to_the_previous_request_is_ignored():
         return late.pop(0)
 
     made.read()
-    wire.spoil = hold_back
+    wire.distort = hold_back
     for _ in range(10):
         assert made.read() == {}
         motors.shafts[0].q += 0.1
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     for _ in range(4):
         found = made.read()
     assert found[1].q == pytest.approx(motors.shafts[0].q, abs=TICK)
@@ -675,7 +675,7 @@ def test_two_motors_of_one_model_with_one_id_are_detected_in_any_position(k):
 def test_lost_bytes_are_not_reported_as_a_second_motor():
     chance = random.Random(1)
     made, _, wire = bus()
-    wire.spoil = lambda data: data if chance.random() < 0.95 else data[:-1]
+    wire.distort = lambda data: data if chance.random() < 0.95 else data[:-1]
     made.open()
     for _ in range(5):
         made.discover()
@@ -825,19 +825,19 @@ def test_a_reply_many_cycles_late_is_detected_by_the_motors_clock():
         late.append(data)
         return late.pop(0)
 
-    wire.spoil = hold_back
+    wire.distort = hold_back
     for _ in range(40):
         assert made.read() == {}
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     assert any(made.read() for _ in range(4))
 
 
 def test_readings_are_accepted_again_after_a_clock_deviation():
     made, _, wire = running(settings={"fast_sync_read": "0"})
     made.read()
-    wire.spoil = lambda data: b""
+    wire.distort = lambda data: b""
     wire.advance(20.0)
     made.read()
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     wire.advance(MAX_COMPARISON_AGE)
     assert any(made.read() for _ in range(4))

@@ -111,11 +111,11 @@ def test_torque_is_disabled_if_enabling_is_not_confirmed():
     made.prepare("effort")
     switched = []
 
-    def spoil(data):
+    def distort(data):
         switched.append(motors.torque_is_on(3))
         return b"" if switched[-1] else data  # no reply is received while torque is enabled
 
-    wire.spoil = spoil
+    wire.distort = distort
     assert made.enable([3]) == set()
     assert any(switched)
     assert not motors.torque_is_on(3)

@@ -110,12 +110,12 @@ def test_a_reading_equals_the_state_of_the_shaft():
         shaft.q, shaft.v, shaft.temperature, shaft.supply = 0.2 * id - 1, id - 3.5, 30 + id, 11.9
     found = bus.read()
     assert set(found) == set(IDS)
-    for id, told in found.items():
-        assert told.q == pytest.approx(shafts[id].q, abs=STEP)
-        assert told.v == pytest.approx(shafts[id].v, abs=STEP)
-        assert (told.temperature, told.supply) == (30 + id, pytest.approx(11.9))
-        assert (told.fault, told.enabled) == ("", False)
-        assert told.time <= wire.time
+    for id, reading in found.items():
+        assert reading.q == pytest.approx(shafts[id].q, abs=STEP)
+        assert reading.v == pytest.approx(shafts[id].v, abs=STEP)
+        assert (reading.temperature, reading.supply) == (30 + id, pytest.approx(11.9))
+        assert (reading.fault, reading.enabled) == ("", False)
+        assert reading.time <= wire.time
 
 
 def test_velocity_is_read_in_the_unit_of_the_servo():
@@ -233,8 +233,8 @@ def test_voltage_is_converted_to_a_fraction_of_the_supply_and_clipped(supply):
     volts = {1: 2.5, 2: -2.5, 3: 99.0, 4: -99.0}
     bus.write({id: MotorCommand("voltage", value) for id, value in volts.items()})
     duties = [servo.get(44, 10) for servo in wire.motors.servos]
-    share = round(2500 / supply)
-    assert duties == [share, -share, 1000, -1000, 0, 0]
+    duty = round(2500 / supply)
+    assert duties == [duty, -duty, 1000, -1000, 0, 0]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -270,7 +270,7 @@ def test_enabling_torque_moves_nothing_for_any_old_goals(interface):
     wire.motors.step(wire.time)
     assert [shaft.effort for shaft in shafts.values()] == pytest.approx([0.0] * 6, abs=0.05)
     assert {servo.memory[41] for servo in wire.motors.servos} == {33}
-    assert all(told.enabled for told in bus.read().values())
+    assert all(reading.enabled for reading in bus.read().values())
 
 
 def test_goals_of_servos_without_torque_are_not_sent():
@@ -418,7 +418,7 @@ def test_faults_are_named_and_do_not_affect_other_servos(fault):
     wire.motors.trip(3, fault)
     found = bus.read()
     words = {"voltage": "supply voltage", "sensor": "position sensor"}
-    assert {id: told.fault for id, told in found.items() if told.fault} == {
+    assert {id: reading.fault for id, reading in found.items() if reading.fault} == {
         3: words.get(fault, fault)
     }
 
@@ -603,9 +603,9 @@ def test_corrupt_or_lost_bytes_rarely_make_a_wrong_reading(seed):
 
     wire.fault, good, wrong = noise, 0, 0
     for _ in range(100):
-        for id, told in bus.read().items():
+        for id, reading in bus.read().items():
             good += 1
-            wrong += abs(told.q - shafts[id].q) > 2 * STEP
+            wrong += abs(reading.q - shafts[id].q) > 2 * STEP
     assert good > 300
     assert wrong <= 3
 

@@ -302,12 +302,12 @@ def test_position_and_velocity_goals_use_the_settings_gains():
             3: MotorCommand("velocity", 2.0),
         }
     )
-    for shaft, law in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
+    for shaft, expected in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
         r = bus._exchange.ranges[
             shaft.id
         ]  # half a quantization step of each quantity, times its gain
         steps = r.torque / 4095 + 2 * r.velocity / 4095 + 100 * r.position / 65535 + 0.05 * 0.1
-        assert shaft.effort == pytest.approx(law, abs=steps + 500 / 4095 / 2 * 0.1)
+        assert shaft.effort == pytest.approx(expected, abs=steps + 500 / 4095 / 2 * 0.1)
 
 
 def test_goals_include_a_feedforward_effort():
@@ -321,8 +321,8 @@ def test_goals_include_a_feedforward_effort():
             3: MotorCommand("effort", 1),
         }
     )
-    for shaft, told in zip(shafts, (6.0, -4.0, 1.0), strict=True):
-        assert shaft.effort == pytest.approx(told, abs=0.1)
+    for shaft, effort in zip(shafts, (6.0, -4.0, 1.0), strict=True):
+        assert shaft.effort == pytest.approx(effort, abs=0.1)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -534,15 +534,15 @@ def test_lost_replies_omit_motors_and_give_no_wrong_value(loss):
     bus, wire, shafts = connected()
     enabled(bus)
     wire.fault = lambda frame: [] if rng.random() < loss else [frame]
-    heard = []
+    received = []
     for i in range(300):
         for shaft in shafts:
             shaft.q = 1e-3 * i
         bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
         readings = bus.read()
         assert all(abs(r.q - 1e-3 * i) < 1e-3 for r in readings.values())
-        heard.append(len(readings) / 3)
-    assert np.mean(heard) == pytest.approx(1 - loss, abs=0.06)
+        received.append(len(readings) / 3)
+    assert np.mean(received) == pytest.approx(1 - loss, abs=0.06)
 
 
 def test_duplicate_and_unknown_frames_change_nothing():
@@ -647,13 +647,13 @@ def test_truncated_slcan_frames_are_discarded(seed):
         return kept if rng.random() > 0.1 else kept + bytes(rng.randrange(128, 256, 3))
 
     port.fault = corrupted
-    heard = 0
+    received = 0
     for _ in range(200):
         bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
         readings = bus.read()
         assert all(abs(r.q - 0.4) < 1e-3 for r in readings.values())
-        heard += len(readings)
-    assert heard > 300
+        received += len(readings)
+    assert received > 300
 
 
 def test_replies_with_a_common_identifier_are_matched_by_their_first_byte():

@@ -180,8 +180,8 @@ def test_slcan_discards_invalid_input(codec):
         for rubbish in (b"\xff\xfe\x80\r", b"tXYZ8" + b"0" * 16 + b"\r", b"t01180102\r", b"\x07"):
             bus.discover()
             os.write(ends["near"], rubbish)
-            heard = {id for _ in range(3) for id in bus.read()}
-            assert heard == {1, 2, 3}
+            received = {id for _ in range(3) for id in bus.read()}
+            assert received == {1, 2, 3}
         bus.close()
 
 

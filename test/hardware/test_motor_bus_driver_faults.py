@@ -140,12 +140,12 @@ class AnyFaults(RuleBasedStateMachine):
 
     @invariant()
     def missing_feedback_is_nan(self):
-        state, told = self.rig.state, self.rig.driver.feedback
+        state, feedback = self.rig.state, self.rig.driver.feedback
         if state is not None:
             assert isinstance(state, State)
-            old = np.isnan(told.q)
-            assert np.array_equal(old, np.isnan(told.v))
-            assert (told.age[~old] <= SAFETY.feedback_timeout + 1e-9).all()
+            old = np.isnan(feedback.q)
+            assert np.array_equal(old, np.isnan(feedback.v))
+            assert (feedback.age[~old] <= SAFETY.feedback_timeout + 1e-9).all()
 
 
 AnyFaults.TestCase.settings = settings(

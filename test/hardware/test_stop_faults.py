@@ -146,7 +146,7 @@ def test_no_effort_drives_a_joint_that_is_not_where_it_was_measured(motors, join
 
 
 @pytest.mark.parametrize("amount", [0.03, 0.06, 0.09])
-def test_a_small_jump_in_a_stop_is_no_large_step_of_the_effort(amount):
+def test_a_small_jump_in_a_stop_causes_only_a_small_step_of_the_effort(amount):
     """Below the thresholds of plausibility and trips. The stiffness alone: 193 N·m/rad in J1."""
     arm = StoppingArm("effort", 5e-3)
     arm.run(0.2)

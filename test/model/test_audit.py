@@ -466,11 +466,11 @@ def test_one_warning(case, tmp_path):
 def test_grams_and_millimeters_are_distinguished_from_kilograms_and_meters(tmp_path):
     """Masses a thousand times larger are reported, but not those of an arm 1000 times longer."""
     grams = GOOD.replace('value="2.0"', 'value="2000"').replace('value="1.0"', 'value="800"')
-    said = [str(fault) for fault in audit_urdf(grams, tmp_path) if "<mass value>" in str(fault)]
-    assert len(said) == 2
-    assert "2000 [kg] is 2000 kg of an arm of 2800 kg that extends 0.4 m" in said[0]
-    assert "800 [kg] is 800 kg of an arm of 2800 kg" in said[1]
-    assert "write kilograms (800 g are 0.8 kg)" in said[1]
+    texts = [str(fault) for fault in audit_urdf(grams, tmp_path) if "<mass value>" in str(fault)]
+    assert len(texts) == 2
+    assert "2000 [kg] is 2000 kg of an arm of 2800 kg that extends 0.4 m" in texts[0]
+    assert "800 [kg] is 800 kg of an arm of 2800 kg" in texts[1]
+    assert "write kilograms (800 g are 0.8 kg)" in texts[1]
     small = GOOD.replace('value="2.0"', 'value="400"').replace('value="1.0"', 'value="30"')
     assert sum("write kilograms" in str(fault) for fault in audit_urdf(small, tmp_path)) == 2
     heavy = small.replace('"0 0 0.3"', '"0 0 1.3"')
@@ -482,8 +482,8 @@ def test_a_heavy_link_of_a_large_arm_is_not_in_grams(reach, warnings, tmp_path):
     """1129 kg within 1.3 m are 514 kg/m³; within 2.5 m, as robots of one ton, 72 kg/m³."""
     text = GOOD.replace('value="2.0"', 'value="798"').replace('value="1.0"', 'value="331"')
     text = text.replace('"0 0 0.3"', f'"0 0 {reach}"')
-    said = [str(fault) for fault in audit_urdf(text, tmp_path) if "kilograms" in str(fault)]
-    assert len(said) == warnings
+    texts = [str(fault) for fault in audit_urdf(text, tmp_path) if "kilograms" in str(fault)]
+    assert len(texts) == warnings
 
 
 # Effort limits ----------------------------------------------------------------------------------
@@ -526,8 +526,8 @@ def holding(*joints):
 def test_effort_limits_below_the_gravity_torque_are_named(joints, words):
     found = [fault for fault in audit_urdf(holding(*joints)) if "gravity" in fault.problem]
     assert [fault.severity for fault in found] == ["warning"] * len(words)
-    for fault, said in zip(found, words, strict=True):
-        assert said in str(fault)
+    for fault, texts in zip(found, words, strict=True):
+        assert texts in str(fault)
 
 
 def test_a_locked_joint_holds_anything():
@@ -538,9 +538,9 @@ def test_a_locked_joint_holds_anything():
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_placeholders_of_exporters_are_named(value, tmp_path):
     text = mutated('effort="50" velocity="3"', f'effort="{value}" velocity="{value}"')
-    said = [str(fault) for fault in audit_urdf(text, tmp_path)]
-    assert len(said) == 2
-    for limit, fault in zip(("effort", "velocity"), said, strict=True):
+    texts = [str(fault) for fault in audit_urdf(text, tmp_path)]
+    assert len(texts) == 2
+    for limit, fault in zip(("effort", "velocity"), texts, strict=True):
         assert f"joint 'shoulder' <limit {limit}>: {value} is " in fault
         assert "write the motor's limit, above 0 (exporters write 0 or -1 for an unkn" in fault
 

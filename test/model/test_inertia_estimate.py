@@ -172,12 +172,12 @@ def audited(tmp_path, capsys):
     ],
 )
 def test_the_density_of_an_exporter_is_named(audited, densities, element, material):
-    said = audited(densities, element=element)
-    assert "1 warning" in said
+    report = audited(densities, element=element)
+    assert "1 warning" in report
     assert (
         f"line 1: warning: robot 'uniform': all {len(densities)} moving links have"
         f" {min(densities)} to {max(densities)} kg/m³ (mass over the volume of {element} meshes),"
-        f" the density that exporters assume for {material}; set the materials" in said
+        f" the density that exporters assume for {material}; set the materials" in report
     )
 
 

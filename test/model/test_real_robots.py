@@ -164,10 +164,10 @@ def test_panda_loads_only_with_locked_fingers():
 def test_loading_gives_one_warning_per_finding(name):
     """One for each warning of the audit."""
     path, lock, expected = path_of(name), ARMS[name][1], ARMS[name][2]
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         load_arm(path, lock)
-    assert len(said) == sum(severity == "warning" for severity, *_ in expected)
+    assert len(caught) == sum(severity == "warning" for severity, *_ in expected)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -457,8 +457,8 @@ def test_references_of_the_loop_are_those_of_the_states(tmp_path):
     assert replay(tmp_path / "bag").first is None
     found = Recording.load(tmp_path / "bag")
     for name, values in (("position", "q"), ("velocity", "v")):
-        wanted = [getattr(reference, values) for reference in references]
-        np.testing.assert_array_equal(found.references[name][:-1], wanted)
+        expected = [getattr(reference, values) for reference in references]
+        np.testing.assert_array_equal(found.references[name][:-1], expected)
         assert np.isnan(found.references[name][-1]).all()  # of the next cycle
     np.testing.assert_array_equal(found.position_error, found.references["position"] - found.q)
     assert found.position_error[11, 0] == 0.2

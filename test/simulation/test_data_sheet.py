@@ -69,11 +69,11 @@ def test_a_sheet_of_rounded_numbers_is_accepted_with_a_wider_tolerance():
 
 
 @given(
-    k=positive, r=positive, volts=positive, idle_share=st.floats(0, 0.9), viscous=st.floats(0, 1),
-    gear=st.floats(0.1, 500), efficiency=st.floats(0.1, 1),
+    k=positive, r=positive, volts=positive, idle_fraction=st.floats(0, 0.9),
+    viscous=st.floats(0, 1), gear=st.floats(0.1, 500), efficiency=st.floats(0.1, 1),
 )  # fmt: skip
-def test_constants_to_data_sheet_and_back(k, r, volts, idle_share, viscous, gear, efficiency):
-    idle = idle_share * volts / r
+def test_constants_to_data_sheet_and_back(k, r, volts, idle_fraction, viscous, gear, efficiency):
+    idle = idle_fraction * volts / r
     speed = (volts - r * idle) / k
     sheet = DataSheet(
         nominal_voltage=volts,

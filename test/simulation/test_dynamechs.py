@@ -144,8 +144,8 @@ def test_the_motor_bench():
     values = np.array([bench["V"], bench["ext_torque"], x[V], x[FLAG]])
     constants = np.array([bench[name] for name in CONSTANTS])
     found = np.array([motor_torque(*row) for row in np.vstack([values, constants]).T]).T
-    want = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
-    np.testing.assert_allclose([found[0], x[V], found[1]], want, rtol=1e-13, atol=1e-13)
+    expected = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
+    np.testing.assert_allclose([found[0], x[V], found[1]], expected, rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(bench["vel_out"], bench["prev_out"])  # the next call's
 
 
@@ -240,11 +240,11 @@ def test_a_voltage_moves_the_velocity_one_call_later():
 def test_supply_limit_and_joint_friction_are_ignored():
     limited, volts = five_dof(), np.array([100.0, -90, 80, 40, -30])
     free = limited.with_motors(supply_voltage=np.inf)
-    rubbing = free.with_joint("R2", damping=0.3, friction=1.0)
+    with_friction = free.with_joint("R2", damping=0.3, friction=1.0)
     x = at_rest(free)
     for _ in range(5):
         x = forward_model(free, x, volts, DT, compatibility="dynamechs")
-    for other in (limited, rubbing):
+    for other in (limited, with_friction):
         y = at_rest(other)
         for _ in range(5):
             y = forward_model(other, y, volts, DT, compatibility="dynamechs")

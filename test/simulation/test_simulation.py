@@ -29,13 +29,13 @@ def command(value, interface="effort"):
 def test_a_period_is_an_integer_number_of_steps():
     assert steps_per_period(2e-3, 1e-4) == 20
     assert steps_per_period(1e-3, 1e-3) == 1
-    for period, dt, said in (
+    for period, dt, message in (
         (2.5e-4, 1e-4, "expected a whole multiple of dt = 0.0001 s, such as"),
         (1e-5, 1e-4, "dt = 0.0001 s; expected at most the control period of 1e-05 s"),
         (1e-3, 0.0, "dt .*above 0"),
         (np.nan, 1e-4, "period .*finite"),
     ):
-        with pytest.raises(InvalidValue, match=said):
+        with pytest.raises(InvalidValue, match=message):
             steps_per_period(period, dt)
 
 
@@ -51,9 +51,9 @@ def test_a_simulation_starts_at_rest_in_the_initial_configuration():
 
 
 def test_a_period_is_several_steps_with_one_command():
-    sim, tell = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
-    expected = Plant(five_dof()).step(sim.state, tell, 1e-4, 20)
-    assert sim.submit(tell)
+    sim, volts = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
+    expected = Plant(five_dof()).step(sim.state, volts, 1e-4, 20)
+    assert sim.submit(volts)
     after = sim.advance()
     for name in ("q", "v", "tau"):
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))

@@ -436,7 +436,7 @@ def test_pages_of_other_hosts_are_rejected(page):
 
 
 @pytest.mark.parametrize(
-    ("origin", "asked", "bound", "allowed"),
+    ("origin", "host", "bound", "allowed"),
     [
         (None, "127.0.0.1:1", "127.0.0.1", True),
         ("http://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1", True),
@@ -451,8 +451,8 @@ def test_pages_of_other_hosts_are_rejected(page):
         ("http://evil.test", "10.0.0.5:1", "0.0.0.0", False),
     ],
 )
-def test_only_local_and_allowed_hosts_may_connect(origin, asked, bound, allowed):
-    assert may_connect(origin, asked, bound) is allowed
+def test_only_local_and_allowed_hosts_may_connect(origin, host, bound, allowed):
+    assert may_connect(origin, host, bound) is allowed
 
 
 def test_tool_path_and_history_are_bounded(page):

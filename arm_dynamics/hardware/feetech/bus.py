@@ -131,9 +131,9 @@ class Feetech(RegisterMotorBus):
 
     def stored_ranges(self) -> Mapping[int, StoredRange]:
         """Return the position limits of the servos, except of those that count turns."""
-        wanted = (table.PHASE, table.MIN_POSITION, table.MAX_POSITION, table.HOMING_OFFSET)
+        registers = (table.PHASE, table.MIN_POSITION, table.MAX_POSITION, table.HOMING_OFFSET)
         phases, lower, upper, offsets = (
-            self._transport.read_registers(register, self.motors) for register in wanted
+            self._transport.read_registers(register, self.motors) for register in registers
         )
         return {
             id: StoredRange(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import (
+    BOOLEAN,
     INF,
     NUMBER,
-    TRUTH,
     VECTOR,
     clip,
     compiled,
@@ -62,7 +62,7 @@ def current_limit(act: Vector, c: Vector) -> float:
     return derated_current(c[CURRENT_LIMIT], act[TEMPERATURE], c[DERATING], c[MAX_TEMPERATURE])
 
 
-@compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
+@compiled_for(BOOLEAN, NUMBER, NUMBER, VECTOR, VECTOR)
 def settled_motor_current(
     by_voltage: bool, command: float, v: float, act: Vector, c: Vector
 ) -> float:
@@ -252,8 +252,8 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
     """
     r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
-    wanted = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
-    inner = effective_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
+    desired = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
+    inner = effective_voltage(False, 0.0, desired, c[SUPPLY], c[DROP], c[HALF])
     return clip(terminal_voltage(inner, c[DROP], c[HALF]), -c[SUPPLY], c[SUPPLY])
 
 

@@ -88,13 +88,13 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
 
 def simulated(arm: ArmModel) -> MotionData:
     """Return a motion of the arm with its payload under computed torque, with noise."""
-    motion, truth = excite(arm, SIMULATED, seed=1, evaluations=200), arm.with_payload(PAYLOAD)
+    motion, actual = excite(arm, SIMULATED, seed=1, evaluations=200), arm.with_payload(PAYLOAD)
     times = np.arange(1, int(SIMULATED * CONTROL_RATE)) / CONTROL_RATE
     q, v, a = motion.sample(times)
-    plant, state, rows = Plant(truth), State.of(q[0], v[0]), []
+    plant, state, rows = Plant(actual), State.of(q[0], v[0]), []
     for k in range(times.size):
         desired = a[k] + 400.0 * (q[k] - state.q) + 40.0 * (v[k] - state.v)
-        effort = rnea(truth, state.q, state.v, desired)
+        effort = rnea(actual, state.q, state.v, desired)
         command = Command.checked("effort", effort, arm.nv)
         state = plant.step(state, command, 1 / CONTROL_RATE / 4, 4)
         rows.append((state.q, state.tau))

@@ -95,21 +95,21 @@ def hidden_arm(arm: ArmModel, random: np.random.Generator) -> ArmModel:
     return with_parameters(arm, values)
 
 
-def simulated(truth: ArmModel, motion: Excitation) -> MotionData:
+def simulated(actual: ArmModel, motion: Excitation) -> MotionData:
     """Return the motion of an arm under computed torque, with late efforts, without noise."""
     times: Vector = PERIOD * np.arange(int(motion.duration / PERIOD), dtype=float)
     q, v, a = motion.sample(times)
-    viscous, coulomb = nominal_parameters(truth)[11 * truth.nv : 13 * truth.nv].reshape(2, -1)
+    viscous, coulomb = nominal_parameters(actual)[11 * actual.nv : 13 * actual.nv].reshape(2, -1)
     friction = viscous * v + coulomb * np.sign(v)
-    plant, state, rows = Plant(truth), State.of(q[0], v[0]), []
+    plant, state, rows = Plant(actual), State.of(q[0], v[0]), []
     for k in range(times.size):
         desired = a[k] + 400.0 * (q[k] - state.q) + 40.0 * (v[k] - state.v)
-        effort = rnea(truth, state.q, state.v, desired) + friction[k]
-        command = Command.checked("effort", effort, truth.nv)
+        effort = rnea(actual, state.q, state.v, desired) + friction[k]
+        command = Command.checked("effort", effort, actual.nv)
         state = plant.step(state, command, PERIOD / SUBSTEPS, SUBSTEPS)
         rows.append((state.q, state.tau))
     position, effort = (np.array(x) for x in zip(*rows, strict=True))
-    return MotionData(truth.joint_names, times + PERIOD, position, late(effort), "exact")
+    return MotionData(actual.joint_names, times + PERIOD, position, late(effort), "exact")
 
 
 def late(effort: Matrix) -> Matrix:
@@ -139,12 +139,12 @@ def runs(arm: ArmModel, count: int, seconds: float) -> Iterator[Run]:
     for k in range(count):
         random = np.random.default_rng(k)
         if k % RUNS_PER_ARM == 0:
-            truth = hidden_arm(arm, random)
-            fitted, held_out = (simulated(truth, motion) for motion in motions)
+            actual = hidden_arm(arm, random)
+            fitted, held_out = (simulated(actual, motion) for motion in motions)
         recorded = measured(fitted, random)
         begin = time.process_time()
         result = identify(arm, [recorded], [held_out])
-        yield evaluated(result, nominal_parameters(truth), time.process_time() - begin)
+        yield evaluated(result, nominal_parameters(actual), time.process_time() - begin)
 
 
 def evaluated(result: Identification, true: Vector, seconds: float) -> Run:

@@ -30,10 +30,10 @@ SECONDS, PERIOD, SUBSTEPS = 30.0, 1e-3, 4
 """Duration and sampling period [s]; time steps of the simulation in a period."""
 
 
-def simulated(truth: ArmModel, motion: Excitation) -> MotionData:
+def simulated(actual: ArmModel, motion: Excitation) -> MotionData:
     """Return the motion of an arm under computed torque in MuJoCo, without noise."""
-    nv, values = truth.nv, nominal_parameters(truth)
-    model = mujoco.MjModel.from_xml_string(mjcf(truth, PERIOD / SUBSTEPS, True))
+    nv, values = actual.nv, nominal_parameters(actual)
+    model = mujoco.MjModel.from_xml_string(mjcf(actual, PERIOD / SUBSTEPS, True))
     model.jnt_limited[:] = model.actuator_ctrllimited[:] = 0
     model.actuator_gainprm[:, 0], model.actuator_biasprm[:, :3] = 1.0, 0.0
     model.dof_armature[:], model.dof_damping[:], model.dof_frictionloss[:] = values[
@@ -44,7 +44,7 @@ def simulated(truth: ArmModel, motion: Excitation) -> MotionData:
     data, M = mujoco.MjData(model), np.zeros((nv, nv))
     time = PERIOD * np.arange(int(motion.duration / PERIOD))
     q, v, a = motion.sample(time)
-    feedforward = regressor(truth, q, v, a) @ values
+    feedforward = regressor(actual, q, v, a) @ values
     data.qpos[:], data.qvel[:] = q[0], v[0]
     position, effort = np.empty_like(q), np.empty_like(q)
     for k in range(time.size):
@@ -52,13 +52,13 @@ def simulated(truth: ArmModel, motion: Excitation) -> MotionData:
         data.ctrl[:] = feedforward[k] + M @ (400 * (q[k] - data.qpos) + 40 * (v[k] - data.qvel))
         position[k], effort[k] = data.qpos, data.ctrl
         mujoco.mj_step(model, data, SUBSTEPS)
-    return MotionData(truth.joint_names, time, position, effort, "exact")
+    return MotionData(actual.joint_names, time, position, effort, "exact")
 
 
 def relative_errors(arm: ArmModel, motion: Excitation, seed: int, runs: int) -> Matrix:
     """Return errors over deviations (2, runs, nb): of least squares, and of the reported fit."""
-    truth = hidden_arm(arm, np.random.default_rng(seed))
-    exact, true = simulated(truth, motion), nominal_parameters(truth)
+    actual = hidden_arm(arm, np.random.default_rng(seed))
+    exact, true = simulated(actual, motion), nominal_parameters(actual)
     held_out, rows = exact.part(slice(0, len(exact.time) // 2)), []
     for k in range(runs):
         recorded = measured(exact, np.random.default_rng(100 + k))

@@ -53,7 +53,7 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
     data, tau, v = arm.model.createData(), np.zeros(n), np.full(n, 0.1)
     plant, single = Plant(arm), Kernel(arm, KernelOptions(interface=interface, lanes=1))
     x = single.block({"q": q, "v": v, "command": command.value, "dt": np.array([DT])})
-    slopes, y = StepDerivative(arm, interface=interface), np.concatenate([q, v])
+    step_derivative, y = StepDerivative(arm, interface=interface), np.concatenate([q, v])
     starts = np.concatenate(
         [q + 0.1 * np.random.default_rng(0).normal(size=(ROLLOUTS, n)), np.zeros((ROLLOUTS, n))],
         axis=1,
@@ -93,7 +93,7 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
         "pin.computeABADerivatives, a call a step": (
             CALLS, repeated(lambda: pin.computeABADerivatives(arm.model, data, q, v, tau))),
         "step + A + B, a call a step": (
-            CALLS, repeated(lambda: slopes.step(y, command.value, DT))),
+            CALLS, repeated(lambda: step_derivative.step(y, command.value, DT))),
         "kernel, a call a step": (CALLS, repeated(lambda: single.step(x))),
         "rollout f64, one core": (ROLLOUTS * STEPS, batch("float64", 1)),
         "rollout f32, one core": (ROLLOUTS * STEPS, batch("float32", 1)),

@@ -23,7 +23,7 @@ from arm_dynamics.identification.efforts.output_error_refinement import TRUST, P
 from arm_dynamics.identification.parameters.dynamic_parameters import with_parameters
 from arm_dynamics.model.arm_model import ArmModel
 
-LARGEST = 50.0
+MAX_DEVIATION = 50.0
 """Bound of the unknowns, in standard deviations."""
 
 
@@ -64,7 +64,9 @@ def minimize(
 
     parameters = sysid.ParameterDict()
     zero = np.zeros(chart.size)
-    parameters.add(sysid.Parameter("z", zero, zero - LARGEST, zero + LARGEST, modifier=apply))
+    parameters.add(
+        sysid.Parameter("z", zero, zero - MAX_DEVIATION, zero + MAX_DEVIATION, modifier=apply)
+    )
     model = spec.compile()
     ticks = simulation.controller.period * np.arange(len(q))
     control = np.hstack((effort - first[13 * nv :], q, v))

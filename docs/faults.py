@@ -88,14 +88,14 @@ def page() -> str:
 
 def _section(name: str) -> str:
     vendor = VENDORS[name]
-    watch = "" if vendor.watched else UNWATCHED
+    note = "" if vendor.has_watchdog else NO_WATCHDOG
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     rows += [_row(fault.name, outcome(name, fault.name)) for fault in FAULTS]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"## {vendor.title}\n\n{watch}{table}\n"
+    return f"## {vendor.title}\n\n{note}{table}\n"
 
 
-UNWATCHED = """\
+NO_WATCHDOG = """\
 These servos have no command watchdog. After the host is killed, a position is held and a PWM duty
 stays active indefinitely. With PWM they are activated only with `allow_missing_watchdog: true`.
 

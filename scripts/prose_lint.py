@@ -1,9 +1,10 @@
-"""Report words of the project's prose that are not in its glossary.
+"""Report words of the project's prose and names that are not in its glossary.
 
 ``prose_lint.py [FILE or DIRECTORY ...]`` prints ``file:line: word => replacement`` for Markdown
-text, docstrings, comments and string literals of Python, and comments of YAML, XML, TOML, shell
-and Makefiles. Code spans are not prose. Exit code 1 means at least one finding. The rules and the
-list of exemptions are in prose_rules.py.
+text, docstrings, comments, string literals and names of Python, and comments of YAML, XML, TOML,
+shell and Makefiles. Code spans are not prose. A name is checked where it is bound: functions,
+classes, parameters, variables and attributes; its words are separated by ``_`` or a capital.
+Exit code 1 means at least one finding. The rules and the list of exemptions are in prose_rules.py.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from typing import NamedTuple
 from prose_rules import (
     EXEMPTIONS,
     HEADING_RULES,
-    LONGEST_SENTENCE,
+    MAX_SENTENCE_WORDS,
+    NAME_RULES,
     RULES,
     SUMMARY_STARTS,
+    UNCHECKED_NAMES,
     Rule,
 )
 
@@ -45,6 +48,7 @@ FSTRING = tuple(
 """Token types of Python 3.12; below, an f-string is one STRING token."""
 PROPERTIES = {"property", "cached_property", "setter"}
 STATEMENT_ENDS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+KIND_RULES = {"heading": HEADING_RULES, "name": NAME_RULES}
 ANY_RULE = re.compile("|".join(rule.pattern for rule in RULES), re.IGNORECASE)
 
 
@@ -142,6 +146,37 @@ def python(text: str, offset: int = 0) -> Iterator[Passage]:
     yield from python_literals(tokens, offset)
 
 
+def names(text: str) -> Iterator[Passage]:
+    """Yield the words of each name that a Python file binds; nothing of a fragment."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        name = bound_name(node)
+        if name:
+            words = " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name))
+            yield Passage("name", [(node.lineno, words)])
+
+
+def has_checked_names(path: Path) -> bool:
+    """Return whether the names in the file ``path`` are checked."""
+    return not any(path.match(pattern) for pattern in UNCHECKED_NAMES)
+
+
+def bound_name(node: ast.AST) -> str | None:
+    """Return the name that ``node`` binds, if it binds one."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.attr
+    return None
+
+
 def python_comments(tokens: list[tokenize.TokenInfo], offset: int) -> Iterator[Passage]:
     """Yield comments; successive lines of nothing else are one passage."""
     block: list[tuple[int, str]] = []
@@ -212,7 +247,8 @@ def passages(path: Path) -> list[Passage]:
     if path.suffix == ".md":
         return list(markdown(path.read_text("utf-8")))
     if path.suffix == ".py":
-        return list(python(path.read_text("utf-8")))
+        text = path.read_text("utf-8")
+        return [*python(text), *(names(text) if has_checked_names(path) else ())]
     if path.suffix in XML_SUFFIXES:
         return list(xml_comments(path.read_text("utf-8")))
     if path.suffix in HASH_SUFFIXES or path.name in {"Makefile", "run", ".importlinter"}:
@@ -244,7 +280,7 @@ def findings(path: str, prose: Iterable[Passage]) -> Iterator[Finding]:
     """Yield the words to replace in the prose of the file ``path``."""
     for passage in prose:
         rules = RULES if ANY_RULE.search(passage.text) else ()
-        for rule in (*rules, *(HEADING_RULES if passage.kind == "heading" else ())):
+        for rule in (*rules, *KIND_RULES.get(passage.kind, ())):
             if any(fnmatch(path, pattern) for pattern in rule.paths):
                 continue
             for found in matches(rule, passage.text):
@@ -266,14 +302,14 @@ def summaries(path: str, text: str) -> Iterator[Finding]:
 
 
 def long_sentences(path: str, prose: Iterable[Passage]) -> Iterator[Finding]:
-    """Yield sentences of more than LONGEST_SENTENCE words."""
+    """Yield sentences of more than MAX_SENTENCE_WORDS words."""
     for passage in prose:
         if is_exempt(path, passage.raw, (0, len(passage.raw))):
             continue
         if passage.kind in {"prose", "docstring", "comment"}:
             for sentence in re.finditer(r"[^.!?;:]+(?:[.!?;:](?!\s)[^.!?;:]*)*", passage.text):
                 words = re.findall(r"[^\W\d_]{2,}", sentence[0])
-                if len(words) > LONGEST_SENTENCE:
+                if len(words) > MAX_SENTENCE_WORDS:
                     start = sentence.start() + len(sentence[0]) - len(sentence[0].lstrip())
                     text = f"{len(words)} words: {' '.join(words[:4])} ..."
                     yield Finding(path, passage.line(start), text, "one fact per sentence")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("setup.py", "setup.cfg")
-LOWEST, HIGHEST, NEWEST_TESTED = (3, 10), (3, 14), (3, 13)
+MIN_PYTHON, MAX_PYTHON, MAX_TESTED_PYTHON = (3, 10), (3, 14), (3, 13)
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "Max retries", "Read timed out")
 # Variables of a sourced ROS 2, whose packages pip would treat as installed.
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "AMENT_PREFIX_PATH", "COLCON_PREFIX_PATH")
@@ -66,8 +66,8 @@ def _arguments() -> argparse.Namespace:
 
 def check_python() -> None:
     """Raise SetupFailed outside of Python 3.10 to 3.14; name a suitable Python if one exists."""
-    if LOWEST <= sys.version_info[:2] <= HIGHEST:
-        if sys.version_info[:2] > NEWEST_TESTED:
+    if MIN_PYTHON <= sys.version_info[:2] <= MAX_PYTHON:
+        if sys.version_info[:2] > MAX_TESTED_PYTHON:
             _report(f"note: Python {platform.python_version()} is not tested; 3.10 to 3.13 are")
         return
     names = ("python3.13", "python3.12", "python3.11", "python3.10")

@@ -30,11 +30,11 @@ with suppress(ImportError):  # older versions do not collect such constants
     providers._get_local_constants = lambda: providers._local_constants
 
 ROS = Path(__file__).parent / "ros"
-LONGEST = Path(__file__).parent / "cli" / "test_hardware_cli.py"
+FIRST_FILE = Path(__file__).parent / "cli" / "test_hardware_cli.py"
 """Of the tests in real time: it begins first, so that no process runs it alone at the end."""
 LIMIT = '<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="100"/>'
 FREE = '<limit effort="{effort}" velocity="100"/>'
-LINK = """<link name="{name}_link"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>
+LINK = """<link name="{name}_link"><inertial><origin xyz="{center}"/><mass value="{mass}"/>
 <inertia ixx="{ixx}" iyy="{ixx}" izz="{ixx}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/>
 <child link="{name}_link"/><axis xyz="{axis}"/>{limit}
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items):
     def order(item):
         path = item.path
         first = path.parent == ROS or path in hardware & slow
-        count = tests[path] if path in slow and path != LONGEST else -tests[path]
+        count = tests[path] if path in slow and path != FIRST_FILE else -tests[path]
         return not first, path not in slow, count
 
     items.sort(key=order)
@@ -72,7 +72,7 @@ def chain_urdf(*joints, more=""):
     for i, changes in enumerate(joints):
         values = {
             "name": f"J{i + 1}", "kind": "revolute", "parent": parent, "axis": "0 1 0",
-            "xyz": "0.5 0 0" if i else "0 0 0", "centre": "0.25 0 0", "mass": 1.0, "ixx": 0.02,
+            "xyz": "0.5 0 0" if i else "0 0 0", "center": "0.25 0 0", "mass": 1.0, "ixx": 0.02,
             "lower": -3.0, "upper": 3.0, "effort": 100.0, "damping": 0.0, "friction": 0.0,
         } | changes  # fmt: skip
         limit = (FREE if values["kind"] == "continuous" else LIMIT).format(**values)

@@ -26,7 +26,7 @@ class Wire(Port):
 
     def __init__(self, motors: EmulatedDynamixels) -> None:
         self.motors, self.time, self.gone = motors, 0.0, False
-        self.spoil: Callable[[bytes], bytes] = lambda data: data
+        self.distort: Callable[[bytes], bytes] = lambda data: data
         self.writes, self.hold, self.closed = 0, 0.0, False
         self._coming: list[tuple[float, int]] = []
 
@@ -40,7 +40,7 @@ class Wire(Port):
         self._check()
         self.writes += 1
         self.advance(len(data) * BYTE)
-        back = self.spoil(self.motors.receive(data, self.time))
+        back = self.distort(self.motors.receive(data, self.time))
         self._coming += [
             (self.time + self.hold + (k + 1) * BYTE, byte) for k, byte in enumerate(back)
         ]

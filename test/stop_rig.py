@@ -52,7 +52,7 @@ class ReadingFault:
         """Start the fault at the next reading."""
         self.begun, self._left = True, self.cycles
 
-    def spoil(self, readings: Mapping[int, Reading]) -> Readings:
+    def distort(self, readings: Mapping[int, Reading]) -> Readings:
         """Return the readings that the driver receives."""
         good, id = dict(readings), self.joint + 1
         seen, past = dict(good), self._past or [good]
@@ -126,7 +126,7 @@ class StoppingArm:
 
     def inject(self, kind: str, joint: int, cycles: int, amount: float) -> ReadingFault:
         fault = ReadingFault(kind, joint, cycles, amount, self.gain)
-        self.driver.bus.read = lambda: fault.spoil(self._read())
+        self.driver.bus.read = lambda: fault.distort(self._read())
         return fault
 
     def move(self, amount: float, duration: float) -> None:

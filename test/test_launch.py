@@ -165,13 +165,13 @@ def test_arguments_have_descriptions_defaults_and_choices(name, stand_in):
 def test_every_controller_can_be_selected(stand_in):
     _, actions = described("simulation")
     (controller,) = (a for a in actions if a.values and a.values[0] == "controller")
-    laws = {
+    controllers = {
         name: plugins.load_class("controllers", name)
         for name in plugins.registered_names("controllers")
     }
     assert controller.choices == [
         "",
-        *(n for n, one in laws.items() if not issubclass(one, TaskSpaceController)),
+        *(n for n, one in controllers.items() if not issubclass(one, TaskSpaceController)),
     ]
     (lockstep,) = (a for a in actions if a.values and a.values[0] == "lockstep")
     assert lockstep.choices == ["", "true", "false"]
@@ -239,8 +239,8 @@ def test_invalid_arguments_of_rviz_end_the_launch_before_a_node_starts(name, sta
 )
 def test_executables_exist(stand_in, viewer, composed, name, controller, both):
     found = nodes(started(name, viewer=viewer, composed=composed))
-    wanted = {both} if composed == "true" else {"simulator", controller}
-    assert set(found) == wanted | ({"viewer"} if viewer == "true" else set())
+    expected = {both} if composed == "true" else {"simulator", controller}
+    assert set(found) == expected | ({"viewer"} if viewer == "true" else set())
     assert set(found) <= EXECUTABLES
     assert {node.package for node in found.values()} == {"arm_dynamics"}
 
@@ -414,8 +414,8 @@ def test_locked_joints_and_tool_frame_reach_every_node_of_the_arm(stand_in, name
 )
 def test_several_arms_have_separate_namespaces_and_frames(stand_in, name, given):
     stand_in |= {"robot_state_publisher", "rviz2", "joint_state_publisher_gui"}
-    told = {"namespace": "left", "frame_prefix": "left/", "log_level": "debug", **given}
-    for executable, node in nodes(started(name, **told)).items():
+    options = {"namespace": "left", "frame_prefix": "left/", "log_level": "debug", **given}
+    for executable, node in nodes(started(name, **options)).items():
         assert node.namespace == "left", executable
         if executable == "rviz2":
             shown = yaml.safe_load(Path(node.arguments[1]).read_text())["Visualization Manager"]
@@ -641,8 +641,8 @@ def test_one_node_publishes_the_description(stand_in, name, given, installed):
     publishing = [n for n in own if n.executable in DESCRIBING]
     assert len(publishing) == 1
     for node in own:
-        wanted = parameters(node).get("publish_robot_description", True)
-        assert wanted is (not installed or node not in publishing)
+        expected = parameters(node).get("publish_robot_description", True)
+        assert expected is (not installed or node not in publishing)
     assert ("robot_state_publisher" in nodes(started("view"))) is installed
 
 
@@ -673,9 +673,9 @@ def test_display_has_sliders_with_and_without_gui(stand_in, installed):
     if installed:
         stand_in.add(gui)
     assert list(nodes(started("display"))) == ["joint_sliders"]
-    asked = started("display", gui="true")
-    assert list(nodes(asked)) == ([gui] if installed else ["joint_sliders"])
-    assert any(a.kind == "LogInfo" and gui in a.msg for a in asked) is not installed
+    actions = started("display", gui="true")
+    assert list(nodes(actions)) == ([gui] if installed else ["joint_sliders"])
+    assert any(a.kind == "LogInfo" and gui in a.msg for a in actions) is not installed
     assert "joint_sliders" in EXECUTABLES
 
 

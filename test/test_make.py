@@ -101,7 +101,7 @@ def test_without_a_terminal_the_command_receives_the_signal(makefile):
     assert process.wait(20) == 5
 
 
-def test_sourced_ros_is_recognised(tmp_path):
+def test_sourced_ros_is_recognized(tmp_path):
     sourced = script("sourced_ros").sourced
     (tmp_path / "lib/python3.12/site-packages/rclpy").mkdir(parents=True)
     assert sourced({"ROS_DISTRO": "jazzy"}) == "ROS_DISTRO=jazzy"

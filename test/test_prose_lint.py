@@ -123,6 +123,36 @@ def test_a_rule_may_exclude_files():
     assert findings_in("# it swings\n", path="arm_dynamics/demos/two_link.py") == []
 
 
+NAMES = """\
+class LawTable:
+    def told(self, asked, *, control_law=None):
+        self.own_share, own_states, LARGEST_SPEED = 0, 0, 0
+        for way in asked:
+            told.law(seam=1)
+import law
+"""
+
+
+def test_names_are_checked_where_they_are_bound():
+    assert sorted(findings_in(NAMES, "names")) == [
+        (1, "Law"),
+        (2, "asked"),
+        (2, "told"),
+        (3, "LARGEST"),
+        (3, "own states"),
+        (3, "share"),
+        (4, "way"),
+    ]
+    assert findings_in("LARGEST_SPEED, largest_speed = 1, 2\n", "names") == [(1, "LARGEST")]
+    assert findings_in("x = (\n", "names") == []
+
+
+@pytest.mark.parametrize("rule", prose_rules.NAME_RULES, ids=lambda rule: rule.pattern)
+def test_a_rule_of_names_finds_its_example(rule):
+    assert list(prose_lint.matches(rule, rule.bad))
+    assert list(prose_lint.matches(rule, rule.good)) == []
+
+
 def test_error_messages_name_a_value_or_what_is_expected():
     text = """\
 raise InvalidValue("bad size")

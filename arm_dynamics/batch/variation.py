@@ -95,12 +95,12 @@ def varied_bodies(arm: ArmModel, varied: Mapping[str, Any]) -> tuple[Body, ...]:
     mass, actuators = varied.get("link.mass"), varied_actuators(arm, varied)
     table = []
     for i, body in enumerate(bodies(arm.with_payload(0.0))):
-        centre, inertia = _varied_shape(arm, i, varied)
+        center, inertia = _varied_shape(arm, i, varied)
         table.append(
             replace(
                 body,
                 mass=body.mass if mass is None else mass[i],
-                centre=body.centre if centre is None else body.turn.T @ centre,
+                center=body.center if center is None else body.turn.T @ center,
                 inertia=body.inertia if inertia is None else body.turn.T @ inertia @ body.turn,
                 armature=actuators[i].armature,
             )
@@ -114,9 +114,9 @@ def _varied_shape(arm: ArmModel, i: int, varied: Mapping[str, Any]) -> tuple[Any
 
     None: not varied.
     """
-    link, centre, inertia = arm.links.inertias[i + 1], None, None
+    link, center, inertia = arm.links.inertias[i + 1], None, None
     if not set(CENTER).isdisjoint(varied):
-        centre = np.array(
+        center = np.array(
             [
                 varied[name][i] if name in varied else x
                 for name, x in zip(CENTER, link.lever, strict=True)
@@ -129,7 +129,7 @@ def _varied_shape(arm: ArmModel, i: int, varied: Mapping[str, Any]) -> tuple[Any
             inertia[row, column] = inertia[column, row] = varied[name][i]
         if "link.inertia" in varied:
             inertia = varied["link.inertia"][i] * inertia
-    return centre, inertia
+    return center, inertia
 
 
 def _entry(name: str) -> tuple[int, int]:
@@ -144,14 +144,14 @@ def _with_payload(arm: ArmModel, table: list[Body], payload: Any) -> tuple[Body,
     if i < 0 or (isinstance(payload, float) and payload == 0.0):
         return tuple(table)
     body = table[i]
-    point = body.turn.T @ frame.placement.act(np.array(arm.payload.centre))
+    point = body.turn.T @ frame.placement.act(np.array(arm.payload.center))
     total = body.mass + payload
-    offset = point - body.centre
+    offset = point - body.center
     spread = (offset @ offset) * np.eye(3) - np.outer(offset, offset)
     table[i] = replace(
         body,
         mass=total,
-        centre=body.centre + (payload / total) * offset,
+        center=body.center + (payload / total) * offset,
         inertia=body.inertia + (body.mass * payload / total) * spread,
     )
     return tuple(table)
@@ -189,10 +189,10 @@ def _rollout_links(arm: ArmModel, varied: Mapping[str, Sequence[float] | Vector]
     for i in range(arm.nv):
         nominal = links.inertias[i + 1]
         mass = float(varied["link.mass"][i]) if "link.mass" in varied else nominal.mass
-        centre, inertia = _varied_shape(arm, i, varied)
+        center, inertia = _varied_shape(arm, i, varied)
         links.inertias[i + 1] = pin.Inertia(
             mass,
-            nominal.lever if centre is None else centre.astype(float),
+            nominal.lever if center is None else center.astype(float),
             nominal.inertia if inertia is None else inertia.astype(float),
         )
     return links

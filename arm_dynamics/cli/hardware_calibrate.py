@@ -136,7 +136,7 @@ def run(arguments: Sequence[str]) -> int:
 def _prepare(bus: MotorBus) -> None:
     """Open the bus and set up its motors, which reading requires, with torque disabled."""
     bus.open()
-    bus.identify()
+    bus.discover()
     shared = set.intersection(*(set(bus.interfaces(id)) for id in bus.motors))
     if not shared:
         each = [

@@ -77,7 +77,7 @@ class BusSurvey:
 
 
 def survey_bus(bus: MotorBus, duration: float) -> BusSurvey:
-    """Open the bus, identify its motors, read them for ``duration`` [s] and close the bus.
+    """Open the bus, discover its motors, read them for ``duration`` [s] and close the bus.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def survey_bus(bus: MotorBus, duration: float) -> BusSurvey:
     try:
         bus.open()
         try:
-            bus.identify()
+            bus.discover()
         except DriverFault as error:
             fault = str(error)
         ranges = bus.stored_ranges()

@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"arm-dynamics {args.command}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.exit(end.say())
+        sys.exit(end.report())
     finally:
         warnings.formatwarning = with_location
 

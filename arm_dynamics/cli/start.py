@@ -21,4 +21,4 @@ def main() -> None:
             run = import_module("arm_dynamics.cli.main").main
         run()
     except KeyboardInterrupt:  # between the handler above and those of the command
-        sys.exit(end.say())
+        sys.exit(end.report())

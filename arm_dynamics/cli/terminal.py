@@ -26,7 +26,7 @@ LINE_PERIOD = 10.0
 """Period [s] of progress lines in a log file."""
 FIRST_LINE_TIME = 2.0
 """Time [s] before the first line of ``waiting``."""
-SHORTEST_NAME = 8
+MIN_NAME_WIDTH = 8
 """Width of the first column of a table below which lines exceed the width of the terminal."""
 
 
@@ -55,7 +55,7 @@ def print_table(
     if not has_borders:
         space = 2 * (len(widths) - 1)
         if sum(widths) + space > console.width:
-            name = max(SHORTEST_NAME, console.width - space - sum(least[1:]))
+            name = max(MIN_NAME_WIDTH, console.width - space - sum(least[1:]))
             widths = [min(widths[0], name), *least[1:]]
     table = Table(title=escape(title), title_justify="left")
     for head, width in zip(heads, widths, strict=True):

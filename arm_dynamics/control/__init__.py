@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from arm_dynamics.control.controllers.task_space import TaskSpace
     from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
     from arm_dynamics.control.controllers.velocity_pid import VelocityPid
-    from arm_dynamics.control.gain_fit import fit_gains
+    from arm_dynamics.control.gain_scaling import scale_gains
     from arm_dynamics.control.goals.goal import Constraints, ErrorCode, Goal, GoalResult, Tolerances
     from arm_dynamics.control.goals.goal_handler import GoalHandler, GoalRequest
     from arm_dynamics.control.goals.streams import CommandSettings, Streams
@@ -149,7 +149,7 @@ _MODULES = {
     "default_deceleration": ".trajectories.trajectory",
     "delay_margin": ".stability_margins",
     "demo_trajectory": ".trajectories.demo_trajectory",
-    "fit_gains": ".gain_fit",
+    "scale_gains": ".gain_scaling",
     "linear_dynamics": ".lqr_design.lqr_gain",
     "load_gain_table": ".lqr_design.gain_table",
     "lqr_gain": ".lqr_design.lqr_gain",
@@ -230,7 +230,6 @@ __all__ = [
     "default_deceleration",
     "delay_margin",
     "demo_trajectory",
-    "fit_gains",
     "linear_dynamics",
     "load_gain_table",
     "lqr_gain",
@@ -240,6 +239,7 @@ __all__ = [
     "quintic",
     "quintic_trajectory",
     "require_feasible",
+    "scale_gains",
     "simulate_closed_loop",
     "solve_along",
     "solve_feasible",

@@ -114,8 +114,8 @@ class _ContinuousLoop:
         self.arm, self.controller, self.trajectory = arm, controller, trajectory
         self.motion = _smooth_equations(arm)
         controller.reset(start)
-        z = start.act if start.act.size else arm.initial_act
-        self.y = np.concatenate([start.q, start.v, z, controller.memory])
+        act = start.act if start.act.size else arm.initial_act
+        self.y = np.concatenate([start.q, start.v, act, controller.memory])
         self.ends = np.cumsum([arm.nv, arm.nv, arm.na])
         self._rate(start.time, self.y)  # a controller without a continuous form rejects itself
         _require_declared_memory(controller, start, trajectory)
@@ -150,20 +150,20 @@ class _ContinuousLoop:
 
     def _rate(self, t: float, y: Vector) -> tuple[Vector, Vector]:
         """Return ẏ at ``t`` [s], and the command (nv,)."""
-        q, v, z, memory = np.split(y, self.ends)
+        q, v, act, memory = np.split(y, self.ends)
         motion, interface = self.motion, self.controller.interface
 
         def acceleration(command: Vector) -> Vector:
             motion.set_command(Command(interface, command))
-            return motion.acceleration(q, v, z)
+            return motion.acceleration(q, v, act)
 
-        state, reference = State(t, q, v, np.full(q.size, np.nan), z), self.trajectory.at(t)
+        state, reference = State(t, q, v, np.full(q.size, np.nan), act), self.trajectory.at(t)
         command, memory_rate = self.controller.instant(state, reference, memory, acceleration)
         a = acceleration(command.value).copy()
-        act_dot = z
-        if z.size:
-            decay, source = motion.act_dot_terms(q, v, z)
-            act_dot = source - decay * z
+        act_dot = act
+        if act.size:
+            decay, source = motion.act_dot_terms(q, v, act)
+            act_dot = source - decay * act
         return np.concatenate([v, a, act_dot, memory_rate]), command.value
 
 

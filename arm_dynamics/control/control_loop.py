@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.gain_fit import GainFit
+from arm_dynamics.control.gain_scaling import GainScaling
 from arm_dynamics.control.reference_generator import PositionHold, ReferenceGenerator
 from arm_dynamics.control.trajectories.effort_check import check_effort
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
@@ -83,7 +83,7 @@ class ControlLoop:
         self.events = events or Events()
         self.guard = Guard(driver.arm, self.events, driver.extra_interfaces)
         self._max_velocity = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
-        self.fit = GainFit(driver, self._active, self.events)
+        self.gain_scaling = GainScaling(driver, self._active, self.events)
         self.reference_generator = ReferenceGenerator()
         self.restart_count = 0
         """Number of restarts from the measured state."""
@@ -142,7 +142,7 @@ class ControlLoop:
             self.reference = self.reference_generator.reference(
                 state.time, self.reference, _measured(state)
             )
-            self.fit.require(state.q)
+            self.gain_scaling.require(state.q)
             command = self._active.command(state, self.reference, dt)
             feedforward = self.reference.effort
             if feedforward is not None and command.interface == "effort":
@@ -223,7 +223,7 @@ class ControlLoop:
         if self.driver.command_epoch != self._command_epoch:
             self._hold.reset()
         self._active.restart(state)
-        start = self._hold.standing(state, self.driver.held)
+        start = self._hold.holding_state(state, self.driver.held)
         self.reference_generator.start(self.controller.hold_trajectory(start))
         self.restart_count += 1
         self._command_epoch = self.driver.command_epoch
@@ -243,7 +243,7 @@ class ControlLoop:
 
         """
         if self.driver.timing is not None:
-            self.fit.check(controller)
+            self.gain_scaling.check(controller)
         self._active.request_switch(controller)
 
     def _switch(self, state: State) -> None:
@@ -252,8 +252,10 @@ class ControlLoop:
         except ControllerFault as error:
             self.events.report("controller_failed", str(error))
             return
-        if self.fit.fault:  # the previous controller's gains are unstable: do not blend it out
-            self.fit.fault = ""
+        if (
+            self.gain_scaling.fault
+        ):  # the previous controller's gains are unstable: do not blend it out
+            self.gain_scaling.fault = ""
             self._active.restart(state)
         if (
             self.reference is not None
@@ -272,7 +274,7 @@ class ControlLoop:
             Default: ``default_deceleration`` of the arm.
 
         """
-        start = _measured(self._hold.standing(state, self.driver.held))
+        start = _measured(self._hold.holding_state(state, self.driver.held))
         stop = self.stop_trajectory(deceleration).starting_from(state.time, start)
         self.reference_generator.start(stop)
         self.restart_count += 1

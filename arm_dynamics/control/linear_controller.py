@@ -107,10 +107,12 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     """
     model, position = controller.arm, check_vector("configuration", q, controller.arm.nv)
     nv, g = model.nv, controller.gains
-    slope = np.zeros((nv, 2 * nv))
+    gravity_jacobian = np.zeros((nv, 2 * nv))
     if isinstance(controller, PidGravity | GravityCompensation):
         data = model.model.createData()
-        slope[:, :nv] = pin.computeGeneralizedGravityDerivatives(model.model, data, position)
+        gravity_jacobian[:, :nv] = pin.computeGeneralizedGravityDerivatives(
+            model.model, data, position
+        )
     if isinstance(controller, GravityCompensation | Lqr):
         if isinstance(controller, Lqr):
             J = -controller.gain(position)
@@ -118,7 +120,12 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
             J = np.hstack([np.zeros((nv, nv)), -np.diag(g["d"])])
         none = np.zeros((0, 0))
         return LinearController(
-            "effort", none, np.zeros((0, 2 * nv)), np.zeros((nv, 0)), as_readonly(J), slope
+            "effort",
+            none,
+            np.zeros((0, 2 * nv)),
+            np.zeros((nv, 0)),
+            as_readonly(J),
+            gravity_jacobian,
         )
     if not isinstance(controller, Pid):
         raise InvalidValue(
@@ -134,15 +141,15 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     J = np.hstack([-np.diag(p), -np.diag(d) @ alpha])
     # without integrals that have no gain, and filters without delay
     used = np.flatnonzero(np.concatenate([i, d * g["d_filter"]]))
-    parts = F[np.ix_(used, used)], G[used], H[:, used], J, slope
+    parts = F[np.ix_(used, used)], G[used], H[:, used], J, gravity_jacobian
     return LinearController("effort", *map(as_readonly, parts))
 
 
 def linearized_controller(controller: Controller, q: Vector, period: float) -> LinearController:
-    """Return ``linear_controller`` if exact; else slopes of ``update`` at rest on the reference.
+    """Return ``linear_controller`` if exact; else linearize ``update`` at rest on the reference.
 
-    The slope ∂g/∂q of the model's gravity torque is the feedforward's K, not a gain. Integrals of
-    joint gains "ki" are accelerations: u = M c, c⁺ = c - T ki q, where M includes what computed
+    The Jacobian ∂g/∂q of the model's gravity torque is the feedforward's K, not a gain. Integrals
+    of joint gains "ki" are accelerations: u = M c, c⁺ = c - T ki q, where M includes what computed
     torque adds for viscous friction. Changes the controller's memory.
 
     Parameters
@@ -175,12 +182,14 @@ def linearized_controller(controller: Controller, q: Vector, period: float) -> L
             near[k] += shift
             ends.append(controller.update(State.of(near[:nv], near[nv:]), rest, 0.0).value)
         J[:, k] = (ends[0] - ends[1]) / (2 * DIFFERENCE_STEP)
-    mass, slope = mass_matrix(controller.arm, q), np.zeros((nv, 2 * nv))
+    mass, gravity_jacobian = mass_matrix(controller.arm, q), np.zeros((nv, 2 * nv))
     inertia = controller.inertia(q) if isinstance(controller, ComputedTorque) else mass
-    slope[:, :nv] = -mass @ linear_dynamics(controller.arm, q)[0][nv:, :nv]
+    gravity_jacobian[:, :nv] = -mass @ linear_dynamics(controller.arm, q)[0][nv:, :nv]
     ki = controller.gains.get("ki", np.zeros(nv))
     G = np.hstack([-period * np.diag(ki), np.zeros((nv, nv))])
-    return LinearController("effort", np.eye(nv), G, inertia, J - slope, slope)
+    return LinearController(
+        "effort", np.eye(nv), G, inertia, J - gravity_jacobian, gravity_jacobian
+    )
 
 
 @dataclass(frozen=True)

@@ -311,7 +311,7 @@ class PositionHold:
         """Discard the last command."""
         self._goal = None
 
-    def standing(self, state: State, held: Vector | None) -> State:
+    def holding_state(self, state: State, held: Vector | None) -> State:
         """Return ``state`` with q = q_goal if |q_goal - q| <= SAG for every joint; else ``state``.
 
         An arm farther from its command was moved or is blocked.

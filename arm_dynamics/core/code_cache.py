@@ -35,7 +35,7 @@ except ImportError:  # pragma: no cover - exercised in a separate process
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 """Permissions to write for all users but the owner."""
-LONGEST_COMPILATION = 60.0
+MAX_COMPILATION_TIME = 60.0
 """Time [s] after which a process no longer waits for another one, perhaps stopped, to compile."""
 PACKAGE = Path(__file__).resolve().parents[1]
 COMPILED_PACKAGES = ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch")
@@ -170,7 +170,7 @@ def guard(jitted: Any, lock: Path) -> None:
             locks.enter_context(global_compiler_lock)
             if not jitted._compiling_counter:
                 with suppress(OSError):
-                    locks.enter_context(file_lock(own_lock, LONGEST_COMPILATION))
+                    locks.enter_context(file_lock(own_lock, MAX_COMPILATION_TIME))
             return compile_function(signature)
 
     def save_locked(*compiled_code: Any) -> None:

@@ -77,7 +77,7 @@ class EndProcess(StopHandler):
         """End the process."""
         self()
 
-    def say(self) -> int:
+    def report(self) -> int:
         """Print the line; return the exit code."""
         if self._text:
             print(self._text, file=sys.stderr, flush=True)
@@ -90,7 +90,7 @@ class EndProcess(StopHandler):
             os._exit(self.code)
 
     def _flush(self) -> None:
-        self.say()
+        self.report()
         sys.stdout.flush()
         sys.stderr.flush()
         for flush in before_end:
@@ -139,7 +139,7 @@ class ShutdownFlag(StopHandler):
         patience: float = inf,
     ) -> None:
         self._end, self.last_resort, self._patience = end or EndProcess(), last_resort, patience
-        self._asked = self._read = False
+        self._requested = self._read = False
 
     def __call__(self, number: int = 0, frame: Any = None) -> None:
         """Set the flag."""
@@ -158,13 +158,13 @@ class ShutdownFlag(StopHandler):
 
     def set(self) -> None:
         """Request the shutdown."""
-        self._asked = True
+        self._requested = True
 
     def is_set(self) -> bool:
         """Return whether a shutdown was requested."""
-        if self._asked:
+        if self._requested:
             self._read = True
-        return self._asked
+        return self._requested
 
     def wait(self, timeout: float) -> bool:
         """Sleep for ``timeout`` [s]; return whether a shutdown was requested."""
@@ -239,7 +239,7 @@ def handling(handler: Any, *numbers: int) -> Iterator[None]:
                 signal.signal(number, previous)
 
 
-def ending_at_once() -> AbstractContextManager[None]:
+def ending_immediately() -> AbstractContextManager[None]:
     """Return a context in which stop signals end the process with code 0: nothing is to be stopped.
 
     For a start, which may compile for a minute.

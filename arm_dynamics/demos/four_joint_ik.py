@@ -1,6 +1,6 @@
 """Closed-form inverse kinematics of the arm ``four_joint`` with its last link horizontal.
 
-Angles are measured from the vertical, J1 from +y towards +x. The last link, the hand, points away
+Angles are measured from the vertical, J1 from +y toward +x. The last link, the hand, points away
 from the axis of the base.
 """
 

@@ -273,7 +273,7 @@ class Servos:
         with self._lock:
             moved, act = sliders != self._sliders, self.state.act
             self._command = np.where(moved, sliders, self._command)
-            sent = self.arm.resent_act(self._command, act)
+            sent = self.arm.act_after_command(self._command, act)
             self.state = replace(
                 self.state, act=as_readonly(np.where(np.repeat(moved, 2), sent, act))
             )

@@ -29,7 +29,7 @@ class Body:
     rotation: Matrix
     translation: Vector
     mass: Any
-    centre: Any
+    center: Any
     inertia: Any
     armature: Any
     turn: Matrix

@@ -121,14 +121,14 @@ class Activation:
 
     def _enable_watchdogs(self, interface: str) -> None:
         """Enable the watchdog of each motor; position servos without one may go without."""
-        watched = set(self.bus.enable_watchdog(self.settings.motor_watchdog_timeout))
+        covered = set(self.bus.enable_watchdog(self.settings.motor_watchdog_timeout))
         if interface == "position":
-            watched |= {id for id in self._ids if not self.bus.has_watchdog(id)}
+            covered |= {id for id in self._ids if not self.bus.has_watchdog(id)}
         if self.bus.settings.get("allow_missing_watchdog") != "true":
             reasons = {self.bus.missing_watchdog_reason(id) for id in self._ids} - {""}
             reason = f": {'; '.join(sorted(reasons))}" if reasons else ""
             remedy = "set allow_missing_watchdog=true to activate without"
-            self._require(watched, f"has no watchdog{reason}; {remedy}")
+            self._require(covered, f"has no watchdog{reason}; {remedy}")
 
     def _send(self, interface: str, value: Vector) -> None:
         q, v, _, temperature, _ = self.feedback.table

@@ -100,7 +100,7 @@ class Driver(ABC):
     ----------
     extra_interfaces : tuple of str
         Command interfaces accepted in addition to those of the arm's actuators.
-    fit : callable or None
+    check_gains : callable or None
         Checks a controller's gains at positions (nv,) before torque is enabled. If it raises
         InvalidValue, the gains are unstable and the driver is not configured or activated.
     command_epoch : int
@@ -110,7 +110,7 @@ class Driver(ABC):
     """
 
     extra_interfaces: tuple[str, ...] = ()
-    fit: Callable[[Vector], None] | None = None
+    check_gains: Callable[[Vector], None] | None = None
     command_epoch: int = 0
 
     def __init__(self, arm: ArmModel) -> None:

@@ -269,7 +269,7 @@ class BusConnection:
             self.opened = True
             if torque_on_ids:
                 self.bus.disable(torque_on_ids)
-            self.bus.identify()
+            self.bus.discover()
             self.bus.prepare(self.interface)
         except Exception as error:
             self.close()

@@ -13,11 +13,11 @@ import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import (
+    BOOLEAN,
     COUNT,
     COUNTS_OUT,
     FLAGS_OUT,
     NUMBER,
-    TRUTH,
     VECTOR,
     VECTOR_OUT,
     compiled_for,
@@ -346,7 +346,7 @@ class PlausibilityFilter:
         return plausible
 
 
-@compiled_for(*[VECTOR] * 5, TRUTH, VECTOR, *[VECTOR_OUT] * 3, *[FLAGS_OUT] * 3)
+@compiled_for(*[VECTOR] * 5, BOOLEAN, VECTOR, *[VECTOR_OUT] * 3, *[FLAGS_OUT] * 3)
 def find_implausible(
     time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, torque_enabled: bool,
     max_velocity: Vector, motion: Vector, held: Vector, reach: Vector, out: BoolArray,

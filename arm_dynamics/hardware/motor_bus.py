@@ -172,7 +172,7 @@ class MotorBus(ABC):
         """Open the port for this program exclusively."""
 
     @abstractmethod
-    def identify(self) -> None:
+    def discover(self) -> None:
         """Check that every motor replies, once, with the configured model; reads only.
 
         Raises DriverFault naming all that are missing, duplicated or of another model.
@@ -196,7 +196,7 @@ class MotorBus(ABC):
 
     @abstractmethod
     def enable_watchdog(self, timeout: float) -> Collection[int]:
-        """Let motors stop automatically after ``timeout`` [s] without commands; ids that will."""
+        """Enable the watchdog with ``timeout`` [s]; return the ids that confirmed it."""
 
     @abstractmethod
     def enable(self, ids: Collection[int]) -> Collection[int]:

@@ -188,7 +188,7 @@ class MotorBusDriver(Driver):
                 self._lifecycle.closing = False
                 warm_up()  # up to a minute on a new machine: long before torque
                 if self.timing is not None:
-                    self._check_gains()
+                    self._require_stable_gains()
                 self._lifecycle.open()
 
     def activate(self) -> None:
@@ -196,7 +196,7 @@ class MotorBusDriver(Driver):
         with self._lifecycle.lock:
             if self.status is not DriverState.ACTIVE:
                 self._lifecycle.require_inactive()
-                self._check_gains()
+                self._require_stable_gains()
                 self._lifecycle.enable_torque(self._limiter, self._joint_interface)
                 self._sent_time = self.bus.now()
                 self._supervisor.restart(self._sent_time)
@@ -254,11 +254,11 @@ class MotorBusDriver(Driver):
         """Disable torque as far as the port allows and release it; from any thread."""
         self._lifecycle.close()
 
-    def _check_gains(self) -> None:
+    def _require_stable_gains(self) -> None:
         """Raise DriverFault if the gains of the controller are unstable."""
-        if self.fit is not None:
+        if self.check_gains is not None:
             try:
-                self.fit(self._feedback.table[Q])
+                self.check_gains(self._feedback.table[Q])
             except ArmDynamicsError as error:
                 self.events.report("activation_rejected", str(error))
                 raise as_driver_fault(error) from error

@@ -62,18 +62,18 @@ STANDARD_GRAVITY = as_readonly([0.0, 0.0, -9.81])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payload:
-    """A point mass [kg] at ``centre`` [m] in the tool frame."""
+    """A point mass [kg] at ``center`` [m] in the tool frame."""
 
     mass: float
-    centre: Vector
+    center: Vector
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments: a read-only array is not read-only when unpickled."""
-        return type(self), (self.mass, self.centre)
+        return type(self), (self.mass, self.center)
 
     def __post_init__(self) -> None:
         """Make the center read-only."""
-        object.__setattr__(self, "centre", as_readonly(self.centre))
+        object.__setattr__(self, "center", as_readonly(self.center))
 
 
 NO_PAYLOAD = Payload(0.0, as_readonly([0.0, 0.0, 0.0]))
@@ -107,7 +107,7 @@ class ArmModel:
         model.armature = np.array([actuator.armature for actuator in actuators])
         if self.payload.mass > 0:
             tool = model.frames[model.getFrameId(self.tool_frame, pin.BODY)]
-            point = pin.Inertia(self.payload.mass, self.payload.centre, np.zeros((3, 3)))
+            point = pin.Inertia(self.payload.mass, self.payload.center, np.zeros((3, 3)))
             model.inertias[tool.parentJoint] += tool.placement.act(point)
         object.__setattr__(self, "actuators", actuators)
         object.__setattr__(self, "model", model)
@@ -159,12 +159,12 @@ class ArmModel:
             held.extend(actuator.hold_act(angle, own))
         return as_readonly(held)
 
-    def resent_act(self, command: Vector, act: Vector) -> Vector:
+    def act_after_command(self, command: Vector, act: Vector) -> Vector:
         """Return ``act`` (na,) after ``command`` (nv,) is sent; itself if nothing changes."""
         before, sent = act.tolist(), list[float]()
         for actuator, value in zip(self.actuators, command.tolist(), strict=True):
             own = before[len(sent) : len(sent) + len(actuator.states)]
-            sent.extend(actuator.resent(value, own))
+            sent.extend(actuator.act_after_command(value, own))
         return act if sent == before else as_readonly(sent)
 
     @property
@@ -231,10 +231,10 @@ class ArmModel:
         joints = [replace(j, initial=x) for j, x in zip(self.joints, values, strict=True)]
         return replace(self, joints=tuple(joints))
 
-    def with_payload(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
-        """Return the arm with a point mass [kg] at ``centre`` [m] in the tool frame."""
+    def with_payload(self, mass: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> ArmModel:
+        """Return the arm with a point mass [kg] at ``center`` [m] in the tool frame."""
         mass = check_float("payload mass [kg]", mass, lower=0)
-        return replace(self, payload=Payload(mass, check_vector("payload centre", centre, 3)))
+        return replace(self, payload=Payload(mass, check_vector("payload center", center, 3)))
 
     def with_gravity(self, gravity: ArrayLike) -> ArmModel:
         """Return the arm in another gravity field (3,) [m/s²], for example a tilted base."""

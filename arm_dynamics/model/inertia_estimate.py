@@ -111,7 +111,7 @@ def with_estimated_inertia(
                 {},
                 children=[
                     comment_text(f"estimated from shapes of {density:.4g} kg/m³"),
-                    element_text("origin", {"xyz": format_numbers(body.centre), "rpy": "0 0 0"}),
+                    element_text("origin", {"xyz": format_numbers(body.center), "rpy": "0 0 0"}),
                     element_text("mass", {"value": format_number(density * body.mass)}),
                     element_text("inertia", tensor),
                 ],
@@ -184,8 +184,8 @@ def shape_body(shape: Visual, folder: Path | None) -> Inertial | None:
         if body is None:
             return None
         R = shape.rotation
-        centre = as_readonly(R @ body.centre + shape.position)
-        return Inertial(body.mass, centre, as_readonly(R @ body.inertia @ R.T))
+        center = as_readonly(R @ body.center + shape.position)
+        return Inertial(body.mass, center, as_readonly(R @ body.inertia @ R.T))
     if not min(x, y, z) > 0:
         return None
     solid = {
@@ -193,7 +193,7 @@ def shape_body(shape: Visual, folder: Path | None) -> Inertial | None:
         "cylinder": lambda: cylinder("z", z, x / 2, np.pi * x * x / 4 * z),
         "sphere": lambda: sphere(x / 2, np.pi * x**3 / 6),
     }[shape.kind]().transformed(shape.rotation, shape.position)
-    return Inertial(solid.mass, solid.centre, solid.inertia)
+    return Inertial(solid.mass, solid.center, solid.inertia)
 
 
 def mesh_body(vertices: Matrix, triangles: Matrix) -> Inertial | None:
@@ -243,11 +243,11 @@ def _polyhedron(points: Matrix, corners: Matrix, size: float) -> Inertial | None
     volume = float(D.sum() / 6)
     if not volume > MIN_VOLUME * size**3:
         return None
-    centre = D @ sums / (24 * volume)
+    center = D @ sums / (24 * volume)
     second = np.einsum("i,ijk,ijl->kl", D, tetrahedra, tetrahedra)
     second = (second + np.einsum("i,ik,il->kl", D, sums, sums)) / 120
-    second = second - volume * np.outer(centre, centre)
+    second = second - volume * np.outer(center, center)
     if not np.linalg.eigvalsh(second)[0] > 0:  # parts with opposite directions
         return None
     inertia = np.trace(second) * np.eye(3) - second
-    return Inertial(volume, as_readonly(middle + centre), as_readonly(inertia))
+    return Inertial(volume, as_readonly(middle + center), as_readonly(inertia))

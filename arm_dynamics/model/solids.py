@@ -44,7 +44,7 @@ class Solid:
     """
 
     mass: float
-    centre: Vector
+    center: Vector
     inertia: Matrix
     rotation: Matrix
     shape: Shape | None = None
@@ -59,7 +59,7 @@ class Solid:
         R = np.asarray(rotation, dtype=np.float64)
         return replace(
             self,
-            centre=as_readonly(R @ self.centre + np.asarray(translation)),
+            center=as_readonly(R @ self.center + np.asarray(translation)),
             inertia=as_readonly(R @ self.inertia @ R.T),
             rotation=as_readonly(R @ self.rotation),
         )
@@ -70,12 +70,12 @@ class Inertial:
     """Mass [kg], center of mass (3,) [m] and inertia (3, 3) [kg·m²] about it, in link axes."""
 
     mass: float
-    centre: Vector
+    center: Vector
     inertia: Matrix
 
 
 def cylinder(
-    axis: str, height: float, radius: float, mass: float, centre: ArrayLike = ORIGIN
+    axis: str, height: float, radius: float, mass: float, center: ArrayLike = ORIGIN
 ) -> Solid:
     """Return a solid cylinder along ``axis``: I_axial = m r²/2, I_transverse = m (3 r² + h²)/12.
 
@@ -86,14 +86,14 @@ def cylinder(
     r = check_float("radius", radius, above=0)
     across = mass * (3 * r * r + h * h) / 12
     moments = (across, across, mass * r * r / 2)
-    return _solid(mass, centre, moments, Shape("cylinder", (r, h)), axis)
+    return _solid(mass, center, moments, Shape("cylinder", (r, h)), axis)
 
 
 def rod(
     axis: str,
     length: float,
     mass: float,
-    centre: ArrayLike = ORIGIN,
+    center: ArrayLike = ORIGIN,
     drawn: float = 0.01,
     radius: float = 0.0,
 ) -> Solid:
@@ -106,11 +106,11 @@ def rod(
     length = check_float("length", length, above=0)
     radius = check_float("radius", radius, lower=0, upper=length / 3**0.5)
     across, axial = mass * length * length / 12, mass * radius * radius / 2
-    return _solid(mass, centre, (across, across, axial), Shape("cylinder", (drawn, length)), axis)
+    return _solid(mass, center, (across, across, axial), Shape("cylinder", (drawn, length)), axis)
 
 
 def flat_bar(
-    length: float, width: float, mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.01
+    length: float, width: float, mass: float, center: ArrayLike = ORIGIN, drawn: float = 0.01
 ) -> Solid:
     """Return a bar along x, ``width`` along z, flat in y.
 
@@ -125,10 +125,10 @@ def flat_bar(
     along, across = mass * width * width / 12, mass * length * length / 12
     # About the axes of the drawn cylinder, which lies along z: they become z, y and x.
     moments = (across, (along + across) * (1 - FLATNESS), along)
-    return _solid(mass, centre, moments, Shape("cylinder", (drawn, length)), "x")
+    return _solid(mass, center, moments, Shape("cylinder", (drawn, length)), "x")
 
 
-def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
+def box(size: ArrayLike, mass: float, center: ArrayLike = ORIGIN) -> Solid:
     """Return a cuboid with edges ``size`` (3,) along x, y, z: I_xx = m (b² + c²)/12 and so on.
 
     Raises InvalidValue.
@@ -140,22 +140,22 @@ def box(size: ArrayLike, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
         mass * (x * x + z * z) / 12,
         mass * (x * x + y * y) / 12,
     )
-    return _solid(mass, centre, moments, Shape("box", (x, y, z)))
+    return _solid(mass, center, moments, Shape("box", (x, y, z)))
 
 
-def sphere(radius: float, mass: float, centre: ArrayLike = ORIGIN) -> Solid:
+def sphere(radius: float, mass: float, center: ArrayLike = ORIGIN) -> Solid:
     """Return a solid sphere: I = 2 m r²/5 about every axis. Raises InvalidValue."""
     r = check_float("radius", radius, above=0)
-    return _solid(mass, centre, (2 * mass * r * r / 5,) * 3, Shape("sphere", (r,)))
+    return _solid(mass, center, (2 * mass * r * r / 5,) * 3, Shape("sphere", (r,)))
 
 
-def point_mass(mass: float, centre: ArrayLike = ORIGIN, drawn: float = 0.0) -> Solid:
+def point_mass(mass: float, center: ArrayLike = ORIGIN, drawn: float = 0.0) -> Solid:
     """Return a mass at a point: I = 0; drawn as a sphere if its radius ``drawn`` is above 0.
 
     Raises InvalidValue.
     """
     shape = Shape("sphere", (float(drawn),)) if drawn > 0 else None
-    return _solid(mass, centre, (0.0, 0.0, 0.0), shape)
+    return _solid(mass, center, (0.0, 0.0, 0.0), shape)
 
 
 def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
@@ -168,19 +168,19 @@ def compose(solids: Sequence[Solid | Inertial]) -> Inertial:
     mass = float(sum(solid.mass for solid in solids))
     if not mass > 0:
         raise InvalidValue(f"total mass of {len(solids)} solids = {mass} kg; expected above 0")
-    centre = sum((s.mass * s.centre for s in solids), np.zeros(3)) / mass
+    center = sum((s.mass * s.center for s in solids), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
     for solid in solids:
-        d = solid.centre - centre
+        d = solid.center - center
         # (d * d).sum(), not d @ d: BLAS may fuse the sum, which changes a URDF's last digit.
         shift = solid.mass * ((d * d).sum() * np.eye(3) - np.outer(d, d))
         inertia = inertia + (solid.inertia + shift)
-    return Inertial(mass, as_readonly(centre), as_readonly(inertia))
+    return Inertial(mass, as_readonly(center), as_readonly(inertia))
 
 
 def _solid(
     mass: float,
-    centre: ArrayLike,
+    center: ArrayLike,
     moments: tuple[float, float, float],
     shape: Shape | None,
     axis: str = "z",
@@ -191,4 +191,4 @@ def _solid(
     # A massless solid is allowed: it is drawn and has no inertia.
     checked = check_float("mass", mass, lower=0)
     inertia = as_readonly(R @ np.diag(moments) @ R.T)
-    return Solid(checked, check_vector("centre", centre, 3), inertia, R, shape)
+    return Solid(checked, check_vector("center", center, 3), inertia, R, shape)

@@ -175,7 +175,7 @@ def _link(robot: Element, name: str, solids: Sequence[Solid], with_inertial: boo
     if with_inertial:
         whole = compose(solids)
         inertial = SubElement(link, "inertial")
-        _origin(inertial, whole.centre)
+        _origin(inertial, whole.center)
         SubElement(inertial, "mass", value=format_number(whole.mass))
         entries = {
             "i" + "xyz"[i] + "xyz"[j]: format_number(whole.inertia[i, j])
@@ -192,7 +192,7 @@ def _shape(link: Element, tag: str, solid: Solid) -> None:
     if solid.shape is None:
         return
     element = SubElement(link, tag)
-    _origin(element, solid.centre, solid.rotation)
+    _origin(element, solid.center, solid.rotation)
     kind, size = solid.shape.kind, solid.shape.size
     sizes = {"size": format_numbers(size)}
     if kind != "box":

@@ -94,7 +94,7 @@ def _arm(arm: ArmModel) -> dict[str, Any]:
         "tool_frame": arm.tool_frame,
         "locked": list(arm.locked),
         "gravity": arm.gravity,
-        "payload": {"mass": arm.payload.mass, "centre": arm.payload.centre},
+        "payload": {"mass": arm.payload.mass, "center": arm.payload.center},
         "joints": [{f.name: getattr(joint, f.name) for f in fields(Joint)} for joint in arm.joints],
     }
 
@@ -105,7 +105,7 @@ def _read_arm(given: Mapping[str, Any]) -> ArmModel:
         arm = parse_arm(given["urdf"], lock=given["locked"])
     payload = Payload(
         check_float("payload mass [kg]", given["payload"]["mass"], lower=0),
-        check_vector("payload centre", _floats(given["payload"]["centre"]), 3),
+        check_vector("payload center", _floats(given["payload"]["center"]), 3),
     )
     return replace(
         arm,

@@ -1,7 +1,7 @@
 """The simulated arm: equations of motion, motor models and integrators.
 
 May import ``safety`` and below. Start with ``plant`` (one time step), ``equations_of_motion`` (the
-terms of M v' + h = tau) and ``simulation`` (an arm in simulated time under watched commands).
+terms of M v' + h = tau) and ``simulation`` (an arm in simulated time with a command watchdog).
 ``actuators`` holds the motor models, ``integrators`` the numerical methods; ``forward_model`` is
 the step as a pure function of one state vector, exported by ``arm_dynamics``.
 """

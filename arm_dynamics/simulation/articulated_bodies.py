@@ -50,7 +50,7 @@ def body_tree(table: Sequence[Body], gravity: Vector) -> Tree:
 
 def _spatial_inertia(body: Body) -> Matrix:
     """[[I + m c×c×ᵀ, m c×], [m c×ᵀ, m 1]]. Source: Featherstone (2008), eq. 2.63."""
-    x, y, z = (float(value) for value in body.centre)
+    x, y, z = (float(value) for value in body.center)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     mass, spatial = float(body.mass), np.zeros((6, 6))
     spatial[:3, :3] = np.array(body.inertia, dtype=float) + mass * cross @ cross.T

@@ -106,9 +106,9 @@ class EquationsOfMotion:
         self._state_slices = row.actuator_state_slices(arm)
         self._kept, (slots, joints) = row.compiled_state_entries(arm)
         self._flat = x.reshape(-1)  # flat indices cost a tenth of pairs
-        self._act, self._rate, self._source, self._before = (
+        self._act_index, self._decay_index, self._source_index, self._before_index = (
             (first + slots) * arm.nv + joints
-            for first in (row.ACT, row.RATE, row.SOURCE, row.BEFORE)
+            for first in (row.ACT, row.DECAY, row.SOURCE, row.BEFORE)
         )
         self._interfaces = [a.interfaces[0] for a in arm.actuators]
         x[row.GROUPS] = 1 + max((s.group for a in arm.actuators for s in a.states), default=-1)
@@ -143,36 +143,36 @@ class EquationsOfMotion:
         pairs = zip(self.arm.actuators, self._interfaces, strict=True)
         self._rows[row.INTERFACE] = [a.interfaces.index(name) for a, name in pairs]
 
-    def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
+    def acceleration(self, q: Vector, v: Vector, act: Vector) -> Vector:
         """Return v̇ (nv,) [rad/s²] without dry friction, by the articulated-body algorithm."""
-        self._drive(q, v, z)
+        self._drive(q, v, act)
         if self.prescribed:
             return self._constrained(q, v)
         a: Vector = pin.aba(*self._dynamics)
         return a
 
-    def implicit_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+    def implicit_acceleration(self, q: Vector, v: Vector, act: Vector, dt: float) -> Vector:
         """Return (M + dt D)⁻¹ M v̇: the damping D of the winding currents acts at the new speed."""
-        self._drive(q, v, z)
-        _, winding = self.step_damping(q, v, z, dt)
+        self._drive(q, v, act)
+        _, winding = self.step_damping(q, v, act, dt)
         if self.prescribed:
             return self._constrained(q, v, dt * winding)
         self._armature[:] = self.arm.model.armature + dt * winding
         a: Vector = pin.aba(*self._with_windings).copy()
         return a
 
-    def step_damping(self, q: Vector, v: Vector, z: Vector, dt: float) -> tuple[Vector, Vector]:
+    def step_damping(self, q: Vector, v: Vector, act: Vector, dt: float) -> tuple[Vector, Vector]:
         """Return -∂τ/∂v (nv,) [N·m·s/rad] within a step: in total, and of winding currents."""
-        self._load(q, v, z)
+        self._load(q, v, act)
         x = self._rows
         x[row.BRAKING] = 0.0
         for i in self._method_joints:
-            x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._actuator_arguments(i, z))
+            x[row.BRAKING, i] = self.arm.actuators[i].damping_at(*self._actuator_arguments(i, act))
         row.joint_step_damping(x, dt)
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
     @_without_warnings
-    def semi_implicit_steps(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
+    def semi_implicit_steps(self, q: Vector, v: Vector, act: Vector, dt: float, steps: int) -> bool:
         """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite.
 
         z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n,  v⁺ = v + dt (a(q, v, z⁺) + W λ / dt),  q⁺ = q + dt v⁺,
@@ -183,7 +183,7 @@ class EquationsOfMotion:
         """
         x, bodies, accelerate = self._rows, self._with_windings, self._accelerate
         if self._has_states:
-            self._flat[self._act] = z[self._kept]
+            self._flat[self._act_index] = act[self._kept]
         row.start_steps(x, q, v, dt)
         while steps > CHUNK:
             steps -= CHUNK
@@ -195,8 +195,8 @@ class EquationsOfMotion:
             row.next_step(x, accelerate(*bodies), dt)
         finite: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
         if self._has_states:
-            z[self._kept] = self._flat[self._act]
-            finite = finite and is_finite(z)
+            act[self._kept] = self._flat[self._act_index]
+            finite = finite and is_finite(act)
         return finite
 
     def _settled_acceleration(self, *bodies: Any) -> Vector:
@@ -207,23 +207,24 @@ class EquationsOfMotion:
             self._rows[row.RESPONSE :] = pin.computeMinverse(*bodies[:3])
         return a
 
-    def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def act_dot_terms(self, q: Vector, v: Vector, act: Vector) -> tuple[Vector, Vector]:
         """Return λ and n of ż = n - λ z, (na,) each."""
-        self._load(q, v, z)
+        self._load(q, v, act)
         row.joint_act_dot_terms(self._rows)
-        self._decay, source = np.zeros(z.size), np.zeros(z.size)
+        self._decay, source = np.zeros(act.size), np.zeros(act.size)
         decay = self._decay
-        decay[self._kept], source[self._kept] = self._flat[self._rate], self._flat[self._source]
+        decay[self._kept] = self._flat[self._decay_index]
+        source[self._kept] = self._flat[self._source_index]
         for i in self._method_joints:
-            own = self._state_slices[i]
-            decay[own], source[own] = self.arm.actuators[i].act_dot_terms(
-                *self._actuator_arguments(i, z)
+            joint = self._state_slices[i]
+            decay[joint], source[joint] = self.arm.actuators[i].act_dot_terms(
+                *self._actuator_arguments(i, act)
             )
         return decay, source
 
-    def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def dry_friction_bounds(self, q: Vector, v: Vector, act: Vector) -> tuple[Vector, Vector]:
         """Return the largest dry friction (nv,) [N·m] against forward and backward motion."""
-        self._drive(q, v, z)  # the gear's loss depends on the effort
+        self._drive(q, v, act)  # the gear's loss depends on the effort
         return self.dry_friction_bounds_at(v)
 
     def dry_friction_bounds_at(self, speed: Vector) -> tuple[Vector, Vector]:
@@ -261,55 +262,57 @@ class EquationsOfMotion:
         """Set the positions (nv,) at which the end stops begin, instead of the joint limits."""
         self._rows[row.LOWER], self._rows[row.UPPER] = lower, upper
 
-    def apply_internal_friction(self, before: Vector, z: Vector, dt: float) -> None:
-        """Apply dry friction over dt [s] to z, in place; ``before`` is z before the step."""
+    def apply_internal_friction(self, before: Vector, act: Vector, dt: float) -> None:
+        """Apply dry friction over dt [s] to ``act``, in place; ``before`` is its previous value."""
         if not self.has_internal_friction:
             return
         x = self._flat
-        x[self._act], x[self._before] = z[self._kept], before[self._kept]
+        x[self._act_index], x[self._before_index] = act[self._kept], before[self._kept]
         row.apply_rotor_friction(self._rows, dt)
-        z[self._kept] = x[self._act]
+        act[self._kept] = x[self._act_index]
         for i in self._method_joints:
-            own, actuator = self._state_slices[i], self.arm.actuators[i]
+            joint, actuator = self._state_slices[i], self.arm.actuators[i]
             if actuator.has_internal_friction:
-                z[own] = actuator.apply_internal_friction(before[own], z[own], self._decay[own], dt)
+                act[joint] = actuator.apply_internal_friction(
+                    before[joint], act[joint], self._decay[joint], dt
+                )
 
-    def efforts(self, q: Vector, v: Vector, z: Vector) -> JointEfforts:
+    def efforts(self, q: Vector, v: Vector, act: Vector) -> JointEfforts:
         """Return the efforts on the joints in this state."""
-        self.acceleration(q, v, z)
+        self.acceleration(q, v, act)
         x = self._rows
         applied = x[row.EFFORT].copy()
         viscous = [viscous_effort(*pair) for pair in zip(v, x[row.VISCOUS], strict=True)]
         computed = [
             applied[i]
             if a.prescribes_motion
-            else a.computed_effort(*self._actuator_arguments(i, z))
+            else a.computed_effort(*self._actuator_arguments(i, act))
             for i, a in enumerate(self.arm.actuators)
         ]
         stop = [end_stop_effort(*(float(n) for n in x[row.STOP, i])) for i in range(v.size)]
         every = (computed, applied, viscous, stop, *self.dry_friction_bounds_at(v))
         return JointEfforts(*(as_readonly(effort) for effort in every))
 
-    def motors(self, q: Vector, v: Vector, z: Vector) -> MotorValues:
+    def motors(self, q: Vector, v: Vector, act: Vector) -> MotorValues:
         """Voltages and temperatures of the motors in this state."""
-        self._load(q, v, z)
+        self._load(q, v, act)
         voltage, temperature = [], []
         for i, actuator in enumerate(self.arm.actuators):
-            interface, command, _, speed, own = self._actuator_arguments(i, z)
-            voltage.append(actuator.voltage(interface, command, speed, own))
-            temperature.append(actuator.temperature(own))
+            interface, command, _, speed, states = self._actuator_arguments(i, act)
+            voltage.append(actuator.voltage(interface, command, speed, states))
+            temperature.append(actuator.temperature(states))
         return MotorValues(as_readonly(voltage), as_readonly(temperature))
 
-    def require_actuator_numbers(self, q: Vector, v: Vector, z: Vector) -> None:
+    def require_actuator_numbers(self, q: Vector, v: Vector, act: Vector) -> None:
         """Raise what the equations of an actuator raise at this state, or InvalidValue for a NaN.
 
         The message names joint, class and quantity. Built-in actuators are not checked.
         """
-        self._load(q, v, z)
+        self._load(q, v, act)
         for i, actuator in enumerate(self.arm.actuators):
             if actuator.kernel_id != NO_KERNEL or actuator.prescribes_motion:
                 continue
-            arguments = self._actuator_arguments(i, z)
+            arguments = self._actuator_arguments(i, act)
             effort = actuator.effort(*arguments)
             quantities = {"effort": [effort], "damping": [actuator.damping_at(*arguments)]}
             decay, source = actuator.act_dot_terms(*arguments)
@@ -324,15 +327,17 @@ class EquationsOfMotion:
                         " equations"
                     )
 
-    def start_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
+    def start_prescribed_motion(self, q: Vector, v: Vector, act: Vector, dt: float) -> Vector:
         """Start the joints with prescribed motion; return their positions at the end (np,).
 
         v_p = (q_p⁺ - q_p) / dt, and the others get the jump's impulse: M_ff Δv_f = -M_fp Δv_p.
         """
         p, f, before, goals = self.prescribed, self._free, v.copy(), []
         for i in p:
-            command, own = float(self._rows[row.COMMAND, i]), self._state_slices[i]
-            goal, z[own] = self.arm.actuators[i].prescribed_motion(command, float(q[i]), z[own], dt)
+            command, joint = float(self._rows[row.COMMAND, i]), self._state_slices[i]
+            goal, act[joint] = self.arm.actuators[i].prescribed_motion(
+                command, float(q[i]), act[joint], dt
+            )
             v[i] = (goal - q[i]) / dt
             goals.append(goal)
         jump = v[p] - before[p]
@@ -355,21 +360,21 @@ class EquationsOfMotion:
         self._rows[row.EFFORT, p] = (mass @ a + bias - self._tau)[p]  # friction and stops in tau
         return a
 
-    def _drive(self, q: Vector, v: Vector, z: Vector) -> None:
+    def _drive(self, q: Vector, v: Vector, act: Vector) -> None:
         """Evaluate the efforts of actuators, friction and end stops."""
-        self._load(q, v, z)
+        self._load(q, v, act)
         for i in self._method_joints:
             self._rows[row.EFFORT, i] = self.arm.actuators[i].effort(
-                *self._actuator_arguments(i, z)
+                *self._actuator_arguments(i, act)
             )
         row.joint_efforts(self._rows)
 
-    def _load(self, q: Vector, v: Vector, z: Vector) -> None:
+    def _load(self, q: Vector, v: Vector, act: Vector) -> None:
         self._q[:], self._v[:] = q, v
         if self._kept.size:
-            self._flat[self._act] = z[self._kept]
+            self._flat[self._act_index] = act[self._kept]
 
-    def _actuator_arguments(self, i: int, z: Vector) -> tuple[str, float, float, float, Any]:
+    def _actuator_arguments(self, i: int, act: Vector) -> tuple[str, float, float, float, Any]:
         x = self._rows
         command = float(x[row.COMMAND, i])
         return (
@@ -377,7 +382,7 @@ class EquationsOfMotion:
             command,
             float(self._q[i]),
             float(self._v[i]),
-            z[self._state_slices[i]],
+            act[self._state_slices[i]],
         )
 
 

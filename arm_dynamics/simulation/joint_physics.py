@@ -48,8 +48,8 @@ except ImportError:  # pragma: no cover - exercised in a separate process
 
 Q, V, COMMAND, INTERFACE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
 """INTERFACE: index of the command interface in the actuator's ``interfaces``."""
-ACT, RATE, SOURCE, BEFORE = 8, 12, 16, 20
-"""First of four rows each: actuator states z, λ and n of ż = n - λ z, z before the step."""
+ACT, DECAY, SOURCE, BEFORE = 8, 12, 16, 20
+"""First of four rows each: actuator states z, λ and n of ż = n - λ z, states before the step."""
 BRAKING, WINDING = 24, 25
 """-∂τ/∂v within a step, in total and of winding currents only."""
 LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, ARMATURE, KERNEL = range(26, 34)
@@ -90,25 +90,27 @@ def pack_joint_table(
 
 
 def actuator_state_slices(arm: ArmModel) -> list[slice]:
-    """Return the slice of z with the actuator states of each joint."""
+    """Return the slice of ``act`` with the actuator states of each joint."""
     ends = np.cumsum([len(actuator.states) for actuator in arm.actuators]).tolist()
     return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def compiled_state_entries(arm: ArmModel) -> tuple[Vector, tuple[Vector, Vector]]:
-    """Return the entries of z that compiled code holds, with the slot and the joint of each."""
-    own = actuator_state_slices(arm)
-    found = [
+    """Return the entries of ``act`` in compiled code, with the slot and the joint of each."""
+    slices = actuator_state_slices(arm)
+    entries = [
         (k, slot, i)
         for i, actuator in enumerate(arm.actuators)
-        for k, slot in zip(range(own[i].start, own[i].stop), actuator.kernel_slots, strict=False)
+        for k, slot in zip(
+            range(slices[i].start, slices[i].stop), actuator.kernel_slots, strict=False
+        )
     ]
-    kept, slots, joints = np.array(found, dtype=int).reshape(-1, 3).T
+    kept, slots, joints = np.array(entries, dtype=int).reshape(-1, 3).T
     return kept, (slots, joints)
 
 
 def update_groups(arm: ArmModel) -> tuple[Vector, ...]:
-    """Return the entries of z by group, in order; without those of prescribed joints."""
+    """Return the entries of ``act`` by group, in order; without those of prescribed joints."""
     every = [(s.group, a.prescribes_motion) for a in arm.actuators for s in a.states]
     numbers = sorted({group for group, prescribed in every if not prescribed})
     return tuple(np.array([k for k, e in enumerate(every) if e == (n, False)]) for n in numbers)
@@ -148,24 +150,24 @@ def _address(equations: ActuatorEquations, states: int, constants: int) -> int:
     def evaluate(operation: int, data: Any, columns: int, i: int) -> None:
         x = numba.carray(data, (ROWS, columns))
         interface, command, q, v = int(x[INTERFACE, i]), x[COMMAND, i], x[Q, i], x[V, i]
-        a, c = x[ACT:last, i], x[CONSTANTS:end, i]
+        act, c = x[ACT:last, i], x[CONSTANTS:end, i]
         try:
             if operation == ACTUATOR_EFFORT:
-                x[EFFORT, i] = effort(interface, command, q, v, a, c)
+                x[EFFORT, i] = effort(interface, command, q, v, act, c)
             elif operation == ACT_DOT_TERMS:
-                rate, drift = x[RATE : RATE + states, i], x[SOURCE : SOURCE + states, i]
+                decay, source = x[DECAY : DECAY + states, i], x[SOURCE : SOURCE + states, i]
                 for k in range(states):
-                    rate[k] = drift[k] = 0.0
-                act_dot_terms(interface, command, q, v, a, c, rate, drift)
+                    decay[k] = source[k] = 0.0
+                act_dot_terms(interface, command, q, v, act, c, decay, source)
             elif operation == ACTUATOR_DAMPING:
-                x[BRAKING, i] = damping(interface, command, q, v, a, c)
+                x[BRAKING, i] = damping(interface, command, q, v, act, c)
             else:
                 x[FORWARD, i] = dry_friction(1.0, v, x[EFFORT, i], c)
                 x[BACKWARD, i] = dry_friction(-1.0, v, x[EFFORT, i], c)
         except Exception:
             x[V, i] = x[EFFORT, i] = x[BRAKING, i] = x[FORWARD, i] = x[BACKWARD, i] = np.nan
             for k in range(states):
-                x[ACT + k, i] = x[RATE + k, i] = x[SOURCE + k, i] = np.nan
+                x[ACT + k, i] = x[DECAY + k, i] = x[SOURCE + k, i] = np.nan
 
     number, column = numba.types.int64, numba.types.CPointer(numba.types.float64)
     code = numba.cfunc(numba.types.void(number, column, number, number))(evaluate)
@@ -210,8 +212,8 @@ def joint_efforts(x: Matrix) -> None:
         if kernel == IDEAL:
             x[EFFORT, i] = ideal_effort(x[COMMAND, i], c[0])
         elif kernel == DC_MOTOR:
-            by_voltage, own = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i]
-            x[EFFORT, i] = dc_motor_effort(by_voltage, x[COMMAND, i], v, own, c)
+            by_voltage, act = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i]
+            x[EFFORT, i] = dc_motor_effort(by_voltage, x[COMMAND, i], v, act, c)
         elif kernel > DC_MOTOR:
             call_address(int(kernel), ACTUATOR_EFFORT, x, i)
         lower, upper, stiffness = x[LOWER, i], x[UPPER, i], x[STOP_STIFFNESS, i]
@@ -221,13 +223,13 @@ def joint_efforts(x: Matrix) -> None:
 
 @compiled
 def joint_act_dot_terms(x: Matrix) -> None:
-    """Fill RATE and SOURCE of the actuator states from V, ACT and COMMAND."""
+    """Fill DECAY and SOURCE of the actuator states from V, ACT and COMMAND."""
     for i in range(x.shape[1]):
         if x[KERNEL, i] == DC_MOTOR:
-            by_voltage, own = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i]
-            rate, source = x[RATE : RATE + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
+            by_voltage, act = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i]
+            decay, source = x[DECAY : DECAY + SLOTS, i], x[SOURCE : SOURCE + SLOTS, i]
             c = x[CONSTANTS:, i]
-            dc_motor_act_dot_terms(by_voltage, x[COMMAND, i], x[V, i], own, c, rate, source)
+            dc_motor_act_dot_terms(by_voltage, x[COMMAND, i], x[V, i], act, c, decay, source)
         elif x[KERNEL, i] > DC_MOTOR:
             call_address(int(x[KERNEL, i]), ACT_DOT_TERMS, x, i)
 
@@ -243,9 +245,9 @@ def joint_step_damping(x: Matrix, dt: float) -> None:
             call_address(int(x[KERNEL, i]), ACTUATOR_DAMPING, x, i)
         q, v, motor, winding = x[Q, i], x[V, i], x[BRAKING, i], 0.0
         if x[KERNEL, i] == DC_MOTOR:
-            by_voltage, own, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
-            winding = winding_damping(by_voltage, x[COMMAND, i], v, own, c, dt)
-            motor = dc_motor_step_damping(by_voltage, x[COMMAND, i], v, own, c, dt)
+            by_voltage, act, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+            winding = winding_damping(by_voltage, x[COMMAND, i], v, act, c, dt)
+            motor = dc_motor_step_damping(by_voltage, x[COMMAND, i], v, act, c, dt)
         lower, upper = x[LOWER, i], x[UPPER, i]
         stiffness, damping = x[STOP_STIFFNESS, i], x[STOP_DAMPING, i]
         stop = end_stop_effort(q, 0.0, lower, upper, stiffness, damping)
@@ -274,11 +276,11 @@ def joint_dry_friction(x: Matrix) -> None:
 def apply_rotor_friction(x: Matrix, dt: float) -> None:
     """Apply dry friction over dt [s] to ACT of rotors behind backlash.
 
-    From ACT after the smooth step, BEFORE at its start and RATE as last filled in.
+    From ACT after the smooth step, BEFORE at its start and DECAY as last filled in.
     """
     for i in range(x.shape[1]):
         if x[KERNEL, i] == DC_MOTOR:
-            before, decay = x[BEFORE + ROTOR, i], x[RATE + ROTOR, i]
+            before, decay = x[BEFORE + ROTOR, i], x[DECAY + ROTOR, i]
             dc_motor_rotor(before, decay, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)
 
 
@@ -298,15 +300,15 @@ def drive(x: Matrix, dt: float) -> None:
         for i in range(x.shape[1]):
             for slot in range(SLOTS):
                 if x[GROUP + slot, i] == group:
-                    z, rate, source = x[ACT + slot, i], x[RATE + slot, i], x[SOURCE + slot, i]
-                    x[ACT + slot, i] = exponential_state(z, rate, source, dt)
+                    act, decay, source = x[ACT + slot, i], x[DECAY + slot, i], x[SOURCE + slot, i]
+                    x[ACT + slot, i] = exponential_state(act, decay, source, dt)
     joint_efforts(x)
     if groups > 0:
         for i in range(x.shape[1]):
             x[MASSES, i] = x[ARMATURE, i]
             if x[KERNEL, i] == DC_MOTOR:
-                by_voltage, own, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
-                braking = winding_damping(by_voltage, x[COMMAND, i], x[V, i], own, c, dt)
+                by_voltage, act, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
+                braking = winding_damping(by_voltage, x[COMMAND, i], x[V, i], act, c, dt)
                 x[MASSES, i] += dt * braking
 
 

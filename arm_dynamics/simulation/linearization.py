@@ -79,12 +79,12 @@ def linearize(
     command, state = check_command_interfaces(arm, command), require_state(state)
     motion.set_command(command)
     q, v = check_vector("state q", state.q, arm.nv), check_vector("state v", state.v, arm.nv)
-    z = check_vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
+    act = check_vector("state act", state.act if state.act.size else arm.initial_act, arm.na)
     dt = None if dt is None else check_float("dt [s]", dt, above=0)
-    nv, n = arm.nv, 2 * arm.nv + z.size
+    nv, n = arm.nv, 2 * arm.nv + act.size
     parts = zip(arm.joints, arm.actuators, strict=True)
     viscous = [joint.damping + actuator.viscous_friction for joint, actuator in parts]
-    effort, rate = actuator_jacobians(motion, q, v, z, command)
+    effort, act_dot = actuator_jacobians(motion, q, v, act, command)
     effort[:, nv : 2 * nv] += np.diag([viscous_effort(1.0, b) for b in viscous])  # linear in v
     tau = motion.effort + [viscous_effort(x, b) for x, b in zip(v.tolist(), viscous, strict=True)]
     by_q, by_v, inverse = aba_derivatives(arm, q, v, tau)
@@ -93,9 +93,9 @@ def linearize(
     A[nv : 2 * nv] = inverse @ effort[:, :n]
     A[nv : 2 * nv, :nv] += by_q
     A[nv : 2 * nv, nv : 2 * nv] += by_v
-    A[2 * nv :] = rate[:, :n]
-    B[nv : 2 * nv], B[2 * nv :] = inverse @ effort[:, n:], rate[:, n:]
-    decay = motion.act_dot_terms(q, v, z)[0] if arm.na else np.zeros(0)
+    A[2 * nv :] = act_dot[:, :n]
+    B[nv : 2 * nv], B[2 * nv :] = inverse @ effort[:, n:], act_dot[:, n:]
+    decay = motion.act_dot_terms(q, v, act)[0] if arm.na else np.zeros(0)
     if dt is not None:
         A, B = zero_order_hold(A, B, dt)
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
@@ -143,36 +143,36 @@ def smooth_dynamics(arm: ArmModel) -> EquationsOfMotion:
 
 
 def actuator_jacobians(
-    motion: EquationsOfMotion, q: Vector, v: Vector, z: Vector, command: Command
+    motion: EquationsOfMotion, q: Vector, v: Vector, act: Vector, command: Command
 ) -> tuple[Vector, Vector]:
     """Return ∂τ/∂x (nv, m) and ∂ż/∂x (na, m) of the actuators, x = (q, v, z, u) (m,)."""
-    nv, x = q.size, np.concatenate([q, v, z, command.value])
-    slopes = np.empty((nv + z.size, x.size))
+    nv, x = q.size, np.concatenate([q, v, act, command.value])
+    jacobian = np.empty((nv + act.size, x.size))
 
     def response(k: int, shift: float) -> Vector:
         near = x.copy()
         near[k] += shift
-        return actuator_response(motion, near, z.size, command.interface)
+        return actuator_response(motion, near, act.size, command.interface)
 
     for k in range(x.size):
         h = STEP * max(1.0, abs(x[k]))
-        slopes[:, k] = (response(k, h) - response(k, -h)) / (2 * h)
+        jacobian[:, k] = (response(k, h) - response(k, -h)) / (2 * h)
     motion.set_command(command)
-    motion.acceleration(q, v, z)
-    return slopes[:nv], slopes[nv:]
+    motion.acceleration(q, v, act)
+    return jacobian[:nv], jacobian[nv:]
 
 
 def actuator_response(motion: EquationsOfMotion, x: Vector, na: int, interface: str) -> Vector:
     """Return the effort of the actuators and ż at x = (q, v, z, u)."""
     nv = motion.arm.nv
-    q, v, z, u = np.split(x, [nv, 2 * nv, 2 * nv + na])
+    q, v, act, u = np.split(x, [nv, 2 * nv, 2 * nv + na])
     motion.set_command(Command(interface, u))
-    motion.acceleration(q, v, z)
+    motion.acceleration(q, v, act)
     if not na:
         return motion.effort
     effort = motion.effort
-    decay, source = motion.act_dot_terms(q, v, z)
-    return np.concatenate([effort, source - decay * z])
+    decay, source = motion.act_dot_terms(q, v, act)
+    return np.concatenate([effort, source - decay * act])
 
 
 ITERATIONS = 30
@@ -190,14 +190,14 @@ def find_equilibrium(
     the supply voltage, or with backlash, where the joint is loose.
     """
     position, motion = arm.check_position("configuration", q), smooth_dynamics(arm)
-    g, nv, z = gravity(arm, position), arm.nv, arm.initial_act.copy()
-    x, v = np.concatenate([np.zeros(nv), z]), np.zeros(nv)
+    g, nv, act = gravity(arm, position), arm.nv, arm.initial_act.copy()
+    x, v = np.concatenate([np.zeros(nv), act]), np.zeros(nv)
     scale = np.abs(g).max() + 1.0
     for _ in range(ITERATIONS):
-        residual, slope = _residual(motion, interface, position, x, g)
+        residual, jacobian = _residual(motion, interface, position, x, g)
         if np.abs(residual).max() <= MAX_RESIDUAL * scale:
             break
-        x -= np.linalg.lstsq(slope, residual, rcond=None)[0]
+        x -= np.linalg.lstsq(jacobian, residual, rcond=None)[0]
     else:
         worst = int(np.argmax(np.abs(residual))) % nv
         raise InvalidValue(
@@ -213,11 +213,11 @@ def _residual(
 ) -> tuple[Vector, Vector]:
     """Return the residual of τ = g and ż = 0 at x = (u, z), and its derivative."""
     nv = q.size
-    u, z, v = x[:nv], x[nv:], np.zeros(nv)
+    u, act, v = x[:nv], x[nv:], np.zeros(nv)
     command = Command(interface, u)
-    effort, rate = actuator_jacobians(motion, q, v, z, command)
-    order = np.r_[2 * nv + z.size : 3 * nv + z.size, 2 * nv : 2 * nv + z.size]
-    slope = np.concatenate([effort, rate])[:, order]
-    value = actuator_response(motion, np.concatenate([q, v, z, u]), z.size, interface)
+    effort, act_dot = actuator_jacobians(motion, q, v, act, command)
+    order = np.r_[2 * nv + act.size : 3 * nv + act.size, 2 * nv : 2 * nv + act.size]
+    jacobian = np.concatenate([effort, act_dot])[:, order]
+    value = actuator_response(motion, np.concatenate([q, v, act, u]), act.size, interface)
     value[:nv] -= g
-    return value, slope
+    return value, jacobian

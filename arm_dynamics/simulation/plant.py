@@ -56,12 +56,12 @@ class Plant:
         self._command, self._shape = NO_COMMAND, (arm.nv,)
         self._after: State | None = None
         # Compile what this arm needs, and no more, before time runs.
-        q, v, z = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
-        if not self.integrator.run(self._motion, q, v, z, 1e-9, 2):
+        q, v, act = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
+        if not self.integrator.run(self._motion, q, v, act, 1e-9, 2):
             rest = np.zeros(arm.nv)
             self._require_actuator_numbers(rest, rest, arm.initial_act, 1e-9)
-        self._require_finite(State(0.0, q, v, self._motion.effort, z))
-        self._motion.efforts(q, v, z)
+        self._require_finite(State(0.0, q, v, self._motion.effort, act))
+        self._motion.efforts(q, v, act)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments: the compiled table belongs to one plant and process."""
@@ -116,20 +116,20 @@ class Plant:
             self._accept_state(state)
         if command is not self._command or command.value.flags.writeable:
             self._accept_command(command)  # a read-only command is checked once
-        q, v, z = state.q.copy(), state.v.copy(), self._own_states(state)
-        if z.size:
-            z = z.copy()
+        q, v, act = state.q.copy(), state.v.copy(), self._act(state)
+        if act.size:
+            act = act.copy()
         try:
-            is_finite_motion = self.integrator.run(self._motion, q, v, z, dt, steps)
+            is_finite_motion = self.integrator.run(self._motion, q, v, act, dt, steps)
         except InvalidValue:  # the adaptive integrator raises independently of the cause
-            self._require_actuator_numbers(state.q, state.v, self._own_states(state), dt)
+            self._require_actuator_numbers(state.q, state.v, self._act(state), dt)
             raise
         if not is_finite_motion:
             raise self._divergence(state, dt, steps)
         tau = self._motion.effort
-        for array in (q, v, tau, z) if z.size else (q, v, tau):
+        for array in (q, v, tau, act) if act.size else (q, v, tau):
             array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
-        self._after = after = State(state.time + steps * dt if end is None else end, q, v, tau, z)
+        self._after = after = State(state.time + steps * dt if end is None else end, q, v, tau, act)
         return after
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
@@ -140,10 +140,10 @@ class Plant:
         self._accept_state(state)
         self._require_finite(state)
         self._accept_command(command)
-        own = self._own_states(state)
-        efforts = self._motion.efforts(state.q, state.v, own)
+        act = self._act(state)
+        efforts = self._motion.efforts(state.q, state.v, act)
         if not is_finite(efforts.applied):
-            self._motion.require_actuator_numbers(state.q, state.v, own)
+            self._motion.require_actuator_numbers(state.q, state.v, act)
         return efforts
 
     def motors(self, state: State, command: Command) -> MotorValues:
@@ -153,9 +153,9 @@ class Plant:
         """
         self._accept_state(state)
         self._accept_command(command)
-        return self._motion.motors(state.q, state.v, self._own_states(state))
+        return self._motion.motors(state.q, state.v, self._act(state))
 
-    def struck(self, state: State, impulse: ArrayLike) -> State:
+    def apply_impulse(self, state: State, impulse: ArrayLike) -> State:
         """Return the state after an impulse p (3,) [N·s] on the tool, in base axes.
 
         v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their velocity.
@@ -189,7 +189,7 @@ class Plant:
         for (_, actuator), compliance in zip(parts, inverse_mass.tolist(), strict=True):
             actuator.require_stable(compliance, dt)
 
-    def _own_states(self, state: State) -> Vector:
+    def _act(self, state: State) -> Vector:
         return state.act if state.act.size else self._at_rest
 
     def _accept_state(self, state: State) -> None:
@@ -232,12 +232,12 @@ class Plant:
         return names
 
     @np.errstate(all="ignore")
-    def _require_actuator_numbers(self, q: Vector, v: Vector, z: Vector, dt: float) -> None:
+    def _require_actuator_numbers(self, q: Vector, v: Vector, act: Vector, dt: float) -> None:
         """Raise what the equations of an actuator raise in a step, or InvalidValue for a NaN."""
-        self._motion.require_actuator_numbers(q, v, z)
+        self._motion.require_actuator_numbers(q, v, act)
         if any(isinstance(a, CompiledActuator) for a in self.arm.actuators):
             motion = self._motion.calling_methods()
-            self.integrator.step(motion, q.copy(), v.copy(), z.copy(), dt)
+            self.integrator.step(motion, q.copy(), v.copy(), act.copy(), dt)
 
     def _accept_command(self, command: Command) -> None:
         self._motion.set_command(check_command_interfaces(self.arm, command))
@@ -250,17 +250,17 @@ class Plant:
         Raises what the equations of an actuator raise in this motion.
         """
         self._require_finite(state)
-        q, v, z, step = state.q.copy(), state.v.copy(), self._own_states(state).copy(), 0
+        q, v, act, step = state.q.copy(), state.v.copy(), self._act(state).copy(), 0
         while step < steps:
-            before = q.copy(), v.copy(), z.copy()
-            self.integrator.step(self._motion, q, v, z, dt)
+            before = q.copy(), v.copy(), act.copy()
+            self.integrator.step(self._motion, q, v, act, dt)
             step += 1
-            if not (np.abs(v).max() < DIVERGED_SPEED and is_finite(z)):
+            if not (np.abs(v).max() < DIVERGED_SPEED and is_finite(act)):
                 self._require_actuator_numbers(*before, dt)
                 break
         what = f"joint '{self.arm.joint_names[int(np.argmax(np.abs(v)))]}'"
-        if is_finite(v) and not is_finite(z):
-            what = self._entry_names()[2 * v.size + int(np.argmin(np.isfinite(z)))]
+        if is_finite(v) and not is_finite(act):
+            what = self._entry_names()[2 * v.size + int(np.argmin(np.isfinite(act)))]
         return InvalidValue(
             f"simulation diverged: {what} is not finite at"
             f" t = {state.time + step * dt:.6g} s"

@@ -13,7 +13,7 @@ from arm_dynamics.control.controllers.gravity_compensation import GravityCompens
 from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 
-LANES, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
+COUNT, PERIOD, DURATION, LIMIT = 6, 2e-3, 0.2, 3.0
 OUTPUTS = ("q", "v", "effort")
 
 
@@ -31,16 +31,16 @@ def perturbed_model():
 
 def random_start(seed=0):
     random, n = np.random.default_rng(seed), five_dof().nv
-    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(LANES, n))
+    q = np.array(five_dof().configuration("initial")) + 0.3 * random.normal(size=(COUNT, n))
     vary = {
-        "payload": random.uniform(0, 0.3, LANES),
-        "motor.supply_voltage": random.uniform(5, 12, LANES),
-        "gains.p": random.uniform(5, 60, (LANES, n)),
-        "gains.i": random.uniform(0, 200, (LANES, n)),
-        "gains.i_clamp": random.uniform(0.1, 3, (LANES, n)),
-        "gains.d_filter": random.choice([0.0, 3e-3], (LANES, n)),
+        "payload": random.uniform(0, 0.3, COUNT),
+        "motor.supply_voltage": random.uniform(5, 12, COUNT),
+        "gains.p": random.uniform(5, 60, (COUNT, n)),
+        "gains.i": random.uniform(0, 200, (COUNT, n)),
+        "gains.i_clamp": random.uniform(0.1, 3, (COUNT, n)),
+        "gains.d_filter": random.choice([0.0, 3e-3], (COUNT, n)),
     }
-    return np.concatenate([q, random.normal(size=(LANES, n))], axis=1), vary
+    return np.concatenate([q, random.normal(size=(COUNT, n))], axis=1), vary
 
 
 def simulate_rollout(controller, reference, dt, i, interface, noise, delay):
@@ -55,15 +55,15 @@ def simulate_rollout(controller, reference, dt, i, interface, noise, delay):
         for i, joint in enumerate(arm.joint_names)
     })  # fmt: skip
     state, plant, pending = State.of(states[i, :n], states[i, n:]), Plant(arm), np.zeros(n)
-    table, records, errors = noise.table(LANES, 100, n)[i], [], []
+    table, records, errors = noise.table(COUNT, 100, n)[i], [], []
     direction = np.sign(reference[0, :n] - state.q)
     for k in range(100):
         seen = State.of(state.q + table[k, :n], state.v + table[k, n:])
         if k == 0:
             control.reset(seen)
         row = reference[min(k, len(reference) - 1)]
-        wanted = Reference(row[:n], row[n:], np.zeros(n))
-        value = control.update(seen, wanted, PERIOD if k else 0.0).value
+        target = Reference(row[:n], row[n:], np.zeros(n))
+        value = control.update(seen, target, PERIOD if k else 0.0).value
         if interface == "voltage":
             motors = zip(control.arm.actuators, value, seen.v, strict=True)
             value = np.array([motor.voltage_for(x, v) for motor, x, v in motors])
@@ -100,7 +100,7 @@ def test_every_rollout_equals_plant_and_controller(case, backend):
     states, vary = random_start()
     goal = np.array(five_dof().configuration("initial")) + 0.2
     reference = np.array([[*(goal + 0.1 * np.sin(k / 9)), *np.full(5, 0.3)] for k in range(60)])
-    dt = np.where(np.arange(LANES) % 2, 1e-4, 2e-4)
+    dt = np.where(np.arange(COUNT) % 2, 1e-4, 2e-4)
     batch = rollout_closed_loop(
         five_dof(), states, kind(perturbed_model()), reference, dt, PERIOD, DURATION, vary=vary,
         interface=interface, one_period_delay=delay, noise=noise if noise.q else None,
@@ -108,7 +108,7 @@ def test_every_rollout_equals_plant_and_controller(case, backend):
         backend=backend,
     )  # fmt: skip
     saturated = 0
-    for i in range(LANES):
+    for i in range(COUNT):
         records, metrics = simulate_rollout(
             kind(perturbed_model()), reference, dt[i], i, interface, noise, delay
         )
@@ -119,7 +119,7 @@ def test_every_rollout_equals_plant_and_controller(case, backend):
         for name, expected in zip(METRICS, metrics, strict=True):
             np.testing.assert_allclose(batch.metrics[name][i], expected, atol=1e-11)
         saturated += int((abs(records[:, 10:]) >= 0.999 * LIMIT).any())
-    assert batch.time[:, -1] == pytest.approx(np.full(LANES, DURATION))
+    assert batch.time[:, -1] == pytest.approx(np.full(COUNT, DURATION))
     assert interface == "voltage" or saturated
 
 
@@ -149,7 +149,7 @@ def test_a_policy_is_called_once_per_period_for_all_rollouts():
         vary={"payload": vary["payload"]},
     )  # fmt: skip
     np.testing.assert_allclose(times, PERIOD * np.arange(100))
-    assert batch.q.shape == (LANES, 10, 5)
+    assert batch.q.shape == (COUNT, 10, 5)
     for i in (0, 5):
         plant = Plant(arm.with_payload(vary["payload"][i]))
         state, total = State.of(states[i, :5], states[i, 5:]), 0.0
@@ -162,7 +162,7 @@ def test_a_policy_is_called_once_per_period_for_all_rollouts():
 
 
 def test_noise_depends_only_on_the_seed_and_the_rollout():
-    small, large = (MeasurementNoise(1.0, 2.0, 7).table(lanes, 50, 3) for lanes in (2, 5))
+    small, large = (MeasurementNoise(1.0, 2.0, 7).table(count, 50, 3) for count in (2, 5))
     np.testing.assert_array_equal(small, large[:2])
     assert not np.array_equal(small[0], small[1])
     assert np.std(MeasurementNoise(1.0, 2.0).table(40, 100, 3)[:, :, 3:]) == pytest.approx(
@@ -173,8 +173,8 @@ def test_noise_depends_only_on_the_seed_and_the_rollout():
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"vary": {"gains.x": np.ones(LANES)}}, UnknownName, "gain 'x'; known: d, "),
-        ({"vary": {"gains.p": -np.ones(LANES)}}, InvalidValue, "p = -1"),
+        ({"vary": {"gains.x": np.ones(COUNT)}}, UnknownName, "gain 'x'; known: d, "),
+        ({"vary": {"gains.p": -np.ones(COUNT)}}, InvalidValue, "p = -1"),
         ({"controller": GravityCompensation(five_dof())}, UnknownName, "'GravityCompensation'"),
         (
             {"period": 1.5e-4},

@@ -104,19 +104,19 @@ def test_the_derivative_of_the_traced_step_equals_the_plants_differences(method,
     arm = full(five_dof()) if own else five_dof()
     for seed in range(2):
         state, command = scattered(arm, "voltage", seed)
-        _, slopes = differences(arm, method, state, command, 1e-3)
+        _, jacobian = differences(arm, method, state, command, 1e-3)
         found = linearize_by_trace(arm, state, command, 1e-3, method)
         assert found.dt == 1e-3
-        np.testing.assert_allclose(np.hstack([found.A, found.B]), slopes, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(np.hstack([found.A, found.B]), jacobian, rtol=1e-6, atol=1e-6)
 
 
 def test_the_derivative_beyond_an_end_stop_equals_the_plants_differences():
     arm = five_dof()
     upper, command = np.minimum(arm.upper, 3), Command("voltage", np.ones(5))
     state = State.of(upper + 0.1, np.full(5, 0.3))
-    _, slopes = differences(arm, "semi_implicit_euler", state, command, 1e-4)
+    _, jacobian = differences(arm, "semi_implicit_euler", state, command, 1e-4)
     found = linearize_by_trace(arm, state, command, 1e-4)
-    np.testing.assert_allclose(np.hstack([found.A, found.B]), slopes, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(np.hstack([found.A, found.B]), jacobian, rtol=1e-6, atol=1e-6)
     inside = linearize_by_trace(arm, State.of(upper - 0.1, state.v), command, 1e-4)
     assert np.abs(found.A - inside.A).max() > 1e-3
 
@@ -178,11 +178,11 @@ def test_the_generated_step_and_derivative_equal_the_plants(make, interface, met
     own = StepDerivative(arm, method, interface)
     for seed in range(3):
         state, command = scattered(arm, interface, seed)
-        expected, slopes = differences(arm, method, state, command, 1e-4)
+        expected, jacobian = differences(arm, method, state, command, 1e-4)
         y = np.concatenate([state.q, state.v, state.act])
         after, A, B = own.step(y, command.value, 1e-4)
         np.testing.assert_allclose(after, expected, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(np.hstack([A, B]), slopes, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(np.hstack([A, B]), jacobian, rtol=1e-6, atol=1e-6)
         traced = linearize_by_trace(arm, state, command, 1e-4, method)
         close(A, traced.A, 1e-12)
         close(B, traced.B, 1e-12)

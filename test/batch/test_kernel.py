@@ -237,8 +237,8 @@ def test_rejections_list_the_accepted_values():
         InvalidValue, match="integrator = 'implicit_midpoint'; expected one of explicit"
     ):
         trace_step(arm, "implicit_midpoint", "voltage", ())
-    with pytest.raises(UnknownName, match=r"variation 'motor.colour'; known: .*motor.kt"):
-        trace_step(arm, "semi_implicit_euler", "voltage", ("motor.colour",))
+    with pytest.raises(UnknownName, match=r"variation 'motor.color'; known: .*motor.kt"):
+        trace_step(arm, "semi_implicit_euler", "voltage", ("motor.color",))
     with pytest.raises(UnknownName, match=r"motor\.inductance"):
         trace_step(arm, "semi_implicit_euler", "voltage", ("motor.inductance",))
     with pytest.raises(InvalidValue, match="precision = 'float16'; expected float64 or"):

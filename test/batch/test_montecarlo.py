@@ -78,9 +78,9 @@ def test_peak_current_is_peak_torque_over_each_runs_own_constant():
 
 def test_an_arm_without_motor_model_has_no_current():
     plain = load_arm("two_link")
-    law, spread = PidGravity(plain), data_sheet_tolerances(plain, Tolerance())
+    controller, spread = PidGravity(plain), data_sheet_tolerances(plain, Tolerance())
     some = montecarlo(
-        plain, law, StepMotion(*step_from(plain, 0.1), duration=0.1, dt=1e-3), spread, 2
+        plain, controller, StepMotion(*step_from(plain, 0.1), duration=0.1, dt=1e-3), spread, 2
     )
     assert "peak_current" not in some.values
     assert set(spread) == {"link.mass", "link.inertia", "joint.damping"}
@@ -187,9 +187,9 @@ def test_tolerances_from_a_file(tmp_path):
         with pytest.raises((ConfigError, UnknownName, InvalidValue), match=text):
             read_tolerances(file, arm())
     file.write_text("{[1]: 2}")
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as rejected:
         read_tolerances(file, arm())
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
 
 
 def run(*options):

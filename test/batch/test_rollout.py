@@ -59,19 +59,19 @@ def test_every_rollout_equals_the_plant():
     batch = reference()
     states, commands, payload = batch_data()
     assert batch.backend == "generated"
-    for lane in (0, 37, 69):
-        arm = variation.rollout_arm(five_dof(), {"payload": [payload[lane]]})
-        state = State.of(states[lane, :5], states[lane, 5:])
-        for period, command in enumerate(commands[lane]):
+    for k in (0, 37, 69):
+        arm = variation.rollout_arm(five_dof(), {"payload": [payload[k]]})
+        state = State.of(states[k, :5], states[k, 5:])
+        for period, command in enumerate(commands[k]):
             state = Plant(arm).step(state, Command("voltage", command), DT, 10)
             if period % 2:
-                np.testing.assert_allclose(batch.q[lane, period // 2], state.q, rtol=1e-12)
+                np.testing.assert_allclose(batch.q[k, period // 2], state.q, rtol=1e-12)
                 scale = 1e-12 * np.abs(state.v).max()
-                np.testing.assert_allclose(batch.v[lane, period // 2], state.v, atol=scale)
-                np.testing.assert_allclose(batch.effort[lane, period // 2], state.tau, rtol=1e-10)
-        end = batch.final_state(lane)
-        np.testing.assert_array_equal(end.q, batch.q[lane, -1])
-        np.testing.assert_array_equal(end.tau, batch.effort[lane, -1])
+                np.testing.assert_allclose(batch.v[k, period // 2], state.v, atol=scale)
+                np.testing.assert_allclose(batch.effort[k, period // 2], state.tau, rtol=1e-10)
+        end = batch.final_state(k)
+        np.testing.assert_array_equal(end.q, batch.q[k, -1])
+        np.testing.assert_array_equal(end.tau, batch.effort[k, -1])
         assert end.time == pytest.approx(40 * DT)
     np.testing.assert_allclose(batch.time[0], [20 * DT, 40 * DT])
 
@@ -127,8 +127,8 @@ def test_constant_commands_and_a_common_table():
     np.testing.assert_array_equal(table.q, each.q)
     constant = rollout(arm, states, commands[0, 0], DT, **options)
     np.testing.assert_array_equal(constant.q, each.q[:, :3])
-    by_lane = rollout(arm, states, commands[:, 0], DT, **options)
-    np.testing.assert_array_equal(by_lane.q[0], each.q[0, :3])
+    by_rollout = rollout(arm, states, commands[:, 0], DT, **options)
+    np.testing.assert_array_equal(by_rollout.q[0], each.q[0, :3])
 
 
 # Executors ------------------------------------------------------------------------------------
@@ -150,12 +150,12 @@ def test_an_arm_can_be_pickled():
 @pytest.mark.slow
 def test_processes_give_equal_results():
     reference()  # the kernel is compiled here, not in each process
-    heard = []
+    reported = []
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        found = run(executor=pool, progress=lambda done, total: heard.append((done, total)))
+        found = run(executor=pool, progress=lambda done, total: reported.append((done, total)))
     assert same(found, reference())
-    assert heard[-1] == (BATCH * 40, BATCH * 40)
-    assert len(heard) == 3
+    assert reported[-1] == (BATCH * 40, BATCH * 40)
+    assert len(reported) == 3
 
 
 @pytest.mark.slow

@@ -22,12 +22,12 @@ from arm_dynamics.core.errors import (
 from arm_dynamics.core.files import file_lock
 from arm_dynamics.dynamics.kinematics import tool_position
 
-LANES, DT = 3, 1e-4
+COUNT, DT = 3, 1e-4
 HERE = State.of(five_dof().configuration("initial"))
 
 
-def starts(lanes=LANES):
-    return np.tile(np.concatenate([HERE.q, HERE.v]), (lanes, 1))
+def starts(count=COUNT):
+    return np.tile(np.concatenate([HERE.q, HERE.v]), (count, 1))
 
 
 def run(**changes):
@@ -246,8 +246,8 @@ def test_the_tool_output_equals_the_plants(backend):
 
 def test_without_outputs_only_the_final_state_is_kept():
     batch = run(outputs=(), steps_per_command=10)
-    np.testing.assert_allclose(batch.time, np.full((LANES, 1), 10 * DT))
-    need = LANES * (10 * 8 + 10 * 5 * 8)
+    np.testing.assert_allclose(batch.time, np.full((COUNT, 1), 10 * DT))
+    need = COUNT * (10 * 8 + 10 * 5 * 8)
     with pytest.raises(InvalidValue, match=f"{need} bytes"):
         run(outputs=("q",), steps_per_command=10, memory_limit=need - 1)
     run(outputs=("q",), steps_per_command=10, memory_limit=need)
@@ -278,7 +278,7 @@ def test_variation_equals_changing_the_arm_joint_by_joint():
         name: random.uniform(0.5, 1.0, variation.values_per_rollout(arm, name))
         for name in ("payload", "joint.friction", "joint.damping", "motor.kt", "motor.resistance")
     }
-    expected = arm.with_payload(varied["payload"][0], arm.payload.centre)
+    expected = arm.with_payload(varied["payload"][0], arm.payload.center)
     for i, name in enumerate(arm.joint_names):
         joint = {n: float(varied[f"joint.{n}"][i]) for n in ("friction", "damping")}
         motor = {n: float(varied[f"motor.{n}"][i]) for n in ("kt", "resistance")}
@@ -293,7 +293,7 @@ def test_variation_equals_changing_the_arm_joint_by_joint():
 def test_limits_are_checked_by_rollout_and_not_by_the_extremes():
     """Minimum resistance with the maximum constant occurs in no rollout, and is not rejected."""
     vary = {"motor.kt": [1e160, 0.1, 0.1], "motor.resistance": [1e300, 1.0, 1.0]}
-    assert len(run(vary=vary)) == LANES
+    assert len(run(vary=vary)) == COUNT
 
 
 # Failing callbacks ----------------------------------------------------------------------------

@@ -84,15 +84,15 @@ def test_linearization_equals_finite_differences(make, interface):
     state, command = moving(arm, interface)
     x = np.concatenate([state.q, state.v, state.act, command.value])
     h, n = 1e-5, 2 * arm.nv + arm.na
-    slopes = np.array(
+    jacobian = np.array(
         [
             (rate(arm, interface, x + h * e) - rate(arm, interface, x - h * e)) / (2 * h)
             for e in np.eye(x.size)
         ]
     ).T
     linear = linearize(arm, state, command)
-    np.testing.assert_allclose(linear.A, slopes[:, :n], atol=1e-6 + 1e-9 * abs(slopes).max())
-    np.testing.assert_allclose(linear.B, slopes[:, n:], atol=1e-6)
+    np.testing.assert_allclose(linear.A, jacobian[:, :n], atol=1e-6 + 1e-9 * abs(jacobian).max())
+    np.testing.assert_allclose(linear.B, jacobian[:, n:], atol=1e-6)
 
 
 def test_linearization_over_a_step_is_the_matrix_exponential():
@@ -137,8 +137,8 @@ def test_discrete_map_is_the_derivative_of_the_plants_step(method, make):
         after = plant.step(State.of(q, v, act=z), Command("voltage", u), dt)
         return np.concatenate([after.q, after.v, after.act])
 
-    slopes = np.array([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(x.size)]).T
-    np.testing.assert_allclose(np.hstack([phi, gamma]), slopes, atol=1e-6)
+    jacobian = np.array([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(x.size)]).T
+    np.testing.assert_allclose(np.hstack([phi, gamma]), jacobian, atol=1e-6)
 
 
 # --- textbook limits of one joint ---
@@ -192,18 +192,18 @@ def test_the_closed_loop_map_equals_a_simulation_of_the_linear_loop():
     linear = linearize(arm, *find_equilibrium(arm, [0.2, 0.3]))
     phi, gamma = discrete_map(linear, "rk4", 1e-3)
     shapes = {"F": (3, 3), "G": (3, 4), "H": (2, 3), "J": (2, 4), "K": (2, 4)}
-    linear_law = LinearController(
+    compensator = LinearController(
         "effort", **{name: rng.normal(size=size) for name, size in shapes.items()}
     )
     for delay in (0, 1):
         y, c, u = rng.normal(size=4), rng.normal(size=3), rng.normal(size=2)
         start = np.concatenate([y, c, u] if delay else [y, c])
-        answer = linear_law.H @ c + (linear_law.J + linear_law.K) @ y
-        c = linear_law.F @ c + linear_law.G @ y
+        answer = compensator.H @ c + (compensator.J + compensator.K) @ y
+        c = compensator.F @ c + compensator.G @ y
         for _ in range(3):
             y = phi @ y + gamma @ (u if delay else answer)
         expected = np.concatenate([y, c, answer] if delay else [y, c])
-        closed = closed_loop_map(phi, gamma, linear_law, 3, delay)
+        closed = closed_loop_map(phi, gamma, compensator, 3, delay)
         np.testing.assert_allclose(closed @ start, expected, rtol=1e-12)
 
 
@@ -212,7 +212,7 @@ def test_the_linear_controller_is_the_derivative_of_the_controller(name):
     """A small disturbance, five calls: the commands equal those of the linear controller."""
     arm, period, q = five_dof(), 2e-3, five_dof().configuration("initial")
     controller = build_controller(arm, name)
-    linear_law, rng, h = linear_controller(controller, q, period), np.random.default_rng(2), 1e-6
+    compensator, rng, h = linear_controller(controller, q, period), np.random.default_rng(2), 1e-6
     motions = rng.normal(size=(5, 10))
 
     def answers(size):
@@ -228,25 +228,25 @@ def test_the_linear_controller_is_the_derivative_of_the_controller(name):
             ]
         )
 
-    memory = np.zeros(linear_law.F.shape[0])
+    memory = np.zeros(compensator.F.shape[0])
     for found, x in zip((answers(h) - answers(-h)) / (2 * h), motions, strict=True):
         np.testing.assert_allclose(
-            linear_law.H @ memory + (linear_law.J + linear_law.K) @ x, found, atol=1e-4
+            compensator.H @ memory + (compensator.J + compensator.K) @ x, found, atol=1e-4
         )
-        memory = linear_law.F @ memory + linear_law.G @ x
+        memory = compensator.F @ memory + compensator.G @ x
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 2000])
 def test_a_period_is_a_sequence_of_steps(steps):
     loop = configured()
     phi, gamma = discrete_map(loop.linear, "rk4", 1e-4)
-    linear_law, x = loop.controllers(2e-3), np.arange(1.0, 11.0)
-    pushed = gamma @ (linear_law.J + linear_law.K) @ x
+    compensator, x = loop.controllers(2e-3), np.arange(1.0, 11.0)
+    pushed = gamma @ (compensator.J + compensator.K) @ x
     y = x
     for _ in range(steps):
         y = phi @ y + pushed
-    nothing = np.zeros(linear_law.F.shape[0])
-    after = closed_loop_map(phi, gamma, linear_law, steps) @ np.concatenate([x, nothing])
+    nothing = np.zeros(compensator.F.shape[0])
+    after = closed_loop_map(phi, gamma, compensator, steps) @ np.concatenate([x, nothing])
     np.testing.assert_allclose(after[:10], y, rtol=1e-9, atol=1e-9 * np.abs(y).max())
 
 
@@ -425,9 +425,9 @@ def test_too_large_gains_are_reported_as_unstable():
 def test_every_stable_interval_is_found(low, ratio):
     """Stable below ``low`` and in an interval of larger values."""
     high = low * ratio
-    wanted = (1e-6, low), (high, 2 * high)
-    found = stable_set(lambda x: any(a <= x <= b for a, b in wanted))
-    np.testing.assert_allclose(found.intervals, wanted, rtol=2e-9)
+    expected = (1e-6, low), (high, 2 * high)
+    found = stable_set(lambda x: any(a <= x <= b for a, b in expected))
+    np.testing.assert_allclose(found.intervals, expected, rtol=2e-9)
     assert found.largest == pytest.approx(low, rel=2e-9)
 
 

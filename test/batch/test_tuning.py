@@ -566,8 +566,8 @@ def tune(*options):
 @pytest.mark.slow
 def test_tune_writes_gains_that_load_and_resumes(tmp_path, capsys):
     assert tune("--max-evaluations", 60, "--output", tmp_path / "a") in (0, 1)
-    said = capsys.readouterr().out
-    assert re.search(r"^tuned gains: \d of 3 cases passed", said, re.MULTILINE)
+    output = capsys.readouterr().out
+    assert re.search(r"^tuned gains: \d of 3 cases passed", output, re.MULTILINE)
     for name in ("gains.yaml", "worst_case.yaml", "margins.yaml", "report.png", "state.json"):
         assert (tmp_path / "a" / name).stat().st_size > 100
     assert tune("--max-evaluations", 30, "--output", tmp_path / "b") in (0, 1)
@@ -638,9 +638,9 @@ def test_long_labels_do_not_overlap():
     report.tick_labels(axis, names)
     axis.set_xlim(-0.5, 5.5)
     figure.draw_without_rendering()
-    told = axis.get_xticklabels()
-    assert [one.get_text() for one in told] == [f"{k} {n}" for k, n in enumerate(names, 1)]
-    assert {one.get_rotation() for one in told} == {30}
+    labels = axis.get_xticklabels()
+    assert [one.get_text() for one in labels] == [f"{k} {n}" for k, n in enumerate(names, 1)]
+    assert {one.get_rotation() for one in labels} == {30}
     assert report.in_legend(names) == ("1", "2", "3", "4", "5", "6")
     assert report.in_legend(("R1", "R2")) == ("R1", "R2")
 

@@ -67,10 +67,10 @@ def test_the_identified_urdf_predicts_the_motion_that_was_not_fitted(tmp_path, m
             with pytest.raises(SystemExit) as ended:
                 main(shortened(words))
             printed, errors_printed = capsys.readouterr()
-            said = user.leave() if user else printed
-        assert not ended.value.code, (words, said, errors_printed)
+            output = user.leave() if user else printed
+        assert not ended.value.code, (words, output, errors_printed)
         if words[0] == "compare":
-            found.append(errors(said))
+            found.append(errors(output))
     before, after = found
     assert before.size == after.size == 6
     assert (after < 0.4 * before).all()

@@ -65,10 +65,10 @@ def ended(capsys, *words):
 
 @pytest.mark.parametrize("words", [(), ("hardware",)])
 def test_without_a_command_the_help_is_printed(capsys, words):
-    code, said = ended(capsys, *words)
+    code, output = ended(capsys, *words)
     assert code == 0
     for name in ("run", "check") if words else ("record", "hardware", "tune"):
-        assert re.search(rf"^    {name} +\w", said, re.M)
+        assert re.search(rf"^    {name} +\w", output, re.M)
 
 
 @pytest.mark.parametrize(
@@ -89,17 +89,17 @@ def test_mistyped_names_are_answered_with_the_closest_one(
     capsys, monkeypatch, tmp_path, words, meant
 ):
     monkeypatch.chdir(tmp_path)
-    code, said = ended(capsys, *words)
+    code, output = ended(capsys, *words)
     assert code == 2
-    assert said.rstrip().endswith(f"; did you mean '{meant}'?")
+    assert output.rstrip().endswith(f"; did you mean '{meant}'?")
     assert list(tmp_path.iterdir()) == []  # also no folder of results
 
 
 def test_names_without_a_similar_one_get_no_suggestion(capsys):
     for words in (("xyzzy",), ("record", "run", "--xyzzy"), ("record", "run", "--arm", "xyzzy")):
-        code, said = ended(capsys, *words)
+        code, output = ended(capsys, *words)
         assert code == 2
-        assert "did you mean" not in said
+        assert "did you mean" not in output
 
 
 def test_a_time_step_above_the_period_is_named(capsys, tmp_path):
@@ -107,9 +107,9 @@ def test_a_time_step_above_the_period_is_named(capsys, tmp_path):
         ("record", tmp_path / "run", "--dt", "0.01"),
         ("stability", "two_link", "--dt=1"),
     ):
-        code, said = ended(capsys, *words)
+        code, output = ended(capsys, *words)
         assert code == 2
-        assert re.search(r"dt.* = \S+ ?s?; expected at most", said)
+        assert re.search(r"dt.* = \S+ ?s?; expected at most", output)
 
 
 def test_progress_shows_the_remaining_time(monkeypatch, capsys):
@@ -119,10 +119,10 @@ def test_progress_shows_the_remaining_time(monkeypatch, capsys):
         for done in (10, 20, 40):
             now[0] += 20.0
             update(done, 100)
-    said = capsys.readouterr().err
-    assert "20 of 100 runs, 160 s left" not in said
-    assert "20 of 100 runs, 3 min left" in said
-    assert "40 of 100 runs, 80 s left" in said
+    output = capsys.readouterr().err
+    assert "20 of 100 runs, 160 s left" not in output
+    assert "20 of 100 runs, 3 min left" in output
+    assert "40 of 100 runs, 80 s left" in output
 
 
 INTERRUPTED_IMPORT = """
@@ -209,15 +209,15 @@ def test_workers_of_gain_table_end_with_it_and_a_killed_one_ends_it_with_one_lin
 
     monkeypatch.setattr(gain_table, "build_gain_table", build)
     monkeypatch.setenv("PYTHONWARNINGS", "")  # restored after the test
-    code, said = ended(capsys, "gain-table", "two_link", "--grid", "J1=0:1:2", "--workers", "2")
+    code, output = ended(capsys, "gain-table", "two_link", "--grid", "J1=0:1:2", "--workers", "2")
     assert found == [signal.SIG_IGN, signal.SIGTERM]
     assert code == 2
-    assert said.endswith("one of 2 processes was killed; expected enough memory for all of them;"
+    assert output.endswith("one of 2 processes was killed; expected enough memory for all of them;"
                          " reduce --workers\n")  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["bar", "status"])
-def test_the_cursor_is_shown_when_a_process_ends_at_once(monkeypatch, text):
+def test_the_cursor_is_shown_when_a_process_ends_immediately(monkeypatch, text):
     """``EndProcess`` calls ``before_end`` instead of leaving the blocks."""
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True)
@@ -414,19 +414,19 @@ def test_a_status_without_terminal_prints_text_and_time(capsys, monkeypatch):
 
 
 def test_each_stage_ends_the_line_of_the_one_before(monkeypatch):
-    said = []
+    output = []
 
     @contextlib.contextmanager
     def waiting(text):
-        said.append(f"begin {text}")
+        output.append(f"begin {text}")
         yield
-        said.append(f"end {text}")
+        output.append(f"end {text}")
 
     monkeypatch.setattr(wait, "waiting", waiting)
     with wait.waiting_stages() as begin:
         begin("preparing")
         begin("fitting")
-    assert said == ["begin preparing", "end preparing", "begin fitting", "end fitting"]
+    assert output == ["begin preparing", "end preparing", "begin fitting", "end fitting"]
 
 
 @pytest.mark.parametrize("extra", ["plot", "record", "viewer", "hardware", "table", "ros"])
@@ -436,8 +436,8 @@ def test_the_install_hint_names_this_environment_and_the_library(extra):
     assert words[:4] == [sys.executable, "-m", "pip", "install"]
     assert len(words) > 4
     assert not any(word.startswith("arm_dynamics") for word in words)
-    wanted = {Requirement(word).name for word in words[4:]}
-    assert wanted <= {Requirement(entry).name for entry in metadata.requires("arm_dynamics")}
+    required = {Requirement(word).name for word in words[4:]}
+    assert required <= {Requirement(entry).name for entry in metadata.requires("arm_dynamics")}
 
 
 def test_the_repr_of_an_arm_is_one_line():

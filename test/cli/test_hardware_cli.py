@@ -42,7 +42,7 @@ from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware import register_bus
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
 from arm_dynamics.hardware.feetech import registers as table
-from arm_dynamics.hardware.mit_can.identification import Registers
+from arm_dynamics.hardware.mit_can.discovery import Registers
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.serial_port import SerialPort
@@ -120,8 +120,8 @@ def terminal(monkeypatch, virtual_time):
             try:
                 code = command(*words)
             finally:
-                said = user.leave()
-        return code, said
+                printed = user.leave()
+        return code, printed
 
     return at_terminal
 
@@ -142,9 +142,9 @@ def test_scan_lists_motors_and_their_number(lines, capsys):
     line = lines(Line(EmulatedFeetech([Shaft(1, "sts3215"), Shaft(4, "sts3250")])))
     before = registers(line)
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for word in ("sts3215", "sts3250", "3.10", "1000000", "2 motors with distinct ids"):
-        assert word in said
+        assert word in printed
     assert registers(line) == before
     assert line.most == 0
 
@@ -153,28 +153,28 @@ def test_scan_without_a_baud_rate_tries_all(monkeypatch, lines, capsys):
     line = lines(Line(EmulatedDynamixels([])))
     monkeypatch.setattr(Dynamixel, "bauds", (1_000_000, 2_000_000))
     assert scanned(line, "--driver", "dynamixel") == 1
-    told = capsys.readouterr()
-    assert told.err.splitlines() == ["scanning at 1000000 baud", "scanning at 2000000 baud"]
-    assert "no motor replies" in told.out
-    assert "power" in told.out
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == ["scanning at 1000000 baud", "scanning at 2000000 baud"]
+    assert "no motor replies" in captured.out
+    assert "power" in captured.out
 
 
 def test_scan_names_a_duplicate_id(lines, capsys):
     shafts = [Shaft(1, "sts3215"), Shaft(2, "sts3215", q=0.4), Shaft(2, "sts3250")]
     line = lines(Line(EmulatedFeetech(shafts)))
     assert scanned(line, "--driver", "feetech", "--baud", 1_000_000) == 1
-    said = capsys.readouterr().out
-    assert "id 2: used by two motors" in said
-    assert "id 1:" not in said
+    printed = capsys.readouterr().out
+    assert "id 2: used by two motors" in printed
+    assert "id 1:" not in printed
     assert line.most == 0
 
 
 def test_scan_of_can_motors_needs_no_rate(lines, capsys):
     line = lines(Line(MitMotors([Shaft(3, "DM4310"), Shaft(5, "DM8009")])))
     assert scanned(line, "--driver", "mit_can", "--set", "interface=slcan") == 0
-    said = capsys.readouterr().out
-    assert "DM4310" in said
-    assert "DM8009" in said
+    printed = capsys.readouterr().out
+    assert "DM4310" in printed
+    assert "DM8009" in printed
     assert line.most == 0
 
 
@@ -202,10 +202,10 @@ def checked(line, arm="so101"):
 def test_check_of_a_good_arm_ends_with_0_and_moves_nothing(arm_line, capsys):
     before = registers(arm_line)
     assert checked(arm_line) == 0
-    said = capsys.readouterr().out
-    assert "no problems found" in said
+    printed = capsys.readouterr().out
+    assert "no problems found" in printed
     for name, q in zip(load_arm("so101").joint_names, START, strict=True):
-        row = next(row for row in said.splitlines() if name in row)
+        row = next(row for row in printed.splitlines() if name in row)
         assert "100%" in row
         assert any(abs(float(w) - q) < 2e-3 for w in row.split() if "." in w and "…" not in w)
     assert registers(arm_line) == before
@@ -240,11 +240,11 @@ def inject_problem(line, what):
 def test_check_names_the_joint_and_the_problem(arm_line, capsys, what, words):
     inject_problem(arm_line, what)
     assert checked(arm_line) == 1
-    said = capsys.readouterr().out
-    assert words in said
-    assert "motor 3" in said
-    assert "'elbow_flex'" in said or what == "model"
-    assert "no problems found" not in said
+    printed = capsys.readouterr().out
+    assert words in printed
+    assert "motor 3" in printed
+    assert "'elbow_flex'" in printed or what == "model"
+    assert "no problems found" not in printed
     assert arm_line.torques == (1 if what == "torque" else 0), "what is on stays on"
 
 
@@ -299,18 +299,18 @@ def test_check_warns_of_a_supply_and_of_servo_limits_that_contradict_the_urdf(
     contradict(arm_line)
     before = registers(arm_line)
     assert checked(arm_line) == 0
-    said = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr().out.splitlines()
     expected = [f"warning: joint 'elbow_flex' (motor 3): {line}" for line in lines]
-    assert [line for line in said if "warning" in line] == expected
-    assert ("no problems found" in said) == (not lines)
+    assert [line for line in printed if "warning" in line] == expected
+    assert ("no problems found" in printed) == (not lines)
     assert registers(arm_line) == before
 
 
 def test_check_without_any_reply_reports_it_once(lines, capsys):
     assert checked(lines(Line(EmulatedFeetech([])))) == 1
-    said = capsys.readouterr().out
-    assert said.count("no motor replies") == 1
-    assert "hardware scan" in said
+    printed = capsys.readouterr().out
+    assert printed.count("no motor replies") == 1
+    assert "hardware scan" in printed
 
 
 # --- rejected input
@@ -402,9 +402,9 @@ def jogged(terminal, line, does, *more, joint="shoulder_pan", arm="so101"):
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("answer", ["\n", "YES\n", "\x04"])
 def test_jog_does_not_enable_torque_without_a_typed_yes(terminal, arm_line, answer):
-    code, said = jogged(terminal, arm_line, lambda user: user.press(answer))
+    code, printed = jogged(terminal, arm_line, lambda user: user.press(answer))
     assert code == 1
-    assert "torque was not enabled" in said
+    assert "torque was not enabled" in printed
     assert arm_line.most == 0
     np.testing.assert_allclose(arm_line.arm.state.q, START, atol=1e-9)
 
@@ -418,18 +418,18 @@ def test_jog_ignores_input_typed_before_its_question(terminal, arm_line):
         user.press("q")
 
     words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
-    code, said = terminal(user, *words)
+    code, printed = terminal(user, *words)
     assert code == 1
-    assert "torque was not enabled: nothing was changed" in said
+    assert "torque was not enabled: nothing was changed" in printed
     assert arm_line.most == 0
 
 
 def test_jog_does_not_enable_torque_with_a_motor_fault(terminal, arm_line):
     arm_line.motors.trip(3, "overload")
     words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
-    code, said = terminal(lambda user: None, *words)
+    code, printed = terminal(lambda user: None, *words)
     assert code == 1
-    assert "torque was not enabled: the check found problems" in said
+    assert "torque was not enabled: the check found problems" in printed
     assert arm_line.most == 0
 
 
@@ -443,9 +443,9 @@ def test_jog_clears_faults_on_request(terminal, arm_line):
         user.wait("Enable torque? Type yes:")
         user.press("no\n")
 
-    code, said = terminal(user, *words)
+    code, printed = terminal(user, *words)
     assert code == 1
-    assert "no problems found" in said
+    assert "no problems found" in printed
     assert arm_line.most == 0
 
 
@@ -454,9 +454,9 @@ def test_jog_clears_faults_on_request(terminal, arm_line):
 def test_jog_does_not_disable_torque_before_a_typed_yes(terminal, arm_line, answer, holding):
     inject_problem(arm_line, "torque")
     words = ("jog", "so101", "--joint", "elbow_flex", *at_port(arm_line))
-    code, said = terminal(lambda user: None, *words)
+    code, printed = terminal(lambda user: None, *words)
     assert (code, arm_line.torques) == (1, 1)
-    assert "disable it with hardware jog --clear-faults or the switch of the supply" in said
+    assert "disable it with hardware jog --clear-faults or the switch of the supply" in printed
     seen = []
 
     def user(user):
@@ -494,12 +494,12 @@ def test_jog_moves_the_joint_while_a_key_is_held_and_disables_torque_at_the_end(
         assert arm_line.torques == 6
         user.press("q")
 
-    code, said = jogged(terminal, arm_line, does, "--speed", 20)
+    code, printed = jogged(terminal, arm_line, does, "--speed", 20)
     assert code == 0
-    assert "torque is disabled" in said
+    assert "torque is disabled" in printed
     assert arm_line.torques == 0
     for words in ("shoulder_pan", "reference", "effort", "30 °C"):
-        assert words in said
+        assert words in printed
     assert 0.1 < seen["held"][0] - seen["before"][0] < 0.4
     assert abs(seen["after"][0] - seen["held"][0]) < 0.005
     assert seen["back"][0] < seen["held"][0] - 0.05
@@ -514,9 +514,9 @@ def test_jog_by_a_distance_ends_at_its_target(terminal, arm_line):
         seen.append(arm_line.arm.state.q.copy())
 
     seen = []
-    code, said = jogged(terminal, arm_line, does, "--distance", "-5", "--speed", 20)
+    code, printed = jogged(terminal, arm_line, does, "--distance", "-5", "--speed", 20)
     assert code == 0
-    assert "reference 6.4°" in said
+    assert "reference 6.4°" in printed
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
 
@@ -534,8 +534,10 @@ def test_jog_moves_an_arm_without_masses_and_limits_of_effort(terminal, arm_line
         seen.append(arm_line.arm.state.q.copy())
 
     with pytest.warns(RuntimeWarning, match="no moving link has a mass"):
-        code, said = jogged(terminal, arm_line, does, "--distance", "-5", "--speed", 20, arm=file)
-    assert code == 0, said
+        code, printed = jogged(
+            terminal, arm_line, does, "--distance", "-5", "--speed", 20, arm=file
+        )
+    assert code == 0, printed
     assert seen[0][0] == pytest.approx(START[0] - np.radians(5), abs=0.02)
     assert arm_line.torques == 0
     effort = ("--interface", "effort")
@@ -556,10 +558,10 @@ def test_a_signal_ends_jog_with_torque_disabled(terminal, arm_line, name):
         user.hold(RIGHT, 0.3)
         os.kill(os.getpid(), getattr(signal, name))
 
-    code, said = jogged(terminal, arm_line, does)
+    code, printed = jogged(terminal, arm_line, does)
     assert code == (name == "SIGUSR1")
-    assert bool(re.search(EMERGENCY, said)) == (name == "SIGUSR1")
-    assert "torque is disabled" in said
+    assert bool(re.search(EMERGENCY, printed)) == (name == "SIGUSR1")
+    assert "torque is disabled" in printed
     assert arm_line.torques == 0
     assert arm_line.most == 6
 
@@ -572,9 +574,9 @@ def test_q_among_other_keys_ends_jog(terminal, arm_line, keys):
         user.wait("active")
         user.press(keys)
 
-    code, said = jogged(terminal, arm_line, does)
+    code, printed = jogged(terminal, arm_line, does)
     assert (code, arm_line.torques) == (0, 0)
-    assert "torque is disabled" in said
+    assert "torque is disabled" in printed
 
 
 @pytest.mark.parametrize(("keys", "ends"), [(5 * RIGHT, False), (f"q{RIGHT}", True)])
@@ -597,9 +599,9 @@ def test_keys_during_the_activation_move_nothing_and_q_ends_jog(
             user.press("q")
 
     monkeypatch.setattr(MotorBusDriver, "activate", activate_late)
-    code, said = jogged(terminal, arm_line, does)
+    code, printed = jogged(terminal, arm_line, does)
     assert (code, arm_line.torques, arm_line.most) == (0, 0, 6)
-    assert "torque is disabled" in said
+    assert "torque is disabled" in printed
     assert moved[0] < 1e-3
 
 
@@ -609,10 +611,10 @@ def test_a_fault_ends_jog_with_torque_disabled(terminal, arm_line):
         user.wait("active")
         arm_line.motors.trip(5, "overheating")
 
-    code, said = jogged(terminal, arm_line, does)
+    code, printed = jogged(terminal, arm_line, does)
     assert code == 1
-    assert "  joint 'wrist_roll': motor_fault" in said
-    assert "torque is disabled" in said
+    assert "  joint 'wrist_roll': motor_fault" in printed
+    assert "torque is disabled" in printed
     assert arm_line.torques == 0
 
 
@@ -622,9 +624,9 @@ def test_a_lost_port_is_reported_with_the_remedy(terminal, arm_line):
         user.wait("active")
         arm_line.unplug()
 
-    code, said = jogged(terminal, arm_line, does)
+    code, printed = jogged(terminal, arm_line, does)
     assert code == 1
-    assert "SWITCH THE MOTORS' POWER OFF" in said
+    assert "SWITCH THE MOTORS' POWER OFF" in printed
 
 
 # --- run
@@ -650,20 +652,20 @@ def run_until_q(terminal, line, *more, does=lambda user: None, q="q"):
         user.press(q)
 
     options = "--headless", "--rate", 100, "--duration", RUN_DURATION
-    code, said = terminal(user, "run", "so101", *at_port(line), *options, *more)
-    return code, said, seen
+    code, printed = terminal(user, "run", "so101", *at_port(line), *options, *more)
+    return code, printed, seen
 
 
 def test_run_holds_the_arm_with_its_parameter_file_and_disables_torque_at_the_end(
     terminal, arm_line
 ):
-    code, said, seen = run_until_q(terminal, arm_line)
-    assert code == 0, said
-    assert "under the controller position" in said
-    assert "largest error" in said
+    code, printed, seen = run_until_q(terminal, arm_line)
+    assert code == 0, printed
+    assert "under the controller position" in printed
+    assert "largest error" in printed
     assert seen["torques"] == 6
     np.testing.assert_allclose(seen["q"], START, atol=0.02)
-    assert "torque is disabled" in said
+    assert "torque is disabled" in printed
     assert arm_line.torques == 0
 
 
@@ -673,11 +675,11 @@ def test_a_signal_ends_run_with_torque_disabled(terminal, arm_line, virtual_time
     def send(user):
         os.kill(os.getpid(), getattr(signal, name))
 
-    code, said, _ = run_until_q(terminal, arm_line, does=send, q="")
+    code, printed, _ = run_until_q(terminal, arm_line, does=send, q="")
     assert virtual_time.monotonic() < RUN_DURATION / 2
     assert code == (name == "SIGUSR1")
-    assert bool(re.search(EMERGENCY, said)) == (name == "SIGUSR1")
-    assert "torque is disabled" in said
+    assert bool(re.search(EMERGENCY, printed)) == (name == "SIGUSR1")
+    assert "torque is disabled" in printed
     assert arm_line.torques == 0
 
 
@@ -711,9 +713,9 @@ INTERRUPTED = "excitation_interrupted: "
 def run_excitation(terminal, line, file, watch):
     """Return output, recording and what was seen of a run."""
     words = "--excitation", file, "--record", file.parent / "run"
-    code, said, seen = run_until_q(terminal, line, *words, does=watch)
-    assert code == 0, said
-    return said, Recording.load(words[-1]), seen
+    code, printed, seen = run_until_q(terminal, line, *words, does=watch)
+    assert code == 0, printed
+    return printed, Recording.load(words[-1]), seen
 
 
 def test_run_follows_an_excitation_trajectory(monkeypatch, terminal, arm_line, excitation):
@@ -733,12 +735,12 @@ def test_run_follows_an_excitation_trajectory(monkeypatch, terminal, arm_line, e
             user.look(0.05)
             moved.append(arm_line.arm.state.q.copy())
 
-    said, recording, seen = run_excitation(terminal, arm_line, file, watch)
+    printed, recording, seen = run_excitation(terminal, arm_line, file, watch)
     assert (np.diff(recording.time) > 0).all()
     np.testing.assert_allclose(np.ptp(recording.q, axis=0), np.ptp(moved, axis=0), rtol=0.1)
     assert np.isfinite(recording.tau).all()
     assert np.isfinite(recording.commands["position"][1:]).all()
-    assert "moves to the start configuration" in said
+    assert "moves to the start configuration" in printed
     np.testing.assert_allclose(np.ptp(moved, axis=0)[1:], expected[1:], rtol=0.2, atol=0.03)
     np.testing.assert_allclose(seen["q"], start, atol=0.03)
     assert torques == [0], "computed with enabled torque"
@@ -794,14 +796,14 @@ def test_an_interrupted_excitation_fails_and_the_arm_holds(
                 rests.append(arm_line.arm.state.q.copy())
                 user.look(1.0)
 
-    code, said, _ = run_until_q(terminal, arm_line, "--excitation", file, does=watch)
+    code, printed, _ = run_until_q(terminal, arm_line, "--excitation", file, does=watch)
     if restart == "before":
         assert followed[0] > paused[0] + 0.95
         return
-    assert "control_restarted: no state for " in said
+    assert "control_restarted: no state for " in printed
     assert code == 1
     assert len(followed) == 1
-    assert "holding the measured configuration" in said.split(INTERRUPTED)[1]
+    assert "holding the measured configuration" in printed.split(INTERRUPTED)[1]
     np.testing.assert_allclose(rests[1], rests[0], atol=0.05)
     assert abs(rests[1][0] - START[0]) > 0.05, "the arm had begun to move"
 
@@ -840,11 +842,11 @@ def test_run_compensates_gravity_if_a_missing_watchdog_is_allowed(terminal, arm_
     with pytest.raises(ArmDynamicsError, match="no watchdog"):
         terminal(confirm, "run", "so101", *at_port(arm_line), "--headless", *options)
     assert arm_line.most == 0
-    code, said, seen = run_until_q(
+    code, printed, seen = run_until_q(
         terminal, arm_line, *options, "--set", "allow_missing_watchdog=true"
     )
-    assert code == 0, said
-    assert "under the controller gravity_compensation" in said
+    assert code == 0, printed
+    assert "under the controller gravity_compensation" in printed
     assert seen["torques"] == 6
     assert np.abs(seen["q"] - START).max() < 0.1
     assert arm_line.torques == 0
@@ -859,17 +861,17 @@ def test_run_ends_with_1_after_a_trip_and_needs_a_confirmation_of_torque(termina
         user.wait("Enable torque? Type yes:")
         user.press("no\n")
 
-    code, said = terminal(decline, *words)
+    code, printed = terminal(decline, *words)
     assert (code, arm_line.most) == (1, 0)
-    assert "torque was not enabled: nothing was changed" in said
+    assert "torque was not enabled: nothing was changed" in printed
 
     def trip(user):
         arm_line.motors.trip(5, "overheating")
         user.wait("joint 'wrist_roll': motor_fault")
 
-    code, said, _ = run_until_q(terminal, arm_line, does=trip)
+    code, printed, _ = run_until_q(terminal, arm_line, does=trip)
     assert code == 1
-    assert "joint 'wrist_roll': motor_fault" in said
+    assert "joint 'wrist_roll': motor_fault" in printed
     assert arm_line.torques == 0
 
 
@@ -887,10 +889,10 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(terminal, arm_line):
             user.wait("emergency")
 
     words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
-    code, said = terminal(user, *words)
-    assert code == 1, said
-    assert seen, said
-    assert "the viewer" in said.split("stopped:")[1]
+    code, printed = terminal(user, *words)
+    assert code == 1, printed
+    assert seen, printed
+    assert "the viewer" in printed.split("stopped:")[1]
     assert arm_line.torques == 0
 
 
@@ -967,9 +969,9 @@ def test_a_continuous_geared_joint_is_calibrated_by_a_positive_rotation(
             move_to_mark(user, line, elbow(q), "m", "measured")
 
     words = ("calibrate", arm, *at_port(line), "--output", output, "--joint", "elbow_flex")
-    ended, said = terminal(does, *words)
-    assert ended == code, said
-    assert ("WARNING: rotation from zero = -0.0" in said) == (code == 1)
+    ended, printed = terminal(does, *words)
+    assert ended == code, printed
+    assert ("WARNING: rotation from zero = -0.0" in printed) == (code == 1)
     assert line.most == 0, "torque must stay disabled"
     found = {m.joint: m for m in read_hardware_info(load_arm(output)).motors}["elbow_flex"]
     assert (found.sign, found.mechanical_reduction) == (sign, 4)
@@ -978,7 +980,7 @@ def test_a_continuous_geared_joint_is_calibrated_by_a_positive_rotation(
 
 def test_calibration_changes_only_sign_and_offset(terminal, flipped_line, tmp_path):
     output = tmp_path / "mine.urdf"
-    code, said = calibrated(
+    code, printed = calibrated(
         terminal,
         flipped_line,
         lambda user: calibrate_elbow(user, flipped_line),
@@ -986,8 +988,8 @@ def test_calibration_changes_only_sign_and_offset(terminal, flipped_line, tmp_pa
         "--joint",
         "elbow_flex",
     )
-    assert code == 0, said
-    assert "WARNING" not in said
+    assert code == 0, printed
+    assert "WARNING" not in printed
     assert flipped_line.most == 0, "torque must stay disabled"
     before = (resources.resource_folder("urdf") / "so101.urdf").read_text()
     after = output.read_text()
@@ -1003,7 +1005,7 @@ def test_calibration_changes_only_sign_and_offset(terminal, flipped_line, tmp_pa
 
 @pytest.mark.slow
 def test_calibration_warns_of_end_stops_that_differ_from_the_urdf(terminal, flipped_line, tmp_path):
-    code, said = calibrated(
+    code, printed = calibrated(
         terminal,
         flipped_line,
         lambda user: calibrate_elbow(user, flipped_line, upper=1.3),
@@ -1012,9 +1014,9 @@ def test_calibration_warns_of_end_stops_that_differ_from_the_urdf(terminal, flip
     )
     assert code == 1, "written, with warnings"
     assert (tmp_path / "mine.urdf").exists()
-    assert "WARNING, see above: elbow_flex" in said
-    assert "WARNING: upper end at 1.30 rad, the URDF's limit is 1.69" in said
-    assert "lower end at" not in said.replace("lower end (", "")
+    assert "WARNING, see above: elbow_flex" in printed
+    assert "WARNING: upper end at 1.30 rad, the URDF's limit is 1.69" in printed
+    assert "lower end at" not in printed.replace("lower end (", "")
 
 
 def test_a_calibration_with_all_joints_skipped_writes_nothing(terminal, arm_line, tmp_path):
@@ -1028,10 +1030,10 @@ def test_a_calibration_with_all_joints_skipped_writes_nothing(terminal, arm_line
                 user.press("\n")
 
     output = tmp_path / "mine.urdf"
-    code, said = calibrated(terminal, arm_line, does, output)
+    code, printed = calibrated(terminal, arm_line, does, output)
     assert code == 1
-    assert said.count("kept") == 6
-    assert "nothing is written" in said
+    assert printed.count("kept") == 6
+    assert "nothing is written" in printed
     assert not output.exists()
 
 
@@ -1059,9 +1061,9 @@ def test_calibration_writes_nothing_without_confirmation_or_after_q(terminal, ar
         user.wait("Type yes:")
         user.press("no\n")
 
-    code, said = calibrated(terminal, arm_line, decline, output)
+    code, printed = calibrated(terminal, arm_line, decline, output)
     assert (code, arm_line.torques) == (1, 1), "torque enabled by another program is kept"
-    assert "nothing was changed" in said
+    assert "nothing was changed" in printed
 
     def quit_early(user):
         user.wait("Type yes:")
@@ -1082,7 +1084,7 @@ def test_calibration_of_motors_without_a_common_interface_names_each():
         motors={id: JointMotor(f"J{id}", id, "m") for id in interfaces},
         interfaces=interfaces.__getitem__,
         open=lambda: None,
-        identify=lambda: None,
+        discover=lambda: None,
     )
     expected = (
         r"command interfaces: motor 1 \(joint 'J1'\) = effort, voltage; motor 2 \(joint 'J2'\) ="
@@ -1105,7 +1107,7 @@ class JogProcess:
     """Jog in a separate process at a pseudo terminal, with torque enabled."""
 
     def __init__(self, line):
-        self.said = ""
+        self.printed = ""
         self._pid, self._terminal = os.forkpty()
         if not self._pid:
             words = ["jog", "so101", "--joint", "shoulder_pan", *at_port(line)]
@@ -1121,10 +1123,10 @@ class JogProcess:
         os.write(self._terminal, keys.encode())
 
     def read(self):
-        self.said += os.read(self._terminal, 4096).decode("utf-8", "replace")
+        self.printed += os.read(self._terminal, 4096).decode("utf-8", "replace")
 
     def wait(self, words):
-        while words not in self.said:
+        while words not in self.printed:
             self.read()
 
     def is_silent(self, seconds):
@@ -1198,12 +1200,12 @@ def test_gravity_calibration_moves_through_the_poses_and_finds_a_payload(
     monkeypatch, terminal, arm_lines, tmp_path
 ):
     line, output = arm_lines(START, payload=0.15), tmp_path / "mine.urdf"
-    code, said = calibrated_gravity(
+    code, printed = calibrated_gravity(
         monkeypatch, terminal, line, lambda user: user.press("yes\n"), output
     )
-    assert code == 0, said
-    assert "8 efforts measured" in said
-    assert "torque is disabled" in said
+    assert code == 0, printed
+    assert "8 efforts measured" in printed
+    assert "torque is disabled" in printed
     assert line.torques == 0
     assert "4 static poses" in output.read_text()
     described, found = load_arm("so101"), load_arm(str(output))
@@ -1247,10 +1249,10 @@ def test_a_stopped_gravity_calibration_writes_nothing(
         else:
             os.kill(os.getpid(), stop_by)
 
-    code, said = calibrated_gravity(monkeypatch, terminal, arm_line, stop, output)
+    code, printed = calibrated_gravity(monkeypatch, terminal, arm_line, stop, output)
     assert code == 1
-    assert "nothing is written" in said
-    assert "torque is disabled" in said
+    assert "nothing is written" in printed
+    assert "torque is disabled" in printed
     assert arm_line.torques == 0
     assert not output.exists()
 
@@ -1265,11 +1267,11 @@ def test_too_few_poses_are_rejected_before_torque_is_enabled(terminal, arm_line,
 
 def test_gravity_calibration_needs_a_confirmation(monkeypatch, terminal, arm_line, tmp_path):
     output = tmp_path / "mine.urdf"
-    code, said = calibrated_gravity(
+    code, printed = calibrated_gravity(
         monkeypatch, terminal, arm_line, lambda user: user.press("no\n"), output
     )
     assert code == 1
-    assert "torque was not enabled: nothing was changed" in said
+    assert "torque was not enabled: nothing was changed" in printed
     assert arm_line.most == 0
 
 

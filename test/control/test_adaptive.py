@@ -96,19 +96,19 @@ def test_a_sliding_joint_stops_at_the_exact_time(sign, steps):
 
 def test_a_pendulum_with_dry_friction_sticks_at_the_right_angle():
     """W (sin q₁ - sin q₀) = -f abs(q₁ - q₀) for each swing of the pendulum, until W cos q < f."""
-    f, q, swings = 0.2, 0.3, 0
+    f, q, turns = 0.2, 0.3, 0
     arm = chain({"axis": "0 -1 0", "friction": f, "kind": "continuous"})
     angle = q
     while abs(WEIGHT * np.cos(angle)) > f:
-        way = -np.sign(np.cos(angle))
+        direction = -np.sign(np.cos(angle))
 
-        def excess(x, start=angle, way=way):
-            return WEIGHT * (np.sin(x) - np.sin(start)) + f * way * (x - start)
+        def excess(x, start=angle, direction=direction):
+            return WEIGHT * (np.sin(x) - np.sin(start)) + f * direction * (x - start)
 
         bottom = -np.pi / 2
-        angle = brentq(excess, bottom, bottom + way * (np.pi - 1e-3), xtol=1e-14)
-        swings += 1
-    assert swings > 4
+        angle = brentq(excess, bottom, bottom + direction * (np.pi - 1e-3), xtol=1e-14)
+        turns += 1
+    assert turns > 4
     state = run(arm, [q], [0.0], [0.0], 0.05, 200)
     assert state.v[0] == 0.0
     assert state.q[0] == pytest.approx(angle, abs=1e-9)
@@ -224,9 +224,9 @@ def test_a_joint_comes_to_rest_in_its_end_stop():
     """Pushed against the damped spring it settles at limit + τ / k, on either side."""
     arm = chain({"axis": "0 0 1", "lower": -0.5, "upper": 0.5})
     arm = arm.with_joint("J1", stop_stiffness=50.0, stop_damping=5.0)
-    for way in (1, -1):
-        state = run(arm, [0.0], [way * 3.0], [way * 2.0], 0.05, 60)
-        assert state.q[0] == pytest.approx(way * (0.5 + 2 / 50), abs=1e-9)
+    for direction in (1, -1):
+        state = run(arm, [0.0], [direction * 3.0], [direction * 2.0], 0.05, 60)
+        assert state.q[0] == pytest.approx(direction * (0.5 + 2 / 50), abs=1e-9)
 
 
 def test_the_solution_does_not_depend_on_the_step_size():

@@ -85,17 +85,17 @@ def test_a_commanded_wrench_rises_and_decays_with_its_time_constant(loop):
 
 
 def test_an_unreachable_target_is_reported_once_and_the_next_one_starts_reachable(loop):
-    p, watch = (
+    p, monitor = (
         tool_position(loop.arm, loop.state.q),
         ReachabilityMonitor(loop.controller, loop.events),
     )
     send(loop, TargetPose.of(loop.arm, p + np.array([1.5, 0, 0]), np.eye(3), LIMITS))
     for _ in range(3000):
         loop.step()
-        watch.update()
-    assert watch.out_of_reach
-    assert watch.near_singularity
-    assert watch.max_reachability_error == pytest.approx(watch.reachability_error)
+        monitor.update()
+    assert monitor.out_of_reach
+    assert monitor.near_singularity
+    assert monitor.max_reachability_error == pytest.approx(monitor.reachability_error)
     assert loop.events.counts["out_of_reach"] == loop.events.counts["near_singularity"] == 1
     assert np.linalg.norm(loop.reference.position - tool_position(loop.arm, loop.state.q)) > 0.5
     send(loop, TargetPose.of(loop.arm, p, np.eye(3), LIMITS))
@@ -104,8 +104,8 @@ def test_an_unreachable_target_is_reported_once_and_the_next_one_starts_reachabl
     assert np.linalg.norm(loop.reference.position - tool) < RESTART_THRESHOLD
     for _ in range(3000):
         loop.step()
-        watch.update()
-    assert not watch.out_of_reach
+        monitor.update()
+    assert not monitor.out_of_reach
     assert np.linalg.norm(tool_position(loop.arm, loop.state.q) - p) < 1e-3
 
 
@@ -203,7 +203,7 @@ def test_a_controller_restarted_in_motion_continues_and_decelerates(loop):
 
 
 def test_the_tool_error_includes_lag_and_unreachable_distance(loop):
-    watch = ReachabilityMonitor(loop.controller, loop.events)
+    monitor = ReachabilityMonitor(loop.controller, loop.events)
     rested = tool_position(loop.arm, loop.state.q)
     for k in range(1500):
         if k == 5:
@@ -212,7 +212,7 @@ def test_the_tool_error_includes_lag_and_unreachable_distance(loop):
         loop.step()
         state, reference, _ = loop.latest
         missed = to_task_reference(loop.arm, reference).position - tool_position(loop.arm, state.q)
-        far, turned = watch.tool_error(state, reference)
+        far, turned = monitor.tool_error(state, reference)
         assert far == pytest.approx(np.linalg.norm(missed), abs=1e-12)
         assert turned == 0.0  # this arm does not control rotation
     assert far > 0.05

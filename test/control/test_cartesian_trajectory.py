@@ -26,8 +26,8 @@ timings = st.sampled_from(
 )
 
 
-def tool_at(*way):
-    return P0 + np.array(way)
+def tool_at(*offset):
+    return P0 + np.array(offset)
 
 
 def turned(vector):
@@ -75,8 +75,8 @@ def acceleration_jumps(trajectory):
 
 
 @given(trajectories(), st.floats(0, 1))
-def test_rates_are_the_derivatives(trajectory, share):
-    t = trajectory.start + share * (trajectory.end - trajectory.start)
+def test_rates_are_the_derivatives(trajectory, fraction):
+    t = trajectory.start + fraction * (trajectory.end - trajectory.start)
     if min(abs(t - x) for x in acceleration_jumps(trajectory)) > 1e-4:
         require_consistent(trajectory, t)
 
@@ -107,9 +107,9 @@ def test_a_line_is_straight_with_a_rotation_about_one_axis_at_constant_rate():
 def test_an_arc_through_three_points_keeps_its_radius():
     via, to = tool_at(0.05, 0.05, 0.0), tool_at(0.1, 0.0, 0.0)
     arc = CartesianTrajectory.from_configuration(ARM, HOME).arc(via, to, quintic(2.0))
-    centre = tool_at(0.05, 0.0, 0.0)
+    center = tool_at(0.05, 0.0, 0.0)
     places = [arc.at(t).position for t in np.linspace(0, 2, 41)]
-    np.testing.assert_allclose(np.linalg.norm(places - centre, axis=1), 0.05, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(places - center, axis=1), 0.05, atol=1e-12)
     np.testing.assert_allclose(places[20], via, atol=1e-12)
     np.testing.assert_allclose(places[-1], to, atol=1e-12)
 
@@ -133,7 +133,7 @@ def test_a_full_circle_returns_to_its_start():
         tool_at(0, 0, 0.1), [0, 2, 0], 2 * np.pi, ToolLimits(0.1, 0.5)
     )
     np.testing.assert_allclose(circle.at(circle.end).position, P0, atol=1e-12)
-    quarter = circle.segments[0][0].at(0.25)[0]  # below the centre, about y: on towards -x
+    quarter = circle.segments[0][0].at(0.25)[0]  # below the center, about y: on toward -x
     np.testing.assert_allclose(quarter, tool_at(-0.1, 0, 0.1), atol=1e-12)
 
 
@@ -185,9 +185,9 @@ presents = st.builds(
 
 @given(trajectories(), presents, st.floats(-0.5, 1.2))
 def test_a_transition_starts_at_the_reference_and_ends_on_the_trajectory(
-    trajectory, present, share
+    trajectory, present, fraction
 ):
-    now = trajectory.start + share * (trajectory.end - trajectory.start)
+    now = trajectory.start + fraction * (trajectory.end - trajectory.start)
     if min(abs(now - x) for x in acceleration_jumps(trajectory)) < 1e-3:
         return
     entered = trajectory.starting_from(now, present)
@@ -203,8 +203,8 @@ def test_a_transition_starts_at_the_reference_and_ends_on_the_trajectory(
 
 
 @given(trajectories(), presents, st.floats(-0.5, 1.2), st.floats(0.01, 0.99))
-def test_rates_are_the_derivatives_during_a_transition(trajectory, present, share, into):
-    now = trajectory.start + share * (trajectory.end - trajectory.start)
+def test_rates_are_the_derivatives_during_a_transition(trajectory, present, fraction, into):
+    now = trajectory.start + fraction * (trajectory.end - trajectory.start)
     entered = trajectory.starting_from(now, present)
     t = now + into * (entered.entry.end - now)
     if (
@@ -268,9 +268,9 @@ REST = CartesianTrajectory.from_configuration(ARM, HOME)
     ],
 )
 def test_rejections_name_the_cause(call, message):
-    with pytest.raises(ArmDynamicsError, match=message) as refusal:
+    with pytest.raises(ArmDynamicsError, match=message) as raised:
         call()
-    assert isinstance(refusal.value, InvalidValue)
+    assert isinstance(raised.value, InvalidValue)
 
 
 def test_a_time_that_is_not_a_number_is_rejected():

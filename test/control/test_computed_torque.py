@@ -39,7 +39,7 @@ def test_the_arm_accelerates_as_commanded(seed):
 @pytest.mark.slow
 def test_a_joint_of_high_friction_and_low_inertia_tracks_and_holds():
     """A wrist of 1.4e-4 kg·m² with 1 N·m of dry friction and 2 N·m·s/rad: within 0.02 rad."""
-    light = {"centre": "0 0 0", "mass": 0.2, "ixx": 1.4e-4, "damping": 2.0, "friction": 1.0}
+    light = {"center": "0 0 0", "mass": 0.2, "ixx": 1.4e-4, "damping": 2.0, "friction": 1.0}
     arm = chain(light)
     controller, plant, dt = ComputedTorque(arm), Plant(arm), 2e-3
     state, step = State.of([0.0]), Reference.hold([0.02])
@@ -101,7 +101,7 @@ def test_a_restart_continues_with_the_measured_effort(seed):
 
 
 def test_an_integral_may_decrease_but_not_grow_while_saturated():
-    arm = chain({"effort": 10.0, "centre": "0 0 0"})  # M = 0.02
+    arm = chain({"effort": 10.0, "center": "0 0 0"})  # M = 0.02
     controller = ComputedTorque(arm, gains(arm, kp=0.0, ki=1000.0, kd=0.0, i_clamp=300.0))
     q, goal = State.of([0.0]), Reference.hold([1.0])
     for _ in range(1000):
@@ -126,9 +126,9 @@ def test_saturation_of_any_joint_stops_every_integral(blocked):
     arm = chain(*({"axis": "0 0 1", "effort": effort} for effort in efforts))
     arm = arm.with_gravity([0, 0, 0])
     controller = ComputedTorque(arm, gains(arm, kp=1.0, ki=100.0, kd=0.0))
-    state, apart = State.of([0.0] * 3), Reference.hold([0.1] * 3)
+    state, reference = State.of([0.0] * 3), Reference.hold([0.1] * 3)
     for _ in range(100):
-        controller.update(state, apart, 1e-3)
+        controller.update(state, reference, 1e-3)
     after = controller.update(state, Reference.hold(state.q), 0.0).value
     np.testing.assert_array_equal(after, np.zeros(3))
 

@@ -83,7 +83,7 @@ def test_gains_set_during_a_blend_apply_to_the_newest_controller():
     ticks(loop, 5)
     newest = controller("pid_gravity")
     loop.switch_controller(newest)
-    loop.fit.take({name: {"ff_acceleration_scale": 0.5} for name in ARM.joint_names})
+    loop.gain_scaling.take({name: {"ff_acceleration_scale": 0.5} for name in ARM.joint_names})
     assert newest.values["R1"]["ff_acceleration_scale"] == 0.5
     ticks(loop, 600)
     assert loop.controller is newest

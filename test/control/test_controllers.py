@@ -70,17 +70,17 @@ def test_pid_follows_the_recursion():
         q, v, q_ref, v_ref = rng.normal(size=4) * (1 if k < 200 else 0.2)
         filtered += dt / (dt + 0.01) * (v - filtered)
         error = q_ref - q
-        wanted = 5 * error + integral + 0.7 * (0.5 * v_ref - filtered)
-        expected = min(max(wanted, -6.0), 6.0)
+        computed = 5 * error + integral + 0.7 * (0.5 * v_ref - filtered)
+        expected = min(max(computed, -6.0), 6.0)
         reference = Reference(np.array([q_ref]), np.array([v_ref]), np.zeros(1))
         command = controller.update(at([q], [v], k * dt), reference, dt)
         assert command.value[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
         assert command.stamp == k * dt
-        if (wanted - expected) * error <= 0:
+        if (computed - expected) * error <= 0:
             integral += dt * 8 * error
         clamped += abs(integral) > 0.2
         integral = min(max(integral, -0.2), 0.2)
-        saturated += wanted != expected
+        saturated += computed != expected
     assert saturated > 10
     assert clamped > 0
 
@@ -102,12 +102,12 @@ def test_default_gains_have_uniform_bandwidth():
 
 
 def test_gravity_is_compensated_with_the_controllers_model():
-    told, state = five_dof().with_payload(0.5), at([0.1, -0.8, 0.2, 0.3, -0.4])
-    goal, g = Reference.hold(state.q + 0.01), rigid_body.gravity(told, state.q)
-    with_g, without = (started(kind, told, state=state) for kind in (PidGravity, Pid))
+    model, state = five_dof().with_payload(0.5), at([0.1, -0.8, 0.2, 0.3, -0.4])
+    goal, g = Reference.hold(state.q + 0.01), rigid_body.gravity(model, state.q)
+    with_g, without = (started(kind, model, state=state) for kind in (PidGravity, Pid))
     added = with_g.update(state, goal, 0.0).value - without.update(state, goal, 0.0).value
     np.testing.assert_allclose(added, g, atol=1e-12)
-    free = started(GravityCompensation, told, state=state).update(state, goal, 0.0)
+    free = started(GravityCompensation, model, state=state).update(state, goal, 0.0)
     np.testing.assert_array_equal(free.value, g)
 
 

@@ -93,8 +93,10 @@ def test_a_small_delay_margin_is_warned_of_with_the_joint():
         "PidGravity of arm 'two_link': delay margin < 2 control periods .* joint 'J2' at 48.7 Hz"
     )
     with pytest.warns(RuntimeWarning, match=words):
-        law = build_controller(arm, "pid_gravity")
-    assert delay_margin(law, arm, PERIOD)[0] < 2 <= delay_margin(law, arm, PERIOD / 2)[0]
+        controller = build_controller(arm, "pid_gravity")
+    assert (
+        delay_margin(controller, arm, PERIOD)[0] < 2 <= delay_margin(controller, arm, PERIOD / 2)[0]
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         build_controller(arm, "pid_gravity", period=PERIOD / 2)
@@ -137,8 +139,8 @@ def test_insufficient_effort_limits_cause_no_gain_warning():
             for joint, effort in zip(arm.joints, weight.tolist(), strict=True)
         ),
     )
-    law = ComputedTorque(weak)
-    assert thin_margin(law, weak, PERIOD) == ""
+    controller = ComputedTorque(weak)
+    assert thin_margin(controller, weak, PERIOD) == ""
     assert thin_margin(ComputedTorque(weak, {"J2": {"kd": 900.0}}), weak, PERIOD)
 
 

@@ -189,7 +189,7 @@ def test_the_fault_of_one_waypoint_among_many_is_found_at_its_time(which):
         check_effort(ARM, each, limit)
         limit[1] = 0.97 * np.abs(efforts[:, 1]).max()
         first = samples[(np.abs(efforts[:, 1]) > limit[1]).argmax()]
-        with pytest.raises(TrajectoryRejected, match="joint 'R2': effort") as refused:
+        with pytest.raises(TrajectoryRejected, match="joint 'R2': effort") as rejected:
             check_effort(ARM, each, limit)
-        told = float(re.search(r"at (\S+) s", str(refused.value))[1])
-        assert told == pytest.approx(first, abs=1.1 * SPACING)
+        time = float(re.search(r"at (\S+) s", str(rejected.value))[1])
+        assert time == pytest.approx(first, abs=1.1 * SPACING)

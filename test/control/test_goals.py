@@ -27,9 +27,9 @@ NAN = float("nan")
 class Session:
     """A simulated arm with a goal handler, stepped by the test."""
 
-    def __init__(self, payload=0.0, law="pid_gravity"):
+    def __init__(self, payload=0.0, name="pid_gravity"):
         self.simulation = Simulation(ARM.with_payload(payload), nominal=ARM)
-        controller = build_controller(ARM, law)
+        controller = build_controller(ARM, name)
         self.loop = ControlLoop(SimulationDriver(ARM, self.simulation), controller)
         self.goals = GoalHandler(self.loop)
         self.tick()
@@ -109,11 +109,11 @@ def test_a_goal_that_starts_before_it_is_active_has_its_own_tolerances():
     session.goals.constraints = Constraints.of(ARM, {n: {"trajectory": 1e-9} for n in NAMES})
     follow = session.loop.follow
 
-    def followed_at_once(*given, **more):
+    def followed(*given, **more):
         follow(*given, **more)
         session.tick(20)
 
-    session.loop.follow = followed_at_once
+    session.loop.follow = followed
     goal = session.goals.accept(to(path=within(-1.0)))
     assert session.finish(goal).code == ErrorCode.SUCCESSFUL
     assert not session.loop.events.counts
@@ -156,13 +156,13 @@ def test_a_goal_is_not_reached_before_the_trajectory_ends():
 
 
 def test_without_a_goal_time_a_goal_waits_indefinitely():
-    session = Session(payload=0.5, law="pid_gravity")
+    session = Session(payload=0.5, name="pid_gravity")
     goal = session.goals.accept(to(goal=within(1e-12)))
     session.tick(1500)
     assert goal.result is None
 
 
-REFUSED = {
+REJECTED = {
     "no joints": (GoalRequest([], [1.0], [[]]), ErrorCode.INVALID_JOINTS, "missing joint 'R1'"),
     "unknown": (
         GoalRequest([*NAMES[:4], "R9"], [1.0], [AWAY]),
@@ -216,21 +216,21 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def standing():
+def at_rest():
     session = Session()
     session.tick(10)
     return session
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_invalid_goals_are_rejected_with_their_code(standing, kind):
-    request, code, words = REFUSED[kind]
-    with pytest.raises(GoalRejected) as refused:
-        standing.goals.accept(request)
-    assert refused.value.code == code
-    assert words in str(refused.value)
-    assert standing.goals.active is None
-    assert not standing.loop.reference_generator.pending
+@pytest.mark.parametrize("kind", REJECTED)
+def test_invalid_goals_are_rejected_with_their_code(at_rest, kind):
+    request, code, words = REJECTED[kind]
+    with pytest.raises(GoalRejected) as rejected:
+        at_rest.goals.accept(request)
+    assert rejected.value.code == code
+    assert words in str(rejected.value)
+    assert at_rest.goals.active is None
+    assert not at_rest.loop.reference_generator.pending
 
 
 def test_a_goal_beyond_the_effort_limit_of_the_controller_model_is_rejected():
@@ -277,7 +277,7 @@ def test_an_error_on_the_path_aborts_and_stops_the_arm():
 
 
 def test_an_error_at_the_end_aborts_after_the_goal_time():
-    session = Session(payload=0.5, law="pid")
+    session = Session(payload=0.5, name="pid")
     goal = session.goals.accept(to(seconds=0.6, goal={"R2": (1e-6, -1.0)}, goal_time=0.1))
     start = session.now
     result = session.finish(goal)
@@ -321,14 +321,14 @@ def test_a_tolerance_is_met_up_to_its_value(part, joint, sign):
     """abs(reference - measured) <= tolerance for every joint, in position and in velocity."""
     tolerances = Tolerances.of(TWO, np.array([0.1, 0.2]), np.array([0.3, 0.4]))
     limit = getattr(tolerances, part)[joint]
-    for share, met in ((1 - 1e-9, True), (1 + 1e-9, False)):
+    for fraction, met in ((1 - 1e-9, True), (1 + 1e-9, False)):
         errors = {"position": np.zeros(2), "velocity": np.zeros(2)}
-        errors[part][joint] = sign * share * limit
+        errors[part][joint] = sign * fraction * limit
         state, rest = State.of(errors["position"], errors["velocity"]), Reference.hold([0.0] * 2)
         assert tolerances.satisfied(state, rest) == met
-        said = list(tolerances.violations(("a", "b"), state, rest))
-        assert len(said) == (not met)
-        assert all(f"joint '{'ab'[joint]}': {part} error" in text for text in said)
+        violations = list(tolerances.violations(("a", "b"), state, rest))
+        assert len(violations) == (not met)
+        assert all(f"joint '{'ab'[joint]}': {part} error" in text for text in violations)
 
 
 def test_zero_means_the_default_and_minus_one_no_tolerance():
@@ -560,9 +560,9 @@ def test_partial_joint_goals_move_the_named_joints():
 def test_a_partial_goal_without_joints_is_rejected():
     session = Session()
     session.goals.allow_partial = True
-    with pytest.raises(GoalRejected) as refused:
+    with pytest.raises(GoalRejected) as rejected:
         session.goals.accept(GoalRequest([], [1.0], [[]]))
-    assert refused.value.code == ErrorCode.INVALID_JOINTS
+    assert rejected.value.code == ErrorCode.INVALID_JOINTS
 
 
 def test_joints_absent_from_a_goal_come_to_rest_within_their_deceleration():
@@ -574,8 +574,8 @@ def test_joints_absent_from_a_goal_come_to_rest_within_their_deceleration():
     session.goals.accept(GoalRequest(["R3"], [1.0], [[HOME[2]]], [[0.0]]))
     session.tick(600)
     stopped = np.abs(session.loop.reference.q - present.q)
-    room = present.v**2 / (2 * session.goals.constraints.max_deceleration)
-    np.testing.assert_allclose(np.delete(stopped, 2), np.delete(room, 2), atol=3e-3)
+    distance = present.v**2 / (2 * session.goals.constraints.max_deceleration)
+    np.testing.assert_allclose(np.delete(stopped, 2), np.delete(distance, 2), atol=3e-3)
 
 
 @pytest.mark.parametrize("canceled", [False, True])
@@ -591,9 +591,9 @@ def test_a_controller_without_reference_ends_the_active_goal_and_accepts_none(ca
     assert goal.result.canceled == canceled
     assert "interrupted: controller GravityCompensation does not track" in goal.result.text
     assert session.goals.active is None
-    with pytest.raises(GoalRejected, match=r"not active: .* GravityCompensation") as refused:
+    with pytest.raises(GoalRejected, match=r"not active: .* GravityCompensation") as rejected:
         session.goals.accept(to())
-    assert refused.value.code == ErrorCode.INVALID_GOAL
+    assert rejected.value.code == ErrorCode.INVALID_GOAL
     session.loop.switch_controller(build_controller(ARM, "pid_gravity"))
     session.tick(600)
     assert session.finish(session.goals.accept(to())).code == ErrorCode.SUCCESSFUL

@@ -53,8 +53,8 @@ def test_a_smooth_trajectory_has_continuous_acceleration(points):
 
 @given(rows, rows, limits, limits)
 def test_a_trapezoid_keeps_the_limits_and_reaches_one(start, end, v, a):
-    way = np.abs(np.subtract(end, start))
-    if way.max() < 1e-3:
+    distance = np.abs(np.subtract(end, start))
+    if distance.max() < 1e-3:
         return
     trajectory = joint_splines.trapezoidal_trajectory([start, end], v, a, start=3.0)
     h = 1e-6 * (trajectory.end - 3.0)
@@ -64,11 +64,13 @@ def test_a_trapezoid_keeps_the_limits_and_reaches_one(start, end, v, a):
     strength = np.max([np.abs(r.a) for r in samples], axis=0) / a
     assert speed.max() < 1 + 1e-6
     assert strength.max() == pytest.approx(1, abs=1e-5)
-    shortest = max(max(w / v_, 2 * np.sqrt(w / a_)) for w, v_, a_ in zip(way, v, a, strict=True))
+    shortest = max(
+        max(w / v_, 2 * np.sqrt(w / a_)) for w, v_, a_ in zip(distance, v, a, strict=True)
+    )
     assert trajectory.end - 3.0 >= shortest * (1 - 1e-9)
     for r in samples:  # straight line in joint space
-        share = (r.q - start) @ np.subtract(end, start) / (way @ way)
-        np.testing.assert_allclose(r.q, start + share * np.subtract(end, start), atol=1e-8)
+        fraction = (r.q - start) @ np.subtract(end, start) / (distance @ distance)
+        np.testing.assert_allclose(r.q, start + fraction * np.subtract(end, start), atol=1e-8)
 
 
 def test_a_trapezoid_by_hand():

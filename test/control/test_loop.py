@@ -37,19 +37,19 @@ class DelayedDriver(SimulationDriver):
     def __init__(self, arm, simulation, periods):
         super().__init__(arm, simulation)
         hold = rigid_body.gravity(arm, simulation.state.q)
-        self._under_way = [Command.checked("effort", hold, arm.nv)] * periods
+        self._delayed = [Command.checked("effort", hold, arm.nv)] * periods
 
     def write(self, command):
-        self._under_way.append(command)
-        super().write(self._under_way.pop(0))
+        self._delayed.append(command)
+        super().write(self._delayed.pop(0))
 
 
 def errors(start, carried, modeled, period=2e-3, late=0, seconds=2.0):
     """Return the max joint error [rad] after each period of a step to the initial configuration."""
     arm = five_dof()
     sim = Simulation(arm.with_payload(carried), q=start, period=period)
-    law = PidGravity(arm.with_payload(modeled), gains())
-    loop = ControlLoop(DelayedDriver(arm, sim, late), law)
+    controller = PidGravity(arm.with_payload(modeled), gains())
+    loop = ControlLoop(DelayedDriver(arm, sim, late), controller)
     loop.step()
     loop.hold(dict(zip(arm.joint_names, HOME, strict=True)))
     found = []
@@ -192,10 +192,10 @@ def test_the_first_cycle_holds_the_measured_configuration():
 def test_a_restart_holds_an_arm_at_rest():
     arm = five_dof()
     for name in plugins.registered_names("controllers"):
-        law = plugins.load_class("controllers", name)
-        if law.interface != "effort":
+        controller = plugins.load_class("controllers", name)
+        if controller.interface != "effort":
             continue
-        loop = ControlLoop(ScriptedDriver(at(0.0)), law(arm))
+        loop = ControlLoop(ScriptedDriver(at(0.0)), controller(arm))
         expected = 0 if name == "pid" else rigid_body.gravity(arm, HOME)
         np.testing.assert_allclose(loop.step().value - expected, 0, atol=1e-12)
 
@@ -214,7 +214,7 @@ def test_servos_follow_a_trajectory_through_the_loop():
         assert np.abs(loop.reference.q - sim.state.q).max() < 2e-3
     assert sim.state.q.tolist() == goal.tolist()
     assert not loop.events.counts
-    assert not sim.watch.events.counts
+    assert not sim.watchdog.events.counts
 
 
 def test_a_repeated_state_repeats_the_command_without_an_update():
@@ -310,11 +310,11 @@ def test_an_error_of_a_controller_is_logged_immediately_with_class_and_line(
     caplog, answer, kind, text
 ):
     driver = ScriptedDriver(at(0.0), at(0.002))
-    law = FaultyController(five_dof())
-    loop = ControlLoop(driver, law)
-    law.answer = lambda: Command("effort", np.zeros(5))
+    controller = FaultyController(five_dof())
+    loop = ControlLoop(driver, controller)
+    controller.answer = lambda: Command("effort", np.zeros(5))
     assert loop.step() is not None
-    law.answer = answer
+    controller.answer = answer
     assert loop.step() is None
     assert len(driver.written) == 1
     assert loop.events.counts == {kind: 1}
@@ -369,7 +369,7 @@ def test_a_failing_controller_is_followed_by_a_controlled_stop():
     )
     assert [loop.step() for _ in range(600)] == [None] * 600
     assert sim.state.time == pytest.approx(1.2)
-    assert sim.watch.stopping
+    assert sim.watchdog.stopping
     assert np.abs(sim.state.v).max() < 1e-3
     assert ((arm.lower <= sim.state.q) & (sim.state.q <= arm.upper)).all()
     assert loop.events.counts["command_rejected"] == 600

@@ -37,10 +37,10 @@ from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.model_error import with_model_error
 
-TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
-(REACH,) = TRUTH["configs"]
+DATASET = json.loads((DATA / "four_joint/lqr.json").read_text())
+(REACH,) = DATASET["configs"]
 ARM = load_arm("four_joint")
-Q, R = np.diag(TRUTH["Q_diag"]), np.diag(TRUTH["R_diag"])
+Q, R = np.diag(DATASET["Q_diag"]), np.diag(DATASET["R_diag"])
 WEIGHTS = LqrWeights(np.diag(Q)[:4], np.diag(Q)[4:], np.diag(R))
 GAINS = {
     name: {"position_weight": 100.0, "velocity_weight": 1.0, "effort_weight": 1.0}
@@ -74,8 +74,8 @@ def test_linearization_and_gain_equal_the_published_ones():
     A, B = linear_dynamics(ARM, REACH["theta"])
     np.testing.assert_allclose(A, REACH["A"], rtol=1e-11, atol=1e-10)
     np.testing.assert_allclose(B, REACH["B"], rtol=1e-11, atol=1e-10)
-    K, truth = lqr_gain(ARM, REACH["theta"], WEIGHTS), np.array(REACH["K"])
-    np.testing.assert_allclose(K, truth, rtol=1e-7, atol=1e-7 * np.abs(truth).max())
+    K, expected = lqr_gain(ARM, REACH["theta"], WEIGHTS), np.array(REACH["K"])
+    np.testing.assert_allclose(K, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
     rates = np.sort_complex(np.linalg.eigvals(A - B @ K))
     published = np.sort_complex([complex(*pair) for pair in REACH["closed_loop_eigs"]])
     np.testing.assert_allclose(rates, published, rtol=1e-8)
@@ -117,10 +117,10 @@ def test_gains_solve_the_equation_and_stabilise(seed, arm):
 
 def test_one_joint_in_closed_form():
     """m ë = u: k = √(q/r), d = √(2 m k + v/r); friction b enters A."""
-    arm = chain({"mass": 2.0, "centre": "0 0 0", "ixx": 0.3})
+    arm = chain({"mass": 2.0, "center": "0 0 0", "ixx": 0.3})
     K = lqr_gain(arm, [0.4], LqrWeights(np.array([8.0]), np.array([3.0]), np.array([2.0])))
     np.testing.assert_allclose(K, [[2.0, np.sqrt(2 * 0.3 * 2 + 1.5)]], rtol=1e-12)
-    A, _ = linear_dynamics(chain({"centre": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
+    A, _ = linear_dynamics(chain({"center": "0 0 0", "ixx": 0.3, "damping": 0.6}), [0.4])
     np.testing.assert_allclose(A, [[0, 1], [0, -2]], atol=1e-15)
 
 
@@ -146,7 +146,7 @@ def test_a_passive_joint_is_balanced_by_coupling():
 
 def test_a_configuration_that_is_not_stabilizable_is_rejected_by_name():
     """Rotation of the first joint does not move the passive one."""
-    arm = with_passive_joint(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "centre": "0 0 0"}), "J2")
+    arm = with_passive_joint(chain({"axis": "0 0 1"}, {"axis": "1 0 0", "center": "0 0 0"}), "J2")
     with pytest.raises(InvalidValue, match=r"not stabilizable .* motion of joint 'J2'"):
         lqr_gain(arm, [0.1, 0.0], LqrWeights(np.ones(2), np.ones(2), np.ones(2)))
     with pytest.raises(InvalidValue, match="joint 'J2'"):
@@ -169,19 +169,19 @@ def test_a_gravity_torque_beyond_the_effort_limit_is_not_an_equilibrium():
 
 
 def test_the_published_motion_reaches_its_target():
-    truth = table("four_joint/lqr_closed_loop_reach.csv")
-    law, goal = Lqr(ARM, GAINS), JointTrajectory.hold(REACH["theta"])
+    expected = table("four_joint/lqr_closed_loop_reach.csv")
+    controller, goal = Lqr(ARM, GAINS), JointTrajectory.hold(REACH["theta"])
     start = np.array(REACH["theta"]) + displaced()[:4]
-    q, v, _ = simulate_continuous(ARM, law, goal, start, truth["t"])
-    np.testing.assert_allclose(q, columns(truth, "th1", "th2", "th3", "th4"), atol=1e-7)
-    np.testing.assert_allclose(v, columns(truth, "w1", "w2", "w3", "w4"), atol=1e-7)
+    q, v, _ = simulate_continuous(ARM, controller, goal, start, expected["t"])
+    np.testing.assert_allclose(q, columns(expected, "th1", "th2", "th3", "th4"), atol=1e-7)
+    np.testing.assert_allclose(v, columns(expected, "w1", "w2", "w3", "w4"), atol=1e-7)
 
 
 def test_on_the_reference_the_command_is_inverse_dynamics_with_friction():
     arm = load_arm("two_link")
-    law, rng = Lqr(arm), np.random.default_rng(2)
+    controller, rng = Lqr(arm), np.random.default_rng(2)
     q, v, a = rng.normal(size=(3, 2))
-    tau = law.update(State.of(q, v), Reference(q, v, a), 0.0).value
+    tau = controller.update(State.of(q, v), Reference(q, v, a), 0.0).value
     np.testing.assert_allclose(tau, rigid_body.rnea(arm, q, v, a) + 0.1 * v, atol=1e-12)
 
 
@@ -197,14 +197,14 @@ def test_default_weights_are_stable_and_not_too_fast(arm):
 def test_a_reference_that_no_gain_stabilizes_is_rejected():
     """The passive link level where M_12 = 0: it has neither inertial nor gravity coupling."""
     arm = with_passive_joint(
-        chain({"centre": "0 0 0.25"}, {"xyz": "0 0 0.5", "centre": "0 0 0.25"}), "J2"
+        chain({"center": "0 0 0.25"}, {"xyz": "0 0 0.5", "center": "0 0 0.25"}), "J2"
     )
-    law, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
+    controller, fold = Lqr(arm), np.arccos(-(0.02 + 0.25**2) / (0.5 * 0.25))
     level = np.array([np.pi / 2 - fold, fold])
     assert rigid_body.mass_matrix(arm, level)[0, 1] == pytest.approx(0, abs=1e-15)
     with pytest.raises(CommandRejected, match="motion of joint 'J2'"):
-        law.update(State.of(level), Reference.hold(level), 0.0)
-    law.update(State.of(level), Reference.hold(level + 0.1), 0.0)
+        controller.update(State.of(level), Reference.hold(level), 0.0)
+    controller.update(State.of(level), Reference.hold(level + 0.1), 0.0)
 
 
 # Tables ---------------------------------------------------------------------------------------
@@ -233,10 +233,10 @@ def test_a_table_is_exact_at_its_grid_and_close_between(gains):
 
 
 def test_outside_the_grid_the_controller_solves_the_riccati_equation(gains):
-    outside, law = np.array([0.0, 1.3, 0.5, 0.0]), Lqr(ARM, GAINS)
-    law.set_gain_table(gains)
+    outside, controller = np.array([0.0, 1.3, 0.5, 0.0]), Lqr(ARM, GAINS)
+    controller.set_gain_table(gains)
     assert gains.at(outside) is None
-    np.testing.assert_array_equal(law.gain(outside), lqr_gain(ARM, outside, WEIGHTS))
+    np.testing.assert_array_equal(controller.gain(outside), lqr_gain(ARM, outside, WEIGHTS))
     turned = np.array([0.0, 0.4 + 2 * np.pi, 0.5 - 2 * np.pi, 0.0])
     np.testing.assert_allclose(
         gains.at(turned), gains.at(np.array([0.0, 0.4, 0.5, 0.0])), atol=1e-12
@@ -244,12 +244,12 @@ def test_outside_the_grid_the_controller_solves_the_riccati_equation(gains):
 
 
 def test_the_controller_reaches_the_target_from_anywhere_in_its_table(gains):
-    law, rng = Lqr(ARM, GAINS), np.random.default_rng(1)
-    law.set_gain_table(gains)
-    assert law.gain(ARM.configuration("initial")) is not None
+    controller, rng = Lqr(ARM, GAINS), np.random.default_rng(1)
+    controller.set_gain_table(gains)
+    assert controller.gain(ARM.configuration("initial")) is not None
     for q, start in rng.uniform([-1, -0.6, 0.2, -0.8], [1, 1.2, 1.6, 1.0], (4, 2, 4)):
         reached, _, _ = simulate_continuous(
-            ARM, law, JointTrajectory.hold(q), start, np.array([0.0, 4.0]), 1e-7
+            ARM, controller, JointTrajectory.hold(q), start, np.array([0.0, 4.0]), 1e-7
         )
         np.testing.assert_allclose(reached[-1], q, atol=1e-3)
 
@@ -368,26 +368,26 @@ def test_a_configuration_of_another_size_is_rejected(gains):
 
 
 def test_a_table_of_another_arm_is_rejected(gains):
-    law = Lqr(ARM, GAINS)
-    law.set_gain_table(gains)
+    controller = Lqr(ARM, GAINS)
+    controller.set_gain_table(gains)
     q = np.array([0.0, 0.1, 0.9, 0.3])
-    assert np.abs(law.gain(q) - lqr_gain(ARM, q, WEIGHTS)).max() > 0
-    law.set_model(ARM.with_payload(0.2))
-    np.testing.assert_array_equal(law.gain(q), lqr_gain(ARM.with_payload(0.2), q, WEIGHTS))
+    assert np.abs(controller.gain(q) - lqr_gain(ARM, q, WEIGHTS)).max() > 0
+    controller.set_model(ARM.with_payload(0.2))
+    np.testing.assert_array_equal(controller.gain(q), lqr_gain(ARM.with_payload(0.2), q, WEIGHTS))
     with pytest.raises(InvalidValue, match=r"controller\.arm and controller\.weights"):
-        law.set_gain_table(gains)
+        controller.set_gain_table(gains)
 
 
 def test_parallel_processes_compute_the_same_table_and_report_progress(gains):
-    told = []
+    progress = []
     with ProcessPoolExecutor(2) as executor:
         again = build_gain_table(
-            ARM, WEIGHTS, GRID, executor=executor, progress=lambda *done: told.append(done)
+            ARM, WEIGHTS, GRID, executor=executor, progress=lambda *done: progress.append(done)
         )
     np.testing.assert_array_equal(again.gains, gains.gains)
-    assert told[-1] == (125, 125)
-    assert len(told) <= PARTS
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert progress[-1] == (125, 125)
+    assert len(progress) <= PARTS
+    assert [done for done, _ in progress] == sorted({done for done, _ in progress})
 
 
 @pytest.mark.parametrize(
@@ -418,10 +418,10 @@ def test_the_command_line_writes_a_gain_table(tmp_path, capsys):
         gains_cli.run(["four_joint", "--grid", *axes, "--workers", "2", "--output", str(file)]) == 0
     )
     assert "4 configurations" in capsys.readouterr().out
-    law = build_controller(ARM, "lqr")
-    law.set_gain_table(load_gain_table(file, law.arm, law.weights))
+    controller = build_controller(ARM, "lqr")
+    controller.set_gain_table(load_gain_table(file, controller.arm, controller.weights))
     q = np.array([0.0, 1.0, 0.5, ARM.configuration("initial")[3]])
-    np.testing.assert_allclose(law.gain(q), lqr_gain(ARM, q, law.weights), atol=1e-9)
+    np.testing.assert_allclose(controller.gain(q), lqr_gain(ARM, q, controller.weights), atol=1e-9)
     with pytest.raises(ConfigError, match="--grid = J2=0:1;"):
         gains_cli.run(["four_joint", "--grid", "J2=0:1"])
     with pytest.raises(ConfigError, match="axes of joint 'J2' = 2"):

@@ -101,9 +101,9 @@ def test_a_new_target_is_followed_without_a_jump(six, other, when):
 
 @pytest.mark.parametrize("rate", [10, 100, 500])
 def test_a_repeated_target_is_reached_as_fast_as_a_single_one(rate):
-    """Streams of poses: no standstill by restarts, overshoot at most a tenth of a millimetre."""
-    way = np.array([0.3, 0, 0, 0, 0, 0.2])
-    goal = target_at(way)
+    """Streams of poses: no standstill by restarts, overshoot at most a tenth of a millimeter."""
+    offset = np.array([0.3, 0, 0, 0, 0, 0.2])
+    goal = target_at(offset)
     once = OnlineCartesianTrajectory.toward(arm(), goal, 0.0, start())
     p, _ = pose(arm(), start().q)
     again, gone, speeds = once, [], []

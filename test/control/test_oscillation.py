@@ -14,7 +14,7 @@ from oscillation_rig import CASES, KINDS, OscillationRig, random_arm_kind
 
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
-from arm_dynamics.control.gain_fit import fit_gains
+from arm_dynamics.control.gain_scaling import scale_gains
 from arm_dynamics.control.linear_controller import LinearController, closed_loop_map, is_stable
 from arm_dynamics.control.stability_margins import MARGIN
 from arm_dynamics.core.errors import DriverFault, InvalidValue
@@ -37,9 +37,9 @@ pytestmark = pytest.mark.hardware
 
 MANY = "OSCILLATIONS" in os.environ
 COUNT = int(os.environ.get("OSCILLATIONS", "2"))
-LONGEST = 1.0
+MAX_OSCILLATION_TIME = 1.0
 """Maximum duration of an oscillation [s]."""
-LAWS = {
+CONTROLLERS = {
     "effort": ("pid_gravity", "pid", "computed_torque", "velocity_pid"),
     "position": ("position",),
     "velocity": ("",),
@@ -58,7 +58,7 @@ def test_arms_do_not_oscillate_after_activation_and_stops(kind, interface):
         suppress_health_check=list(HealthCheck),
     )
     @given(
-        st.integers(0, 2**32 - 1), st.floats(50.0, 1000.0), st.sampled_from(LAWS[interface]),
+        st.integers(0, 2**32 - 1), st.floats(50.0, 1000.0), st.sampled_from(CONTROLLERS[interface]),
         st.sampled_from(POLICIES[interface]),
     )  # fmt: skip
     def check(seed, rate, controller, policy):
@@ -83,12 +83,12 @@ def run_random_case(kind, interface, seed, rate, name, policy):
         return rig
     rig.push(rng.uniform(-0.3, 0.3, 3))
     rig.run(1.2)
-    assert rig.oscillating <= LONGEST
+    assert rig.oscillating <= MAX_OSCILLATION_TIME
     rig.loop = None
     rig.push(rng.uniform(-4.0, 4.0, 3))
     rig.driver.controlled_stop()
     rig.run(1.5)
-    assert rig.oscillating <= LONGEST
+    assert rig.oscillating <= MAX_OSCILLATION_TIME
     return rig
 
 
@@ -145,12 +145,12 @@ def test_rejected_gain_changes_keep_the_active_gains():
     with pytest.raises(InvalidValue, match="gains unstable"):
         loop.switch_controller(fast_gains(rig.driver.arm))
     with pytest.raises(InvalidValue, match="gains unstable"):
-        loop.fit.take(fast_gains(rig.driver.arm).values)
+        loop.gain_scaling.take(fast_gains(rig.driver.arm).values)
     assert loop.controller.values == slowed
     rig.run(0.1)
     assert loop.command is not None
     joint = rig.driver.arm.joint_names[0]
-    loop.fit.take({**slowed, joint: {**slowed[joint], "p": 0.9 * slowed[joint]["p"]}})
+    loop.gain_scaling.take({**slowed, joint: {**slowed[joint], "p": 0.9 * slowed[joint]["p"]}})
     assert loop.controller.given[joint]["p"] == 0.9 * slowed[joint]["p"]
     assert loop.controller.given[joint].keys() <= {"p", "ff_acceleration_scale"}
     assert loop.controller.scale < 1.0, "other defaults stay scaled down"
@@ -179,7 +179,7 @@ def test_an_oscillating_arm_is_stopped_with_lower_gains_and_comes_to_rest(monkey
     """Gains without check: `velocity_limit` trips first, then the stop damps the motion."""
     rig = issue_rig()
     rig.driver.activate()
-    monkeypatch.setattr("arm_dynamics.control.control_loop.GainFit", UncheckedGains)
+    monkeypatch.setattr("arm_dynamics.control.control_loop.GainScaling", UncheckedGains)
     rig.loop = ControlLoop(rig.driver, fast_gains(rig.driver.arm))
     rig.push(np.full(3, 0.3))
     rig.run(0.6)
@@ -304,9 +304,9 @@ def test_gain_scaling_follows_the_measured_timing():
     arm = KINDS["mit_can"].arm
     controller = build_controller(arm, "pid_gravity")
     usual = controller.values
-    assert "0.01 s" in fit_gains(controller, arm, LoopTiming(0.01, 1.0))
+    assert "0.01 s" in scale_gains(controller, arm, LoopTiming(0.01, 1.0))
     slow = controller.scale
-    assert fit_gains(controller, arm, LoopTiming(0.02, 1.0))
+    assert scale_gains(controller, arm, LoopTiming(0.02, 1.0))
     assert controller.scale < slow < 1.0
-    assert fit_gains(controller, arm, LoopTiming(1e-3, 0.0)) == ""
+    assert scale_gains(controller, arm, LoopTiming(1e-3, 0.0)) == ""
     assert controller.values == usual

@@ -48,8 +48,8 @@ def test_the_sufficient_bound_check_is_correct(p, v, a, T, order, low, width):
     if is_certainly_within(c, T, low, low + width):
         assert (lowest >= low - 1e-9).all()
         assert (highest <= low + width + 1e-9).all()
-    room = 40 * (1 + T) ** 2  # all Bézier points of such a polynomial are inside
-    assert is_certainly_within(c, T, np.full(2, -room), np.full(2, room))
+    bound = 40 * (1 + T) ** 2  # all Bézier points of such a polynomial are inside
+    assert is_certainly_within(c, T, np.full(2, -bound), np.full(2, bound))
 
 
 def test_extrema_by_hand():

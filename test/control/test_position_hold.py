@@ -169,16 +169,18 @@ def test_the_held_position():
     """q_goal if abs(q_goal - q) <= SAG for every joint, else q."""
     hold, q = PositionHold(), np.array([0.1, -0.2])
     state = State.of(q)
-    assert hold.standing(state, None) is state
+    assert hold.holding_state(state, None) is state
     hold.note(Command("position", np.add(q, (0.9 * SAG, -0.9 * SAG))))
-    np.testing.assert_array_equal(hold.standing(state, None).q, np.add(q, (0.9 * SAG, -0.9 * SAG)))
-    np.testing.assert_array_equal(hold.standing(state, q + 0.01).q, q + 0.01)
-    assert hold.standing(state, np.add(q, (0.0, 1.1 * SAG))) is state
+    np.testing.assert_array_equal(
+        hold.holding_state(state, None).q, np.add(q, (0.9 * SAG, -0.9 * SAG))
+    )
+    np.testing.assert_array_equal(hold.holding_state(state, q + 0.01).q, q + 0.01)
+    assert hold.holding_state(state, np.add(q, (0.0, 1.1 * SAG))) is state
     hold.note(Command("position", np.add(q, (0.0, 1.1 * SAG))))
-    assert hold.standing(state, None) is state
+    assert hold.holding_state(state, None) is state
     hold.note(Command("position", q))
     hold.note(Command("effort", q))
-    assert hold.standing(state, None) is state
+    assert hold.holding_state(state, None) is state
     hold.note(Command("position", q + 0.01))
     hold.reset()
-    assert hold.standing(state, None) is state
+    assert hold.holding_state(state, None) is state

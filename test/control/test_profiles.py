@@ -28,8 +28,8 @@ def test_profiles_go_from_rest_at_0_to_rest_at_1(profile):
 
 
 @given(profiles, st.floats(0.01, 0.99))
-def test_speed_and_acceleration_are_the_derivatives(profile, share):
-    t, h = share * profile.duration, 1e-6 * profile.duration
+def test_speed_and_acceleration_are_the_derivatives(profile, fraction):
+    t, h = fraction * profile.duration, 1e-6 * profile.duration
     if min(abs(t - x) for x in profile.times) < 2 * h:
         return  # the acceleration of a trapezoid is discontinuous there
     (s0, v0, _), (_, v, a), (s1, v1, _) = (profile.at(x) for x in (t - h, t, t + h))
@@ -61,9 +61,9 @@ def test_peaks_by_hand():
 def test_a_stretched_profile_is_the_same_path_at_lower_velocity(v, a, ratio):
     fast = trapezoidal(v, a)
     slow = fast.stretched_to(ratio * fast.duration)
-    for share in (0.1, 0.4, 0.8):
-        s, speed, _ = slow.at(share * slow.duration)
-        expected = fast.at(share * fast.duration)
+    for fraction in (0.1, 0.4, 0.8):
+        s, speed, _ = slow.at(fraction * slow.duration)
+        expected = fast.at(fraction * fast.duration)
         assert (s, speed * ratio) == pytest.approx(expected[:2], abs=1e-9)
 
 
@@ -100,8 +100,8 @@ def test_overflowing_profiles_are_rejected(make, text):
 @pytest.mark.parametrize("extreme", [1e-30, 1e30])
 def test_extreme_valid_profiles_are_finite(extreme):
     for profile in (cubic(extreme), quintic(extreme), trapezoidal(extreme, 1.0)):
-        for share in (1e-3, 0.5, 0.999):
-            assert np.isfinite(profile.at(share * profile.duration)).all()
+        for fraction in (1e-3, 0.5, 0.999):
+            assert np.isfinite(profile.at(fraction * profile.duration)).all()
 
 
 def test_a_time_that_is_not_a_number_is_rejected():

@@ -36,9 +36,9 @@ def test_pid_with_filter_clamp_and_saturation_satisfies_its_equations(lag):
     def rate(t, y):
         q, v, integral, filtered = y
         seen = filtered if lag else v
-        wanted = 9.0 * (0.8 - q) + integral - 1.5 * seen
-        tau = np.clip(wanted, -6.0, 6.0)
-        grows = 12.0 * (0.8 - q) if (wanted - tau) * (0.8 - q) <= 0 else 0.0
+        computed = 9.0 * (0.8 - q) + integral - 1.5 * seen
+        tau = np.clip(computed, -6.0, 6.0)
+        grows = 12.0 * (0.8 - q) if (computed - tau) * (0.8 - q) <= 0 else 0.0
         grows = 0.0 if abs(integral) >= 0.7 and integral * grows > 0 else grows
         a = rigid_body.aba(ONE, [q], [v], [tau - 0.4 * v])[0]
         return [v, a, grows, (v - filtered) / lag if lag else 0.0]
@@ -71,7 +71,7 @@ def test_sampled_control_converges_to_continuous_control():
     arm, start = load_arm("two_link"), [-1.0, 1.2]
     move = cubic_trajectory([start, [-0.8, 1.1]], [0.0, 0.5])
     ideal = follow(arm, PidGravity(arm), move, start, period=8e-3, seconds=0.8)
-    apart = []
+    differences = []
     for period in (4e-3, 2e-3, 1e-3):
         run = follow(
             arm, PidGravity(arm), move, start, period=period, dt=5e-4, seconds=0.8,
@@ -79,9 +79,9 @@ def test_sampled_control_converges_to_continuous_control():
         )  # fmt: skip
         every = round(8e-3 / period)
         np.testing.assert_allclose(run.time[::every], ideal.time, atol=1e-12)
-        apart.append(np.abs(run.q[::every] - ideal.q).max())
-    assert apart[0] / apart[1] == pytest.approx(2, rel=0.15)
-    assert apart[1] / apart[2] == pytest.approx(2, rel=0.15)
+        differences.append(np.abs(run.q[::every] - ideal.q).max())
+    assert differences[0] / differences[1] == pytest.approx(2, rel=0.15)
+    assert differences[1] / differences[2] == pytest.approx(2, rel=0.15)
 
 
 def test_actuator_states_and_end_stops_are_simulated():

@@ -71,11 +71,11 @@ def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
     arm, y, h = load_arm(name), np.array([0.3, -0.7, 0.5, 0.2, 0.9, -0.4]), 1e-6
     q = np.clip(np.linspace(-0.6, 0.8, arm.nv), arm.lower, arm.upper)
     found = second_order(np.array(kinematics.jacobian(arm, q)), y)
-    slopes = [
+    columns = [
         y @ (kinematics.jacobian(arm, q + h * e) - kinematics.jacobian(arm, q - h * e)) / (2 * h)
         for e in np.eye(arm.nv)
     ]
-    np.testing.assert_allclose(found, (np.array(slopes) + np.array(slopes).T) / 2, atol=1e-8)
+    np.testing.assert_allclose(found, (np.array(columns) + np.array(columns).T) / 2, atol=1e-8)
 
 
 @pytest.mark.quick(9)
@@ -153,8 +153,8 @@ def chosen_direction(sideways, last=(0.0, 0.0)):
 @pytest.mark.parametrize("sideways", [0.19, -0.19])
 def test_an_arm_bends_to_the_side_to_which_the_target_moves_it(sideways):
     """Also if the direction of the last period opposes it."""
-    direction, slope = chosen_direction(sideways)
-    assert direction @ slope < -0.05 * np.linalg.norm(slope)
+    direction, gradient = chosen_direction(sideways)
+    assert direction @ gradient < -0.05 * np.linalg.norm(gradient)
     np.testing.assert_allclose(chosen_direction(sideways, -direction)[0], direction, atol=1e-9)
 
 
@@ -199,34 +199,39 @@ def test_an_arm_near_a_singular_configuration_comes_to_rest(name, q, target, tur
 @pytest.mark.parametrize("kind", [ResolvedRate, TaskSpace, Impedance])
 def test_the_arm_leaves_a_stretched_configuration(kind):
     arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
-    task, law, plant, state = along_lost_direction(arm, q, -0.3), kind(arm), Plant(arm), State.of(q)
-    law.reset(state)
+    task, controller, plant, state = (
+        along_lost_direction(arm, q, -0.3),
+        kind(arm),
+        Plant(arm),
+        State.of(q),
+    )
+    controller.reset(state)
     for k in range(1000):
-        state = plant.step(state, law.update(state, task, DT * (k > 0)), DT / 2, 2)
+        state = plant.step(state, controller.update(state, task, DT * (k > 0)), DT / 2, 2)
     reached = kinematics.tool_position(arm, state.q)
     assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)
 
 
 def stall(arm, q, task, seconds=2.0):
     """Return the monitor and its events after some time [s] at a target that may have a twist."""
-    law, events = TaskSpace(arm), Events()
-    watch = ReachabilityMonitor(law, events)
-    law.reset(State.of(q))
+    controller, events = TaskSpace(arm), Events()
+    monitor = ReachabilityMonitor(controller, events)
+    controller.reset(State.of(q))
     for k in range(round(seconds / DT)):
         at = task.position + k * DT * task.twist[:3]
-        law.reachable_reference(replace(task, position=at), DT * (k > 0))
-        watch.update()
-    return watch, events
+        controller.reachable_reference(replace(task, position=at), DT * (k > 0))
+        monitor.update()
+    return monitor, events
 
 
 def test_a_stall_is_one_event_that_names_its_cause():
     arm, q = load_arm("four_joint").with_actuator("ideal"), np.array(STRETCHED["four_joint"])
-    watch, events = stall(arm, q, along_lost_direction(arm, q, 0.3))
+    monitor, events = stall(arm, q, along_lost_direction(arm, q, 0.3))
     assert events.counts["stalled"] == 1
     assert "near singularity" in events.latest["stalled"]
     assert "distance = 0.3 m" in events.latest["stalled"]
-    watch, events = stall(arm, q, along_lost_direction(arm, q, -0.3))
-    assert not watch.stalled
+    monitor, events = stall(arm, q, along_lost_direction(arm, q, -0.3))
+    assert not monitor.stalled
     assert not events.counts["stalled"]
 
 
@@ -244,10 +249,12 @@ def test_motion_along_the_workspace_limit_is_not_a_stall_but_its_end_is():
     arm, q = load_arm("two_link"), np.array(STRETCHED["two_link"])
     beyond, along = along_lost_direction(arm, q, 0.05), np.zeros(6)
     along[2] = 0.2
-    watch, events = stall(arm, q, replace(beyond, twist=along), 3.0)
-    assert watch.reachability_error > 0.05
+    monitor, events = stall(arm, q, replace(beyond, twist=along), 3.0)
+    assert monitor.reachability_error > 0.05
     assert not events.counts["stalled"]
-    watch, events = stall(arm, q, replace(beyond, position=beyond.position * [1.0, 1.0, 0.0]), 3.0)
+    monitor, events = stall(
+        arm, q, replace(beyond, position=beyond.position * [1.0, 1.0, 0.0]), 3.0
+    )
     assert events.counts["stalled"] == 1
 
 
@@ -256,19 +263,19 @@ def test_a_wrist_stalls_at_the_pose_nearest_to_a_target_beyond_its_reach():
     arm = load_arm("puma560").with_actuator("ideal")
     task = along_lost_direction(arm, WRIST, 0.3)
     best = nearest_reachable(arm, task.position, task.rotation, initial_guess=WRIST, restarts=10)
-    watch, events = stall(arm, WRIST, task)
+    monitor, events = stall(arm, WRIST, task)
     assert best.position_error > 0.04
-    assert watch.reachability_error == pytest.approx(
+    assert monitor.reachability_error == pytest.approx(
         np.hypot(best.position_error, best.orientation_error), abs=1e-3
     )
     assert events.counts["stalled"] == 1
-    assert "near singularity" in watch.stalled
+    assert "near singularity" in monitor.stalled
 
 
 def test_a_stall_at_a_position_limit_names_the_joint():
     free = {"effort": 10.0, "lower": -0.5, "upper": 0.5, "axis": "0 1 0"}
     arm = chain(free, {**free, "xyz": "0.5 0 0"}, more=HAND)
     q = np.array([0.5, 0.3])
-    watch, events = stall(arm, q, to_task_reference(arm, Reference.hold(q + 0.6)))
+    monitor, events = stall(arm, q, to_task_reference(arm, Reference.hold(q + 0.6)))
     assert events.counts["stalled"] == 1
-    assert f"position limit of joint '{arm.joint_names[0]}'" in watch.stalled
+    assert f"position limit of joint '{arm.joint_names[0]}'" in monitor.stalled

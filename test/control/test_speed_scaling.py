@@ -28,10 +28,10 @@ def test_without_a_factor_trajectory_time_equals_time():
 
 
 @given(FACTORS)
-def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motion(asked):
+def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motion(changes):
     """v and a are the derivatives of q(s(t)), for requests at any time."""
     clock, now, q, v, a, f = ScaledClock(), 0.0, [], [], [], []
-    for factor, ticks in asked:
+    for factor, ticks in changes:
         clock.set_factor(factor)
         for _ in range(ticks):
             now += DT
@@ -47,8 +47,8 @@ def test_scaled_velocities_and_accelerations_are_derivatives_of_the_scaled_motio
     assert np.abs(np.diff(v)).max(initial=0.0) <= DT * (1 / RAMP + 1) + 1e-9
     assert np.abs(a).max() <= 1 / RAMP + 1 + 1e-9
     even = np.abs(np.diff(f, 2)) < 1e-12  # no ramp starts or ends near these cycles
-    slopes = (v[2:] - v[:-2]) / (2 * DT)
-    np.testing.assert_allclose(slopes[even], a[1:-1][even], atol=1e-4)
+    differences = (v[2:] - v[:-2]) / (2 * DT)
+    np.testing.assert_allclose(differences[even], a[1:-1][even], atol=1e-4)
 
 
 def test_a_pause_takes_half_a_ramp_then_time_stops():

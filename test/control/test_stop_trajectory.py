@@ -27,8 +27,8 @@ def test_every_joint_decelerates_at_its_rate_until_rest(v):
     gone = stop.at(stop.end).q - HOME
     allowed = np.array(v) ** 2 / (2 * rate)
     assert (np.abs(gone) <= allowed + 1e-12).all()
-    room = np.where(np.array(v) > 0, ARM.upper - HOME, HOME - ARM.lower)
-    free = allowed < room
+    distance = np.where(np.array(v) > 0, ARM.upper - HOME, HOME - ARM.lower)
+    free = allowed < distance
     np.testing.assert_allclose(np.abs(gone)[free], allowed[free], atol=1e-12)
     assert not stop.at(stop.end + 1).v.any()
     assert not stop.at(stop.end + 1).a.any()
@@ -66,7 +66,7 @@ def test_a_rate_of_zero_is_an_immediate_stop():
     assert not stop.at(2.0).v.any()
 
 
-def test_it_can_be_replaced_by_itself():
+def test_it_can_be_replaced_by_an_equal_one():
     stop = stopping(np.full(5, 0.5))
     present = stop.at(2.05)
     np.testing.assert_array_equal(stop.starting_from(2.05, present).at(2.05).q, present.q)

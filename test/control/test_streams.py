@@ -71,7 +71,7 @@ def test_the_fit_is_exact_for_polynomials_up_to_degree_two(degree):
             expected[1] = c[1] + (2 * s * c[2] if degree > 1 else 0)
         if degree > 1:
             expected[2] = c[2]
-        np.testing.assert_allclose(fit.fit(), expected, atol=1e-8)
+        np.testing.assert_allclose(fit.least_squares(), expected, atol=1e-8)
 
 
 # --- joined
@@ -108,8 +108,8 @@ def test_moveit_servo_drives_the_arm(arm):
     assert rig.events.counts["stream_ended"] == 1
     assert not v[-1].any()
     last = source(t[-1] - 1.0 + 0.09)  # last but one waypoint of its window
-    way = last[1] ** 2 / (2 * default_deceleration(rig.arm))
-    np.testing.assert_allclose(q[-1], last[0] + np.sign(last[1]) * way, atol=2e-3)
+    distance = last[1] ** 2 / (2 * default_deceleration(rig.arm))
+    np.testing.assert_allclose(q[-1], last[0] + np.sign(last[1]) * distance, atol=2e-3)
 
 
 @pytest.mark.quick(2)
@@ -204,8 +204,8 @@ def test_a_goal_may_end_in_motion_if_allowed():
     )
     rig.loop.follow(goal)
     rig.step(1.5)
-    way = v**2 / (2 * default_deceleration(rig.arm))
-    np.testing.assert_allclose(rig.loop.reference.q, q + 0.5 * v + way, atol=1e-9)
+    distance = v**2 / (2 * default_deceleration(rig.arm))
+    np.testing.assert_allclose(rig.loop.reference.q, q + 0.5 * v + distance, atol=1e-9)
     assert not rig.loop.reference.v.any()
     assert rig.events.counts["stream_ended"] == 1
 

@@ -28,7 +28,7 @@ from arm_dynamics.dynamics.kinematics.tool_motion import (
 )
 from arm_dynamics.model.model_error import with_model_error
 
-LAWS = (ResolvedRate, TaskSpace, Impedance)
+CONTROLLERS = (ResolvedRate, TaskSpace, Impedance)
 DT = 2e-3
 
 
@@ -37,11 +37,11 @@ def arm_of(name):
     return load_arm(name).with_actuator("ideal") if name == "puma560" else load_arm(name)
 
 
-def scattered(arm, seed=0, share=0.5):
+def scattered(arm, seed=0, fraction=0.5):
     """Return a position, a velocity and an acceleration well within the limits."""
     lower, upper = np.maximum(arm.lower, -2), np.minimum(arm.upper, 2)
     random = np.random.default_rng(seed)
-    middle, half = (lower + upper) / 2, share * (upper - lower) / 2
+    middle, half = (lower + upper) / 2, fraction * (upper - lower) / 2
     q = middle + half * random.uniform(-1, 1, arm.nv)
     return q, random.normal(size=arm.nv), random.normal(size=arm.nv)
 
@@ -77,9 +77,9 @@ def test_spd_systems_and_damped_pseudoinverses():
         U, sigma, W = np.linalg.svd(J, full_matrices=False)
         weak = 1.5 * sigma.min()
         acting = sigma / np.maximum(sigma**2, weak**2)
-        found, weakest = damped_pseudoinverse(J, weak)
+        found, lowest = damped_pseudoinverse(J, weak)
         np.testing.assert_allclose(found, (W.T * acting) @ U.T, atol=1e-8 * acting.max())
-        assert 0 < weakest <= sigma.min() * (1 + 1e-9)
+        assert 0 < lowest <= sigma.min() * (1 + 1e-9)
     assert np.isnan(solve_spd(np.zeros((2, 2)), np.eye(2))).all()
 
 
@@ -117,7 +117,7 @@ def test_clik_rests_at_the_nearest_point_of_an_unreachable_target(name):
 
 def test_clik_tracks_a_moving_reference_within_the_limits():
     arm = five_dof()
-    start, _, _ = scattered(arm, share=0.2)
+    start, _, _ = scattered(arm, fraction=0.2)
     virtual, controller = ClosedLoopIk(arm), TaskSpace(arm).controller_gains
     virtual.reset(start)
     for k in range(1500):
@@ -153,8 +153,8 @@ def test_operational_space_gives_the_commanded_tool_acceleration(name):
     a = rigid_body.aba(arm, q, state.v, changes)
     virtual = ToolKinematics(arm).motion(q, np.zeros(arm.nv))
     at = ToolKinematics(arm).motion(q, state.v)
-    wanted = virtual.twist - at.twist
-    expected = controller.axis_gains["d"] * wanted
+    error = virtual.twist - at.twist
+    expected = controller.axis_gains["d"] * error
     axes = list(controller.clik.axes)
     found = at.jacobian @ a + at.drift
     np.testing.assert_allclose(found[axes], expected[axes], atol=1e-8)
@@ -336,7 +336,7 @@ def test_the_integral_compensates_an_unmodeled_load_and_friction(kind, name, loa
 
 
 @pytest.mark.quick(3)
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", CONTROLLERS)
 @pytest.mark.parametrize("name", ["five_dof", "two_link", "four_joint"])
 def test_the_tool_reaches_its_target_and_unreachable_targets_stay_finite(kind, name):
     arm = arm_of(name)
@@ -372,7 +372,7 @@ def test_a_joint_reference_equals_the_reference_of_its_tool():
 
 def test_an_arm_of_one_joint_has_task_space_controllers():
     arm = chain({"effort": 10.0})
-    for kind in LAWS:
+    for kind in CONTROLLERS:
         controller = kind(arm)
         assert controller.update(State.of([0.3]), Reference.hold([0.4]), 0.0).value.shape == (1,)
 
@@ -380,7 +380,7 @@ def test_an_arm_of_one_joint_has_task_space_controllers():
 # Invalid input and time steps---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", CONTROLLERS)
 @pytest.mark.parametrize(
     ("part", "value", "text"),
     [
@@ -405,7 +405,7 @@ def test_an_invalid_reference_is_rejected_and_leaves_no_trace(kind, part, value,
     np.testing.assert_array_equal(*after)
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", CONTROLLERS)
 @pytest.mark.parametrize("part", ["position", "twist", "acceleration", "wrench"])
 def test_finite_references_give_finite_efforts(kind, part):
     arm = five_dof()
@@ -425,7 +425,7 @@ def test_finite_references_give_finite_efforts(kind, part):
 def test_clik_comes_to_rest_with_any_time_step(dt, changes):
     """Rates above 1/dt would oscillate without a bound."""
     arm = five_dof()
-    q, _, _ = scattered(arm, share=0.2)
+    q, _, _ = scattered(arm, fraction=0.2)
     virtual = ClosedLoopIk(arm)
     virtual.reset(q)
     goal, controller = (
@@ -456,8 +456,8 @@ def test_clik_rests_at_several_limits(name, out):
         to_task_reference(arm, Reference.hold(q)),
     )
     virtual.reset(q)
-    for share in [*np.linspace(0, 1, 1500), *np.ones(5000)]:
-        offset = share * (np.array(out) - held.position)
+    for fraction in [*np.linspace(0, 1, 1500), *np.ones(5000)]:
+        offset = fraction * (np.array(out) - held.position)
         virtual.update(replace(held, position=held.position + offset), DT, controller)
     stopped = (virtual.q <= arm.lower) | (virtual.q >= arm.upper)
     assert stopped.sum() > 1
@@ -482,7 +482,7 @@ def test_clik_starts_beyond_a_limit_and_only_moves_back():
 
 
 @pytest.mark.parametrize("limits", [(3.5, 6.0), (-6.0, -4.0)])
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", CONTROLLERS)
 def test_limits_may_be_more_than_half_a_turn_from_the_target(kind, limits):
     arm = chain({"effort": 10.0, "lower": limits[0], "upper": limits[1]})
     q = np.array([sum(limits) / 2])
@@ -491,7 +491,7 @@ def test_limits_may_be_more_than_half_a_turn_from_the_target(kind, limits):
     assert np.isfinite(controller.update(State.of(q), Reference.hold(q + 0.1), 0.0).value).all()
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", CONTROLLERS)
 def test_joint_and_tool_references_may_alternate(kind):
     arm = five_dof()
     q, _, _ = scattered(arm)

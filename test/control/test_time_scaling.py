@@ -76,8 +76,12 @@ def test_a_pendulum_under_full_effort_satisfies_the_energy_balance():
 def test_limits_are_reached_and_never_exceeded(name):
     arm = load_arm(name)
     q = np.array(arm.configuration("initial"))
-    way = np.where(arm.upper > q + 1, 1, -1)  # toward the more distant limit
-    points = [q, q + way * np.linspace(0.5, 0.2, arm.nv), q + way * np.linspace(0.7, 0.8, arm.nv)]
+    direction = np.where(arm.upper > q + 1, 1, -1)  # toward the more distant limit
+    points = [
+        q,
+        q + direction * np.linspace(0.5, 0.2, arm.nv),
+        q + direction * np.linspace(0.7, 0.8, arm.nv),
+    ]
     found = time_optimal_trajectory(arm, points)
     found.check(arm)
     speed, effort = limit_ratios(arm, found)
@@ -88,9 +92,12 @@ def test_limits_are_reached_and_never_exceeded(name):
 
 @settings(max_examples=10)
 @given(st.lists(st.lists(st.floats(-0.4, 0.4), min_size=5, max_size=5), min_size=1, max_size=3))
-def test_any_path_is_kept_within_the_limits(ways):
+def test_any_path_is_kept_within_the_limits(offsets):
     arm, home = five_dof(), np.array([0.3, -0.4, -0.3, 0.2, 0.1])
-    points = [home, *(home + np.array(way) + 0.01 * k for k, way in enumerate(ways, 1))]
+    points = [
+        home,
+        *(home + np.array(direction) + 0.01 * k for k, direction in enumerate(offsets, 1)),
+    ]
     if np.linalg.norm(np.diff(points, axis=0), axis=1).min() < 0.1:
         return
     acceleration = np.full(5, 4.0)
@@ -118,13 +125,13 @@ def test_a_tool_line_is_as_fast_as_the_joints_allow():
 
     arm, q = load_arm("two_link"), np.array([0.6, 1.2])
     start = kinematics.tool_position(arm, q)
-    way = np.array([-0.5, 0.0, 0.3])
-    line = CartesianTrajectory.from_configuration(arm, q).line(start + way, quintic(1.0))
+    direction = np.array([-0.5, 0.0, 0.3])
+    line = CartesianTrajectory.from_configuration(arm, q).line(start + direction, quintic(1.0))
     found = time_optimal_trajectory(arm, list(feasibility.solve_along(arm, line, period=0.05).q))
     assert found.end < 1.0
     for t in np.linspace(0, found.end, 41):
         off = kinematics.tool_position(arm, found.at(t).q) - start
-        assert np.linalg.norm(np.cross(off, way)) / np.linalg.norm(way) < 1e-3
+        assert np.linalg.norm(np.cross(off, direction)) / np.linalg.norm(direction) < 1e-3
 
 
 @pytest.mark.parametrize(

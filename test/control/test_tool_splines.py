@@ -31,10 +31,10 @@ def here():
     return pose(arm(), arm().configuration("initial"))
 
 
-def shifted(*ways):
+def shifted(*offsets):
     p, R = here()
     return [(p + np.array(w[:3]), pin.exp3(np.array((*w[3:], 0, 0, 0)[:3], dtype=float)) @ R)
-            for w in ways]  # fmt: skip
+            for w in offsets]  # fmt: skip
 
 
 def circle(n=40, r=0.1):
@@ -73,9 +73,9 @@ def test_a_dense_circle_is_passed_through_every_pose_without_rest():
     trajectory = spline_through(rest(), poses, LIMITS)
     assert len(trajectory.segments) == 1
     path = trajectory.segments[0][0]
-    for share, (p, R) in zip(path.spline.x[1:], poses[1:], strict=True):
-        assert np.allclose(path.at(share)[0], p, atol=1e-12)
-        assert np.allclose(path.at(share)[1], R, atol=1e-12)
+    for fraction, (p, R) in zip(path.spline.x[1:], poses[1:], strict=True):
+        assert np.allclose(path.at(fraction)[0], p, atol=1e-12)
+        assert np.allclose(path.at(fraction)[1], R, atol=1e-12)
     speeds = [
         np.linalg.norm(trajectory.at(t).twist[:3])
         for t in np.linspace(trajectory.start, trajectory.end, 300)

@@ -18,7 +18,7 @@ from arm_dynamics.dynamics.rigid_body import rnea
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from tracking import RATED, errors, moves
 
-LARGEST = 0.02
+MAX_TRACKING_ERROR = 0.02
 """Maximum tracking error [rad or m] at the limits."""
 TABLE = (Path(__file__).parents[2] / "docs" / "tracking.md").read_text()
 ROW = re.compile(r"\| (\w+) \| (\w+) \| ([\d.]+)(, unmodeled)? \| ([\d.]+) \| .* \| ([\d.]+) \|")
@@ -38,18 +38,20 @@ def test_a_motion_at_the_limits_is_tracked(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found = errors(arm, "pid_gravity", payload, payload, move)
-    assert found.max() < LARGEST
-    assert found[-1].max() < LARGEST / 2
+    assert found.max() < MAX_TRACKING_ERROR
+    assert found[-1].max() < MAX_TRACKING_ERROR / 2
 
 
 def test_the_table_lists_every_arm_with_an_error_below_the_limit():
     rows = ROW.findall(TABLE)
     assert {row[0] for row in rows} == {*RATED}
-    for arm, law, _, unknown, worst, end in rows:
+    for arm, controller, _, unknown, worst, end in rows:
         if not unknown:
-            assert float(worst) <= 1e3 * LARGEST, (arm, law)
-            assert float(end) <= 1e3 * LARGEST / 2, (arm, law)
-    assert {(arm, law) for arm, law, *_ in rows} >= {(arm, "pid_gravity") for arm in RATED}
+            assert float(worst) <= 1e3 * MAX_TRACKING_ERROR, (arm, controller)
+            assert float(end) <= 1e3 * MAX_TRACKING_ERROR / 2, (arm, controller)
+    assert {(arm, controller) for arm, controller, *_ in rows} >= {
+        (arm, "pid_gravity") for arm in RATED
+    }
 
 
 @pytest.mark.parametrize("name", RATED)
@@ -62,19 +64,19 @@ def test_goals_of_bundled_arms_have_tolerances(name):
         for joint in arm.joint_names
     }
     constraints = Constraints.of(arm, rows, {"goal_time": given["constraints.goal_time"]})
-    assert (constraints.goal.position <= LARGEST).all()
+    assert (constraints.goal.position <= MAX_TRACKING_ERROR).all()
     assert (constraints.path.position <= 0.2).all()
     assert 0 < constraints.goal_time <= 5
 
 
 def test_the_feedforward_is_the_effort_of_the_model_along_the_reference():
     arm = load_arm("five_dof")
-    law, rng = build_controller(arm), np.random.default_rng(1)
-    assert isinstance(law, PidGravity)
+    controller, rng = build_controller(arm), np.random.default_rng(1)
+    assert isinstance(controller, PidGravity)
     q, v, a = 0.3 * rng.normal(size=(3, 5))
     state = State.of(q, np.zeros(5))
     np.testing.assert_allclose(
-        law.feedforward(state, Reference(q, v, a)), rnea(arm, q, v, a), rtol=1e-12
+        controller.feedforward(state, Reference(q, v, a)), rnea(arm, q, v, a), rtol=1e-12
     )
     plain = PidGravity(arm, {"R5": {"ff_acceleration_scale": 0.5}})
     still = plain.feedforward(state, Reference.hold(q))

@@ -10,14 +10,14 @@ from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.core.state import Reference
-from arm_dynamics.demos import two_link_controllers as laws
+from arm_dynamics.demos import two_link_controllers as controllers
 from arm_dynamics.dynamics.kinematics import pose
 
 DATA = Path(__file__).parents[1] / "data" / "two_link"
 DT = 4e-3
 INNER = 0.4
 """Inner radius [m] of the workspace: 1 m less 0.6 m."""
-WAYS = {"A": ([1.2, -0.6], [0.5, 1.3]), "B": ([0.9, -0.5], [-0.9, 0.8])}
+LINES = {"A": ([1.2, -0.6], [0.5, 1.3]), "B": ([0.9, -0.5], [-0.9, 0.8])}
 
 
 def to_space(x):
@@ -37,16 +37,16 @@ def columns(rows, *names):
 @pytest.mark.parametrize(
     ("arm", "file", "make_controller"),
     [
-        ("two_link", "traj_A_unit_task", laws.task_space),
-        ("two_link_pb", "traj_B_hole_task", laws.task_space),
-        ("two_link_pb", "traj_B_hole_joint", laws.resolved_rate),
+        ("two_link", "traj_A_unit_task", controllers.task_space),
+        ("two_link_pb", "traj_B_hole_task", controllers.task_space),
+        ("two_link_pb", "traj_B_hole_joint", controllers.resolved_rate),
     ],
 )
 def test_tool_paths_equal_an_independent_solution(arm, file, make_controller):
     arm, rows = load_arm(arm), table(file)
-    path = laws.Cubic.between(*WAYS[file[5]], 4.0)
+    path = controllers.Cubic.between(*LINES[file[5]], 4.0)
     start = [rows["q1"][0], rows["q2"][0]]
-    found = laws.run(
+    found = controllers.run(
         arm, start, make_controller(arm, path), seconds=rows["t"][-1],
         period=rows["t"][1], duration=4.0, tolerance=1e-9,
     )  # fmt: skip
@@ -55,7 +55,7 @@ def test_tool_paths_equal_an_independent_solution(arm, file, make_controller):
     smooth = rows["t"] != 4.0  # the reference acceleration and the effort are discontinuous there
     effort = columns(rows, "tau1", "tau2")
     np.testing.assert_allclose(found.tau[smooth], effort[smooth], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found.tool[:, laws.PLANE], columns(rows, "x", "y"), atol=1e-6)
+    np.testing.assert_allclose(found.tool[:, controllers.PLANE], columns(rows, "x", "y"), atol=1e-6)
 
 
 # Improvement of the report: a tool line with an unreachable part -------------------------------
@@ -64,7 +64,7 @@ def test_tool_paths_equal_an_independent_solution(arm, file, make_controller):
 def test_operational_space_follows_the_reachable_part_and_reaches_the_target():
     """On line B: nearest reachable point, no effort beyond its limit, no chatter."""
     arm = load_arm("two_link_pb")
-    path = laws.Cubic.between(*WAYS["B"], 4.0)
+    path = controllers.Cubic.between(*LINES["B"], 4.0)
     controller, plant = TaskSpace(arm), Plant(arm)
     state = State.of([table("traj_B_hole_task")[name][0] for name in ("q1", "q2")])
     controller.reset(state)
@@ -81,7 +81,7 @@ def test_operational_space_follows_the_reachable_part_and_reaches_the_target():
         command = controller.update(state, requested, DT * (k > 0))
         nearest = max(np.linalg.norm(x), INNER) / np.linalg.norm(x) * x
         hole += np.linalg.norm(x) < INNER
-        misses.append(np.linalg.norm(pose(arm, state.q)[0][laws.PLANE] - nearest))
+        misses.append(np.linalg.norm(pose(arm, state.q)[0][controllers.PLANE] - nearest))
         efforts.append(command.value)
         state = plant.step(state, command, DT / 20, 20)
     assert hole > 100

@@ -36,19 +36,19 @@ def published(model=ARM, gravity=1.0):
 
 
 def test_the_motion_equals_the_published_one_with_gravity_compensation():
-    truth = table("two_link/jointspace_pid_g.csv")
-    reference = [CUBIC.at(t) for t in truth["t"]]
-    given = columns(truth, "q1_ref", "q2_ref")
+    expected = table("two_link/jointspace_pid_g.csv")
+    reference = [CUBIC.at(t) for t in expected["t"]]
+    given = columns(expected, "q1_ref", "q2_ref")
     np.testing.assert_allclose([r.q for r in reference], given, atol=1e-11)
-    q, v, tau = simulate_continuous(ARM, published(), CUBIC, START, truth["t"])
-    np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-7)
-    np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-7)
-    smooth = ~np.isin(truth["t"], [0.0, 4.0])  # where a_ref is continuous
-    published_tau = columns(truth, "tau1", "tau2")
+    q, v, tau = simulate_continuous(ARM, published(), CUBIC, START, expected["t"])
+    np.testing.assert_allclose(q, columns(expected, "q1", "q2"), atol=1e-7)
+    np.testing.assert_allclose(v, columns(expected, "qd1", "qd2"), atol=1e-7)
+    smooth = ~np.isin(expected["t"], [0.0, 4.0])  # where a_ref is continuous
+    published_tau = columns(expected, "tau1", "tau2")
     np.testing.assert_allclose(tau[smooth], published_tau[smooth], atol=1e-6)
     first = published().update(State.of(START), CUBIC.at(1e-12), 0.0).value
     np.testing.assert_allclose(first, published_tau[0], atol=1e-9)
-    np.testing.assert_allclose(given - q, columns(truth, "int_e1", "int_e2"), atol=1e-7)
+    np.testing.assert_allclose(given - q, columns(expected, "int_e1", "int_e2"), atol=1e-7)
 
 
 @pytest.mark.quick(2)
@@ -80,8 +80,8 @@ def test_a_wrong_model_acts_only_through_its_gravity_torque():
 
     def rate(t, y):
         q, v, r = y[:2], y[2:], CUBIC.at(min(t, np.nextafter(still, 0)))
-        told = kv * (r.v - v) + kx * (r.q - q) + ka * r.a + rigid_body.gravity(model, q)
-        left = told - rigid_body.nle(ARM, q, v) - 0.1 * v
+        command = kv * (r.v - v) + kx * (r.q - q) + ka * r.a + rigid_body.gravity(model, q)
+        left = command - rigid_body.nle(ARM, q, v) - 0.1 * v
         return [*v, *np.linalg.solve(rigid_body.mass_matrix(ARM, q) + np.diag(ka), left)]
 
     exact = solve_ivp(rate, (0, still), [*START, 0, 0], "DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
@@ -105,10 +105,10 @@ def test_the_acceleration_feedback_is_consistent_with_the_motion(q, v, goal, spe
     tau = controller.update(State.of(q, v), Reference(goal, speed, push), 0.0).value
     a = rigid_body.aba(ARM, q, v, tau - 0.1 * v)
     kv, kx, ka = (controller.gains[name] for name in ("kv", "kx", "ka"))
-    wanted = kv * (speed - v) + kx * (goal - q) + ka * (push - a) + rigid_body.gravity(ARM, q)
+    expected = kv * (speed - v) + kx * (goal - q) + ka * (push - a) + rigid_body.gravity(ARM, q)
     inside = np.abs(tau) < ARM.effort_limit
     if inside.all():
-        np.testing.assert_allclose(tau, wanted, atol=1e-8)
+        np.testing.assert_allclose(tau, expected, atol=1e-8)
 
 
 def test_default_gains_of_a_single_joint_give_30_rad_per_second_and_a_damping_ratio_of_0_8():
@@ -123,7 +123,7 @@ def test_default_gains_of_a_single_joint_give_30_rad_per_second_and_a_damping_ra
 
 def test_default_gains_of_coupled_joints_are_damped_at_400_per_second_at_most():
     """Two joints close together on one heavy link: each inertia exceeds the coupled one."""
-    arm = chain({"mass": 0.05, "ixx": 1e-4, "centre": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
+    arm = chain({"mass": 0.05, "ixx": 1e-4, "center": "0 0 0"}, {"mass": 3.0, "xyz": "0.01 0 0"})
     mass = rigid_body.mass_matrix(arm, arm.configuration("initial"))
     gains = VelocityPid(arm).gains
     rates = np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains["kv"]))).real
@@ -139,12 +139,12 @@ def test_default_gains_of_coupled_joints_are_damped_at_400_per_second_at_most():
 
 @pytest.mark.parametrize(("name", "error"), [("exact", 0.0), ("mass_0.1pct_high", 0.1)])
 def test_gravity_compensation_equals_the_published_motion(name, error):
-    truth = table(f"two_link/gravcomp_{name}.csv")
+    expected = table(f"two_link/gravcomp_{name}.csv")
     controller = GravityCompensation(with_model_error(ARM, mass=error))
     still = JointTrajectory.hold(NONE)
-    q, v, _ = simulate_continuous(ARM, controller, still, NONE, truth["t"], 1e-12)
-    np.testing.assert_allclose(q, columns(truth, "q1", "q2"), atol=1e-9)
-    np.testing.assert_allclose(v, columns(truth, "qd1", "qd2"), atol=1e-9)
+    q, v, _ = simulate_continuous(ARM, controller, still, NONE, expected["t"], 1e-12)
+    np.testing.assert_allclose(q, columns(expected, "q1", "q2"), atol=1e-9)
+    np.testing.assert_allclose(v, columns(expected, "qd1", "qd2"), atol=1e-9)
 
 
 def test_excessive_compensation_stays_bounded():

@@ -111,7 +111,7 @@ class Session:
         return self.loop.state.time
 
 
-def normalised(q, arm):
+def normalized(q, arm):
     """Return continuous joints within ±π, as MoveIt sends them."""
     return np.where(arm.is_continuous, np.arctan2(np.sin(q), np.cos(q)), q)
 
@@ -124,7 +124,7 @@ def test_a_normalized_goal_is_reached_by_the_shortest_path(name, turned):
     session = Session(arm, turned)
     end = session.start + 0.1 * arm.is_continuous
     tight = dict.fromkeys(arm.joint_names, (0.02, 0.0))
-    rows = {"positions": [normalised(end, arm)], "velocities": [np.zeros(arm.nv)]}
+    rows = {"positions": [normalized(end, arm)], "velocities": [np.zeros(arm.nv)]}
     request = GoalRequest(arm.joint_names, [0.5], **rows, goal=tight)
     goal = session.goals.accept(request)
     assert session.tick(400) < 0.11
@@ -180,7 +180,7 @@ def test_references_are_the_nearest():
 
 def test_a_trajectory_without_an_arm_uses_the_nearest_turn():
     session = Session(ARM, 3.9)
-    end = normalised(session.start, ARM)
+    end = normalized(session.start, ARM)
     points = (Waypoint(session.time, end), Waypoint(session.time + 0.1, end))
     session.loop.follow(JointTrajectory(points))
     assert session.tick(100) < 1e-9

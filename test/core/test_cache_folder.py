@@ -86,11 +86,11 @@ def test_two_processes_store_compiled_functions_one_after_the_other(tmp_path, mo
     """Concurrently, numba names both symbols alike, and may later run the wrong function."""
     monkeypatch.setattr(compiled_math, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(compiled_math, "is_keyed", lambda _: True)
-    law = compiled_math.compiled(lambda x: 2 * x)
+    function = compiled_math.compiled(lambda x: 2 * x)
     with ThreadPoolExecutor(1) as other:
         with file_lock(tmp_path / "lock"):
-            found = other.submit(law, 1.5)
-            while not law.signatures:  # until the function is compiled
+            found = other.submit(function, 1.5)
+            while not function.signatures:  # until the function is compiled
                 time.sleep(0.01)
             with pytest.raises(TimeoutError):
                 found.result(timeout=0.2)

@@ -228,7 +228,7 @@ def test_ctrl_c_during_a_compilation_raises_keyboard_interrupt(tmp_path, count):
     assert ("KeyboardInterrupt" in done.stderr) == (count == 2)
 
 
-def test_ctrl_c_during_a_compilation_ends_a_command_at_once(tmp_path):
+def test_ctrl_c_during_a_compilation_ends_a_command_immediately(tmp_path):
     handler = """
 from arm_dynamics.core import signals
 signals.install(signals.Interrupt(signals.EndProcess(130, "interrupted")), signal.SIGINT)

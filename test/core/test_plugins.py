@@ -59,10 +59,10 @@ def test_a_broken_plugin_fails_only_by_its_name(installed, target):
 
 
 def test_a_plugin_that_raises_during_its_import(installed, tmp_path, monkeypatch):
-    (tmp_path / "exploding_plugin.py").write_text("raise RuntimeError('no licence')")
+    (tmp_path / "exploding_plugin.py").write_text("raise RuntimeError('no license')")
     monkeypatch.syspath_prepend(tmp_path)
     installed(exploding="exploding_plugin:Thing")
-    with pytest.raises(plugins.PluginError, match=r"'exploding'.*no licence"):
+    with pytest.raises(plugins.PluginError, match=r"'exploding'.*no license"):
         plugins.load_class("controllers", "exploding")
 
 

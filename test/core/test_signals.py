@@ -83,7 +83,7 @@ compile_for_ever(signal.SIGTERM)
     assert (done.returncode, done.stderr) == (3, "torque off\nended\n")
 
 
-def test_output_that_nobody_reads_does_not_keep_a_process():
+def test_unread_output_does_not_keep_a_process():
     program = "signals.end_on_signals(); print(1_000_000 * 'x')"
     process = subprocess.Popen(
         [sys.executable, "-c", UNINTERRUPTIBLE + program], stdout=subprocess.PIPE

@@ -63,7 +63,7 @@ def test_reference_hold_has_zero_velocity():
 
 def test_numbers_are_checked_against_their_range():
     assert check_float("dt", 1, above=0) == 1.0
-    for keywords, value, said in (
+    for keywords, value, message in (
         ({"above": 0}, 0, "dt = 0.0; expected above 0"),
         ({"lower": 1}, 0.5, "expected at least 1"),
         ({"upper": 1}, 1.5, "expected at most 1"),
@@ -73,7 +73,7 @@ def test_numbers_are_checked_against_their_range():
         ({}, [1, 2], r"dt = \[1, 2\]; expected a number"),
         ({}, 10**400, "dt = 10+; expected a number"),
     ):
-        with pytest.raises(InvalidValue, match=said):
+        with pytest.raises(InvalidValue, match=message):
             check_float("dt", value, **keywords)
 
 
@@ -98,7 +98,7 @@ TIME = Parameter("time", None, "s", "how long", above=0)
 def test_parameters_are_checked():
     assert with_defaults("press", (FORCE, TIME), {"time": 2}) == {"force": 1.0, "time": 2.0}
     assert (FORCE.range_text, TIME.range_text) == ("at least 0 and at most 10", "above 0")
-    for given, error, said in (
+    for given, error, message in (
         ({}, InvalidValue, r"press: time is missing; expected a number \[s\]"),
         ({"time": 0}, InvalidValue, "press: time = 0 s; expected above 0"),
         (
@@ -108,7 +108,7 @@ def test_parameters_are_checked():
         ),
         ({"time": np.nan}, InvalidValue, "time = nan"),
         ({"time": np.inf}, InvalidValue, "time = inf s; expected a finite"),
-        ({"time": 1, "colour": 1}, UnknownName, "parameter of press 'colour'; known: force, time"),
+        ({"time": 1, "color": 1}, UnknownName, "parameter of press 'color'; known: force, time"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             with_defaults("press", (FORCE, TIME), given)

@@ -22,8 +22,8 @@ from arm_dynamics.identification import nominal_parameters
 from arm_dynamics.model.load import load_arm
 
 DATA = Path(__file__).parents[1] / "data"
-TRUTH = json.loads((DATA / "four_joint/lqr.json").read_text())
-(REACH,) = TRUTH["configs"]
+DATASET = json.loads((DATA / "four_joint/lqr.json").read_text())
+(REACH,) = DATASET["configs"]
 
 
 def table(name):
@@ -69,10 +69,10 @@ def test_errors_after_five_seconds_as_published(name, published, digit):
 def test_a_loop_of_500_hz_is_close_to_the_independent_solution():
     """A zero-order hold of 2 ms changes the motion by a few hundredths of a degree."""
     rows, trace = table("two_link/jointspace_pid_g.csv"), joints("PID + g(q)")
-    truth = np.stack([rows["q1"], rows["q2"]], axis=1)
+    expected = np.stack([rows["q1"], rows["q2"]], axis=1)
     found = np.array([np.interp(rows["t"], trace.time, q) for q in trace.q.T]).T
     shown = rows["t"] <= trace.time[-1]
-    np.testing.assert_allclose(found[shown], truth[shown], atol=3e-4)
+    np.testing.assert_allclose(found[shown], expected[shown], atol=3e-4)
 
 
 def test_torques_at_rest_balance_gravity():
@@ -89,8 +89,8 @@ def test_torques_at_rest_balance_gravity():
 
 @pytest.mark.parametrize("name", LINES)
 def test_the_package_controller_reaches_the_target_within_its_limits(name):
-    trace, way = package_controller(name), LINES[name]
-    assert two_link_tool.tool_error(way, trace)[-1] < 1e-6
+    trace, line = package_controller(name), LINES[name]
+    assert two_link_tool.tool_error(line, trace)[-1] < 1e-6
     assert (np.abs(trace.tau) < trace.arm.effort_limit).all()
 
 
@@ -98,38 +98,38 @@ def test_the_package_controller_returns_to_the_reachable_part_before_the_publish
     """The published task-space controller by reference data; the tool error is smaller where
     reachable.
     """
-    rows, way, trace = table("two_link/traj_B_hole_task.csv"), LINES["B"], package_controller("B")
+    rows, line, trace = table("two_link/traj_B_hole_task.csv"), LINES["B"], package_controller("B")
     radius = np.hypot(*trace.tool[:, [0, 2]].T)
-    inner, outer = two_link_tool.workspace_radii(way.arm)
+    inner, outer = two_link_tool.workspace_radii(line.arm)
     assert ((radius > inner - 1e-9) & (radius < outer + 1e-9)).all()
-    theirs = np.hypot(*(np.stack([rows["x"], rows["y"]], axis=1) - way.at(rows["t"])).T)
-    ours = np.interp(rows["t"], trace.time, two_link_tool.tool_error(way, trace))
+    theirs = np.hypot(*(np.stack([rows["x"], rows["y"]], axis=1) - line.at(rows["t"])).T)
+    ours = np.interp(rows["t"], trace.time, two_link_tool.tool_error(line, trace))
     back = (rows["t"] > 2.2) & (rows["t"] <= trace.time[-1])
     assert (ours[back & (rows["t"] < 3)] < theirs[back & (rows["t"] < 3)]).all()
     assert np.abs(trace.tau).max() < 0.6 * max(abs(rows["tau1"]).max(), abs(rows["tau2"]).max())
 
 
 def test_line_b_is_unreachable_inside_the_inner_radius():
-    way = LINES["B"]
+    line = LINES["B"]
     assert two_link_tool.out_of_reach(LINES["A"]) == []
-    ((begin, end),) = two_link_tool.out_of_reach(way)
-    inner, _ = two_link_tool.workspace_radii(way.arm)
+    ((begin, end),) = two_link_tool.out_of_reach(line)
+    inner, _ = two_link_tool.workspace_radii(line.arm)
     np.testing.assert_allclose(inner, 0.4)
-    radii = np.linalg.norm(way.at(np.array([begin, end])), axis=1)
+    radii = np.linalg.norm(line.at(np.array([begin, end])), axis=1)
     np.testing.assert_allclose(radii, inner, atol=1e-3)
 
 
 def test_published_controllers_equal_the_independent_solutions(monkeypatch):
     """During the first half second."""
     monkeypatch.setattr(two_link_tool, "SECONDS", 0.5)
-    for name, law, file in (
+    for name, controller, file in (
         ("A", TASK, "traj_A_unit_task"),
         ("B", TASK, "traj_B_hole_task"),
         ("B", JOINT, "traj_B_hole_joint"),
     ):
         rows, trace = (
             table(f"two_link/{file}.csv"),
-            two_link_tool.simulate_published_controller(LINES[name], law),
+            two_link_tool.simulate_published_controller(LINES[name], controller),
         )
         known = rows["t"] <= 0.5
         for column, values in (("q1", trace.q[:, 0]), ("q2", trace.q[:, 1])):
@@ -151,8 +151,8 @@ def test_the_drift_equals_an_independent_solution():
     rows, trace = table("two_link/gravcomp_mass_0.1pct_high.csv"), two_link_hold.simulate(0.1)
     both, here, there = np.intersect1d(trace.time.round(9), rows["t"].round(9), return_indices=True)
     assert both.size > 10
-    truth = np.stack([rows["q1"], rows["q2"]], axis=1)
-    np.testing.assert_allclose(trace.q[here], truth[there], atol=1e-6)
+    expected = np.stack([rows["q1"], rows["q2"]], axis=1)
+    np.testing.assert_allclose(trace.q[here], expected[there], atol=1e-6)
 
 
 # --- four_joint: LQR ---
@@ -163,9 +163,11 @@ def test_published_reach_and_gains():
     np.testing.assert_allclose(target, REACH["theta"], atol=1e-12)
     first = table("four_joint/lqr_closed_loop_reach.csv")[0]
     np.testing.assert_allclose(start, list(first)[1:5], atol=1e-12)
-    law = four_joint_lqr.lqr_controller(four_joint_lqr.Shortcut)
-    truth = np.array(REACH["K_diagonal_inertia_model"])
-    np.testing.assert_allclose(law.gain(target), truth, atol=1e-7 * np.abs(truth).max())
+    controller = four_joint_lqr.lqr_controller(four_joint_lqr.Shortcut)
+    expected = np.array(REACH["K_diagonal_inertia_model"])
+    np.testing.assert_allclose(
+        controller.gain(target), expected, atol=1e-7 * np.abs(expected).max()
+    )
 
 
 def test_costs_along_the_motion_equal_the_published_ones():
@@ -185,10 +187,10 @@ def test_the_diagonal_mass_matrix_costs_more_everywhere():
 
 
 def test_gains_of_the_table_reach_the_target_from_its_corners():
-    law = four_joint_lqr.lqr_controller()
-    law.set_gain_table(four_joint_lqr.gain_table(4))
+    controller = four_joint_lqr.lqr_controller()
+    controller.set_gain_table(four_joint_lqr.gain_table(4))
     corner = [0.0, *(upper for _, upper in four_joint_lqr.RANGE.values())]
-    trace = four_joint_lqr.reaching_motion(law, np.array(corner))
+    trace = four_joint_lqr.reaching_motion(controller, np.array(corner))
     np.testing.assert_allclose(trace.q[-1], four_joint_lqr.TARGET, atol=1e-3)
 
 
@@ -199,10 +201,11 @@ def test_size_and_error_of_tables():
     coarse, fine = (four_joint_lqr.interpolation_error(t) for t in tables)
     assert 3 < coarse / fine < 5.5
     q = four_joint_lqr.postures(1, 9)[0]
-    law = four_joint_lqr.lqr_controller()
+    controller = four_joint_lqr.lqr_controller()
     turned = q + np.array([2.0, 0, 0, 0])
     np.testing.assert_allclose(
-        lqr_gain(law.arm, turned, law.weights), lqr_gain(law.arm, q, law.weights),
+        lqr_gain(controller.arm, turned, controller.weights),
+        lqr_gain(controller.arm, q, controller.weights),
         atol=1e-8,
     )  # fmt: skip
 
@@ -211,12 +214,12 @@ def test_size_and_error_of_tables():
 
 
 def test_the_reference_is_a_square():
-    way = five_dof_task.square()
-    corners = np.array([way.at(t).position for t in (0.75, 2.25, 3.75, 5.25)])
+    line = five_dof_task.square()
+    corners = np.array([line.at(t).position for t in (0.75, 2.25, 3.75, 5.25)])
     sides = np.diff(np.vstack([corners, corners[:1]]), axis=0)
     np.testing.assert_allclose(np.linalg.norm(sides, axis=1), five_dof_task.SIDE, atol=1e-12)
     np.testing.assert_allclose((sides[:-1] * sides[1:]).sum(axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(way.at(way.end).position, way.position, atol=1e-12)
+    np.testing.assert_allclose(line.at(line.end).position, line.position, atol=1e-12)
 
 
 @pytest.mark.quick(1)
@@ -229,12 +232,12 @@ def test_an_unmodeled_payload_deflects_the_tool_by_weight_over_stiffness():
     """At rest Jᵀ Λ p e = g of the payload, in the tool's three axes."""
     trace = square("0.5 kg, unmodeled")
     carried = trace.arm
-    q, wanted = trace.q[-1], five_dof_task.square()
-    law = five_dof_task.TaskSpace(carried.with_payload(0.0))
-    weight = rigid_body.gravity(carried, q) - rigid_body.gravity(law.arm, q)
-    J = law.tool.motion(q, np.zeros(5)).jacobian[:3]
-    apparent = np.linalg.inv(J @ np.linalg.solve(rigid_body.mass_matrix(law.arm, q), J.T))
-    error = wanted.at(wanted.end).position - trace.tool[-1]
+    q, path = trace.q[-1], five_dof_task.square()
+    controller = five_dof_task.TaskSpace(carried.with_payload(0.0))
+    weight = rigid_body.gravity(carried, q) - rigid_body.gravity(controller.arm, q)
+    J = controller.tool.motion(q, np.zeros(5)).jacobian[:3]
+    apparent = np.linalg.inv(J @ np.linalg.solve(rigid_body.mass_matrix(controller.arm, q), J.T))
+    error = path.at(path.end).position - trace.tool[-1]
     force = five_dof_task.GAINS["p"] * apparent @ error
     np.testing.assert_allclose(force, np.linalg.lstsq(J.T, weight, rcond=None)[0], atol=0.3)
     np.testing.assert_allclose(force, [0, 0, 9.81 * five_dof_task.PAYLOAD], atol=0.3)

@@ -276,15 +276,15 @@ def test_figures_are_complete(name):
     for picture in show.figures:
         assert picture.caption.endswith(".")
         assert picture.name.startswith(name)
-        said = content(picture)
-        for frame in [said] if "axes" in said else said["moments"].values():
+        contents = content(picture)
+        for frame in [contents] if "axes" in contents else contents["moments"].values():
             assert frame["title"]
             for axes in frame["axes"]:
                 _check(axes)
 
 
 def _check(axes):
-    """Units on the axes that are labelled, finite points in every line."""
+    """Units on the axes that are labeled, finite points in every line."""
     assert axes["y"].endswith("]")
     assert axes["x"] == "" or axes["x"].endswith("]")
     assert axes["lines"]

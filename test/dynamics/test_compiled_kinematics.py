@@ -30,7 +30,7 @@ joint = st.tuples(
     st.tuples(number, number, number),
     st.tuples(number, number, number),
 )
-shares = st.lists(st.floats(0.02, 0.98), min_size=9, max_size=9)
+fractions = st.lists(st.floats(0.02, 0.98), min_size=9, max_size=9)
 HAND = (
     '<link name="hand"/><joint name="hand_joint" type="fixed"><origin xyz="0.1 -0.2 0.3"'
     ' rpy="0.4 0.5 -0.6"/><parent link="J{}_link"/><child link="hand"/></joint>'
@@ -81,7 +81,7 @@ def placed(arm, q, frame=None):
 
 
 @settings(max_examples=60)
-@given(st.lists(joint, min_size=1, max_size=9), shares)
+@given(st.lists(joint, min_size=1, max_size=9), fractions)
 def test_pose_and_jacobian_are_pinocchios(joints, part):
     arm = random_chain(joints)
     q = within(arm, part)
@@ -99,7 +99,7 @@ def test_pose_and_jacobian_are_pinocchios(joints, part):
 
 
 @settings(max_examples=60)
-@given(st.lists(joint, min_size=1, max_size=7), shares, shares, st.tuples(*[number] * 6))
+@given(st.lists(joint, min_size=1, max_size=7), fractions, fractions, st.tuples(*[number] * 6))
 def test_the_jacobian_of_the_error_is_its_derivative(joints, here, there, weights):
     arm = random_chain(joints)
     q, target = within(arm, here), pose(arm, within(arm, there))
@@ -120,8 +120,8 @@ def test_the_jacobian_of_the_error_is_its_derivative(joints, here, there, weight
     one, axes, origins, _ = placed(arm, q)
     J, h = np.empty((6, arm.nv)), 1e-6
     error_jacobian(axes, origins, one.slides, rows, turn, J)
-    slope = [(error(q - h * d)[0] - error(q + h * d)[0]) / (2 * h) for d in np.eye(arm.nv)]
-    np.testing.assert_allclose(J, np.transpose(slope), atol=2e-6)
+    columns = [(error(q - h * d)[0] - error(q + h * d)[0]) / (2 * h) for d in np.eye(arm.nv)]
+    np.testing.assert_allclose(J, np.transpose(columns), atol=2e-6)
 
 
 # --- solutions ---
@@ -170,7 +170,7 @@ def test_a_thousand_reachable_poses_are_solved_most_from_one_start(name, alone):
 
 
 @settings(max_examples=60)
-@given(st.lists(joint, min_size=2, max_size=9), shares, st.booleans())
+@given(st.lists(joint, min_size=2, max_size=9), fractions, st.booleans())
 def test_poses_of_random_chains_are_solved(joints, part, turned):
     """Revolute, continuous and prismatic joints, fewer and more than the axes of a pose."""
     arm = random_chain(joints)
@@ -186,7 +186,7 @@ def test_poses_of_random_chains_are_solved(joints, part, turned):
 
 @pytest.mark.slow
 @settings(max_examples=40)
-@given(st.lists(joint, min_size=2, max_size=8), shares, st.tuples(number, number, number))
+@given(st.lists(joint, min_size=2, max_size=8), fractions, st.tuples(number, number, number))
 def test_the_solution_for_an_unreachable_pose_is_a_local_minimum(joints, part, away):
     """The gradient of abs(e)² by Pinocchio is 0 except for joints at their limits."""
     arm = random_chain(joints)

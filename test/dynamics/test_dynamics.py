@@ -47,7 +47,7 @@ def test_results_equal_published_values(sample):
 
 
 def test_pendulum_closed_form():
-    arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.03})
+    arm = chain({"mass": 2.0, "center": "0.25 0 0", "ixx": 0.03})
     inertia = 0.03 + 2 * 0.25**2
     np.testing.assert_allclose(rigid_body.mass_matrix(arm, [0.7]), [[inertia]], rtol=1e-14)
     # y points away from the viewer: positive q lowers the link from +x.
@@ -122,23 +122,23 @@ def test_rotors_add_only_to_the_diagonal():
 
 @exactly
 @given(seeds, st.floats(1e-3, 5), st.tuples(*[st.floats(-0.3, 0.3)] * 3))
-def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, centre):
+def test_payload_equals_a_mass_welded_to_the_tool(seed, mass, center):
     text = five_dof().urdf.replace(
         "</robot>",
         f"""<link name="load"><inertial><mass value="{mass!r}"/>
         <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
         <joint name="weld" type="fixed"><parent link="tool"/><child link="load"/>
-        <origin xyz="{centre[0]!r} {centre[1]!r} {centre[2]!r}"/></joint></robot>""",
+        <origin xyz="{center[0]!r} {center[1]!r} {center[2]!r}"/></joint></robot>""",
     )
-    welded, told = parse_arm(text), five_dof().with_payload(mass, centre)
-    q, v, a = random_state(told, seed)
+    welded, loaded = parse_arm(text), five_dof().with_payload(mass, center)
+    q, v, a = random_state(loaded, seed)
     for function, inputs in (
         (rigid_body.mass_matrix, (q,)),
         (rigid_body.rnea, (q, v, a)),
         (rigid_body.potential_energy, (q,)),
     ):
         np.testing.assert_allclose(
-            function(told, *inputs), function(welded, *inputs), rtol=1e-11, atol=1e-11
+            function(loaded, *inputs), function(welded, *inputs), rtol=1e-11, atol=1e-11
         )
 
 
@@ -178,13 +178,13 @@ def test_errors_name_the_cause(function, arguments):
     good = {name: [0.1] * 5 for name in arguments}
     assert np.isfinite(function(five_dof(), *good.values())).all()
     for name in arguments:
-        for bad, said in (
+        for bad, message in (
             ([0.1] * 4, rf"^{name}: shape = \(4,\); expected \(5,\)"),
             ([0.1, 0.2, np.nan, 0, 0], rf"^{name}\[2\] = nan"),
             ([0.1, 0.2, 0, 0, np.inf], rf"^{name}\[4\] = inf"),
             (["a"] * 5, rf"^{name} = "),
         ):
-            with pytest.raises(InvalidValue, match=said):
+            with pytest.raises(InvalidValue, match=message):
                 function(five_dof(), *(good | {name: bad}).values())
 
 

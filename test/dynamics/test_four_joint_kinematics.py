@@ -14,13 +14,13 @@ from arm_dynamics.core.errors import InvalidValue, Unreachable
 from arm_dynamics.demos.four_joint_ik import elbow_postures, nearest_reachable_point
 from arm_dynamics.dynamics.kinematics import tool_position
 
-TRUTH = json.loads((Path(__file__).parents[1] / "data/four_joint/fk_ik_pairs.json").read_text())
+DATASET = json.loads((Path(__file__).parents[1] / "data/four_joint/fk_ik_pairs.json").read_text())
 ARM = load_arm("four_joint")
 points = st.tuples(*[st.floats(-1.2, 1.2)] * 3)
 
 
 def test_solutions_equal_the_published_pairs_of_both_elbows():
-    for pair in TRUTH["pairs"]:
+    for pair in DATASET["pairs"]:
         up, down = elbow_postures(pair["xyz"])
         np.testing.assert_allclose(up, pair["theta_elbow_up"], rtol=0, atol=1e-12)
         np.testing.assert_allclose(down, pair["theta_elbow_down"], rtol=0, atol=1e-12)
@@ -28,17 +28,15 @@ def test_solutions_equal_the_published_pairs_of_both_elbows():
 
 @pytest.mark.parametrize(
     ("target", "missed"),
-    [*zip(TRUTH["unreachable"], [0.01, hypot(0.5, 0.75) - 0.75, 0.15], strict=True)],
+    [*zip(DATASET["unreachable"], [0.01, hypot(0.5, 0.75) - 0.75, 0.15], strict=True)],
 )
 def test_unreachable_targets_are_rejected_with_the_position_error(target, missed):
     with pytest.raises(
         Unreachable, match=r"position \(.*out of reach: position error = "
-    ) as refusal:
+    ) as raised:
         elbow_postures(target)
-    assert refusal.value.position_error == pytest.approx(missed, abs=1e-12)
-    np.testing.assert_allclose(
-        tool_position(ARM, refusal.value.q), refusal.value.nearest, atol=1e-12
-    )
+    assert raised.value.position_error == pytest.approx(missed, abs=1e-12)
+    np.testing.assert_allclose(tool_position(ARM, raised.value.q), raised.value.nearest, atol=1e-12)
 
 
 @given(points)
@@ -65,9 +63,9 @@ def test_stretched_folded_and_on_the_axis(target):
 
 
 def test_the_shoulder_is_unreachable():
-    with pytest.raises(Unreachable) as refusal:
+    with pytest.raises(Unreachable) as raised:
         elbow_postures((0, 0.2, 0))
-    assert refusal.value.position_error == pytest.approx(0.05)
+    assert raised.value.position_error == pytest.approx(0.05)
 
 
 def test_a_target_that_is_not_a_point_is_rejected():

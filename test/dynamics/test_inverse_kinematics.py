@@ -227,25 +227,25 @@ def test_unreachable_targets_of_four_joint_agree_with_the_closed_form(target):
 
 
 def test_the_error_names_target_position_error_and_nearest_point():
-    with pytest.raises(Unreachable) as refusal:
+    with pytest.raises(Unreachable) as raised:
         inverse_kinematics(arm_of("two_link"), (3, 0, 0))
-    said = str(refusal.value)
-    assert "arm 'two_link', frame 'tool': position (3, 0, 0) m is out of reach" in said
-    assert "position error = 1 m; the nearest point found is (2, 0, 0) m" in said
-    assert isinstance(refusal.value, ArmDynamicsError)
-    np.testing.assert_allclose(refusal.value.nearest, (2, 0, 0), atol=1e-12)
-    sent = pickle.loads(pickle.dumps(refusal.value))
+    message = str(raised.value)
+    assert "arm 'two_link', frame 'tool': position (3, 0, 0) m is out of reach" in message
+    assert "position error = 1 m; the nearest point found is (2, 0, 0) m" in message
+    assert isinstance(raised.value, ArmDynamicsError)
+    np.testing.assert_allclose(raised.value.nearest, (2, 0, 0), atol=1e-12)
+    sent = pickle.loads(pickle.dumps(raised.value))
     assert (str(sent), sent.position_error, sent.q) == (
-        said,
-        refusal.value.position_error,
-        refusal.value.q,
+        message,
+        raised.value.position_error,
+        raised.value.q,
     )
 
 
 def test_an_orientation_error_is_reported_in_radians():
-    with pytest.raises(Unreachable, match=r"and its rotation is out of reach.* rad") as refusal:
+    with pytest.raises(Unreachable, match=r"and its rotation is out of reach.* rad") as raised:
         inverse_kinematics(arm_of("two_link"), (2, 0, 0), np.eye(3), restarts=2)
-    assert refusal.value.orientation_error == pytest.approx(pi / 2, abs=0.2)
+    assert raised.value.orientation_error == pytest.approx(pi / 2, abs=0.2)
 
 
 def test_the_result_depends_on_the_seed_and_zero_restarts_is_one_descent():

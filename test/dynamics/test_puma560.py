@@ -23,7 +23,7 @@ SAMPLES = json.loads(
 angles = st.lists(st.floats(-4, 4), min_size=6, max_size=6)
 arm_of = cache(load_arm)
 
-# As published: d, a, alpha; mass, centre and moments in frame i; rotor inertia; gear ratio.
+# As published: d, a, alpha; mass, center and moments in frame i; rotor inertia; gear ratio.
 PUBLISHED = (
     (0.67183, 0, pi / 2, 0, (0, 0, 0), (0, 0.35, 0), 200e-6, -62.6111),
     (0, 0.4318, 0, 17.4, (-0.3638, 0.006, 0.2275), (0.13, 0.524, 0.539), 200e-6, 107.815),
@@ -46,10 +46,10 @@ def published(q):
     """Return M and gravity by the bodies' Jacobians with the printed inertia tensors."""
     T, axes = np.eye(4), []
     M, g = np.diag([gear**2 * rotor for *_, rotor, gear in PUBLISHED]), np.zeros(6)
-    for i, (d, a, alpha, mass, centre, moments, *_) in enumerate(PUBLISHED):
+    for i, (d, a, alpha, mass, center, moments, *_) in enumerate(PUBLISHED):
         axes.append((T[:3, 2], T[:3, 3]))
         T = T @ step(q[i], d, a, alpha)
-        p, J, W = (T @ [*centre, 1])[:3], np.zeros((3, 6)), np.zeros((3, 6))
+        p, J, W = (T @ [*center, 1])[:3], np.zeros((3, 6)), np.zeros((3, 6))
         for j, (z, origin) in enumerate(axes):
             J[:, j], W[:, j] = np.cross(z, p - origin), z
         R = T[:3, :3]
@@ -131,7 +131,7 @@ def terms(q):
 
 
 def test_the_model_reproduces_the_coefficients_printed_in_1986():
-    """The centre of link 4 is on the side given in that paper (see the arm's comment).
+    """The center of link 4 is on the side given in that paper (see the arm's comment).
 
     M11 and the motors' inertias were measured again later, and are not compared.
     """

@@ -478,7 +478,7 @@ class _Motor:
 
     def step(self, now: float) -> None:
         self._protect(now)
-        self._watch(now)
+        self._check_watchdog(now)
         self._wind(now)
         self.shaft.effort = self._effort() if self.get(64) else 0.0
         full = abs(self.shaft.effort) >= OVERLOAD_FRACTION * self.sheet.stall
@@ -501,7 +501,7 @@ class _Motor:
         if self.full_since is not None and now - self.full_since > OVERLOAD_TIME:
             self.fail(FAULT_BITS["overload"])
 
-    def _watch(self, now: float) -> None:
+    def _check_watchdog(self, now: float) -> None:
         allowed = self.get(98)
         if allowed > 0 and self.get(64) and now - self.last_instruction > allowed * 0.020:
             self.put(98, -1)

@@ -37,7 +37,7 @@ def after(mark: bytes) -> Callable[[bytes], list[bytes]]:
 class Faults:
     """Fractions of frames that are lost, corrupted, truncated or duplicated; times in seconds.
 
-    ``noise`` is the fraction of frames that follow random bytes. With ``garbled`` every frame is
+    ``noise`` is the fraction of frames that follow random bytes. With ``corrupt`` every frame is
     random, as with a wrong baud rate. ``lag`` is the number of exchanges by which ``lagging``
     delays its data. All fields may change at any time. ``split`` cuts bytes into frames.
     """
@@ -49,7 +49,7 @@ class Faults:
     duplication: float = 0.0
     noise: float = 0.0
     lag: int = 0
-    garbled: bool = False
+    corrupt: bool = False
     delay: float = 0.0
     jitter: float = 0.0
     unplugged: bool = False
@@ -64,7 +64,7 @@ class Faults:
         """Remove all faults."""
         self.loss = self.corruption = self.truncation = self.duplication = 0.0
         self.noise = self.delay = self.jitter = 0.0
-        self.unplugged = self.garbled = False
+        self.unplugged = self.corrupt = False
         self.lag = 0
 
     def late(self) -> float:
@@ -78,14 +78,14 @@ class Faults:
             self._kept.popleft()
         return self._kept.popleft() if len(self._kept) > self.lag else b""
 
-    def spoil(self, data: bytes) -> bytes:
+    def distort(self, data: bytes) -> bytes:
         """Return ``data`` as received at the other end of the bus."""
         return b"".join(self._piece(piece) for piece in self.split(data))
 
     def _piece(self, piece: bytes) -> bytes:
         if not piece:
             return piece
-        if self.garbled:
+        if self.corrupt:
             return self.dice.randbytes(len(piece))
         if self._occurs(self.loss):
             return b""

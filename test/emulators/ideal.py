@@ -90,9 +90,9 @@ class IdealBus(MotorBus):
     """Bus that calls the motors; a read cycle takes ``WIRE``.
 
     ``gone`` is True while the port is unplugged. ``deaf`` motors receive nothing, ``silent``
-    shafts send nothing, ``frozen`` motors repeat their last reading. ``watched`` is False for
-    motors without a watchdog, ``arms`` for a watchdog that cannot be enabled, ``tells`` for motors
-    that do not report whether torque is enabled.
+    shafts send nothing, ``frozen`` motors repeat their last reading. ``supports_watchdog`` is False
+    for motors without a watchdog, ``arms`` for a watchdog that cannot be enabled,
+    ``reports_torque`` for motors that do not report whether torque is enabled.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class IdealBus(MotorBus):
         self.arm, self.takes = arm, tuple(takes)
         self.line: IdealMotors = arm.motors  # type: ignore[assignment]
         self.gone, self.is_open = False, False
-        self.watched = self.arms = True
-        self.tells = True
+        self.supports_watchdog = self.arms = True
+        self.reports_torque = True
         self.deaf: set[int] = set()
         self.frozen: set[int] = set()
         self.time, self.calls = 0.0, 0
@@ -122,7 +122,7 @@ class IdealBus(MotorBus):
             raise DriverFault("no such port")
         self.is_open = True
 
-    def identify(self) -> None:
+    def discover(self) -> None:
         self._check()
         silent = [shaft.id for shaft in self.line.shafts if shaft.silent]
         if silent:
@@ -146,7 +146,7 @@ class IdealBus(MotorBus):
                 continue
             self._last[shaft.id] = Reading(
                 self.time, shaft.q, shaft.v, shaft.effort, shaft.temperature, shaft.supply,
-                motor.fault, motor.on if self.tells else None,
+                motor.fault, motor.on if self.reports_torque else None,
             )  # fmt: skip
         return {shaft.id: self._last[shaft.id] for shaft in self._able() if shaft.id in self._last}
 
@@ -161,16 +161,16 @@ class IdealBus(MotorBus):
         self._check()
         for shaft in self._able():
             motor = self.line.each[shaft.id]
-            motor.watchdog, motor.last_request = timeout if self._watches else 0.0, self.time
-        return [shaft.id for shaft in self._able()] if self._watches else []
+            motor.watchdog, motor.last_request = timeout if self._watchdog_works else 0.0, self.time
+        return [shaft.id for shaft in self._able()] if self._watchdog_works else []
 
     @property
-    def _watches(self) -> bool:
-        return self.watched and self.arms
+    def _watchdog_works(self) -> bool:
+        return self.supports_watchdog and self.arms
 
     def has_watchdog(self, id: int) -> bool:
         """Return whether the motor has a watchdog, enabled or not."""
-        return self.watched
+        return self.supports_watchdog
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
         return self._switch(ids, True)

@@ -62,12 +62,12 @@ class MemoryPort(Port):
         """Send a request; the replies of the motors then arrive with time."""
         self._check()
         self.pass_until(self.time + len(data) * self.byte)
-        answer = self.motors.receive(self.requests.spoil(data), self.time)
+        answer = self.motors.receive(self.requests.distort(data), self.time)
         answer = self.answers.lagging(answer)
         for piece in self.answers.split(answer):
             self._free = max(self.time, self._free) + self.latency + len(piece) * self.byte
             self._last = max(self._last, self._free + self.answers.late())  # one after another
-            received = self.answers.spoil(piece)
+            received = self.answers.distort(piece)
             if received:
                 self._waiting.append((self._last, received))
 

@@ -141,8 +141,8 @@ class MitMotor:
     def protect(self, now):
         """Set and clear errors: those of Damiao are latched, those of CubeMars are not."""
         self.time = now
-        watched = self.damiao and self.on and self.registers[9]
-        if watched and now - self.last_frame > self.registers[9] * 50e-6:
+        watchdog_active = self.damiao and self.on and self.registers[9]
+        if watchdog_active and now - self.last_frame > self.registers[9] * 50e-6:
             self.error = DAMIAO_ERRORS["communication lost"]
         if self.shaft.temperature >= HOT and (not self.error or not self.damiao):
             self.trip("overheating")

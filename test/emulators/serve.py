@@ -106,7 +106,7 @@ class Server:
         """Execute a command and return the reply."""
         name, *more = words
         if name in FAULT_FIELDS or name in ("lag", "baud"):
-            self._spoil(name, float(more[0]))
+            self._distort(name, float(more[0]))
         elif name == "heal":
             self._heal()
         elif name in ("silent", "heat", "reboot", "trip"):
@@ -139,12 +139,12 @@ class Server:
             "skipped": self.skipped,
         }
 
-    def _spoil(self, name: str, value: float) -> None:
+    def _distort(self, name: str, value: float) -> None:
         if name == "lag":
             self.answers.lag = int(value)
         for faults in (self.requests, self.answers):
             if name == "baud":
-                faults.garbled = bool(value)
+                faults.corrupt = bool(value)
             elif name in FAULT_FIELDS and not (
                 name in ("delay", "jitter") and faults is self.requests
             ):
@@ -195,12 +195,12 @@ class Server:
         with suppress(OSError):
             data = os.read(self.ours, 4096)
             now = self.now()
-            replies = self.answers.lagging(self.motors.receive(self.requests.spoil(data), now))
+            replies = self.answers.lagging(self.motors.receive(self.requests.distort(data), now))
             self.free = max(now, self.free) + len(data) * self.byte
             for piece in self.answers.split(replies):
                 self.free += len(piece) * self.byte
                 self.last = max(self.last, self.free + self.answers.late())
-                self.waiting.append((self.last, self.answers.spoil(piece)))
+                self.waiting.append((self.last, self.answers.distort(piece)))
 
     def _send(self) -> None:
         due = b""

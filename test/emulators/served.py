@@ -28,7 +28,7 @@ class Spoken:
         )  # fmt: skip
         self.first = self._reply()
 
-    def tell(self, line: str) -> dict[str, Any]:
+    def request(self, line: str) -> dict[str, Any]:
         """Send a command and return its reply."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")

@@ -14,7 +14,7 @@ HANGING = 1.5708
 START = (HANGING - 0.7, 0.5, -0.4)
 SIGN, OFFSET, RATIO = (1.0, -1.0, 1.0), (HANGING, 0.1, -0.2), (1.0, 1.0, 1.0)
 
-_LINK = """<link name="{name}_link"><inertial><origin xyz="{centre} 0 0"/><mass value="{mass}"/>
+_LINK = """<link name="{name}_link"><inertial><origin xyz="{center} 0 0"/><mass value="{mass}"/>
 <inertia ixx="{axial}" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}_link"/>
 <origin xyz="{place} 0 0"/><axis xyz="0 1 0"/>
@@ -75,7 +75,7 @@ def _link(i: int, name: str, drive: Drive, mass: float, length: float) -> str:
     middle, reach = (HANGING, 1.7) if i == 0 else (0.0, 2.0)
     return _LINK.format(
         name=name, parent=f"J{i}_link" if i else "base", place=length if i else 0.0,
-        centre=length / 2, mass=mass, inertia=mass * length**2 / 12,
+        center=length / 2, mass=mass, inertia=mass * length**2 / 12,
         axial=min(1e-5, mass * length**2 / 12),
         lower=middle - reach, upper=middle + reach, effort=drive.effort, velocity=drive.velocity,
     )  # fmt: skip

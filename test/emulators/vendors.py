@@ -28,7 +28,7 @@ class Vendor:
     """Driver set-up for one manufacturer's motors.
 
     ``interface`` is the command interface of the arm. ``other`` is a model that looks the same.
-    ``split`` cuts the bytes of the bus into frames. ``watched`` is True if the motors have a
+    ``split`` cuts the bytes of the bus into frames. ``has_watchdog`` is True if the motors have a
     watchdog. ``most`` is the maximum effort as a fraction of the effort limit. It exceeds 1 where
     a command can be corrupted in transit (slcan has no checksum), or where a voltage was computed
     for the speed of an earlier cycle, for example before a stall.
@@ -42,7 +42,7 @@ class Vendor:
     other: str
     motors: Callable[[Sequence[Shaft]], EmulatedMotors]
     split: Callable[[bytes], list[bytes]]
-    watched: bool = True
+    has_watchdog: bool = True
     most: float = 1.0
     baud: float = 1e6
 
@@ -105,7 +105,7 @@ class WiredArm(Vendor):
 DYNAMIXEL = at(b"\xff\xff\xfd\x00")
 FEETECH = at(b"\xff\xff")
 BAUD = {"baud": "1000000"}
-UNWATCHED = {**BAUD, "allow_missing_watchdog": "true"}
+NO_WATCHDOG = {**BAUD, "allow_missing_watchdog": "true"}
 
 _ALL = (
     Vendor(
@@ -130,7 +130,7 @@ _ALL = (
     ),
     Vendor(
         "feetech_pwm", "Feetech STS3215, PWM", "feetech", "effort",
-        Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.9, 4.5, 0.028, settings=UNWATCHED),
+        Drive("sts3215", 12.0, 2.94, 2.7, 4.71, 2.9, 4.5, 0.028, settings=NO_WATCHDOG),
         "sts3250", EmulatedFeetech, FEETECH, False,
     ),
 )  # fmt: skip
@@ -138,7 +138,7 @@ VENDORS = {vendor.name: vendor for vendor in _ALL}
 CUBEMARS = Vendor(
     "mit_can_cubemars", "CubeMars AK60-6, MIT mode", "mit_can", "effort",
     Drive("AK60-6", 24.0, 16.0, 28.0, 20.9, 7.0, 8.0, settings={"allow_missing_watchdog": "true"}),
-    "AK80-9", MitMotors, after(b"\r"), watched=False, most=15.0 / 7.0, baud=2e6,
+    "AK80-9", MitMotors, after(b"\r"), has_watchdog=False, most=15.0 / 7.0, baud=2e6,
 )  # fmt: skip
 """Not in ``VENDORS``: the protocol is that of ``mit_can``, but a wrong model, a reboot and a silent
 motor have worse consequences, because CubeMars motors report less."""

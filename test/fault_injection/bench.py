@@ -26,7 +26,7 @@ from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 PERIOD = 5e-3
-SWING = (0.12, -0.12, 0.12)
+AMPLITUDE = (0.12, -0.12, 0.12)
 """Amplitude of the motion about START [rad]."""
 BEAT = 0.4
 """Time from one end of the motion to the other [s]."""
@@ -114,7 +114,7 @@ class Bench:
         """Follow a trajectory back and forth about START, longer than any test runs."""
         times = np.arange(1, 40) * BEAT
         sides = np.where(np.arange(1, 40) % 2, 1.0, -1.0)
-        points = np.array(START) + np.outer(sides, SWING)
+        points = np.array(START) + np.outer(sides, AMPLITUDE)
         now, still = self.port.now(), np.zeros(3)
         marks = zip(now + times, points, strict=True)
         self.loop.follow(JointTrajectory(tuple(Waypoint(t, q, still, still) for t, q in marks)))

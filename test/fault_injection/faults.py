@@ -109,11 +109,11 @@ def commands(value: float) -> Act:
     """Replace the command of one joint."""
 
     def begin(bench: Bench) -> None:
-        def spoil(told: np.ndarray) -> np.ndarray:
-            told[MOTOR] = value
-            return told
+        def distort(efforts: np.ndarray) -> np.ndarray:
+            efforts[MOTOR] = value
+            return efforts
 
-        bench.controller.corrupt = spoil
+        bench.controller.corrupt = distort
 
     return begin
 
@@ -191,5 +191,5 @@ FAULTS = (
     at_start("two motors with one id", other_motor(id=3)),
     at_start("a motor with another id", other_motor(id=9)),
     at_start("a motor of another model", other_motor(model="other")),
-    at_start("another baud", line(garbled=True), mended),
+    at_start("another baud", line(corrupt=True), mended),
 )

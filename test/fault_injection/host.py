@@ -30,7 +30,7 @@ from arm_dynamics.safety.safety_settings import SafetySettings
 PERIOD = 5e-3
 PATIENCE = 60.0
 """Time [s] for an activation to succeed: a busy machine delays cycles beyond its limits."""
-SWING = 0.1
+AMPLITUDE = 0.1
 """Amplitude [rad] of each joint."""
 PATIENT = {
     "dynamixel": {"latency": "0.05"},
@@ -94,7 +94,7 @@ class Host:
         """Run one cycle; the reference alternates between both sides."""
         self.loop.step()
         self.cycles += 1
-        side = SWING if self.cycles // 60 % 2 else -SWING
+        side = AMPLITUDE if self.cycles // 60 % 2 else -AMPLITUDE
         if self.loop.state is not None and self.cycles % 60 == 0:
             goal = zip(self.driver.arm.joint_names, self.middle, strict=True)
             with suppress(TrajectoryRejected):  # the arm is not active
@@ -104,7 +104,7 @@ class Host:
         """Enable torque; move about the configuration at that moment."""
         self.driver.activate()
         arm = self.driver.arm
-        middle = np.clip(self.driver.feedback.q, arm.lower + SWING, arm.upper - SWING)
+        middle = np.clip(self.driver.feedback.q, arm.lower + AMPLITUDE, arm.upper - AMPLITUDE)
         self.middle = tuple(middle.tolist())
 
     def _execute(self, line: str) -> None:

@@ -58,18 +58,18 @@ def require_motion(arm, program):
     """Activate the arm again if necessary (busy machine) and wait until it moves."""
 
     def is_active():
-        return program.tell("status")["status"] == "active" or recover(arm, program)
+        return program.request("status")["status"] == "active" or recover(arm, program)
 
-    until(is_active, why=lambda: program.tell("status"))
-    arm.tell("forget")
-    until(lambda: min(arm.tell("state")["moved"]) > 0.05, why=lambda: program.tell("status"))
+    until(is_active, why=lambda: program.request("status"))
+    arm.request("forget")
+    until(lambda: min(arm.request("state")["moved"]) > 0.05, why=lambda: program.request("status"))
 
 
 def recover(arm, program):
     """Reset and activate the arm as an operator does after a stop."""
-    arm.tell("hold")
+    arm.request("hold")
     for word in ("reset", "activate"):
-        answer = program.tell(word)
+        answer = program.request(word)
     return answer["status"] == "active"
 
 
@@ -78,9 +78,9 @@ def recover(arm, program):
 def test_motors_stop_when_the_host_stalls_and_the_host_recovers(pair):
     arm, program = pair
     program.process.send_signal(signal.SIGSTOP)
-    until(lambda: arm.tell("state")["stopped"])
+    until(lambda: arm.request("state")["stopped"])
     program.process.send_signal(signal.SIGCONT)
-    until(lambda: program.tell("status")["status"] != "active")
+    until(lambda: program.request("status")["status"] != "active")
     until(lambda: recover(arm, program))
     require_motion(arm, program)
 
@@ -89,28 +89,28 @@ def test_motors_stop_when_the_host_stalls_and_the_host_recovers(pair):
 @for_each(SETTINGS)
 def test_the_driver_reconnects_after_a_disconnection_during_motion(pair):
     arm, program = pair
-    arm.tell("unplug")
-    until(lambda: program.tell("status")["status"] == "error")
-    before = program.tell("status")["cycles"]
-    arm.tell("plug")
-    until(lambda: program.tell("status")["status"] == "inactive")
-    assert not any(arm.tell("state")["torque"])
+    arm.request("unplug")
+    until(lambda: program.request("status")["status"] == "error")
+    before = program.request("status")["cycles"]
+    arm.request("plug")
+    until(lambda: program.request("status")["status"] == "inactive")
+    assert not any(arm.request("state")["torque"])
     until(lambda: recover(arm, program))
     require_motion(arm, program)
-    assert program.tell("status")["cycles"] > before
+    assert program.request("status")["cycles"] > before
 
 
 @pytest.mark.quick(1)
 @for_each(SETTINGS)
 def test_a_second_program_is_rejected_and_the_first_continues(pair):
     arm, program = pair
-    before = program.tell("status")
+    before = program.request("status")
     with host(program.name, program.port) as rival:
         assert os.path.basename(program.port) in rival.first["error"]
         assert rival.first["status"] == "unconfigured"
     require_motion(arm, program)
-    after, starved = program.tell("status"), arm.tell("state")["skipped"] > 0.2
-    lost = [told["counts"].get("connection_lost") for told in (before, after)]
+    after, starved = program.request("status"), arm.request("state")["skipped"] > 0.2
+    lost = [status["counts"].get("connection_lost") for status in (before, after)]
     assert starved or lost[0] == lost[1], after["latest"]
 
 
@@ -120,12 +120,12 @@ def test_motors_stop_after_the_host_is_killed_and_another_program_starts(pair):
     arm, program = pair
     program.process.send_signal(signal.SIGKILL)
     program.process.wait()
-    arm.tell("release")
-    until(lambda: arm.tell("state")["stopped"])
+    arm.request("release")
+    until(lambda: arm.request("state")["stopped"])
 
     def is_driven_again():
         """Return whether another program drives the arm or reports "communication lost"."""
-        arm.tell("hold")
+        arm.request("hold")
         with host(program.name, program.port) as other:
             if not other.first["error"]:
                 require_motion(arm, other)
@@ -137,7 +137,7 @@ def test_motors_stop_after_the_host_is_killed_and_another_program_starts(pair):
 def test_an_arm_with_wrong_ids_or_models_is_not_opened(tmp_path):
     port = tmp_path / "port"
     with served("dynamixel", port) as arm:
-        for told, said in (
+        for fault, message in (
             ("wrong_id 2 9", "'J2' .*no reply"),
             ("double 9 3", "'J3' .*two motors"),
             ("wrong_id 3 2", ""),
@@ -146,10 +146,10 @@ def test_an_arm_with_wrong_ids_or_models_is_not_opened(tmp_path):
             ("baud 1", "'J3' .*no reply; check power, cable"),
             ("heal", ""),
         ):
-            assert "error" not in arm.tell(told)
+            assert "error" not in arm.request(fault)
             driver = built(VENDORS["dynamixel"], str(port), {})
-            if said:
-                with pytest.raises(DriverFault, match=said):
+            if message:
+                with pytest.raises(DriverFault, match=message):
                     driver.configure()
             else:
                 driver.configure()

@@ -127,7 +127,7 @@ def test_one_reset_after_a_rejected_activation_is_sufficient(name, cause):
     assert is_working(shop, driver)
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].watched])
+@pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].has_watchdog])
 def test_one_reset_clears_watchdogs_that_tripped_during_a_pause(name):
     shop = Setup(name)
     driver = shop.program()

@@ -36,7 +36,7 @@ ACTS = (
 )
 EVENTS = st.sampled_from([*BEGINS, *ACTS, "mended", "mended"])
 SEQUENCE = st.lists(st.tuples(EVENTS, st.integers(1, 15)), min_size=1, max_size=6)
-LONGEST, FASTEST, BEYOND = 0.5, 25.0, 0.4
+MAX_CYCLE_TIME, MAX_SPEED, MAX_EXCESS = 0.5, 25.0, 0.4
 """Maxima: duration of a cycle, close included [s]; joint velocity, also in a fall [rad/s]; distance
 beyond a position limit [rad]."""
 
@@ -58,11 +58,11 @@ def apply_event(bench, name):
 def require_bounded(bench):
     """Check position, velocity and motor efforts."""
     arm, state = bench.vendor.arm, bench.body.state
-    assert (arm.lower - BEYOND < state.q).all(), state.q
-    assert (state.q < arm.upper + BEYOND).all(), state.q
-    assert np.abs(state.v).max() < FASTEST, state.v
+    assert (arm.lower - MAX_EXCESS < state.q).all(), state.q
+    assert (state.q < arm.upper + MAX_EXCESS).all(), state.q
+    assert np.abs(state.v).max() < MAX_SPEED, state.v
     assert (bench.body.strongest <= 1.02 * bench.vendor.most * arm.effort_limit).all()
-    assert bench.longest < LONGEST
+    assert bench.longest < MAX_CYCLE_TIME
 
 
 @pytest.mark.quick(1)

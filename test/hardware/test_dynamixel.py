@@ -20,8 +20,8 @@ from arm_dynamics.hardware.dynamixel.control_table import (
     TORQUE_ENABLE,
     find_model,
 )
+from arm_dynamics.hardware.dynamixel.discovery import scan_port
 from arm_dynamics.hardware.dynamixel.feedback_reader import MAX_COMPARISON_AGE
-from arm_dynamics.hardware.dynamixel.identification import scan_port
 from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 
@@ -36,7 +36,7 @@ def ready(models=("XM430-W350",) * 3, interface="effort", **options):
     """Return a bus whose motors are prepared."""
     made, motors, wire = bus(models, **options)
     made.open()
-    made.identify()
+    made.discover()
     made.prepare(interface)
     return made, motors, wire
 
@@ -102,7 +102,7 @@ def test_old_firmware_gets_plain_requests():
 
 def test_echoes_and_noise_are_ignored():
     made, _, wire = running(SIX, echo=True)
-    wire.spoil = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
+    wire.distort = lambda data: b"\xff\xff\xfd\x00\x01\x07" + data if data else data
     for _ in range(4):
         assert set(made.read()) == set(range(1, 7))
     made.write({id: MotorCommand("effort", 0.5) for id in made.motors})
@@ -258,7 +258,7 @@ def test_a_tripped_watchdog_is_cleared_before_other_writes(interface):
     assert motors.get(1, 100) == 0
     after = Dynamixel(wiring(*("XM430-W350",) * 3), {"baud": "1000000"}, wire)
     after.open()
-    after.identify()
+    after.discover()
     after.prepare(interface)
     assert [motors.get(id, 100) for id in (1, 2, 3)] == [885] * 3
     assert after.enable_watchdog(0.1) == after.enable([1, 2, 3]) == {1, 2, 3}
@@ -298,10 +298,10 @@ def test_a_supply_current_is_not_reported_as_effort(model):
     made.read()
     made.write({1: MotorCommand("voltage", 1.0)})
     wire.advance(1e-3)
-    told = made.read()[1]
+    reading = made.read()[1]
     drawn = MODELS[model].kt * motors.get(1, 126) * MODELS[model].current_unit
     assert 0 < drawn < 0.5 * motors.shafts[0].effort
-    assert isnan(told.tau)
+    assert isnan(reading.tau)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_only_the_supported_watchdog_is_written_and_it_stops_the_motor(
     made, motors, wire = bus((model,), firmware=firmware)
     assert made.has_watchdog(1) is None
     made.open()
-    made.identify()
+    made.discover()
     assert (made.has_watchdog(1), made.missing_watchdog_reason(1)) == (armed, text)
     made.prepare("voltage")
     assert made.enable_watchdog(0.1) == ({1} if armed else set())
@@ -337,7 +337,7 @@ def test_only_the_supported_watchdog_is_written_and_it_stops_the_motor(
     assert (motors.shafts[0].effort == 0.0) is armed
 
 
-def test_watchdog_support_is_known_after_preparation_without_identification():
+def test_watchdog_support_is_known_after_preparation_without_discovery():
     made, _, _ = bus(firmware=37)
     made.open()
     made.prepare("position")
@@ -376,7 +376,7 @@ def test_a_recovered_motor_is_read_behind_one_without_reply():
 def test_bytes_before_the_request_are_not_a_reply():
     made, motors, wire = running(settings={"fast_sync_read": "0"})
     received = []
-    wire.spoil = lambda data: received.append(data) or data
+    wire.distort = lambda data: received.append(data) or data
     made.read()
     (old,) = received
     motors.shafts[0].silent = True
@@ -391,7 +391,7 @@ def test_a_reply_without_the_value_does_not_end_the_wait():
     _, _, wire = bus()
     line = DynamixelTransport(wire, 1e6, 1e-3)
     empty = packets.encode(2, packets.STATUS, b"\x00")
-    wire.spoil = lambda data: empty + data
+    wire.distort = lambda data: empty + data
     found = line.read(range(1, 4), BUS_WATCHDOG)
     assert found == {1: 0, 2: 0, 3: 0}
 
@@ -402,11 +402,11 @@ def test_a_register_write_is_repeated_for_unconfirmed_motors(lost):
     _, _, wire = bus()
     line, rounds = DynamixelTransport(wire, 1e6, 1e-3), []
 
-    def spoil(data):
+    def distort(data):
         rounds.extend([data] if data else [])
         return data[packets.STATUS_SIZE + BUS_WATCHDOG.size :] if len(rounds) <= lost else data
 
-    wire.spoil = spoil
+    wire.distort = distort
     values = dict.fromkeys((1, 2, 3), 5)
     assert line.write_registers(BUS_WATCHDOG, values, lost) == {2, 3}
     rounds.clear()
@@ -423,14 +423,14 @@ def test_corrupted_replies_give_no_wrong_value():
     for k, shaft in enumerate(motors.shafts):
         shaft.q = 0.1 * k
 
-    def spoil(data):
+    def distort(data):
         noisy = bytearray(data)
         for k in range(len(noisy)):
             if chance.random() < 0.02:
                 noisy[k] ^= 1 << chance.randrange(8)
         return bytes(noisy)
 
-    wire.spoil = spoil
+    wire.distort = distort
     answered = 0
     for _ in range(300):
         for id, reading in made.read().items():
@@ -445,25 +445,25 @@ def test_random_bytes_give_no_value_and_raise_nothing(noise, where):
     motors.shafts[1].q = 0.5
     pieces = iter(noise)
 
-    def spoil(data):
+    def distort(data):
         piece = next(pieces, b"")
         return data[:where] + piece + data[where:] if where % 2 else piece
 
-    wire.spoil = spoil
+    wire.distort = distort
     for _ in range(3):
         assert all(r.q == pytest.approx(0.5 * (id - 1), abs=TICK) for id, r in made.read().items())
     made.disable([1, 2])
     made.clear_faults([1])
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     assert made.disable([1, 2]) == {1, 2}
     assert set(made.read()) == {1, 2}
 
 
-def test_a_slow_adapter_is_waited_for_after_identification():
+def test_a_slow_adapter_is_waited_for_after_discovery():
     made, _, wire = bus(SIX)
     wire.hold = 0.012
     made.open()
-    made.identify()
+    made.discover()
     made.prepare("effort")
     assert all(set(made.read()) == set(range(1, 7)) for _ in range(5))
 
@@ -472,8 +472,8 @@ def test_a_slow_adapter_extends_no_wait_for_silent_motors_beyond_40_ms():
     made, _, wire = bus(("XM430-W350",))
     wire.hold = 0.03
     made.open()
-    made.identify()
-    wire.spoil = lambda data: b""
+    made.discover()
+    wire.distort = lambda data: b""
     start, writes = wire.time, wire.writes
     assert made.read() == {}
     assert 0.03 < (wire.time - start) / (wire.writes - writes) < 0.042
@@ -488,11 +488,11 @@ def test_a_reply_to_the_previous_request_is_ignored():
         return late.pop(0)
 
     made.read()
-    wire.spoil = hold_back
+    wire.distort = hold_back
     for _ in range(10):
         assert made.read() == {}
         motors.shafts[0].q += 0.1
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     for _ in range(4):
         found = made.read()
     assert found[1].q == pytest.approx(motors.shafts[0].q, abs=TICK)
@@ -645,7 +645,7 @@ def test_values_are_read_before_preparation():
     assert changed <= {0, 1, 6, *range(120, 147)}  # what the motors measure
 
 
-def test_identification_changes_nothing_and_names_every_wrong_motor():
+def test_discovery_changes_nothing_and_names_every_wrong_motor():
     shafts = [
         Shaft(1, "XM430-W350"),
         Shaft(1, "XM430-W350", q=1.0),
@@ -655,7 +655,7 @@ def test_identification_changes_nothing_and_names_every_wrong_motor():
     made, motors, _ = bus(("XM430-W350",) * 4, shafts)
     made.open()
     with pytest.raises(DriverFault) as raised:
-        made.identify()
+        made.discover()
     a, b, c, remedies = str(raised.value).split("; ", 3)
     assert remedies == made.remedies
     assert a == "joint 'a' (id 1): two motors reply with this id"
@@ -669,30 +669,30 @@ def test_two_motors_of_one_model_with_one_id_are_detected_in_any_position(k):
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XM430-W350", q=0.1 * k)])
     made.open()
     with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
-        made.identify()
+        made.discover()
 
 
 def test_lost_bytes_are_not_reported_as_a_second_motor():
     chance = random.Random(1)
     made, _, wire = bus()
-    wire.spoil = lambda data: data if chance.random() < 0.95 else data[:-1]
+    wire.distort = lambda data: data if chance.random() < 0.95 else data[:-1]
     made.open()
     for _ in range(5):
-        made.identify()
+        made.discover()
 
 
 def test_two_models_with_one_id_are_detected():
     made, _, _ = bus(("XM430-W350",), [Shaft(1, "XM430-W350"), Shaft(1, "XL430-W250")])
     made.open()
     with pytest.raises(DriverFault, match=r"two motors (reply )?with this id"):
-        made.identify()
+        made.discover()
 
 
 def test_without_any_reply_the_error_names_baud_rate_and_latency():
     made, _, _ = bus(("XM430-W350",) * 2, [])
     made.open()
     with pytest.raises(DriverFault, match=r"baud = 1000000 bit/s .*raise latency = 0\.004 s"):
-        made.identify()
+        made.discover()
 
 
 @pytest.mark.parametrize("bit", [1, 2, 8])
@@ -720,14 +720,14 @@ def test_eeprom_is_written_only_where_it_differs():
 def test_a_disconnected_port_is_a_fault_until_it_is_reopened():
     made, _, wire = running()
     wire.gone = True
-    for call in (made.read, made.identify, made.open, lambda: made.disable([1])):
+    for call in (made.read, made.discover, made.open, lambda: made.disable([1])):
         with pytest.raises(DriverFault):
             call()
     made.close()
     made.close()
     wire.gone = False
     made.open()
-    made.identify()
+    made.discover()
     made.prepare("effort")
     assert set(made.read()) == {1, 2, 3}
 
@@ -825,19 +825,19 @@ def test_a_reply_many_cycles_late_is_detected_by_the_motors_clock():
         late.append(data)
         return late.pop(0)
 
-    wire.spoil = hold_back
+    wire.distort = hold_back
     for _ in range(40):
         assert made.read() == {}
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     assert any(made.read() for _ in range(4))
 
 
 def test_readings_are_accepted_again_after_a_clock_deviation():
     made, _, wire = running(settings={"fast_sync_read": "0"})
     made.read()
-    wire.spoil = lambda data: b""
+    wire.distort = lambda data: b""
     wire.advance(20.0)
     made.read()
-    wire.spoil = lambda data: data
+    wire.distort = lambda data: data
     wire.advance(MAX_COMPARISON_AGE)
     assert any(made.read() for _ in range(4))

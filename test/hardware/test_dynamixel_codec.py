@@ -85,13 +85,13 @@ def test_bulk_read_has_one_address_per_motor():
 FAST = words(
     "FF FF FD 00 FE 19 00 55 00 03 A6 00 00 00 84 0800 07 1F 08 00 00 16 CA 00 04 FF 03 00 00 D1 9E"
 )
-FAST_SHARES = [(3, 166), (7, 2079), (4, 1023)]
+FAST_PARTS = [(3, 166), (7, 2079), (4, 1023)]
 
 
 def test_fast_sync_read_equals_the_manual():
     (found,) = Parser().feed(FAST)
-    shares = codec.status_data(found, 4, 3)
-    assert [(s.id, int.from_bytes(s.data, "little")) for s in shares] == FAST_SHARES
+    parts = codec.status_data(found, 4, 3)
+    assert [(s.id, int.from_bytes(s.data, "little")) for s in parts] == FAST_PARTS
     request = codec.sync_or_bulk_read({3: 132, 7: 132, 4: 132}, 4, fast=True)
     assert request == words("FF FF FD 00 FE 0A 00 8A 84 00 04 00 03 07 04 20 F2")
 
@@ -115,9 +115,9 @@ def test_a_fast_packet_of_another_length_is_ignored(size, count):
 
 @pytest.mark.parametrize("kept", range(len(FAST) + 1))
 def test_complete_values_of_a_truncated_fast_read_are_used(kept):
-    shares = list(codec.split_fast_status(FAST[:kept], 4))
+    parts = list(codec.split_fast_status(FAST[:kept], 4))
     whole = max(0, (kept - codec.FAST_SIZE) // 8)
-    assert [(s.id, int.from_bytes(s.data, "little")) for s in shares] == FAST_SHARES[:whole]
+    assert [(s.id, int.from_bytes(s.data, "little")) for s in parts] == FAST_PARTS[:whole]
 
 
 @pytest.mark.parametrize("bit", range(0, 8 * len(FAST), 5))
@@ -125,8 +125,8 @@ def test_values_after_a_corrupt_bit_of_a_fast_read_are_discarded(bit):
     wrong = bytearray(FAST)
     wrong[bit // 8] ^= 1 << bit % 8
     good = max(0, (bit // 8 - codec.FAST_SIZE) // 8)
-    shares = list(codec.split_fast_status(bytes(wrong), 4))
-    assert [s.id for s in shares] == [id for id, _ in FAST_SHARES[:good]]
+    parts = list(codec.split_fast_status(bytes(wrong), 4))
+    assert [s.id for s in parts] == [id for id, _ in FAST_PARTS[:good]]
 
 
 @given(DATA)

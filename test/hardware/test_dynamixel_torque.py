@@ -91,7 +91,7 @@ def test_a_lost_goal_is_sent_again(interface):
 def test_torque_is_not_enabled_without_a_confirmed_goal(interface):
     made, motors, _ = bus()
     made.open()
-    made.identify()
+    made.discover()
     made.prepare(interface)
     for id in made.motors:
         motors.set(id, GOALS[interface], OLD[interface])
@@ -107,15 +107,15 @@ def test_torque_is_not_enabled_without_a_confirmed_goal(interface):
 def test_torque_is_disabled_if_enabling_is_not_confirmed():
     made, motors, wire = bus()
     made.open()
-    made.identify()
+    made.discover()
     made.prepare("effort")
     switched = []
 
-    def spoil(data):
+    def distort(data):
         switched.append(motors.torque_is_on(3))
         return b"" if switched[-1] else data  # no reply is received while torque is enabled
 
-    wire.spoil = spoil
+    wire.distort = distort
     assert made.enable([3]) == set()
     assert any(switched)
     assert not motors.torque_is_on(3)

@@ -17,7 +17,7 @@ from arm_dynamics.core.errors import (
     UnknownName,
 )
 from arm_dynamics.hardware.feetech import Feetech
-from arm_dynamics.hardware.feetech.identification import scan_port
+from arm_dynamics.hardware.feetech.discovery import scan_port
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
@@ -83,7 +83,7 @@ def started(interface="position", ids=IDS, settings=None, baud=BAUD, **shaft):
     wire = Wire(EmulatedFeetech(list(shafts.values())), baud)
     bus = Feetech([wired(id) for id in ids], settings or {}, wire)
     bus.open()
-    bus.identify()
+    bus.discover()
     bus.prepare(interface)
     return bus, wire, shafts
 
@@ -110,12 +110,12 @@ def test_a_reading_equals_the_state_of_the_shaft():
         shaft.q, shaft.v, shaft.temperature, shaft.supply = 0.2 * id - 1, id - 3.5, 30 + id, 11.9
     found = bus.read()
     assert set(found) == set(IDS)
-    for id, told in found.items():
-        assert told.q == pytest.approx(shafts[id].q, abs=STEP)
-        assert told.v == pytest.approx(shafts[id].v, abs=STEP)
-        assert (told.temperature, told.supply) == (30 + id, pytest.approx(11.9))
-        assert (told.fault, told.enabled) == ("", False)
-        assert told.time <= wire.time
+    for id, reading in found.items():
+        assert reading.q == pytest.approx(shafts[id].q, abs=STEP)
+        assert reading.v == pytest.approx(shafts[id].v, abs=STEP)
+        assert (reading.temperature, reading.supply) == (30 + id, pytest.approx(11.9))
+        assert (reading.fault, reading.enabled) == ("", False)
+        assert reading.time <= wire.time
 
 
 def test_velocity_is_read_in_the_unit_of_the_servo():
@@ -233,8 +233,8 @@ def test_voltage_is_converted_to_a_fraction_of_the_supply_and_clipped(supply):
     volts = {1: 2.5, 2: -2.5, 3: 99.0, 4: -99.0}
     bus.write({id: MotorCommand("voltage", value) for id, value in volts.items()})
     duties = [servo.get(44, 10) for servo in wire.motors.servos]
-    share = round(2500 / supply)
-    assert duties == [share, -share, 1000, -1000, 0, 0]
+    duty = round(2500 / supply)
+    assert duties == [duty, -duty, 1000, -1000, 0, 0]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -270,7 +270,7 @@ def test_enabling_torque_moves_nothing_for_any_old_goals(interface):
     wire.motors.step(wire.time)
     assert [shaft.effort for shaft in shafts.values()] == pytest.approx([0.0] * 6, abs=0.05)
     assert {servo.memory[41] for servo in wire.motors.servos} == {33}
-    assert all(told.enabled for told in bus.read().values())
+    assert all(reading.enabled for reading in bus.read().values())
 
 
 def test_goals_of_servos_without_torque_are_not_sent():
@@ -418,7 +418,7 @@ def test_faults_are_named_and_do_not_affect_other_servos(fault):
     wire.motors.trip(3, fault)
     found = bus.read()
     words = {"voltage": "supply voltage", "sensor": "position sensor"}
-    assert {id: told.fault for id, told in found.items() if told.fault} == {
+    assert {id: reading.fault for id, reading in found.items() if reading.fault} == {
         3: words.get(fault, fault)
     }
 
@@ -432,7 +432,7 @@ def test_an_overload_is_cleared_and_heat_is_not():
     assert set(bus.clear_faults((1, 2))) == {1, 2}
 
 
-# --- identification ---
+# --- discovery ---
 
 
 def test_missing_duplicate_and_unsupported_servos_are_all_named():
@@ -440,7 +440,7 @@ def test_missing_duplicate_and_unsupported_servos_are_all_named():
     bus = Feetech([wired(id) for id in (1, 2, 3, 4)], {}, Wire(EmulatedFeetech(shafts)))
     bus.open()
     with pytest.raises(DriverFault) as caught:
-        bus.identify()
+        bus.discover()
     assert str(caught.value) == (
         "port 'port': motor 2 (J2) model = sts3250, expected sts3215; motor 3 (J3) replies are"
         " corrupt: two servos with its id, another baud, or noise; motor 4 (J4) does not reply;"
@@ -454,7 +454,7 @@ def test_two_successive_replies_are_reported_as_two_servos(baud):
     bus, wire, _ = started(ids=(1,), settings=settings, baud=baud)
     wire.fault = lambda reply: reply * 2
     with pytest.raises(DriverFault, match=r"motor 1 \(J1\) replies 2 times: its id is not unique"):
-        bus.identify()
+        bus.discover()
 
 
 def test_without_any_reply_the_error_names_remedies():
@@ -463,7 +463,7 @@ def test_without_any_reply_the_error_names_remedies():
     with pytest.raises(
         DriverFault, match=r"no servo replies; check power.* raise latency = 0\.008 s"
     ):
-        bus.identify()
+        bus.discover()
 
 
 def test_a_scan_lists_servos_by_baud_rate_and_writes_nothing():
@@ -520,11 +520,11 @@ def test_a_scan_finds_a_servo_whose_second_reply_is_too_late_as_well():
 
 
 @pytest.mark.parametrize("late", [0.0005, 0.001, 0.0012, 0.002])
-def test_a_late_reply_is_not_counted_twice_during_identification(late):
+def test_a_late_reply_is_not_counted_twice_during_discovery(late):
     wire = DelayingWire(EmulatedFeetech([Shaft(5, "sts3215"), Shaft(6, "sts3215")]), late)
     bus = Feetech([wired(5), wired(6)], {"latency": "0.0001"}, wire)
     bus.open()
-    bus.identify()
+    bus.discover()
 
 
 @pytest.mark.parametrize(
@@ -603,9 +603,9 @@ def test_corrupt_or_lost_bytes_rarely_make_a_wrong_reading(seed):
 
     wire.fault, good, wrong = noise, 0, 0
     for _ in range(100):
-        for id, told in bus.read().items():
+        for id, reading in bus.read().items():
             good += 1
-            wrong += abs(told.q - shafts[id].q) > 2 * STEP
+            wrong += abs(reading.q - shafts[id].q) > 2 * STEP
     assert good > 300
     assert wrong <= 3
 
@@ -641,7 +641,7 @@ def test_a_disconnected_port_is_a_fault_until_it_is_reopened():
     bus.enable(IDS)
     wire.gone = True
     calls = (
-        partial(bus.write, {1: MotorCommand("position", 0.0)}), bus.read, bus.identify,
+        partial(bus.write, {1: MotorCommand("position", 0.0)}), bus.read, bus.discover,
         partial(bus.prepare, "position"), partial(bus.disable, IDS), partial(bus.enable, IDS),
         partial(bus.clear_faults, IDS), bus.open,
     )  # fmt: skip
@@ -652,7 +652,7 @@ def test_a_disconnected_port_is_a_fault_until_it_is_reopened():
     bus.close()
     wire.gone = False
     bus.open()
-    bus.identify()
+    bus.discover()
     bus.prepare("position")
     assert set(bus.read()) == set(IDS)
     wire.sent.clear()

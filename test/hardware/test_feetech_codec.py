@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import UnknownName
-from arm_dynamics.hardware.feetech import identification
+from arm_dynamics.hardware.feetech import discovery
 from arm_dynamics.hardware.feetech import packets as codec
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.packets import Packet, Parser, decode
@@ -204,5 +204,5 @@ def test_a_reply_with_an_id_that_no_servo_has_is_not_valid(id):
 def test_a_scan_tries_the_rates_of_the_memory_table():
     """Baud rates 0 to 7 of the STS series; that of delivery first."""
     table_order = 1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400
-    assert identification.BAUDS[0] == 1_000_000
-    assert sorted(identification.BAUDS) == sorted(table_order)
+    assert discovery.BAUDS[0] == 1_000_000
+    assert sorted(discovery.BAUDS) == sorted(table_order)

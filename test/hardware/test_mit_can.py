@@ -78,7 +78,7 @@ def connected(arm=ARM, wired=None, options=None, **more):
 
 def enabled(bus, interface="effort"):
     bus.open()
-    bus.identify()
+    bus.discover()
     bus.prepare(interface)
     assert set(bus.enable(bus.motors)) == set(bus.motors)
 
@@ -96,7 +96,7 @@ def test_feedback_is_read_without_enabling_torque():
         shaft.q, shaft.v, shaft.effort, shaft.temperature = 0.5 + i, -1.0 - i, 0.0, 40.0 + i
     wire.motors.motor(2).drive_temperature = 55.0
     bus.open()
-    bus.identify()
+    bus.discover()
     readings = bus.read()
     assert set(readings) == {1, 2, 3}
     for i, (id, reading) in enumerate(readings.items()):
@@ -129,7 +129,7 @@ def test_a_cycle_of_seven_motors_takes_the_time_of_its_frames():
 def test_a_motor_without_reply_is_omitted_and_costs_little_time():
     bus, wire, shafts = connected()
     bus.open()
-    bus.identify()
+    bus.discover()
     bus.read()
     shafts[1].silent = True
     before = wire.time
@@ -143,7 +143,7 @@ def test_replies_received_before_the_request_are_not_fresh():
     """Frames waiting in the transport contain a past position of the motor."""
     bus, wire, shafts = connected(((1, "DM4310"),))
     bus.open()
-    bus.identify()
+    bus.discover()
     shafts[0].q = 1.0
     stale = wire.motors.frame(0x7FF, bytes.fromhex("0100cc0000000000"), 0.0)
     wire.queue += [(wire.time, frame) for frame in stale * 5]
@@ -175,7 +175,7 @@ def test_replies_are_matched_by_the_id_in_their_data(master):
     wire = Wire(MitMotors(shafts, master=master))
     bus = MitCan([JointMotor(f"J{id}", id, model) for id, model in ARM], {}, wire)
     bus.open()
-    bus.identify()
+    bus.discover()
     assert [round(bus.read()[id].q, 2) for id in (1, 2, 3)] == [0.1, 0.2, 0.3]
 
 
@@ -184,20 +184,20 @@ def test_ranges_are_read_from_the_motors():
     wire.motors.motor(1).registers[22] = 8.0  # factory setting of some motors
     shafts[0].v = 4.0
     bus.open()
-    bus.identify()
+    bus.discover()
     assert bus.read()[1].v == pytest.approx(4.0, abs=16 / 4095)
 
 
-# --- identification ---
+# --- discovery ---
 
 
-def test_identification_names_every_problem():
+def test_discovery_names_every_problem():
     arm = ((1, "DM8009"), (2, "DM4310"), (3, "DM4310"), (3, "DM4310"))
     wired = ((1, "DM8009"), (2, "DM4340"), (3, "DM4310"), (4, "DM4310"))
     bus, _, _ = connected(arm, wired)
     bus.open()
     with pytest.raises(DriverFault) as fault:
-        bus.identify()
+        bus.discover()
     text = str(fault.value)
     assert "motor 2 (DM4340) torque range = 10 N·m (DM4310), expected 28 N·m" in text
     assert "motor 3 (DM4310) replies 2 times: two motors have this id" in text
@@ -213,7 +213,7 @@ def test_indistinguishable_replies_are_rejected():
     bus = MitCan([JointMotor(f"J{s.id}", s.id, s.model) for s in shafts], {}, Wire(motors))
     bus.open()
     with pytest.raises(DriverFault, match="motors 1 and 17 reply alike, with CAN id 64"):
-        bus.identify()
+        bus.discover()
 
 
 def ids_1_and_17():
@@ -225,7 +225,7 @@ def test_a_reply_id_equal_to_another_motors_id_is_rejected():
     bus, _, _ = ids_1_and_17()
     bus.open()
     with pytest.raises(DriverFault, match="motor 1 replies with CAN id 17, a motor's own"):
-        bus.identify()
+        bus.discover()
 
 
 def test_a_motor_executes_the_reply_of_another_motor_as_a_command():
@@ -302,12 +302,12 @@ def test_position_and_velocity_goals_use_the_settings_gains():
             3: MotorCommand("velocity", 2.0),
         }
     )
-    for shaft, law in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
+    for shaft, expected in zip(shafts, (40 * 0.1, 100 * 0.1, 2 * (2.0 - 1.0)), strict=True):
         r = bus._exchange.ranges[
             shaft.id
         ]  # half a quantization step of each quantity, times its gain
         steps = r.torque / 4095 + 2 * r.velocity / 4095 + 100 * r.position / 65535 + 0.05 * 0.1
-        assert shaft.effort == pytest.approx(law, abs=steps + 500 / 4095 / 2 * 0.1)
+        assert shaft.effort == pytest.approx(expected, abs=steps + 500 / 4095 / 2 * 0.1)
 
 
 def test_goals_include_a_feedforward_effort():
@@ -321,8 +321,8 @@ def test_goals_include_a_feedforward_effort():
             3: MotorCommand("effort", 1),
         }
     )
-    for shaft, told in zip(shafts, (6.0, -4.0, 1.0), strict=True):
-        assert shaft.effort == pytest.approx(told, abs=0.1)
+    for shaft, effort in zip(shafts, (6.0, -4.0, 1.0), strict=True):
+        assert shaft.effort == pytest.approx(effort, abs=0.1)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -349,7 +349,7 @@ def test_a_motor_that_does_not_reply_is_not_enabled():
     """It still receives frames: none of them may enable its torque."""
     bus, wire, shafts = connected()
     bus.open()
-    bus.identify()
+    bus.discover()
     shafts[1].silent = True
     wire.sent.clear()
     bus.read()
@@ -361,7 +361,7 @@ def test_a_motor_that_does_not_reply_is_not_enabled():
 def test_a_motor_that_stops_replying_during_enabling_is_disabled():
     bus, wire, shafts = connected()
     bus.open()
-    bus.identify()
+    bus.discover()
 
     def stop_replies(frame):
         if wire.sent[-1] == (2, b"\xff" * 7 + b"\xfc"):
@@ -397,7 +397,7 @@ def test_prepare_sets_the_mode_and_rejects_motors_without_reply():
 def test_the_watchdog_stops_the_motors_after_its_timeout():
     bus, wire, shafts = connected()
     bus.open()
-    bus.identify()
+    bus.discover()
     bus.prepare("effort")
     assert set(bus.enable_watchdog(0.1)) == {1, 2, 3}
     assert wire.motors.motor(1).registers[9] == 2000
@@ -420,7 +420,7 @@ def test_the_watchdog_stops_the_motors_after_its_timeout():
 def test_a_watchdog_that_is_not_confirmed_is_not_reported_as_enabled():
     bus, _, shafts = connected()
     bus.open()
-    bus.identify()
+    bus.discover()
     shafts[2].silent = True
     assert set(bus.enable_watchdog(0.05)) == {1, 2}
 
@@ -477,7 +477,7 @@ CUBES = ((1, "AK80-9"), (2, "AK60-6"), (20, "DM4310"))
 def test_cubemars_motors_are_read_with_the_disable_frame():
     bus, wire, _ = connected(CUBES, q=0.3, temperature=36.0)
     bus.open()
-    bus.identify()
+    bus.discover()
     readings = bus.read()
     assert [readings[id].q for id in (1, 2, 20)] == pytest.approx([0.3] * 3, abs=1e-3)
     assert (readings[1].temperature, readings[1].enabled) == (36.0, None)
@@ -501,7 +501,7 @@ def test_cubemars_motors_have_no_watchdog_and_keep_their_last_command():
 def test_a_cubemars_motor_that_does_not_reply_is_not_enabled():
     bus, wire, shafts = connected(CUBES)
     bus.open()
-    bus.identify()
+    bus.discover()
     shafts[0].silent = True
     bus.read()
     assert set(bus.enable([1, 2, 20])) == {2, 20}
@@ -517,12 +517,12 @@ def test_every_method_raises_while_the_transport_is_disconnected():
     bus, wire, _ = connected()
     enabled(bus)
     wire.gone = True
-    for call in (bus.read, bus.identify, bus.open, lambda: bus.write(effort({1: 1.0}))):
+    for call in (bus.read, bus.discover, bus.open, lambda: bus.write(effort({1: 1.0}))):
         with pytest.raises(DriverFault, match="gone"):
             call()
     wire.gone = False
     bus.open()
-    bus.identify()
+    bus.discover()
     assert set(bus.read()) == {1, 2, 3}
     bus.close()
     bus.close()
@@ -534,15 +534,15 @@ def test_lost_replies_omit_motors_and_give_no_wrong_value(loss):
     bus, wire, shafts = connected()
     enabled(bus)
     wire.fault = lambda frame: [] if rng.random() < loss else [frame]
-    heard = []
+    received = []
     for i in range(300):
         for shaft in shafts:
             shaft.q = 1e-3 * i
         bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
         readings = bus.read()
         assert all(abs(r.q - 1e-3 * i) < 1e-3 for r in readings.values())
-        heard.append(len(readings) / 3)
-    assert np.mean(heard) == pytest.approx(1 - loss, abs=0.06)
+        received.append(len(readings) / 3)
+    assert np.mean(received) == pytest.approx(1 - loss, abs=0.06)
 
 
 def test_duplicate_and_unknown_frames_change_nothing():
@@ -631,7 +631,7 @@ def test_another_bit_rate_gives_no_reply():
     bus, _, _ = slcan_bus(bitrate="500000")
     bus.open()
     with pytest.raises(DriverFault, match=r"motor 1 .* does not reply; motor 2 .*; motor 3"):
-        bus.identify()
+        bus.discover()
     assert bus.read() == {}
 
 
@@ -647,13 +647,13 @@ def test_truncated_slcan_frames_are_discarded(seed):
         return kept if rng.random() > 0.1 else kept + bytes(rng.randrange(128, 256, 3))
 
     port.fault = corrupted
-    heard = 0
+    received = 0
     for _ in range(200):
         bus.write(effort({1: 0.1, 2: 0.1, 3: 0.1}))
         readings = bus.read()
         assert all(abs(r.q - 0.4) < 1e-3 for r in readings.values())
-        heard += len(readings)
-    assert heard > 300
+        received += len(readings)
+    assert received > 300
 
 
 def test_replies_with_a_common_identifier_are_matched_by_their_first_byte():

@@ -132,8 +132,8 @@ def test_the_feedforward_effort_is_bounded():
 def test_an_arm_that_sags_after_enabling_torque_is_rejected(interface, limit, monkeypatch):
     """A servo without feedforward may sag by another tenth of its limit."""
     monkeypatch.setattr(MitCan, "accepts_feedforward_effort", False)
-    said = rf"'J2': motion = {limit}.* rad; expected at most {limit}$"
-    with pytest.raises(DriverFault, match=said):
+    message = rf"'J2': motion = {limit}.* rad; expected at most {limit}$"
+    with pytest.raises(DriverFault, match=message):
         activated_heavy_arm(interface)
 
 

@@ -77,12 +77,12 @@ def test_register_requests():
 
 def test_feedback_of_damiao_by_hand():
     """0xB3: drive too hot, motor 3; 0x8A3D = 35389, 0x733 = 1843, 0x9FF = 2559; 45 and 50 °C."""
-    said = can_frames.parse_damiao(bytes.fromhex("b38a3d7339ff2d32"), DM4310)
-    assert said.position == pytest.approx(35389 / 65535 * 25 - 12.5)
-    assert said.velocity == pytest.approx(1843 / 4095 * 60 - 30)
-    assert said.torque == pytest.approx(2559 / 4095 * 20 - 10)
-    assert (said.fault, said.enabled) == ("drive over-temperature", False)
-    assert (said.drive_temperature, said.rotor_temperature) == (45.0, 50.0)
+    reply = can_frames.parse_damiao(bytes.fromhex("b38a3d7339ff2d32"), DM4310)
+    assert reply.position == pytest.approx(35389 / 65535 * 25 - 12.5)
+    assert reply.velocity == pytest.approx(1843 / 4095 * 60 - 30)
+    assert reply.torque == pytest.approx(2559 / 4095 * 20 - 10)
+    assert (reply.fault, reply.enabled) == ("drive over-temperature", False)
+    assert (reply.drive_temperature, reply.rotor_temperature) == (45.0, 50.0)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,18 @@ def test_feedback_of_damiao_by_hand():
     ],
 )
 def test_states_of_damiao(state, fault, enabled):
-    said = can_frames.parse_damiao(bytes((state << 4 | 2, 0x80, 0, 0x80, 8, 0, 25, 25)), DM4310)
-    assert (said.fault, said.enabled) == (fault, enabled)
+    reply = can_frames.parse_damiao(bytes((state << 4 | 2, 0x80, 0, 0x80, 8, 0, 25, 25)), DM4310)
+    assert (reply.fault, reply.enabled) == (fault, enabled)
 
 
 def test_feedback_of_cubemars():
     """Temperatures are sent with an offset of 40; one temperature, no torque status."""
-    said = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a00"), find_motor("AK80-9").ranges)
-    assert (said.position, said.velocity, said.torque) == (12.5, -50.0, 18.0)
-    assert (said.rotor_temperature, said.fault, said.enabled) == (50.0, "", None)
-    assert math.isnan(said.drive_temperature)
+    reply = can_frames.parse_cubemars(
+        bytes.fromhex("01ffff000fff5a00"), find_motor("AK80-9").ranges
+    )
+    assert (reply.position, reply.velocity, reply.torque) == (12.5, -50.0, 18.0)
+    assert (reply.rotor_temperature, reply.fault, reply.enabled) == (50.0, "", None)
+    assert math.isnan(reply.drive_temperature)
     hot = can_frames.parse_cubemars(bytes.fromhex("01ffff000fff5a06"), find_motor("AK80-9").ranges)
     assert hot.fault == "drive over-temperature"
 
@@ -122,8 +124,8 @@ def test_a_register_reply_is_not_feedback():
 @given(st.binary(max_size=9))
 def test_parsers_accept_random_bytes(data):
     for parse in (can_frames.parse_damiao, can_frames.parse_cubemars):
-        said = parse(data, DM4310)
-        assert said is None or abs(said.position) <= 12.5
+        reply = parse(data, DM4310)
+        assert reply is None or abs(reply.position) <= 12.5
 
 
 # --- round trips ---
@@ -168,10 +170,10 @@ def test_zero_torque_has_the_nearest_code(name):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("place", range(5))
 def test_non_finite_values_are_rejected(bad, place):
-    asked = [0.0] * 5
-    asked[place] = bad
+    values = [0.0] * 5
+    values[place] = bad
     with pytest.raises(InvalidValue, match="finite"):
-        encode_command(Ranges(12.5, 30, 10), *asked)
+        encode_command(Ranges(12.5, 30, 10), *values)
 
 
 def test_an_unknown_motor_is_rejected():

@@ -107,8 +107,8 @@ def driver(settings):
 
 
 def run_lifecycle(bus, motors):
-    """Run all functions of a bus, from identification to disabling torque."""
-    bus.identify()
+    """Run all functions of a bus, from discovery to disabling torque."""
+    bus.discover()
     assert [bus.read()[id].q for id in (1, 2, 3)] == pytest.approx([0.1, 0.2, 0.3], abs=1e-3)
     bus.prepare("effort")
     assert set(bus.enable_watchdog(0.5)) == {1, 2}
@@ -163,10 +163,10 @@ def test_slcan_port_is_for_one_program(codec):
         first = driver({"interface": "slcan", "port": path, "codec": codec})
         with pytest.raises(DriverFault, match=r"in use|exclusively lock"):
             driver({"interface": "slcan", "port": path, "codec": codec})
-        first.identify()
+        first.discover()
         first.close()
         second = driver({"interface": "slcan", "port": path, "codec": codec})
-        second.identify()
+        second.discover()
         second.close()
 
 
@@ -178,10 +178,10 @@ def test_slcan_discards_invalid_input(codec):
     with on_pty() as (_, path, ends):
         bus = driver({"interface": "slcan", "port": path, "codec": codec})
         for rubbish in (b"\xff\xfe\x80\r", b"tXYZ8" + b"0" * 16 + b"\r", b"t01180102\r", b"\x07"):
-            bus.identify()
+            bus.discover()
             os.write(ends["near"], rubbish)
-            heard = {id for _ in range(3) for id in bus.read()}
-            assert heard == {1, 2, 3}
+            received = {id for _ in range(3) for id in bus.read()}
+            assert received == {1, 2, 3}
         bus.close()
 
 
@@ -189,7 +189,7 @@ def test_slcan_discards_invalid_input(codec):
 def test_disconnection_is_a_fault_and_close_is_not(codec):
     with on_pty() as (_, path, ends):
         bus = driver({"interface": "slcan", "port": path, "codec": codec})
-        bus.identify()
+        bus.discover()
         near, spare = ends["near"], os.dup(ends["near"])
         ends["near"] = -1
         os.close(near)

@@ -128,13 +128,13 @@ def test_activation_is_rejected_for_a_joint_fast_in_either_direction(sign):
 
 def test_a_motor_without_a_watchdog_needs_permission():
     rig = ready()
-    rig.bus.watched = False
+    rig.bus.supports_watchdog = False
     require_rejected(rig, "motor 1.*watchdog")
     rig.bus.settings["allow_missing_watchdog"] = "true"
     rig.driver.activate()
     assert rig.torque == [True] * 3
     rig = ready(interface="position")  # a servo holds its last goal
-    rig.bus.watched = False
+    rig.bus.supports_watchdog = False
     rig.driver.activate()
     assert rig.torque == [True] * 3
 
@@ -174,12 +174,12 @@ def test_unsupported_interfaces_and_policies_are_rejected_immediately():
 
 
 def test_command_and_state_interfaces_of_the_joints():
-    told = Rig().driver.capabilities
-    assert [(c.joint, c.interfaces, c.effort_source) for c in told] == [
+    capabilities = Rig().driver.capabilities
+    assert [(c.joint, c.interfaces, c.effort_source) for c in capabilities] == [
         (f"J{i}", ("effort", "position", "velocity"), "measured") for i in (1, 2, 3)
     ]
-    told = Rig("position", takes=("position",)).driver.capabilities
-    assert {(c.interfaces, c.effort_source) for c in told} == {(("position",), "none")}
+    capabilities = Rig("position", takes=("position",)).driver.capabilities
+    assert {(c.interfaces, c.effort_source) for c in capabilities} == {(("position",), "none")}
 
 
 def test_a_control_loop_runs_on_motors():
@@ -311,16 +311,16 @@ def test_an_emergency_stop_is_repeated_until_every_motor_has_confirmed_it():
 def test_an_emergency_stop_before_activation_prevents_it():
     rig = ready()
     rig.driver.emergency_stop("browser")
-    refused_status = rig.driver.status
+    status_after_rejection = rig.driver.status
     with pytest.raises(DriverFault, match="browser"):
         rig.driver.activate()
-    assert refused_status is DriverState.INACTIVE
+    assert status_after_rejection is DriverState.INACTIVE
     assert rig.torque == [False] * 3
 
 
 def test_an_emergency_stop_includes_motors_without_a_torque_status():
     rig = Rig()
-    rig.bus.tells = False
+    rig.bus.reports_torque = False
     rig.up()
     rig.driver.emergency_stop("test")
     rig.cycle()
@@ -451,9 +451,11 @@ def test_invalid_commands_never_reach_a_motor(bad):
     rig.cycles(3, lambda: weight(rig))
     rig.look()
     rig.driver.write(Command("effort", bad) if bad is not None else None)
-    told = [abs(motor.goal * r) for motor, r in zip(rig.line.each.values(), (1, 2, 5), strict=True)]
-    assert np.isfinite(told).all()
-    assert max(told) <= 40.0
+    efforts = [
+        abs(motor.goal * r) for motor, r in zip(rig.line.each.values(), (1, 2, 5), strict=True)
+    ]
+    assert np.isfinite(efforts).all()
+    assert max(efforts) <= 40.0
     assert sum(rig.counts.values()) == 1
 
 
@@ -470,8 +472,8 @@ def test_a_closed_driver_returns_no_old_values():
     rig = Rig().up()
     rig.cycles(3)
     rig.driver.close()
-    told = rig.driver.feedback
-    for values in (told.q, told.v, told.tau, told.temperature):
+    feedback = rig.driver.feedback
+    for values in (feedback.q, feedback.v, feedback.tau, feedback.temperature):
         assert np.isnan(values).all()
 
 
@@ -581,8 +583,8 @@ def test_impossible_readings_trip_and_raise_nothing(value, kind):
     assert rig.kinds == [kind]
     for _ in range(3):
         rig.driver.idle()
-        told = np.abs([motor.goal for motor in rig.line.each.values()]) * RATIO
-        assert not any(rig.torque) or told.max() <= 40.0
+        efforts = np.abs([motor.goal for motor in rig.line.each.values()]) * RATIO
+        assert not any(rig.torque) or efforts.max() <= 40.0
     assert not any(rig.torque) or value == "q"  # no effort results from such a velocity
     rig.driver.close()
 
@@ -698,8 +700,8 @@ def test_a_reset_tolerates_a_missed_cycle_after_clearing_a_fault():
         return clear(ids)
 
     def missed_once():
-        told, shaft.silent = read(), False
-        return told
+        readings, shaft.silent = read(), False
+        return readings
 
     rig.bus.clear_faults, rig.bus.read = cleared, missed_once
     rig.driver.reset()

@@ -16,7 +16,7 @@ from arm_dynamics.safety.safety_settings import POLICIES, SafetySettings
 
 pytestmark = pytest.mark.hardware
 IDS = st.integers(1, 3)
-FASTEST = 25.0
+MAX_SPEED = 25.0
 """Bound of the joint velocities [rad/s], also in a fall without torque or after a push."""
 
 
@@ -136,16 +136,16 @@ class AnyFaults(RuleBasedStateMachine):
 
     @invariant()
     def motion_is_bounded(self):
-        assert (self.rig.body.fastest < FASTEST).all()
+        assert (self.rig.body.fastest < MAX_SPEED).all()
 
     @invariant()
     def missing_feedback_is_nan(self):
-        state, told = self.rig.state, self.rig.driver.feedback
+        state, feedback = self.rig.state, self.rig.driver.feedback
         if state is not None:
             assert isinstance(state, State)
-            old = np.isnan(told.q)
-            assert np.array_equal(old, np.isnan(told.v))
-            assert (told.age[~old] <= SAFETY.feedback_timeout + 1e-9).all()
+            old = np.isnan(feedback.q)
+            assert np.array_equal(old, np.isnan(feedback.v))
+            assert (feedback.age[~old] <= SAFETY.feedback_timeout + 1e-9).all()
 
 
 AnyFaults.TestCase.settings = settings(

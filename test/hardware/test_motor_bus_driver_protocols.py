@@ -71,9 +71,9 @@ def test_activation_causes_no_motion_and_an_emergency_stop_disables_torque(name)
     assert line.driver.status is DriverState.ACTIVE
     assert line.torque == [True] * 3
     assert line.body.moved.max() < (1e-3 if line.driver.interface == "effort" else 0.02)
-    told = line.driver.feedback
-    np.testing.assert_allclose(told.q, line.body.state.q, atol=2e-3)
-    assert (told.age < 0.02).all()
+    feedback = line.driver.feedback
+    np.testing.assert_allclose(feedback.q, line.body.state.q, atol=2e-3)
+    assert (feedback.age < 0.02).all()
     assert line.driver.events.counts == {}
     line.driver.emergency_stop("test")
     line.cycles(2)

@@ -133,7 +133,7 @@ def test_close_after_a_reconnection_disables_torque():
 def test_a_reconnection_with_a_missing_motor_disables_the_others():
     """Without this they would hold a goal indefinitely."""
     rig = Rig("position")
-    rig.bus.watched = False
+    rig.bus.supports_watchdog = False
     rig.up()
     rig.bus.gone = True
     rig.cycle()
@@ -146,7 +146,7 @@ def test_a_reconnection_with_a_missing_motor_disables_the_others():
 
 def test_an_emergency_stop_disables_motors_left_enabled_by_another_program():
     rig = Rig("position")
-    rig.bus.watched = False
+    rig.bus.supports_watchdog = False
     rig.up().bus.close()
     after = Rig("position")
     after.bus.arm, after.bus.line = rig.body, rig.line

@@ -115,7 +115,7 @@ def test_a_trajectory_received_at_a_restart_is_followed():
     goal = parse_trajectory(simulation.arm, simulation.arm.joint_names, [9.0], [HOME + 0.1])
     begin, loop.reference_generator.start = (
         loop.reference_generator.start,
-        lambda way: (begin(way), post(goal)),
+        lambda case: (begin(case), post(goal)),
     )
     post = loop.reference_generator.queue
     simulation.reset(HOME + np.array([0.5, 0, 0, 0, 0]))

@@ -190,7 +190,7 @@ def test_a_bus_runs_on_a_serial_port(terminal):
     terminal.serve(motors)
     bus = Dynamixel(wiring(*["XM430-W350"] * 6), {**PATIENT, "port": terminal.name})
     bus.open()
-    bus.identify()
+    bus.discover()
     bus.prepare("effort")
     assert bus.enable_watchdog(2.0) == bus.enable(bus.motors) == set(range(1, 7))
     bus.write({id: MotorCommand("effort", 0.1 * id) for id in bus.motors})

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.hardware
 CASES = int(os.environ.get("CASES", "3"))
 AMOUNTS = (0.03, 0.06, 0.09, 0.12, 0.3, 1.0, 2.0, 2 * np.pi)
 PHASES = ("hold", "move", "stop", "moving stop", "fall")
-OVER, BEYOND = 0.3, 0.1
+OVER, MAX_EXCESS = 0.3, 0.1
 """Speed [rad/s] that efforts give until they reverse at the limit of their rate, and distance [rad]
 from the path of the stop."""
 
@@ -59,7 +59,7 @@ def test_after_the_first_trip_no_motor_drives_its_joint(motors):
         case = f"{motors}, {period} s, {phase}, {kind} J{joint + 1}, {cycles} cycles, {amount:.2f}"
         if not undetectable(kind, phase, cycles):
             assert motion.over.max() <= OVER, case
-            assert motion.outside.max() <= BEYOND, case
+            assert motion.outside.max() <= MAX_EXCESS, case
 
 
 @pytest.mark.parametrize("amount", [2 * np.pi, -2 * np.pi, 2.0, 0.5])
@@ -146,7 +146,7 @@ def test_no_effort_drives_a_joint_that_is_not_where_it_was_measured(motors, join
 
 
 @pytest.mark.parametrize("amount", [0.03, 0.06, 0.09])
-def test_a_small_jump_in_a_stop_is_no_large_step_of_the_effort(amount):
+def test_a_small_jump_in_a_stop_causes_only_a_small_step_of_the_effort(amount):
     """Below the thresholds of plausibility and trips. The stiffness alone: 193 N·m/rad in J1."""
     arm = StoppingArm("effort", 5e-3)
     arm.run(0.2)

@@ -68,7 +68,7 @@ class TinyPort(Port):
 
     def __init__(self, motors):
         self.motors, self.time, self.coming, self.gone = motors, 0.0, b"", False
-        self.spoil = lambda data: data
+        self.distort = lambda data: data
 
     def now(self):
         return self.time
@@ -85,7 +85,7 @@ class TinyPort(Port):
             motor = self.motors[int(id)]
             reply = "" if motor.silent else motor.answer(letter, int(id), values, self.time)
             good = f"{reply}*{crc_hqx(reply.encode(), 0):04X}\n" if reply else ""
-            self.coming += self.spoil(good.encode())
+            self.coming += self.distort(good.encode())
 
     def read(self, size, until):
         self._require()
@@ -183,10 +183,10 @@ def test_a_motor_without_reply_does_not_delay_the_other():
 
 def test_a_wrong_model_is_named():
     bus, line = bus_on(0.1, 0.2)
-    bus.identify()
+    bus.discover()
     line.motors[2].model = "huge"
     with pytest.raises(DriverFault, match=r"motors \[2\].*huge"):
-        bus.identify()
+        bus.discover()
 
 
 def test_the_watchdog_is_enabled_and_confirmed():
@@ -206,7 +206,7 @@ def test_noise_gives_no_reading_and_raises_nothing(seed):
     def noise(data):
         return bytes(b ^ 1 << rng.randrange(8) if rng.random() < 0.01 else b for b in data)
 
-    line.spoil, good = noise, 0
+    line.distort, good = noise, 0
     for _ in range(200):
         found = bus.read()
         assert all(replies.q == pytest.approx(0.1 * id) for id, replies in found.items())

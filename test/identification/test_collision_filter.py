@@ -184,9 +184,9 @@ def test_motion_changes_no_distance_by_more_than_its_bound(arm, collision, seed,
     q = random.uniform(arm.lower, arm.upper)
     change = size * random.uniform(-1, 1, arm.nv)
     first, second = (distances(collision, arm, x) for x in (q, q + change))
-    apart = (first > 0) & (second > 0)  # overlapping meshes have no exact distance
+    separate = (first > 0) & (second > 0)  # overlapping meshes have no exact distance
     bound = collision._reaches @ np.abs(change)
-    assert (np.abs(second - first)[apart] <= bound[apart] + 1e-9).all()
+    assert (np.abs(second - first)[separate] <= bound[separate] + 1e-9).all()
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 0.01, 0.05]))

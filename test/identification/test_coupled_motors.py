@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 from test_friction_terms import friction_of, recorded
-from test_identification import hidden_truth
+from test_identification import hidden_arm
 
 from arm_dynamics import InvalidValue, load_arm
 from arm_dynamics.cli.identify import coupled_motor
@@ -43,13 +43,13 @@ def with_motors(data, exact, factors, terms):
 def case(coupled, terms):
     """Return ``five_dof``, hidden parameters, and noisy and exact motions with coupled motors."""
     arm = load_arm("five_dof")
-    nv, values = arm.nv, np.array(nominal_parameters(hidden_truth(arm, 3)))
+    nv, values = arm.nv, np.array(nominal_parameters(hidden_arm(arm, 3)))
     values[11 * nv : 13 * nv] = np.repeat([0.1, 0.2], nv)
-    truth, none = with_parameters(arm, values), friction_of(nv, *np.zeros((3, nv)))
+    actual, none = with_parameters(arm, values), friction_of(nv, *np.zeros((3, nv)))
     factors = coupling_factors(arm, coupled)
     fitted, held_out = (
         tuple(with_motors(m, pair[1], factors, terms) for m in pair)
-        for pair in (recorded(arm, truth, 0, 40.0, none), recorded(arm, truth, 1, 20.0, none))
+        for pair in (recorded(arm, actual, 0, 40.0, none), recorded(arm, actual, 1, 20.0, none))
     )
     return arm, values, fitted[0], held_out[1]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from test_identification import fourier, hidden_truth
+from test_identification import fourier, hidden_arm
 from test_payload_fit import loaded
 
 from arm_dynamics import load_arm
@@ -45,7 +45,7 @@ def currents(arm, parameters, gain, seed, seconds=20.0):
 @pytest.fixture(scope="module")
 def case():
     arm = load_arm("five_dof")
-    parameters = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    parameters = np.array(nominal_parameters(hidden_arm(arm, 3)))
     gain = FACTORS * described_gains(arm)
     return arm, parameters, gain, currents(arm, parameters, gain, 0)
 
@@ -78,7 +78,7 @@ def test_a_known_payload_determines_the_scale(case):
 
 def test_gains_of_an_arm_without_torque_constants():
     arm = load_arm("two_link")
-    parameters = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    parameters = np.array(nominal_parameters(hidden_arm(arm, 3)))
     gain = np.array([3.0, 0.7])
     motion = currents(arm, parameters, gain, 0)
     found = drive_gains(arm, [motion])
@@ -126,7 +126,7 @@ def test_wrong_centers_of_mass_of_the_description_do_not_reduce_the_scale():
     assert abs(error.mean()) < 3 * found.scale_deviation < 0.7
 
 
-def test_slopes_are_the_derivatives_of_the_cost(case):
+def test_the_gradient_is_the_derivative_of_the_cost(case):
     arm, _, gain, motion = case
     for payload in (None, PAYLOAD):
         equations = prepare_motion(arm, with_efforts(motion, gain)).equations

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from test_identification import hidden_truth, simulated
+from test_identification import hidden_arm, simulated
 
 from arm_dynamics import load_arm
 from arm_dynamics.core import InvalidValue
@@ -23,8 +23,8 @@ TILTED = (0.6, -0.7, 0.2)
 
 def recorded(gravity):
     """Return a motion of an arm with other parameters than the description's, and gravity."""
-    truth = hidden_truth(ARM.with_gravity(gravity), 5)
-    return simulated(ARM.with_gravity(gravity), truth, 0, 12.0)[0]
+    actual = hidden_arm(ARM.with_gravity(gravity), 5)
+    return simulated(ARM.with_gravity(gravity), actual, 0, 12.0)[0]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_identification import fourier, hidden_truth
+from test_identification import fourier, hidden_arm
 
 from arm_dynamics import load_arm
 from arm_dynamics.identification import (
@@ -45,12 +45,12 @@ def test_gear_losses_are_those_of_the_simulated_motor(without, direction, drivin
     assert without_gear_loss(effort, state, loss).item() == pytest.approx(without)
 
 
-def recorded(arm, truth, seed, seconds, friction, noise=1e-4):
+def recorded(arm, actual, seed, seconds, friction, noise=1e-4):
     """Return a motion whose efforts have the friction of ``friction``, with noise and without."""
     time = np.arange(0, seconds, 0.002)
     q, v, a = fourier(arm, seed, seconds)(time)
     sign = np.sign(v)
-    effort = regressor(arm, q, v, a) @ nominal_parameters(truth)
+    effort = regressor(arm, q, v, a) @ nominal_parameters(actual)
     speed = np.where(friction.velocity > 0, friction.velocity, 1.0)
     effort = effort + sign * friction.stribeck * np.exp(-((v / speed) ** 2))
     effort = with_gear_loss(effort, sign, friction.loss)
@@ -76,28 +76,28 @@ def friction_of(nv, velocity, stribeck, loss):
 @pytest.fixture(scope="module")
 def five_dof_case():
     arm = load_arm("five_dof")
-    nv, values = arm.nv, np.array(nominal_parameters(hidden_truth(arm, 3)))
-    plain, _ = recorded(arm, hidden_truth(arm, 3), 0, 40.0, friction_of(nv, *np.zeros((3, nv))))
+    nv, values = arm.nv, np.array(nominal_parameters(hidden_arm(arm, 3)))
+    plain, _ = recorded(arm, hidden_arm(arm, 3), 0, 40.0, friction_of(nv, *np.zeros((3, nv))))
     scale = np.sqrt(np.mean(plain.effort**2, axis=0))
     values[11 * nv : 13 * nv] = np.concatenate((0.03 * scale, 0.05 * scale))
-    truth = with_parameters(arm, values)
+    actual = with_parameters(arm, values)
     velocity, stribeck, loss = np.zeros((3, nv))
     loss[[1, 3]] = 0.15, 0.1
     velocity[[2, 3]], stribeck[[2, 3]] = 0.1, 0.08 * scale[[2, 3]]
     friction = friction_of(nv, velocity, stribeck, loss)
-    noisy, _ = recorded(arm, truth, 0, 40.0, friction)
-    _, exact = recorded(arm, truth, 1, 20.0, friction)
-    return arm, truth, friction, noisy, exact
+    noisy, _ = recorded(arm, actual, 0, 40.0, friction)
+    _, exact = recorded(arm, actual, 1, 20.0, friction)
+    return arm, actual, friction, noisy, exact
 
 
 def test_held_out_error_chooses_the_friction_of_each_joint(five_dof_case):
-    arm, truth, friction, noisy, _ = five_dof_case
+    arm, actual, friction, noisy, _ = five_dof_case
     fit = fit_torque(arm, prepare_motion(arm, noisy).equations)
     np.testing.assert_array_equal(fit.friction.has_loss, friction.has_loss)
     np.testing.assert_array_equal(fit.friction.velocity, friction.velocity)
     np.testing.assert_allclose(fit.friction.loss, friction.loss, atol=0.005)
     np.testing.assert_allclose(fit.friction.stribeck, friction.stribeck, rtol=0.1)
-    coulomb = np.array(nominal_parameters(truth)[60:65])
+    coulomb = np.array(nominal_parameters(actual)[60:65])
     np.testing.assert_allclose(fit.parameters[60:65], coulomb, rtol=0.06)
     assert np.isfinite(fit.friction.deviation).sum() == 4
 
@@ -122,7 +122,7 @@ def test_the_urdf_of_an_arm_with_motors_contains_stribeck_friction_and_losses(fi
 
 def test_ideal_actuators_receive_coulomb_friction_of_the_same_mean():
     arm = load_arm("two_link")
-    values = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    values = np.array(nominal_parameters(hidden_arm(arm, 3)))
     values[22:26] = 0.1, 0.1, 0.2, 0.2
     friction = friction_of(2, np.zeros(2), np.zeros(2), np.array([0.15, 0.0]))
     noisy, exact = recorded(arm, with_parameters(arm, values), 0, 40.0, friction)
@@ -138,7 +138,7 @@ def test_ideal_actuators_receive_coulomb_friction_of_the_same_mean():
 def test_plain_friction_needs_no_further_terms():
     arm = load_arm("two_link")
     none = friction_of(2, *np.zeros((3, 2)))
-    noisy, _ = recorded(arm, hidden_truth(arm, 3), 0, 30.0, none)
+    noisy, _ = recorded(arm, hidden_arm(arm, 3), 0, 30.0, none)
     fit = fit_torque(arm, prepare_motion(arm, noisy).equations)
     assert not (fit.friction.has_loss | fit.friction.has_stribeck).any()
     np.testing.assert_array_equal(fit.simulated, fit.parameters)

@@ -44,7 +44,7 @@ from arm_dynamics.model.model_error import with_model_error
 from arm_dynamics.recording import MotionData
 
 PAYLOADS = {"two_link": 0.2, "five_dof": 0.2, "puma560": 0.2, "so101": 0.1}
-CENTRE = (0.02, 0.01, 0.03)
+CENTER = (0.02, 0.01, 0.03)
 NOISE, READINGS = 0.01, 10
 BEFORE, AFTER = 20e-3, 3e-3
 _chosen = {}
@@ -117,7 +117,7 @@ def sag(arm, model, stiffness, configurations):
 @pytest.mark.parametrize("name", PAYLOADS)
 @pytest.mark.parametrize("error", [5.0, -5.0])
 def test_the_sag_under_gravity_compensation_disappears(name, error):
-    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTRE))
+    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTER))
     described = with_model_error(load_arm(name), mass=error)
     fit = calibrate_gravity(described, static_poses(actual, poses_of(name)))
     new = random_configurations(actual, 40, 11)
@@ -139,7 +139,7 @@ def test_the_sag_under_gravity_compensation_disappears(name, error):
 
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_standard_deviations_contain_the_errors(name):
-    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTRE))
+    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTER))
     described = with_model_error(load_arm(name), mass=5.0)
     new = random_configurations(actual, 100, 12)
     for seed in range(3):
@@ -176,7 +176,7 @@ class NoisyDriver(SimulationDriver):
 @pytest.mark.parametrize("name", ["two_link", "so101"])
 def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
     """A joint that approaches a pose slowly stops with sliding friction against its direction."""
-    actual = rough(load_arm(name).with_payload(PAYLOADS.get(name, 0.2), CENTRE))
+    actual = rough(load_arm(name).with_payload(PAYLOADS.get(name, 0.2), CENTER))
     described = with_model_error(load_arm(name), mass=5.0)
     start = described.configuration("initial")
     inertia = np.diag(mass_matrix(described, start))
@@ -258,7 +258,7 @@ def measured_with(disturb, pose="pose 3 of 8"):
 
 def pushed(driver, cycle, last=500):
     if cycle <= last and cycle % 10 == 0:
-        driver.simulation.push(1.3 * driver.simulation.usual_impulse() * (-1) ** (cycle // 10))
+        driver.simulation.push(1.3 * driver.simulation.default_impulse() * (-1) ** (cycle // 10))
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_a_pose_that_is_never_at_rest_is_an_error():
 
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_joints_that_relax_do_not_change_the_gravity_torque(name):
-    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTRE))
+    actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTER))
     described = with_model_error(load_arm(name), mass=5.0)
     poses, random = static_poses(actual, poses_of(name), noise=1e-4), np.random.default_rng(1)
     relaxed = []
@@ -330,7 +330,7 @@ def test_pauses_between_pairs_have_any_friction():
     st.lists(st.floats(-0.3, 0.3), min_size=6, max_size=6),
 )
 def test_efforts_without_noise_give_exact_gravity_torques(name, error, payload, offset):
-    actual = rough(load_arm(name).with_payload(payload, CENTRE))
+    actual = rough(load_arm(name).with_payload(payload, CENTER))
     described = with_model_error(load_arm(name), mass=error)
     size = np.abs(torques(actual, poses_of(name))).max()
     offset = size * np.array(offset[: actual.nv])

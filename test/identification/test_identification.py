@@ -65,7 +65,7 @@ def test_the_regressor_times_the_parameters_is_the_inverse_dynamics(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_an_arm_of_its_own_parameters_is_the_same_arm(name):
+def test_an_arm_with_its_nominal_parameters_is_the_same_arm(name):
     arm = load_arm(name)
     parameters = nominal_parameters(arm)
     np.testing.assert_allclose(nominal_parameters(with_parameters(arm, parameters)), parameters)
@@ -175,11 +175,11 @@ def test_the_divergence_is_zero_only_for_equal_bodies_and_has_its_derivatives(on
         change = np.zeros((1, 10))
         change[0, k] = step
         ends = [divergence.value(body + s * change) for s in (1, -1)]
-        slopes = [divergence.slopes(body + s * change)[0] for s in (1, -1)]
+        gradients = [divergence.slopes(body + s * change)[0] for s in (1, -1)]
         scale = 1 + np.abs(hessian).max()
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(gradient[0, k], abs=1e-5 * scale)
         np.testing.assert_allclose(
-            (slopes[0] - slopes[1])[0] / (2 * step), hessian[0, k], atol=1e-5 * scale
+            (gradients[0] - gradients[1])[0] / (2 * step), hessian[0, k], atol=1e-5 * scale
         )
 
 
@@ -188,9 +188,9 @@ def test_the_metric_is_the_curvature_of_the_divergence(theta):
     theta = 0.3 * theta
     body = from_log_cholesky(theta)
     step = 1e-6 * np.eye(10)
-    slopes = (from_log_cholesky(theta + step) - from_log_cholesky(theta - step)).T / 2e-6
+    jacobian = (from_log_cholesky(theta + step) - from_log_cholesky(theta - step)).T / 2e-6
     curvature = LogDetDivergence(body[None]).slopes(body[None])[1][0]
-    expected = slopes.T @ curvature @ slopes
+    expected = jacobian.T @ curvature @ jacobian
     found = log_cholesky_metric(theta)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
@@ -218,8 +218,8 @@ def fourier(arm, seed, seconds, harmonics=5):
     def at(times):
         s, c = np.sin(np.multiply.outer(times, omega)), np.cos(np.multiply.outer(times, omega))
         waves = sine * s[..., None, :] + cosine * c[..., None, :]
-        slopes = (sine * c[..., None, :] - cosine * s[..., None, :]) * omega
-        return waves.sum(-1), slopes.sum(-1), -(waves * omega**2).sum(-1)
+        velocities = (sine * c[..., None, :] - cosine * s[..., None, :]) * omega
+        return waves.sum(-1), velocities.sum(-1), -(waves * omega**2).sum(-1)
 
     q, v, _ = at(np.linspace(0, seconds, 2000))
     size = 0.3 * (upper - lower) / np.abs(q).max(axis=0)
@@ -233,7 +233,7 @@ def fourier(arm, seed, seconds, harmonics=5):
     return scaled
 
 
-def hidden_truth(arm, seed):
+def hidden_arm(arm, seed):
     """Return the arm with random bodies, rotor inertia and friction near the description's."""
     random, nv = np.random.default_rng(seed), arm.nv
     values = np.array(nominal_parameters(arm))
@@ -249,13 +249,13 @@ def hidden_truth(arm, seed):
     return with_parameters(arm, values)
 
 
-def ideal_equations(arm, truth, seed, noise=0.01, seconds=40.0, rate=50.0):
+def ideal_equations(arm, actual, seed, noise=0.01, seconds=40.0, rate=50.0):
     """Return equations of exact states with white noise on the efforts, and the true parameters."""
     times, nv = np.arange(0, seconds, 1 / rate), arm.nv
     q, v, a = fourier(arm, 0, seconds)(times)
     rows, own = regressor(arm, q, v, a), np.arange(nv)
     rows[:, own, 12 * nv + own] = 0.0
-    values = np.array(nominal_parameters(truth))
+    values = np.array(nominal_parameters(actual))
     every = np.ones((times.size, nv), dtype=bool)
     block = (2 * times).astype(int)
     equations = EffortEquations(
@@ -270,7 +270,7 @@ def ideal_equations(arm, truth, seed, noise=0.01, seconds=40.0, rate=50.0):
 @pytest.mark.parametrize("name", ARMS)
 def test_a_fit_predicts_exact_efforts_with_consistent_bodies(name):
     arm = load_arm(name)
-    equations, _, exact = ideal_equations(arm, hidden_truth(arm, 3), 0)
+    equations, _, exact = ideal_equations(arm, hidden_arm(arm, 3), 0)
     fit = fit_torque(arm, equations)
     predicted = equations.rows(np.zeros(arm.nv, dtype=int)) @ fit.parameters
     error = np.sqrt(np.mean((predicted - exact) ** 2, axis=0) / np.mean(exact**2, axis=0))
@@ -285,7 +285,7 @@ def test_a_fit_predicts_exact_efforts_with_consistent_bodies(name):
 def test_efforts_without_noise_are_fitted(name, noise):
     """Round-off of the information exceeds the prior."""
     arm = load_arm(name)
-    equations, _, exact = ideal_equations(arm, hidden_truth(arm, 3), 0, noise=noise)
+    equations, _, exact = ideal_equations(arm, hidden_arm(arm, 3), 0, noise=noise)
     fit = fit_torque(arm, equations)
     assert np.isfinite(fit.deviation).all()
     predicted = equations.rows(np.zeros(arm.nv, dtype=int)) @ fit.parameters
@@ -307,7 +307,7 @@ def coverage(name, runs):
     """Return the part of the base parameters within 3 of their own standard deviations."""
     arm, inside = load_arm(name), []
     for run in range(runs):
-        equations, values, _ = ideal_equations(arm, hidden_truth(arm, run), run, rate=10.0)
+        equations, values, _ = ideal_equations(arm, hidden_arm(arm, run), run, rate=10.0)
         fit = fit_torque(arm, equations)
         error = (fit.base_values - fit.base.values(values)) / fit.base_deviation
         inside.append(np.abs(error) < 3)
@@ -323,8 +323,8 @@ def test_the_stated_deviations_of_base_parameters_are_true():
 def test_the_stated_deviations_of_single_parameters_are_true(name, payload, noise):
     """A payload is far from the description; the weights of the prior are 1 to 100 here."""
     arm = load_arm(name)
-    truth = arm.with_payload(payload)
-    equations, values, _ = ideal_equations(arm, truth, 2, noise=noise, rate=20.0)
+    actual = arm.with_payload(payload)
+    equations, values, _ = ideal_equations(arm, actual, 2, noise=noise, rate=20.0)
     fit = fit_torque(arm, equations)
     error = (fit.parameters - values) / fit.deviation
     assert np.sqrt(np.mean(error**2)) < 1.2
@@ -333,7 +333,7 @@ def test_the_stated_deviations_of_single_parameters_are_true(name, payload, nois
 
 def test_a_motion_of_one_joint_leaves_the_others_to_the_description():
     arm = load_arm("two_link")
-    equations, _, _ = ideal_equations(arm, hidden_truth(arm, 3), 0)
+    equations, _, _ = ideal_equations(arm, hidden_arm(arm, 3), 0)
     nv, times = arm.nv, np.arange(0, 40, 0.02)
     q, v, a = fourier(arm, 0, 40.0)(times)
     still = np.array([1.0, 0.0])
@@ -349,7 +349,7 @@ def test_a_motion_of_one_joint_leaves_the_others_to_the_description():
 def test_a_rotor_inertia_that_the_description_lacks_is_found_whatever_its_size():
     """Rotors of geared wrists have a multiple of the inertia of their links."""
     arm = load_arm("five_dof")
-    values = np.array(nominal_parameters(hidden_truth(arm, 3)))
+    values = np.array(nominal_parameters(hidden_arm(arm, 3)))
     values[10 * arm.nv : 11 * arm.nv] = [0.5, 0.5, 0.5, 0.3, 0.3]
     equations, _, _ = ideal_equations(arm, with_parameters(arm, values), 0)
     fit = fit_torque(arm, equations)
@@ -423,19 +423,19 @@ def test_dahl_states_solve_their_differential_equation(distance):
     assert np.abs(state).max() <= 1.0
 
 
-def simulated(arm, truth, seed, seconds, *, noise=1e-4, delay=0.005):
+def simulated(arm, actual, seed, seconds, *, noise=1e-4, delay=0.005):
     """Return a recording of ``truth`` at 500 Hz, and the same without noise and delay.
 
     Positions have ``noise`` [rad] and 16 bits per turn, efforts 1 % noise and a ``delay`` [s].
     """
-    period, motion, plant = 0.002, fourier(arm, seed, seconds), Plant(truth)
+    period, motion, plant = 0.002, fourier(arm, seed, seconds), Plant(actual)
     time = period * (1 + np.arange(int(seconds / period)))
     q, v, _ = motion(np.array(0.0))
     state, positions, efforts = State.of(q, v), [], []
     for t in time - period:
         q, v, a = motion(t)
         a = a + 400.0 * (q - state.q) + 40.0 * (v - state.v)
-        command = Command.checked("effort", rnea(truth, state.q, state.v, a), arm.nv)
+        command = Command.checked("effort", rnea(actual, state.q, state.v, a), arm.nv)
         state = plant.step(state, command, period / 4, 4)
         positions.append(state.q)
         efforts.append(state.tau)
@@ -451,10 +451,10 @@ def simulated(arm, truth, seed, seconds, *, noise=1e-4, delay=0.005):
 @pytest.fixture(scope="module")
 def five_dof_motions():
     arm = load_arm("five_dof")
-    truth = hidden_truth(arm, 3)
-    recorded, _ = simulated(arm, truth, 0, 40.0)
-    held_out, exact = simulated(arm, truth, 1, 20.0)
-    return arm, truth, recorded, held_out, exact
+    actual = hidden_arm(arm, 3)
+    recorded, _ = simulated(arm, actual, 0, 40.0)
+    held_out, exact = simulated(arm, actual, 1, 20.0)
+    return arm, actual, recorded, held_out, exact
 
 
 def test_the_delay_of_the_efforts_is_found(five_dof_motions):
@@ -518,9 +518,9 @@ def test_stops_of_a_joint_do_not_count(five_dof_motions):
 @pytest.mark.parametrize("name", ["two_link", "puma560", "so101"])
 def test_identified_arms_predict_held_out_efforts(name):
     arm = load_arm(name)
-    truth = hidden_truth(arm, 3)
-    recorded, _ = simulated(arm, truth, 0, 40.0)
-    _, exact = simulated(arm, truth, 1, 20.0)
+    actual = hidden_arm(arm, 3)
+    recorded, _ = simulated(arm, actual, 0, 40.0)
+    _, exact = simulated(arm, actual, 1, 20.0)
     result = identify(arm, [recorded], [exact], simulate=name == "two_link")
     assert result.after.relative_error.max() < 0.02
 

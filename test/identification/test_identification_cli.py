@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from test_gravity_calibration import poses_of, rough, static_poses
-from test_identification import hidden_truth, simulated
+from test_identification import hidden_arm, simulated
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
@@ -29,9 +29,9 @@ def recordings(tmp_path_factory):
     """Return a folder with the CSV files of two motions of a two_link arm that differs."""
     folder = tmp_path_factory.mktemp("recordings")
     arm = load_arm("two_link")
-    truth = hidden_truth(arm, 3)
+    actual = hidden_arm(arm, 3)
     for seed, name in enumerate(("run1", "run2")):
-        motion, _ = simulated(arm, truth, seed, 20.0)
+        motion, _ = simulated(arm, actual, seed, 20.0)
         kinds = ("position", motion.q), ("effort", motion.effort)
         heads = [f"{kind}.{joint}" for kind, _ in kinds for joint in arm.joint_names]
         np.savetxt(
@@ -187,9 +187,9 @@ def test_identified_masses_have_the_unit_of_the_nominal_ones(tmp_path, capsys):
     heavy = arm.urdf.replace('<mass value="4.5"', '<mass value="7980"')
     assert any("write kilograms" in str(fault) for fault in audit_urdf(heavy))
     _check_written(arm, heavy, argparse.Namespace(output=tmp_path / "new.urdf", lock=[]))
-    said = capsys.readouterr().err
-    assert "largest principal moment" in said, "other warnings are printed"
-    assert "kilograms" not in said
+    output = capsys.readouterr().err
+    assert "largest principal moment" in output, "other warnings are printed"
+    assert "kilograms" not in output
 
 
 def test_currents_without_torque_constants_are_named_with_their_remedy(recordings, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_identification import hidden_truth, ideal_equations
+from test_identification import hidden_arm, ideal_equations
 
 from arm_dynamics import load_arm
 from arm_dynamics.identification import fit_torque
@@ -56,7 +56,7 @@ def test_the_direction_of_a_noisy_motion_changes_when_the_velocity_is_zero():
 
 def test_errors_common_to_all_samples_are_part_of_the_deviations():
     arm = load_arm("five_dof")
-    equations, _, exact = ideal_equations(arm, hidden_truth(arm, 3), 0, rate=20.0)
+    equations, _, exact = ideal_equations(arm, hidden_arm(arm, 3), 0, rate=20.0)
     error = 0.002 * np.gradient(exact, 0.05, axis=0)  # a delay of 2 ms
     own = fit_torque(arm, equations)
     moved = fit_torque(arm, replace(equations, effort=equations.effort + error))

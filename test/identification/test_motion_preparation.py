@@ -106,7 +106,7 @@ def test_short_gaps_are_interpolated_and_short_segments_dropped():
     assert any("the first sample; segments too short for the filter = 1" in note for note in notes)
 
 
-def test_saturated_efforts_do_not_count_and_exceeded_limits_are_none():
+def test_saturated_efforts_do_not_count_and_exceeded_limits_are_not_limits():
     data = motion(TIME)
     limit = 0.3 * np.abs(data.effort).max(axis=0)
     joints = [replace(j, effort=float(x)) for j, x in zip(ARM.joints, limit, strict=True)]
@@ -123,8 +123,8 @@ def test_the_dry_friction_of_a_joint_at_rest_is_unknown_and_at_a_reversal_withou
     start, end = 8.0, 11.0  # the first joint rests
     at_rest = (start < TIME) & (end > TIME)
     smooth = np.clip((TIME - start) / 0.5, 0, 1), np.clip((end - TIME) / 0.5, 0, 1)
-    share = np.where(at_rest, np.minimum(*smooth), 0.0) ** 2
-    q[:, 0] = (1 - share) * q[:, 0] + share * q[np.argmax(at_rest), 0]
+    fraction = np.where(at_rest, np.minimum(*smooth), 0.0) ** 2
+    q[:, 0] = (1 - fraction) * q[:, 0] + fraction * q[np.argmax(at_rest), 0]
     prepared = prepare_motion(ARM, replace(moving, q=q), 8.0, 0.0)
     for model in range(len(prepared.equations.presliding)):
         counted = prepared.equations.counted(np.array([model, model]))

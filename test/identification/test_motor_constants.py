@@ -21,9 +21,9 @@ from arm_dynamics.simulation.actuators.winding import terminal_voltage
 NV = 5
 
 
-def recorded(truth, seconds, seed=0, noise=1e-4):
+def recorded(actual, seconds, seed=0, noise=1e-4):
     """Return a motion of motors that are commanded by voltage, with noise."""
-    period, motion, plant = 0.002, fourier(truth, seed, seconds), Plant(truth)
+    period, motion, plant = 0.002, fourier(actual, seed, seconds), Plant(actual)
     time = period * (1 + np.arange(int(seconds / period)))
     q, v, _ = motion(np.array(0.0))
     state, random = State.of(q, v, act=np.zeros(NV)), np.random.default_rng(seed)
@@ -31,17 +31,17 @@ def recorded(truth, seconds, seed=0, noise=1e-4):
     for t in time - period:
         q, v, a = motion(t)
         a = a + 400.0 * (q - state.q) + 40.0 * (v - state.v)
-        effort = rnea(truth, state.q, state.v, a)
+        effort = rnea(actual, state.q, state.v, a)
         volts = [
             m.voltage_for(float(x), float(w))
-            for m, x, w in zip(truth.actuators, effort, state.v, strict=True)
+            for m, x, w in zip(actual.actuators, effort, state.v, strict=True)
         ]
         state = plant.step(state, Command.checked("voltage", volts, NV), period / 4, 4)
         rows.append((state.q, state.act[:NV], volts, state.tau))
     q, current, voltage, effort = (np.array(column) for column in zip(*rows, strict=True))
     q = q + noise * random.normal(size=q.shape)
     current = current + 0.01 * np.sqrt(np.mean(current**2, axis=0)) * random.normal(size=q.shape)
-    return MotionData(truth.joint_names, time, q, effort, current=current, voltage=voltage)
+    return MotionData(actual.joint_names, time, q, effort, current=current, voltage=voltage)
 
 
 RESISTANCE, BACK_EMF, INDUCTANCE, GAIN = 1.3, 8.0, 2e-2, 9.0
@@ -87,8 +87,8 @@ def test_hidden_motor_constants_are_found(case):
 
 def test_simulated_motors_are_within_their_deviations():
     arm = load_arm("five_dof").with_motors(supply_voltage=60.0)
-    truth = arm.with_motors(resistance=1.3, ke=8.0, kt=9.0, inductance=6.5e-3)
-    fit = identify_motors(arm, [recorded(truth, 10.0)])
+    actual = arm.with_motors(resistance=1.3, ke=8.0, kt=9.0, inductance=6.5e-3)
+    fit = identify_motors(arm, [recorded(actual, 10.0)])
     for i in range(NV):
         found = fit.constants(i)
         assert found["ke"][0] == pytest.approx(8.0, rel=0.01)
@@ -110,8 +110,8 @@ def test_a_gear_and_brushes_belong_to_the_motor(case):
 
 def test_identified_urdfs_contain_motor_constants():
     arm = load_arm("five_dof").with_motors(supply_voltage=60.0)
-    truth = arm.with_motors(resistance=1.3, ke=8.0, kt=9.0, inductance=6.5e-3)
-    result = identify(arm, [recorded(truth, 20.0)])
+    actual = arm.with_motors(resistance=1.3, ke=8.0, kt=9.0, inductance=6.5e-3)
+    result = identify(arm, [recorded(actual, 20.0)])
     assert result.motors is not None
     text = identified_urdf(
         result.identified, result.fit.simulated, date="2025-01-01", sources=["run"]

@@ -26,7 +26,7 @@ from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
 from arm_dynamics.recording import MotionData
 
 TIMES = np.linspace(0.01, 3.0, 200)
-TRUTH = np.array([1.2, -0.3])
+ACTUAL = np.array([1.2, -0.3])
 
 
 def oscillator(points):
@@ -38,7 +38,7 @@ def oscillator(points):
 
 
 def problem(seed=None, noise=1e-3, precision=0.0):
-    measured = oscillator(TRUTH[None])[0]
+    measured = oscillator(ACTUAL[None])[0]
     if seed is not None:
         measured = measured + noise * np.random.default_rng(seed).normal(size=measured.shape)
     weights = np.full(measured.shape, noise**-2)
@@ -52,14 +52,14 @@ def problem(seed=None, noise=1e-3, precision=0.0):
 
 def test_parameters_of_least_output_error_are_the_true_ones():
     fit = problem().minimum(np.array([1.0, 0.0]), 20, 1e-12)
-    np.testing.assert_allclose(fit.parameters, TRUTH, atol=1e-6)
+    np.testing.assert_allclose(fit.parameters, ACTUAL, atol=1e-6)
     assert (np.diff(fit.costs) < 0).all()
     assert np.abs(fit.residual).max() < 1e-6
 
 
 def test_the_inverse_hessian_is_the_covariance_of_repeated_measurements():
-    found = [problem(k).minimum(TRUTH, 10, 1e-6).parameters for k in range(100)]
-    stated = np.linalg.inv(problem(0).hessian(TRUTH))
+    found = [problem(k).minimum(ACTUAL, 10, 1e-6).parameters for k in range(100)]
+    stated = np.linalg.inv(problem(0).hessian(ACTUAL))
     np.testing.assert_allclose(np.cov(np.array(found).T), stated, rtol=0.4, atol=0.2 * stated.max())
 
 
@@ -69,38 +69,38 @@ def test_a_strong_prior_keeps_its_center():
 
 
 def test_a_simulation_that_diverges_at_the_start_is_rejected_and_elsewhere_avoided():
-    measured, weights = oscillator(TRUTH[None])[0], np.ones((200, 1))
+    measured, weights = oscillator(ACTUAL[None])[0], np.ones((200, 1))
 
     def fragile(points):
         outputs = oscillator(points) - measured
         outputs[points[:, 0] < 1.0] = np.nan
         return outputs
 
-    slopes = differences(fragile, 1e-5)
-    error = OutputError(fragile, slopes, weights, np.zeros((2, 2)), np.zeros(2))
+    jacobian = differences(fragile, 1e-5)
+    error = OutputError(fragile, jacobian, weights, np.zeros((2, 2)), np.zeros(2))
     with pytest.raises(InvalidValue, match="output error at the start = NaN"):
         error.minimum(np.array([0.9, 0.0]), 10, 1e-6)
     fit = error.minimum(np.array([1.4, 0.5]), 30, 1e-12)
-    np.testing.assert_allclose(fit.parameters, TRUTH, atol=1e-5)
+    np.testing.assert_allclose(fit.parameters, ACTUAL, atol=1e-5)
 
 
 # Simulation under measured efforts --------------------------------------------------------------
 
 
-def moved(truth, seconds, seed=0, period=0.002):
+def moved(actual, seconds, seed=0, period=0.002):
     """Return times, positions and mean efforts of a simulated arm that follows sines."""
     random = np.random.default_rng(seed)
-    size, phase = random.uniform(0.3, 0.6, (2, truth.nv, 3))
-    omega, center = 2 * np.pi * np.array([0.2, 0.5, 0.9]), truth.configurations["zero"]
-    plant, q0 = Plant(truth), np.sum(size * np.sin(2 * np.pi * phase), axis=1)
-    state, rows = State.of(center + q0, np.zeros(truth.nv)), []
-    inertia = tracking_controller(truth, state.q[None], 20.0)
+    size, phase = random.uniform(0.3, 0.6, (2, actual.nv, 3))
+    omega, center = 2 * np.pi * np.array([0.2, 0.5, 0.9]), actual.configurations["zero"]
+    plant, q0 = Plant(actual), np.sum(size * np.sin(2 * np.pi * phase), axis=1)
+    state, rows = State.of(center + q0, np.zeros(actual.nv)), []
+    inertia = tracking_controller(actual, state.q[None], 20.0)
     for t in period * np.arange(round(seconds / period)):
         angle = omega * t + 2 * np.pi * phase
         q = center + np.sum(size * np.sin(angle), axis=1)
         v = np.sum(size * omega * np.cos(angle), axis=1)
         effort = inertia.p * (q - state.q) + inertia.d * (v - state.v)
-        state = plant.step(state, Command.checked("effort", effort, truth.nv), period / 4, 4)
+        state = plant.step(state, Command.checked("effort", effort, actual.nv), period / 4, 4)
         rows.append((t + period, state.q, state.tau))
     time, q, effort = (np.array(x) for x in zip(*rows, strict=True))
     return time, q, effort
@@ -113,21 +113,21 @@ def motion():
     values = np.array(nominal_parameters(arm))
     values[[0, 1, 2, 3, 10, 11, 12, 13]] *= 1.2
     values[20:22], values[22:24], values[24:26] = 0.02, 0.3, 0.4
-    truth = with_parameters(arm, values)
-    time, q, effort = moved(truth, 24.0)
+    actual = with_parameters(arm, values)
+    time, q, effort = moved(actual, 24.0)
     # An effort is that of the time before its sample.
     exact = MotionData(arm.joint_names, time, q, np.roll(effort, -1, axis=0), "exact")
     bit, random = 2 * np.pi / 2**11, np.random.default_rng(1)
     noisy = effort + 0.01 * effort.std(axis=0) * random.normal(size=effort.shape)
     late = make_interp_spline(time, noisy, 1)(np.maximum(time - 0.004, time[0]))
     coarse = bit * np.round(q / bit)
-    return arm, truth, exact, MotionData(arm.joint_names, time[::4], coarse[::4], late[::4], "run")
+    return arm, actual, exact, MotionData(arm.joint_names, time[::4], coarse[::4], late[::4], "run")
 
 
-def test_a_simulation_with_the_true_parameters_follows_the_motion_by_itself(motion):
-    _, truth, exact, _ = motion
-    values = np.array(nominal_parameters(truth))
-    simulation = EffortSimulation(truth, values, exact, 5.0, -0.001, np.zeros(2))
+def test_a_simulation_with_the_true_parameters_follows_the_motion_without_feedback(motion):
+    _, actual, exact, _ = motion
+    values = np.array(nominal_parameters(actual))
+    simulation = EffortSimulation(actual, values, exact, 5.0, -0.001, np.zeros(2))
     wrong = values.copy()
     wrong[[22, 24]] *= 1.1  # viscous and Coulomb friction of the first joint
     # The motion begins with a step of the velocity: the first second does not count.
@@ -169,10 +169,10 @@ def test_the_response_of_the_controller_is_that_of_the_linear_arm():
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
-def test_slopes_are_those_of_simulations_with_changed_parameters(motion):
-    _, truth, exact, _ = motion
-    values = np.array(nominal_parameters(truth))
-    simulation = EffortSimulation(truth, values, exact, 5.0, -0.001, np.zeros(2))
+def test_the_jacobian_is_that_of_simulations_with_changed_parameters(motion):
+    _, actual, exact, _ = motion
+    values = np.array(nominal_parameters(actual))
+    simulation = EffortSimulation(actual, values, exact, 5.0, -0.001, np.zeros(2))
     changed = [11, 9, 19, 20, 22, 24, 26]  # of the bodies, and terms of the first joint
     directions = np.zeros((28, len(changed)))
     for k, i in enumerate(changed):
@@ -211,20 +211,20 @@ def test_unknowns_are_the_determined_directions_and_bodies_stay_consistent(motio
     assert (far[:, 20:26] > 0).all()
 
 
-def test_a_refined_fit_of_coarse_positions_is_nearer_to_the_truth(motion):
-    arm, truth, exact, recorded = motion
+def test_a_refined_fit_of_coarse_positions_is_nearer_to_the_actual_values(motion):
+    arm, actual, exact, recorded = motion
     prepared = prepare_motion(arm, recorded)
     fit = fit_torque(arm, prepared.equations)
     refined, sentence = refine(arm, [recorded], [prepared], fit)
     assert "not used" not in sentence
     rows = prepare_motion(arm, exact, 20.0, -0.001).equations.rows(np.zeros(2, dtype=int))
-    true = rows @ np.array(nominal_parameters(truth))
+    true = rows @ np.array(nominal_parameters(actual))
     before, after = (
         np.sqrt(np.mean((rows @ each.parameters - true) ** 2, axis=0)) for each in (fit, refined)
     )
     assert np.mean((after / before) ** 2) < 0.8
     assert refined.presliding is fit.presliding
-    base, values = fit.base, np.array(nominal_parameters(truth))
+    base, values = fit.base, np.array(nominal_parameters(actual))
     error = base.values(refined.parameters) - base.values(values)
     assert (np.abs(error) < 3 * refined.base_deviation).all()
     assert (refined.deviation >= fit.deviation).all()

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
-from test_identification import hidden_truth
+from test_identification import hidden_arm
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
@@ -25,7 +25,7 @@ from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
 from arm_dynamics.recording import MotionData
 
 BODY = pin.Inertia(0.8, np.array([0.02, -0.01, 0.06]), np.diag([0.003, 0.004, 0.002]))
-TRUTH = np.array([0.8, 0.02, -0.01, 0.06, 0.003, 0, 0.004, 0, 0, 0.002])
+ACTUAL = np.array([0.8, 0.02, -0.01, 0.06, 0.003, 0, 0.004, 0, 0, 0.002])
 RATE = 125.0
 
 
@@ -67,7 +67,7 @@ def test_the_payload_of_a_known_arm_is_found(name):
     arm = load_arm(name)
     fit = identify_payload(arm, [recording(name, loaded(arm, nominal_parameters(arm)), 1)])
     assert fit.mass == pytest.approx(0.8, rel=0.01)
-    np.testing.assert_allclose(fit.centre, TRUTH[1:4], atol=2e-3)
+    np.testing.assert_allclose(fit.center, ACTUAL[1:4], atol=2e-3)
     assert not fit.undetermined
     assert (fit.after.relative_error < 0.03).all()
     assert (fit.after.rms <= fit.before.rms).all()
@@ -81,7 +81,7 @@ def test_the_payload_is_the_difference_of_two_recordings_of_an_unknown_arm():
     runs = [recording("five_dof", loaded(arm, own), 1)]
     fit = identify_payload(arm, runs, without=[recording("five_dof", own, 2)])
     assert fit.mass == pytest.approx(0.8, rel=0.01)
-    np.testing.assert_allclose(fit.centre, TRUTH[1:4], atol=3e-3)
+    np.testing.assert_allclose(fit.center, ACTUAL[1:4], atol=3e-3)
     wrong = identify_payload(arm, runs)
     assert abs(wrong.mass - 0.8) > 5 * abs(fit.mass - 0.8)
 
@@ -89,18 +89,18 @@ def test_the_payload_is_the_difference_of_two_recordings_of_an_unknown_arm():
 def test_the_stated_deviations_hold():
     arm = load_arm("puma560")
     fit = identify_payload(arm, [recording("puma560", loaded(arm, nominal_parameters(arm)), 1)])
-    assert (np.abs(fit.values - TRUTH) < 4 * fit.deviation + 1e-6).all()
+    assert (np.abs(fit.values - ACTUAL) < 4 * fit.deviation + 1e-6).all()
 
 
 def test_the_deviations_contain_those_of_the_arm_without_the_payload():
     arm, errors, deviations = load_arm("puma560"), [], []
     known = identify_payload(arm, [recording("puma560", loaded(arm, nominal_parameters(arm)), 1)])
     for seed in range(2):
-        own = np.array(nominal_parameters(hidden_truth(arm, seed)))
+        own = np.array(nominal_parameters(hidden_arm(arm, seed)))
         run, held_out = (recording("puma560", loaded(arm, own), k) for k in (1, 3))
         without = recording("puma560", own, 2)
         fit = identify_payload(arm, [run], [held_out], without=[without])
-        errors.append(np.abs(fit.values - TRUTH) / fit.deviation)
+        errors.append(np.abs(fit.values - ACTUAL) / fit.deviation)
         deviations.append(fit.deviation[0])
     assert np.mean(np.array(errors) < 3) >= 0.95
     assert min(deviations) > known.deviation[0]
@@ -111,7 +111,7 @@ def test_the_deviations_contain_those_of_the_arm_without_the_payload():
 def test_the_deviations_contain_torque_constants_that_differ_between_joints():
     """Efforts of each joint are 2 % wrong in both recordings: its residuals show that."""
     arm = load_arm("puma560")
-    own = np.array(nominal_parameters(hidden_truth(arm, 0)))
+    own = np.array(nominal_parameters(hidden_arm(arm, 0)))
     wrong = 1 + 0.02 * np.random.default_rng(0).normal(size=arm.nv)
     measured = [recording("puma560", p, k) for k, p in enumerate((loaded(arm, own), own), 1)]
     run, without = (replace(x, effort=as_readonly(x.effort * wrong)) for x in measured)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_identification import hidden_truth
+from test_identification import hidden_arm
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli import identify
@@ -14,18 +14,18 @@ from arm_dynamics.recording import MotionData
 MOVE, HOLD, RATE = 1.5, 1.2, 100.0
 
 
-def visiting(arm, truth, poses, noise=1e-4):
+def visiting(arm, actual, poses, noise=1e-4):
     """Return a recording that holds each pose, with Coulomb friction against the last motion."""
     steps, holds = int(MOVE * RATE), int(HOLD * RATE)
     ramp = (1 - np.cos(np.linspace(0, np.pi, steps)))[:, None] / 2
-    friction = nominal_parameters(truth)[12 * arm.nv : 13 * arm.nv]
+    friction = nominal_parameters(actual)[12 * arm.nv : 13 * arm.nv]
     q, effort, direction, before = [], [], np.zeros(arm.nv), poses[0]
     for pose in poses:
         moved = pose - before
         direction = np.where(np.abs(moved) > 1e-9, np.sign(moved), direction)
         path = np.vstack((before + ramp * moved, np.tile(pose, (holds, 1))))
         q.append(path)
-        effort.append([gravity(truth, row) + direction * friction for row in path])
+        effort.append([gravity(actual, row) + direction * friction for row in path])
         before = pose
     q, effort = np.vstack(q), np.vstack(effort)
     random = np.random.default_rng(0)
@@ -44,8 +44,8 @@ def puma():
     arm = load_arm("puma560")
     random = np.random.default_rng(1)
     poses = random.uniform(0.8 * arm.lower, 0.8 * arm.upper, (24, arm.nv))
-    truth = hidden_truth(arm, 3)
-    return arm, truth, poses, visiting(arm, truth, poses)
+    actual = hidden_arm(arm, 3)
+    return arm, actual, poses, visiting(arm, actual, poses)
 
 
 def test_each_rest_is_a_pose_with_its_direction(puma):
@@ -71,7 +71,7 @@ def test_a_joint_that_does_not_move_keeps_its_direction():
 
 
 def test_the_command_calibrates_gravity_from_a_recording(puma, tmp_path, capsys):
-    arm, truth, _, motion = puma
+    arm, actual, _, motion = puma
     heads = [f"{kind}.{joint}" for kind in ("position", "effort") for joint in arm.joint_names]
     file, output = tmp_path / "poses.csv", tmp_path / "mine.urdf"
     np.savetxt(
@@ -83,7 +83,7 @@ def test_the_command_calibrates_gravity_from_a_recording(puma, tmp_path, capsys)
     found, random = load_arm(output), np.random.default_rng(9)
     errors = []
     for q in random.uniform(arm.lower, arm.upper, (50, arm.nv)):
-        exact = gravity(truth, q)
+        exact = gravity(actual, q)
         errors.append((gravity(arm, q) - exact, gravity(found, q) - exact))
     before, after = np.abs(errors).max(axis=0)
     assert after[1] < 0.1 * before[1]

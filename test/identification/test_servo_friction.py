@@ -323,7 +323,7 @@ def test_other_files_are_rejected(tmp_path):
 
 def pendulum_arm(parameters, **options):
     """Return the pendulum of 0.4 kg on a rod of 0.8 kg and 0.12 m with a servo."""
-    joint = {"axis": "0 -1 0", "mass": 1.2, "centre": "0 0 -0.08", "ixx": 0.00192}
+    joint = {"axis": "0 -1 0", "mass": 1.2, "center": "0 0 -0.08", "ixx": 0.00192}
     arm = chain(joint | {"damping": 0.3, "friction": 0.2}).with_gravity([0.0, 0.0, -9.80665])
     return with_bam(arm, "J1", parameters, **options)
 

@@ -76,13 +76,13 @@ def hidden():
 
 
 @pytest.fixture(scope="module")
-def truth():
+def actual_arm():
     return hidden()
 
 
 @pytest.fixture(scope="module")
-def motions(truth):
-    return emulated(truth, 1, 14.0), emulated(truth, 2, 8.0)
+def motions(actual_arm):
+    return emulated(actual_arm, 1, 14.0), emulated(actual_arm, 2, 8.0)
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +95,11 @@ def test_emulated_servos_are_predicted_to_the_quantization_of_their_positions(re
     assert (result.after.rms < 0.5 * result.before.rms).all()
 
 
-def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, truth):
+def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, actual_arm):
     nv = ARM.nv
     np.testing.assert_allclose(result.loop_gain, EMULATED_GAIN, rtol=0.1)
     assert result.delay == pytest.approx(1 / RATE, abs=3e-3)  # a goal acts until the next sample
-    actual = np.array(nominal_parameters(truth))
+    actual = np.array(nominal_parameters(actual_arm))
     for first in (10 * nv, 12 * nv):  # rotors, Coulomb friction
         own = slice(first, first + nv)
         assert (
@@ -115,7 +115,7 @@ def test_gains_friction_rotors_and_payload_of_emulated_servos_are_found(result, 
     assert np.isinf(result.deviation[13 * nv :]).all()  # no motion of servos shows effort offsets
     q = np.random.default_rng(0).uniform(ARM.lower, ARM.upper, (20, nv))
     before, after = (
-        np.abs([gravity(arm, x) - gravity(truth, x) for x in q]).max()
+        np.abs([gravity(arm, x) - gravity(actual_arm, x) for x in q]).max()
         for arm in (ARM, result.identified)
     )
     assert after < 0.2 * before

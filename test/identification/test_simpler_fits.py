@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
-from test_identification import fourier, hidden_truth, ideal_equations
+from test_identification import fourier, hidden_arm, ideal_equations
 
 from arm_dynamics import load_arm
 from arm_dynamics.identification import fit_torque, nominal_parameters, prepare_motion, regressor
@@ -48,8 +48,8 @@ def test_correct_nominal_bodies_are_kept_and_a_fit_is_not_worse_than_simpler_one
 def test_no_contained_fit_has_a_smaller_mean_error_on_the_validation_motion(name, is_nominal):
     """Contained fits: nominal bodies, or no offsets, or both, where the fit changes them."""
     arm = load_arm(name)
-    truth = arm if is_nominal else hidden_truth(arm, 1)
-    equations, _, _ = ideal_equations(arm, truth, 0, noise=0.05, rate=10.0)
+    actual = arm if is_nominal else hidden_arm(arm, 1)
+    equations, _, _ = ideal_equations(arm, actual, 0, noise=0.05, rate=10.0)
     begin = with_spring(equations.part(equations.block < 50), 0.3, 11)
     end = equations.part(equations.block >= 50)
     fit = fit_torque(arm, begin, validation=end)
@@ -66,8 +66,8 @@ def test_no_contained_fit_has_a_smaller_mean_error_on_the_validation_motion(name
 
 def test_held_out_blocks_keep_correct_bodies_and_omit_offsets_but_change_wrong_bodies():
     arm = load_arm("five_dof")
-    for truth, is_nominal in ((arm, True), (hidden_truth(arm, 3), False)):
-        equations, _, _ = ideal_equations(arm, truth, 0, noise=0.05, rate=20.0)
+    for actual, is_nominal in ((arm, True), (hidden_arm(arm, 3), False)):
+        equations, _, _ = ideal_equations(arm, actual, 0, noise=0.05, rate=20.0)
         fit = fit_torque(arm, equations)
         assert fit.has_nominal_bodies == is_nominal
         assert not fit.free[13 * arm.nv :].all()
@@ -75,7 +75,7 @@ def test_held_out_blocks_keep_correct_bodies_and_omit_offsets_but_change_wrong_b
 
 def test_an_offset_only_of_the_fitted_part_is_omitted_with_fitted_bodies():
     arm = load_arm("two_link")
-    equations, _, _ = ideal_equations(arm, hidden_truth(arm, 3), 0, noise=0.05, rate=20.0)
+    equations, _, _ = ideal_equations(arm, hidden_arm(arm, 3), 0, noise=0.05, rate=20.0)
     begin, end = (equations.part(part) for part in (equations.block < 30, equations.block >= 30))
     offset = 0.3 * np.sqrt(np.mean(begin.effort[:, 0] ** 2))
     begin = replace(begin, effort=begin.effort + np.array([offset, 0.0]))

@@ -27,24 +27,24 @@ BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
 def main() -> int:
     """Build unless it is built already; return the exit code."""
     if find_spec("rclpy") is None:
-        return say("no ROS 2 in this environment: control_msgs is not built")
+        return report("no ROS 2 in this environment: control_msgs is not built")
     if exists_elsewhere():
-        return say("control_msgs is part of the installed ROS 2")
+        return report("control_msgs is part of the installed ROS 2")
     if MARK.exists() and MARK.read_text() == fingerprint():
         return 0
     started = time.monotonic()
-    say("building control_msgs and controller_manager_msgs for the tests: a minute")
+    report("building control_msgs and controller_manager_msgs for the tests: a minute")
     try:
         run(sys.executable, "-m", "pip", "install", "--quiet", "-r", str(HERE / "requirements.txt"))
         name_this_python()
         build()
     except subprocess.CalledProcessError as error:
         print(error.stdout)
-        say(f"control_msgs could not be built: '{error.cmd[0]}' failed, see above; it needs a C++"
-            " compiler, make and the headers of this Python")  # fmt: skip
+        report(f"control_msgs could not be built: '{error.cmd[0]}' failed, see above; it needs a"
+            " C++ compiler, make and the headers of this Python")  # fmt: skip
         return 1
     MARK.write_text(fingerprint())
-    return say(f"control_msgs built in {time.monotonic() - started:.0f} s")
+    return report(f"control_msgs built in {time.monotonic() - started:.0f} s")
 
 
 def exists_elsewhere() -> bool:
@@ -108,7 +108,7 @@ def run(*command: str) -> None:
     )
 
 
-def say(text: str) -> int:
+def report(text: str) -> int:
     """Print a line immediately; return 0."""
     print(text, flush=True)
     return 0

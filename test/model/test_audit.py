@@ -466,11 +466,11 @@ def test_one_warning(case, tmp_path):
 def test_grams_and_millimeters_are_distinguished_from_kilograms_and_meters(tmp_path):
     """Masses a thousand times larger are reported, but not those of an arm 1000 times longer."""
     grams = GOOD.replace('value="2.0"', 'value="2000"').replace('value="1.0"', 'value="800"')
-    said = [str(fault) for fault in audit_urdf(grams, tmp_path) if "<mass value>" in str(fault)]
-    assert len(said) == 2
-    assert "2000 [kg] is 2000 kg of an arm of 2800 kg that extends 0.4 m" in said[0]
-    assert "800 [kg] is 800 kg of an arm of 2800 kg" in said[1]
-    assert "write kilograms (800 g are 0.8 kg)" in said[1]
+    texts = [str(fault) for fault in audit_urdf(grams, tmp_path) if "<mass value>" in str(fault)]
+    assert len(texts) == 2
+    assert "2000 [kg] is 2000 kg of an arm of 2800 kg that extends 0.4 m" in texts[0]
+    assert "800 [kg] is 800 kg of an arm of 2800 kg" in texts[1]
+    assert "write kilograms (800 g are 0.8 kg)" in texts[1]
     small = GOOD.replace('value="2.0"', 'value="400"').replace('value="1.0"', 'value="30"')
     assert sum("write kilograms" in str(fault) for fault in audit_urdf(small, tmp_path)) == 2
     heavy = small.replace('"0 0 0.3"', '"0 0 1.3"')
@@ -482,13 +482,13 @@ def test_a_heavy_link_of_a_large_arm_is_not_in_grams(reach, warnings, tmp_path):
     """1129 kg within 1.3 m are 514 kg/m³; within 2.5 m, as robots of one ton, 72 kg/m³."""
     text = GOOD.replace('value="2.0"', 'value="798"').replace('value="1.0"', 'value="331"')
     text = text.replace('"0 0 0.3"', f'"0 0 {reach}"')
-    said = [str(fault) for fault in audit_urdf(text, tmp_path) if "kilograms" in str(fault)]
-    assert len(said) == warnings
+    texts = [str(fault) for fault in audit_urdf(text, tmp_path) if "kilograms" in str(fault)]
+    assert len(texts) == warnings
 
 
 # Effort limits ----------------------------------------------------------------------------------
 
-HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"/>
+HELD = """<link name="{child}"><inertial><origin xyz="{center}"/><mass value="2"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="{child}" type="{kind}"><origin xyz="0.3 0 0.1"/><parent link="{parent}"/>
 <child link="{child}"/><axis xyz="{axis}"/>
@@ -498,8 +498,8 @@ HELD = """<link name="{child}"><inertial><origin xyz="{centre}"/><mass value="2"
 def holding(*joints):
     """Return a chain of joints: kind, axis, center of mass, effort limit."""
     text, parent = "<robot name='arm'><link name='base'/>", "base"
-    for number, (kind, axis, centre, effort) in enumerate(joints):
-        given = {"kind": kind, "axis": axis, "centre": centre, "effort": effort}
+    for number, (kind, axis, center, effort) in enumerate(joints):
+        given = {"kind": kind, "axis": axis, "center": center, "effort": effort}
         text += HELD.format(parent=parent, child=f"l{number}", **given)
         parent = f"l{number}"
     return f"{text}</robot>"
@@ -526,8 +526,8 @@ def holding(*joints):
 def test_effort_limits_below_the_gravity_torque_are_named(joints, words):
     found = [fault for fault in audit_urdf(holding(*joints)) if "gravity" in fault.problem]
     assert [fault.severity for fault in found] == ["warning"] * len(words)
-    for fault, said in zip(found, words, strict=True):
-        assert said in str(fault)
+    for fault, texts in zip(found, words, strict=True):
+        assert texts in str(fault)
 
 
 def test_a_locked_joint_holds_anything():
@@ -538,9 +538,9 @@ def test_a_locked_joint_holds_anything():
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_placeholders_of_exporters_are_named(value, tmp_path):
     text = mutated('effort="50" velocity="3"', f'effort="{value}" velocity="{value}"')
-    said = [str(fault) for fault in audit_urdf(text, tmp_path)]
-    assert len(said) == 2
-    for limit, fault in zip(("effort", "velocity"), said, strict=True):
+    texts = [str(fault) for fault in audit_urdf(text, tmp_path)]
+    assert len(texts) == 2
+    for limit, fault in zip(("effort", "velocity"), texts, strict=True):
         assert f"joint 'shoulder' <limit {limit}>: {value} is " in fault
         assert "write the motor's limit, above 0 (exporters write 0 or -1 for an unkn" in fault
 
@@ -684,7 +684,7 @@ def test_a_body_is_checked_together_with_its_fixed_links(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("centre", "turn", "warned"),
+    ("center", "turn", "warned"),
     [
         ("0 0 0", "0 0 0", True),
         ("0 0.4 0", "0 0 0", True),  # on the elbow's axis, y
@@ -693,10 +693,10 @@ def test_a_body_is_checked_together_with_its_fixed_links(tmp_path):
         ("0 0 0.4", "-1.5707963267948966 0 0", True),  # z rotated to y
     ],
 )
-def test_a_point_mass_on_the_last_axis_is_a_warning(centre, turn, warned, tmp_path):
+def test_a_point_mass_on_the_last_axis_is_a_warning(center, turn, warned, tmp_path):
     """The point mass belongs to the tool, which is fixed to the elbow's link."""
     tensor = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
-    inertial = f'<inertial><origin xyz="{centre}"/><mass value="1"/>{tensor}</inertial>'
+    inertial = f'<inertial><origin xyz="{center}"/><mass value="1"/>{tensor}</inertial>'
     text = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
     text = text.replace('<link name="tool"/>', f'<link name="tool">{inertial}</link>')
     text = text.replace('type="fixed">', f'type="fixed"><origin rpy="{turn}"/>')

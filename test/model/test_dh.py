@@ -77,17 +77,17 @@ def test_the_tool_pose_is_the_product_of_the_table(chain, tool):
 
 
 def motions(chain, q, body):
-    """Return for each link the Jacobian (6, n) of its centre, its axes and its centre."""
+    """Return for each link the Jacobian (6, n) of its center, its axes and its center."""
     at = frames(chain, q)
     for i in range(len(chain)):
-        centre = (at[i + 1] @ [*body.centre, 1.0])[:3]
+        center = (at[i + 1] @ [*body.center, 1.0])[:3]
         J = np.zeros((6, len(chain)))
         for j in range(i + 1):
             z, origin = at[j][:3, 2], at[j][:3, 3]
             turning = chain[j][1] == "revolute"
-            J[:3, j] = np.cross(z, centre - origin) if turning else z
+            J[:3, j] = np.cross(z, center - origin) if turning else z
             J[3:, j] = z if turning else 0
-        yield J, at[i + 1][:3, :3], centre
+        yield J, at[i + 1][:3, :3], center
 
 
 @settings(max_examples=50)
@@ -98,9 +98,9 @@ def test_mass_matrix_and_gravity_follow_from_bodies_in_the_table_frames(chain):
     q = np.array([entry[2] for entry in chain])
     body = compose(BODY)
     M, energy = np.zeros((len(chain), len(chain))), 0.0
-    for J, R, centre in motions(chain, q, body):
+    for J, R, center in motions(chain, q, body):
         M += body.mass * J[:3].T @ J[:3] + J[3:].T @ R @ body.inertia @ R.T @ J[3:]
-        energy += body.mass * 9.81 * centre[2]
+        energy += body.mass * 9.81 * center[2]
     found = np.array(pin.crba(model, data, q))
     found = np.triu(found) + np.triu(found, 1).T
     np.testing.assert_allclose(found, M, rtol=0, atol=1e-12 * max(1.0, np.abs(M).max()))
@@ -123,7 +123,7 @@ def test_a_modified_table_of_the_same_arm_gives_the_same_urdf():
         same.append(MdhLink(MdhRow(a, alpha, d, theta), link(f"j{i}", row, solids=solids).joint))
     for ours, theirs in zip(chain_segments(distal), mdh.chain_segments(same), strict=True):
         np.testing.assert_allclose(ours.placement, theirs.placement, atol=1e-15)
-        np.testing.assert_allclose(ours.joint.solids[0].centre, (0.1, 0.2, 0.3), atol=1e-15)
+        np.testing.assert_allclose(ours.joint.solids[0].center, (0.1, 0.2, 0.3), atol=1e-15)
         np.testing.assert_allclose(
             ours.joint.solids[0].inertia, solids[0].inertia, rtol=0, atol=1e-15
         )

@@ -89,7 +89,7 @@ def test_a_tetrahedron_has_its_closed_form(mirrored):
     corner = volume * (np.eye(3) / 10 + (1 - np.eye(3)) / 20)
     scaled = np.diag(sizes) @ (corner - volume * np.full((3, 3), 1 / 16)) @ np.diag(sizes)
     assert body.mass == pytest.approx(volume, rel=1e-12)
-    np.testing.assert_allclose(body.centre, rotation @ (sizes / 4) + shift, rtol=1e-12)
+    np.testing.assert_allclose(body.center, rotation @ (sizes / 4) + shift, rtol=1e-12)
     np.testing.assert_allclose(second_moments(body), rotation @ scaled @ rotation.T, atol=1e-14)
 
 
@@ -110,7 +110,7 @@ def test_a_closed_mesh_may_be_concave_and_an_open_one_counts_as_its_convex_hull(
     for broken in (triangles[1:], np.concatenate([triangles[:1, ::-1], triangles[1:]])):
         body = mesh_body(outer, broken)  # a triangle is missing, or points inward
         assert body.mass == pytest.approx(1.0, rel=1e-12)
-        np.testing.assert_allclose(body.centre, [0.5, 0.5, 0.5], atol=1e-12)
+        np.testing.assert_allclose(body.center, [0.5, 0.5, 0.5], atol=1e-12)
         np.testing.assert_allclose(body.inertia, np.eye(3) / 6, atol=1e-12)
     flat = outer * [1, 1, 0]
     assert mesh_body(flat, triangles) is None
@@ -172,12 +172,12 @@ def audited(tmp_path, capsys):
     ],
 )
 def test_the_density_of_an_exporter_is_named(audited, densities, element, material):
-    said = audited(densities, element=element)
-    assert "1 warning" in said
+    report = audited(densities, element=element)
+    assert "1 warning" in report
     assert (
         f"line 1: warning: robot 'uniform': all {len(densities)} moving links have"
         f" {min(densities)} to {max(densities)} kg/m³ (mass over the volume of {element} meshes),"
-        f" the density that exporters assume for {material}; set the materials" in said
+        f" the density that exporters assume for {material}; set the materials" in report
     )
 
 

@@ -71,12 +71,12 @@ def test_unreadable_files_are_named(tmp_path, monkeypatch):
     path = tmp_path / "closed.urdf"
     path.write_text(chain_urdf({}))
 
-    def refuse(self, *_, **__):
+    def reject(self, *_, **__):
         raise PermissionError(13, "Permission denied", str(self))
 
     for method in ("read_bytes", "is_file"):
         with monkeypatch.context() as patch:
-            patch.setattr(Path, method, refuse)
+            patch.setattr(Path, method, reject)
             with pytest.raises(
                 ConfigError, match=r"closed.urdf: .*denied.*; expected a readable file"
             ):
@@ -282,7 +282,7 @@ def test_positions_outside_the_limits_are_named():
         five_dof().check_position("start", [0, 1.0, 0, 0, 0])
 
 
-def test_a_prismatic_joint_uses_metres():
+def test_a_prismatic_joint_uses_meters():
     arm = chain({"kind": "prismatic"}, {}, {"kind": "continuous"})
     assert [joint.unit for joint in arm.joints] == ["m", "rad", "rad"]
     with pytest.raises(InvalidValue, match=r"joint 'J1' = 4 m; expected -3 to 3"):
@@ -291,23 +291,23 @@ def test_a_prismatic_joint_uses_metres():
 
 def test_changes_of_unknown_joints_or_motors_are_named():
     arm = five_dof()
-    for call, said in (
+    for call, message in (
         (lambda: arm.configuration("yoga"), "'yoga'; known: initial, zero"),
         (lambda: arm.index("R9"), "'R9'; known: R1, R2"),
-        (lambda: arm.with_joint("R2", colour=1.0), "'R2' 'colour'; known: damping"),
-        (lambda: arm.with_motor("R2", colour=1.0), "'R2' 'colour'"),
+        (lambda: arm.with_joint("R2", color=1.0), "'R2' 'color'; known: damping"),
+        (lambda: arm.with_motor("R2", color=1.0), "'R2' 'color'"),
         (lambda: arm.with_actuator("steam"), "'steam'; known"),
     ):
-        with pytest.raises(UnknownName, match=said):
+        with pytest.raises(UnknownName, match=message):
             call()
-    for call, said in (
+    for call, message in (
         (lambda: arm.with_payload(-1), "payload mass"),
         (lambda: arm.with_payload(np.nan), "payload mass"),
-        (lambda: arm.with_payload(1, [0, 0]), "payload centre"),
+        (lambda: arm.with_payload(1, [0, 0]), "payload center"),
         (lambda: arm.with_gravity([0, 0, np.inf]), r"gravity\[2\]"),
         (lambda: arm.with_joint("R2", damping=-1.0), "joint 'R2' damping"),
     ):
-        with pytest.raises(InvalidValue, match=said):
+        with pytest.raises(InvalidValue, match=message):
             call()
     assert arm.joints == load_arm("five_dof").joints
 
@@ -317,12 +317,12 @@ def test_resources_of_the_source_tree_and_of_an_installation(tmp_path, monkeypat
     assert (source / "five_dof.urdf").is_file()
     assert "five_dof" in resources.resource_names("urdf", ".urdf")
     package = tmp_path / "lib/python3.11/site-packages/arm_dynamics"
-    share = tmp_path / "share/arm_dynamics/urdf"
-    for folder in (package, share):
+    installed = tmp_path / "share/arm_dynamics/urdf"
+    for folder in (package, installed):
         folder.mkdir(parents=True)
-    (share / "mine.urdf").write_text(five_dof().urdf)
+    (installed / "mine.urdf").write_text(five_dof().urdf)
     monkeypatch.setattr(resources, "__file__", str(package / "resources.py"))
-    assert resources.resource_folder("urdf") == share
+    assert resources.resource_folder("urdf") == installed
     assert resources.resource_names("urdf", ".urdf") == ("mine",)
     assert load_arm("mine").nv == 5
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "workspace"))
@@ -336,7 +336,7 @@ def test_resources_of_the_source_tree_and_of_an_installation(tmp_path, monkeypat
 
 WRITTEN = chain_urdf(
     {"xyz": "0.1 0.2 0.3", "damping": 0.5, "friction": 0.25, "axis": "0 0.6 0.8"},
-    {"kind": "continuous", "mass": 2.5, "centre": "0.1 -0.2 0.05"},
+    {"kind": "continuous", "mass": 2.5, "center": "0.1 -0.2 0.05"},
     {"kind": "prismatic", "lower": -0.2, "upper": 0.3, "mass": 0.125},
 )
 PLACES = [match.span(1) for match in re.finditer(r'="([^"]*)"', WRITTEN)]
@@ -473,7 +473,7 @@ def test_a_blank_after_a_number_is_ignored():
 @pytest.mark.parametrize("axis", ["0 0 1e300", "0 0 5e-324", "0 0 -1e300", "1e300 0 1e300"])
 def test_axes_of_any_length_are_normalized(axis):
     with pytest.warns(RuntimeWarning, match="is normalized"):
-        arm = chain({"axis": axis, "centre": "0.1 0.2 0.3"})
+        arm = chain({"axis": axis, "center": "0.1 0.2 0.3"})
     assert 0 < rigid_body.mass_matrix(arm, [0.3])[0, 0] < 1
 
 

@@ -133,7 +133,7 @@ def test_the_generated_inertials_are_the_composed_ones():
     inertia = load(urdf_text("one", [link("j", MdhRow(), solids=solids)])).inertias[1]
     whole = compose(solids)
     assert inertia.mass == whole.mass
-    np.testing.assert_array_equal(inertia.lever, whole.centre)
+    np.testing.assert_array_equal(inertia.lever, whole.center)
     np.testing.assert_allclose(inertia.inertia, whole.inertia, rtol=0, atol=1e-16)
 
 
@@ -264,10 +264,10 @@ def test_drawings_reach_the_next_joint():
 def distance(visual, point):
     """Return the distance from ``point`` to the axis of a visual cylinder."""
     origin = visual.find("origin")
-    centre = np.array(origin.get("xyz").split(), dtype=float)
+    center = np.array(origin.get("xyz").split(), dtype=float)
     angles = np.array(origin.get("rpy").split(), dtype=float)
     length = float(visual.find("geometry/cylinder").get("length"))
-    local = Rotation.from_euler("xyz", angles).inv().apply(point - centre)
+    local = Rotation.from_euler("xyz", angles).inv().apply(point - center)
     return np.hypot(np.hypot(local[0], local[1]), max(0.0, abs(local[2]) - length / 2))
 
 

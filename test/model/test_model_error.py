@@ -51,7 +51,7 @@ def test_distances_scale_with_the_length_error(error):
 @given(mass=percents, length=percents, inertia=percents)
 def test_the_mass_matrix_of_one_body_in_closed_form(mass, length, inertia):
     """M = I + m l² of a bar about its end."""
-    arm = chain({"mass": 2.0, "centre": "0.25 0 0", "ixx": 0.02})
+    arm = chain({"mass": 2.0, "center": "0.25 0 0", "ixx": 0.02})
     wrong = with_model_error(arm, mass=mass, length=length, inertia=inertia)
     m, lever, moment = (1 + error / 100 for error in (mass, length, inertia))
     expected = 0.02 * moment + 2 * m * (0.25 * lever) ** 2
@@ -119,24 +119,27 @@ def test_a_model_beyond_the_effort_limits_at_the_initial_configuration_is_reject
     own, one = (rigid_body.gravity(arm.with_payload(m), home) for m in (0.0, 1.0))
     most = ((arm.effort_limit - np.abs(own)) / np.abs(one - own).clip(1e-9)).min()
     assert require_holdable(arm.with_payload(0.99 * most)).payload.mass > 0
-    said = r"payload of .* kg: joint 'R5': gravity torque = .* N·m .* expected at most 12 N·m"
-    for law in (PidGravity(arm), TaskSpace(arm)):
-        with pytest.raises(InvalidValue, match=said):
-            law.set_model(arm.with_payload(1.01 * most))
-        assert law.arm is arm
+    message = r"payload of .* kg: joint 'R5': gravity torque = .* N·m .* expected at most 12 N·m"
+    for controller in (PidGravity(arm), TaskSpace(arm)):
+        with pytest.raises(InvalidValue, match=message):
+            controller.set_model(arm.with_payload(1.01 * most))
+        assert controller.arm is arm
     for error in ({"mass": 2000}, {"length": 2000}):
         with pytest.raises(InvalidValue, match="gravity torque = "):
             with_model_error(arm, **error)
 
 
-def test_an_arm_that_cannot_hold_itself_is_not_asked_for_a_smaller_payload():
+def test_an_arm_that_cannot_hold_itself_gets_no_advice_of_a_smaller_payload():
     """A controller of such an arm can be built, with a warning."""
     weak = chain({"effort": 0.0})
-    said = r"arm 'chain': joint 'J1': gravity torque = .* expected at most 0 N·m.* in the URDF$"
-    for payload, text in ((0.0, said), (0.5, said.replace("'chain'", "'chain' with .* 0.5 kg"))):
+    message = r"arm 'chain': joint 'J1': gravity torque = .* expected at most 0 N·m.* in the URDF$"
+    for payload, text in (
+        (0.0, message),
+        (0.5, message.replace("'chain'", "'chain' with .* 0.5 kg")),
+    ):
         with pytest.raises(InvalidValue, match=text):
             require_holdable(weak.with_payload(payload))
-    with pytest.warns(RuntimeWarning, match=said):
+    with pytest.warns(RuntimeWarning, match=message):
         build_controller(weak, period=None)
 
 

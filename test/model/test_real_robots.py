@@ -164,10 +164,10 @@ def test_panda_loads_only_with_locked_fingers():
 def test_loading_gives_one_warning_per_finding(name):
     """One for each warning of the audit."""
     path, lock, expected = path_of(name), ARMS[name][1], ARMS[name][2]
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         load_arm(path, lock)
-    assert len(said) == sum(severity == "warning" for severity, *_ in expected)
+    assert len(caught) == sum(severity == "warning" for severity, *_ in expected)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -307,7 +307,7 @@ def test_a_ur5_whose_elbow_is_pressed_against_its_limit_comes_to_rest(q, positio
         warnings.simplefilter("ignore", RuntimeWarning)
         arm = load_arm(path_of("ur5")).with_actuator("ideal")
     controller, events, start = TaskSpace(arm), Events(), np.clip(q, arm.lower, arm.upper)
-    watch, held = (
+    monitor, held = (
         ReachabilityMonitor(controller, events),
         to_task_reference(arm, Reference.hold(start)),
     )
@@ -316,8 +316,8 @@ def test_a_ur5_whose_elbow_is_pressed_against_its_limit_comes_to_rest(q, positio
     fastest = np.zeros(2250)
     for k in range(fastest.size):
         controller.reachable_reference(task, 4e-3 * (k > 0))
-        watch.update()
+        monitor.update()
         fastest[k] = np.abs(controller.clik.v).max()
     assert fastest[-250:].max() < 0.02
-    assert watch.stalled
+    assert monitor.stalled
     assert events.counts["stalled"] == 1

@@ -58,17 +58,17 @@ def test_meshes_found_by_folder_are_published_as_file_uris(tmp_path, monkeypatch
 
 
 def test_uris_of_ament_packages_are_kept(tmp_path, monkeypatch):
-    share = tmp_path / "prefix/share"
+    installed = tmp_path / "prefix/share"
     for place in ("bench/meshes", "ament_index/resource_index/packages"):
-        (share / place).mkdir(parents=True)
-    (share / "bench/meshes/arm.stl").touch()
-    (share / "ament_index/resource_index/packages/bench").touch()
+        (installed / place).mkdir(parents=True)
+    (installed / "bench/meshes/arm.stl").touch()
+    (installed / "ament_index/resource_index/packages/bench").touch()
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path}/other:{tmp_path}/prefix")
     known = with_mesh("package://bench/meshes/arm.stl")
     assert with_resolvable_uris(known, None) is known
-    (share / "ament_index/resource_index/packages/bench").unlink()
+    (installed / "ament_index/resource_index/packages/bench").unlink()
     (found,) = meshes(with_resolvable_uris(known, None))
-    assert opened(found) == share / "bench/meshes/arm.stl"
+    assert opened(found) == installed / "bench/meshes/arm.stl"
 
 
 @pytest.mark.parametrize("linked", [False, True])
@@ -77,16 +77,16 @@ def test_a_relative_mesh_of_an_installed_package_is_published_as_package(
 ):
     """The allow list of Foxglove has ``package://``, not ``file://``."""
     source, prefix = tmp_path / "src/bench", tmp_path / "prefix"
-    share = prefix / "share/bench"
-    for place in (source / "urdf", source / "meshes", share / "urdf", share / "meshes"):
+    installed = prefix / "share/bench"
+    for place in (source / "urdf", source / "meshes", installed / "urdf", installed / "meshes"):
         place.mkdir(parents=True)
     (source / "package.xml").touch()
     (source / "meshes/arm.stl").write_text("solid\nendsolid")
     (source / "urdf/arm.urdf").write_text(with_mesh("../meshes/arm.stl"))
     for file in ("meshes/arm.stl", "urdf/arm.urdf"):  # as `colcon build --symlink-install`
-        (share / file).symlink_to(source / file)
+        (installed / file).symlink_to(source / file)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
-    used = source if linked else share
+    used = source if linked else installed
     (found,) = meshes(robot_description(load_arm(used / "urdf/arm.urdf")))
     assert opened(found).samefile(source / "meshes/arm.stl")  # not in ament's index
     index = prefix / "share/ament_index/resource_index/packages"
@@ -96,8 +96,8 @@ def test_a_relative_mesh_of_an_installed_package_is_published_as_package(
     assert found == "package://bench/meshes/arm.stl"
     if not linked:
         return
-    (share / "meshes/arm.stl").unlink()
-    (share / "meshes/arm.stl").write_text("solid other\nendsolid")  # an older installation
+    (installed / "meshes/arm.stl").unlink()
+    (installed / "meshes/arm.stl").write_text("solid other\nendsolid")  # an older installation
     (found,) = meshes(robot_description(load_arm(used / "urdf/arm.urdf")))
     assert opened(found).samefile(source / "meshes/arm.stl")
 

@@ -33,7 +33,7 @@ solids = st.one_of(
 
 def assert_same(left, right, tolerance=1e-12):
     assert left.mass == pytest.approx(right.mass, rel=tolerance)
-    np.testing.assert_allclose(left.centre, right.centre, rtol=0, atol=tolerance * 10)
+    np.testing.assert_allclose(left.center, right.center, rtol=0, atol=tolerance * 10)
     scale = 1 + np.abs(right.inertia).max()
     np.testing.assert_allclose(left.inertia, right.inertia, rtol=0, atol=tolerance * scale * 10)
 
@@ -51,7 +51,7 @@ def test_cylinder_closed_form():
     solid = cylinder("z", 0.3, 0.085, 3.0, (1, 2, 3))
     across = 3.0 * (3 * 0.085**2 + 0.3**2) / 12
     np.testing.assert_allclose(np.diag(solid.inertia), [across, across, 3.0 * 0.085**2 / 2])
-    np.testing.assert_array_equal(solid.centre, [1, 2, 3])
+    np.testing.assert_array_equal(solid.center, [1, 2, 3])
 
 
 @pytest.mark.parametrize("axis", "xyz")
@@ -156,7 +156,7 @@ def test_moving_all_parts_moves_the_composition(parts, rotation_vector, translat
     R = Rotation.from_rotvec(rotation_vector).as_matrix()
     moved = compose([part.transformed(R, translation) for part in parts])
     whole = compose(parts)
-    expected = Inertial(whole.mass, R @ whole.centre + translation, R @ whole.inertia @ R.T)
+    expected = Inertial(whole.mass, R @ whole.center + translation, R @ whole.inertia @ R.T)
     assert_same(moved, expected)
 
 
@@ -165,7 +165,7 @@ def test_kinetic_energy_is_that_of_the_parts(parts, omega):
     """Rotating about the origin: |w x c|² m + w·I w, summed over parts or of the composition."""
 
     def energy(body):
-        v = np.cross(omega, body.centre)
+        v = np.cross(omega, body.center)
         return (body.mass * v @ v + omega @ body.inertia @ omega) / 2
 
     omega = np.array(omega)
@@ -208,7 +208,7 @@ def test_a_point_has_a_visual_shape_only_on_request():
         (lambda: sphere(0.1, -1.0), "mass = -1.0"),
         (lambda: sphere(0.1, float("nan")), "mass = nan"),
         (lambda: box((1, 0, 1), 1.0), "size = 0.0"),
-        (lambda: point_mass(1.0, (0, float("inf"), 0)), r"centre\[1\] = inf"),
+        (lambda: point_mass(1.0, (0, float("inf"), 0)), r"center\[1\] = inf"),
         (lambda: compose([]), "total mass of 0 solids = 0.0 kg"),
         (lambda: compose([sphere(1.0, 0.0)]), "expected above 0"),
     ],

@@ -114,7 +114,7 @@ def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
 def test_the_trace_equals_plant_and_controller(gravity):
     """Call by call, with end stops reached, for a planar and a spatial motion.
 
-    A joint that only rounding errors move has a different sign in every program. With the artefact
+    A joint that only rounding errors move has a different sign in every program. With the artifact
     that stops a joint for one call, no two programs agree on it.
     """
     trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
@@ -177,8 +177,10 @@ try:
 except ConfigError as error:
     print(error)
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "CasADi = missing" in told.stdout
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "CasADi = missing" in process.stdout
 
 
 def test_the_search_reproduces_the_published_digits(found):
@@ -250,10 +252,12 @@ def test_the_effort_controller_of_the_file_commands_the_same_torque(found, tmp_p
     file = tmp_path / "gains.yaml"
     file.write_text(published_file(arm, found.gains), encoding="utf-8")
     unlimited = arm.with_motors(supply_voltage=np.inf)
-    law = build_controller(unlimited, None, file)
+    controller = build_controller(unlimited, None, file)
     q, v = arm.configuration("initial") + 1e-4, np.array([0.1, -0.2, 0.03, 0.0, 0.01])
-    law.reset(State.of(q, v))
-    effort = law.update(State.of(q, v), Reference.hold(arm.configuration("initial")), 0.0).value
+    controller.reset(State.of(q, v))
+    effort = controller.update(
+        State.of(q, v), Reference.hold(arm.configuration("initial")), 0.0
+    ).value
     volts = np.zeros(5)
     volts[[1, 2, 4]] = P * -1e-4
     plant = Plant(arm)

@@ -224,7 +224,7 @@ def test_unknown_units_are_named_with_the_accepted_ones(names, message):
 
 
 @pytest.mark.parametrize("unit", ["%", "A", "raw"])
-def test_columns_with_unknown_units_do_not_count_beside_others(unit):
+def test_columns_with_unknown_units_do_not_count_next_to_others(unit):
     others = tuple(f"torque{k} [{unit}]" for k in (1, 2))
     names = ("t", "q1", "q2", "torque1 [Nm]", "torque2 [Nm]", *others)
     assert find_columns(("J1", "J2"), names, "file").effort == names[3:5]

@@ -134,7 +134,7 @@ def test_all_causes_of_motion_are_recorded(tmp_path):
         drive(sim, 5, "effort")
         for _ in range(20):
             sim.advance()
-    assert sim.watch.events.counts["command_timeout"] == 1
+    assert sim.watchdog.events.counts["command_timeout"] == 1
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods) == (None, 31)
 
@@ -379,7 +379,7 @@ def test_links_absent_from_the_urdf_end_a_recording(tmp_path):
         sim.set_arm(other)
         drive(sim, 5)
     assert "links = changed" in recorder.fault
-    assert sim.watch.events.counts["recording_failed"] == 1
+    assert sim.watchdog.events.counts["recording_failed"] == 1
     assert sim.state.time == pytest.approx(0.01)
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods) == (None, 5)
@@ -457,8 +457,8 @@ def test_references_of_the_loop_are_those_of_the_states(tmp_path):
     assert replay(tmp_path / "bag").first is None
     found = Recording.load(tmp_path / "bag")
     for name, values in (("position", "q"), ("velocity", "v")):
-        wanted = [getattr(reference, values) for reference in references]
-        np.testing.assert_array_equal(found.references[name][:-1], wanted)
+        expected = [getattr(reference, values) for reference in references]
+        np.testing.assert_array_equal(found.references[name][:-1], expected)
         assert np.isnan(found.references[name][-1]).all()  # of the next cycle
     np.testing.assert_array_equal(found.position_error, found.references["position"] - found.q)
     assert found.position_error[11, 0] == 0.2

@@ -26,7 +26,7 @@ class Driven:
         }
         self.ros.acquaint({f"hardware/{name}": kind for name, kind in kinds.items()})
 
-    def ask(self, transition):
+    def change_state(self, transition):
         """Request a lifecycle transition; return whether it succeeded."""
         number = getattr(Transition, f"TRANSITION_{transition.upper()}")
         request = ChangeState.Request(transition=Transition(id=number))

@@ -58,7 +58,7 @@ class ForkServer:
             "output": str(output),
             "folder": str(folder),
         }
-        return Fork(self._process, self._process.tell(json.dumps(request))["pid"])
+        return Fork(self._process, self._process.request(json.dumps(request))["pid"])
 
 
 class Fork:
@@ -70,7 +70,7 @@ class Fork:
     def poll(self):
         """Return the exit code, or None; the process id stays in use until it is returned."""
         if self._code is None:
-            self._code = self._server.tell(json.dumps({"pid": self.pid}))["code"]
+            self._code = self._server.request(json.dumps({"pid": self.pid}))["code"]
         return self._code
 
     def wait(self, timeout):

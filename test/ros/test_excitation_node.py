@@ -39,16 +39,16 @@ def states(shared):
     return record
 
 
-def test_an_arm_without_lifecycle_runs_it_at_once(shared, states, tmp_path):
+def test_an_arm_without_lifecycle_runs_it_immediately(shared, states, tmp_path):
     excitation, file = planned("five_dof", tmp_path)
     node = shared.start("excitation", file=file, wait_for_activation=False)
     assert ended(shared, node) == 0, shared.report("not completed")
     assert "completed; the arm holds its configuration" in node.output
     q = np.array([state.position for state in states.messages()])
-    wanted = excitation.sample(np.linspace(0, excitation.duration, 500))[0]
-    np.testing.assert_allclose(q.max(axis=0), wanted.max(axis=0), atol=0.05)
-    np.testing.assert_allclose(q.min(axis=0), wanted.min(axis=0), atol=0.05)
-    np.testing.assert_allclose(q[-1], wanted[-1], atol=0.02)
+    expected = excitation.sample(np.linspace(0, excitation.duration, 500))[0]
+    np.testing.assert_allclose(q.max(axis=0), expected.max(axis=0), atol=0.05)
+    np.testing.assert_allclose(q.min(axis=0), expected.min(axis=0), atol=0.05)
+    np.testing.assert_allclose(q[-1], expected[-1], atol=0.02)
 
 
 SLOW_REQUESTS = """import time, rclpy.action.client as client
@@ -88,14 +88,14 @@ def test_a_motion_that_the_controller_rejects_ends_the_node(shared, states, tmp_
 def test_it_waits_for_the_activation_and_an_interrupt_cancels_it(tmp_path):
     motors = Motors(tmp_path)
     try:
-        assert motors.ask("configure")
+        assert motors.change_state("configure")
         motors.controller("computed_torque")
         _, file = planned(motors.arm, tmp_path, acceleration_limit=10.0)
         node = motors.start("excitation", file=file)
         logged(motors.ros, node, "waits until hardware is active")
         assert motors.life == "inactive"
         assert "moving" not in node.output
-        assert motors.ask("activate")
+        assert motors.change_state("activate")
         logged(motors.ros, node, "moving to the start")
         node.signal(signal.SIGINT)
         assert ended(motors.ros, node) == 0

@@ -40,8 +40,8 @@ def motors(tmp_path_factory):
     """Start an inactive arm with a waiting controller."""
     arm = Motors(tmp_path_factory.mktemp("motors"))
     try:
-        assert not arm.ask("activate"), "activated before configure"
-        assert arm.ask("configure")
+        assert not arm.change_state("activate"), "activated before configure"
+        assert arm.change_state("configure")
         arm.controller_process = arm.controller()
         yield arm
     finally:
@@ -59,14 +59,14 @@ def active(motors, shared):
     """Activate the arm with its controller; deactivate it afterwards."""
     if motors.controller_process.code is not None:
         motors.controller_process = motors.controller()
-    assert motors.ask("activate"), shared.report("not activated")
+    assert motors.change_state("activate"), shared.report("not activated")
     commands = shared.record(JointState, "joint_commands")
     shared.wait_for(lambda: len(commands) > 20, "no commands")
     yield motors
     for name in os.listdir(motors.port):
         motors.mend(name)
     shared.trigger("hardware/reset_emergency_stop")
-    motors.ask("deactivate")
+    motors.change_state("deactivate")
     motors.comes_to("inactive")
 
 
@@ -221,7 +221,7 @@ def test_another_publisher_of_joint_states_prevents_activation(motors, shared):
     """A controller of the other arm's states would command this arm."""
     shared.meet(JointState, "joint_states")
     try:
-        assert not motors.ask("activate")
+        assert not motors.change_state("activate")
         assert motors.life == "inactive"
         status = motors.diagnosis(lambda values: "arm_conflict" in values)[
             "last rejected transition"
@@ -240,12 +240,12 @@ def test_enabling_torque_moves_nothing(motors, shared):
     """The controller does not move the arm either after the pause of the states."""
     before = motors.news()
     first = len(motors.states)
-    assert motors.ask("activate")
+    assert motors.change_state("activate")
     try:
         shared.wait_for(lambda: len(motors.states) > first + 100, "no states")
         wait_for_torque(motors, "on")
     finally:
-        assert motors.ask("deactivate")
+        assert motors.change_state("deactivate")
     wait_for_torque(motors, "off")
     states = motors.states.messages(first)
     moved = np.abs([np.array(s.position) - before.position for s in states])
@@ -266,7 +266,7 @@ def test_a_trajectory_moves_the_arm(active):
 
 
 ENDS = {
-    "deactivate": (lambda motors: motors.ask("deactivate"), INACTIVE),
+    "deactivate": (lambda motors: motors.change_state("deactivate"), INACTIVE),
     "emergency stop": (
         lambda motors: press(motors, "service"),
         f"{INACTIVE}: emergency stop by service",
@@ -293,10 +293,10 @@ def test_a_goal_is_aborted_with_the_cause_when_commands_are_no_longer_executed(a
 def test_a_trajectory_does_not_continue_after_a_deactivation(active):
     active.ros.publish(slow(5.0), "joint_controller/joint_trajectory")
     active.ros.wait_for(lambda: np.abs(active.states.newest.velocity).max() > 0.05, "no motion")
-    assert active.ask("deactivate")
+    assert active.change_state("deactivate")
     active.ros.diagnosis("joint_controller", lambda v: v.get("last control_restarted") == INACTIVE)
     first = active.news()
-    assert active.ask("activate")
+    assert active.change_state("activate")
     seen = len(active.states)
     active.ros.wait_for(lambda: len(active.states) > seen + 100, "no states")
     moved = np.array(active.news().position) - first.position
@@ -324,13 +324,13 @@ def test_an_emergency_stop_is_latched_until_it_is_reset(active, how):
     wait_for_torque(active, "off")
     status = active.diagnosis(lambda values: values["level"] == ERROR)
     assert {"page": "topic"}.get(how, how) in status["message"]
-    assert not active.ask("activate"), "it is latched"
+    assert not active.change_state("activate"), "it is latched"
     shared.publish(Bool(data=False), "emergency_stop")
     active.news()
-    assert not active.ask("activate"), "false resets nothing"
+    assert not active.change_state("activate"), "false resets nothing"
     assert shared.trigger("hardware/reset_emergency_stop").success
     assert active.life == "inactive", "a reset alone gives no torque"
-    assert active.ask("activate")
+    assert active.change_state("activate")
 
 
 def test_the_emergency_stop_stays_latched_while_a_motor_has_torque(active):
@@ -393,11 +393,13 @@ def test_an_unplugged_arm_reconnects(active):
     status = active.diagnosis(lambda values: values["state"] == "error")
     assert status["level"] == ERROR
     active.comes_to("inactive")
-    assert not active.ask("activate")
+    assert not active.change_state("activate")
     active.mend("unplugged")
     active.diagnosis(lambda values: values["state"] == "inactive")
     active.news()
-    assert active.ask("activate"), active.ros.report("not activated after it was plugged in again")
+    assert active.change_state("activate"), active.ros.report(
+        "not activated after it was plugged in again"
+    )
 
 
 def ignores(pid, number):
@@ -417,4 +419,4 @@ def test_a_signal_while_active_ends_with_0_and_torque_disabled(active, name):
     assert "Traceback" not in active.process.output
     assert active.is_disabled
     active.restart()
-    assert active.ask("configure")
+    assert active.change_state("configure")

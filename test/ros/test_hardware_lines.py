@@ -68,8 +68,8 @@ class Line(Driven):
         self.ros.wait_for(self._is_commanded, "not activated")
 
     def _is_commanded(self):
-        self.arm.tell("forget")
-        if not self.ask("activate"):
+        self.arm.request("forget")
+        if not self.change_state("activate"):
             self.becomes_inactive()
             return False
         fresh, commands = time.time() + PAUSE, self.ros.record(JointState, "joint_commands")
@@ -79,19 +79,19 @@ class Line(Driven):
     def becomes_inactive(self):
         """Deactivate and hold the arm, and clear all latched trips."""
         self.is_held()
-        self.ask("deactivate")
+        self.change_state("deactivate")
         reset = "hardware/reset_emergency_stop"
         self.ros.wait_for(lambda: self.ros.trigger(reset).success, "not reset")
         self.ros.wait_for(lambda: not any(self.torque), "torque stays on")
 
     @property
     def torque(self):
-        return self.arm.tell("state")["torque"]
+        return self.arm.request("state")["torque"]
 
     @property
     def q(self):
         """Configuration of the emulated arm, independent of the driver."""
-        return np.array(self.arm.tell("state")["q"])
+        return np.array(self.arm.request("state")["q"])
 
     def is_near(self, q):
         return np.abs(self.q - q).max() < POSITION_TOLERANCE
@@ -107,10 +107,10 @@ class Line(Driven):
 
     def sets_off_to(self, q):
         """Start a trajectory to ``q``; repeat it if the machine was busy."""
-        self.arm.tell("forget")
+        self.arm.request("forget")
         message = trajectory((2.0, q, np.zeros(3)), names=self.joints)
         until = time.monotonic() + PATIENCE
-        while min(self.arm.tell("state")["moved"]) < 0.02:
+        while min(self.arm.request("state")["moved"]) < 0.02:
             assert time.monotonic() < until, self.ros.report("the arm does not move")
             if not all(self.torque):
                 self.is_activated()
@@ -130,7 +130,7 @@ class Line(Driven):
 
     def is_held(self):
         """Hold the arm, as a user must before torque is disabled."""
-        self.arm.tell("hold")
+        self.arm.request("hold")
 
     def close(self):
         super().close()
@@ -157,15 +157,15 @@ def shared(line):
 def active(line, shared):
     """Activate the arm at its start configuration; deactivate it afterwards."""
     if line.life == "unconfigured":
-        assert line.ask("configure"), shared.report("not configured")
+        assert line.change_state("configure"), shared.report("not configured")
         line.start = line.q
     assert not any(line.torque)
     try:
         line.is_activated()
-        line.moved_by_torque = max(line.arm.tell("state")["moved"])
+        line.moved_by_torque = max(line.arm.request("state")["moved"])
         line.is_moved_to(line.start)
         yield line
-        line.ask("deactivate")
+        line.change_state("deactivate")
         assert not any(line.torque)
     finally:
         line.becomes_inactive()
@@ -188,7 +188,7 @@ def test_an_emergency_stop_disables_torque_until_a_reset(active):
     active.ros.wait_for(lambda: not any(active.torque), "torque stays on")
     active.is_held()
     active.comes_to("inactive")
-    assert not active.ask("activate"), "it is latched"
+    assert not active.change_state("activate"), "it is latched"
     active.is_reset()
     assert not any(active.torque), "a reset alone gives no torque"
     active.is_activated()
@@ -200,7 +200,9 @@ def test_motor_watchdogs_stop_the_arm_of_a_suspended_node(active):
     active.sets_off_to(active.start + AWAY)
     os.kill(active.process.pid, signal.SIGSTOP)
     try:
-        active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors do not stop")
+        active.ros.wait_for(
+            lambda: active.arm.request("state")["stopped"], "the motors do not stop"
+        )
         active.is_held()
     finally:
         os.kill(active.process.pid, signal.SIGCONT)
@@ -214,12 +216,12 @@ def test_motor_watchdogs_stop_the_arm_of_a_suspended_node(active):
 @pytest.mark.quick(1)
 def test_an_arm_unplugged_in_motion_reconnects_inactive(active):
     active.sets_off_to(active.start + AWAY)
-    active.arm.tell("unplug")
-    active.ros.wait_for(lambda: active.arm.tell("state")["stopped"], "the motors do not stop")
+    active.arm.request("unplug")
+    active.ros.wait_for(lambda: active.arm.request("state")["stopped"], "the motors do not stop")
     active.is_held()
     active.diagnosis(lambda values: values["state"] == "error")
     active.comes_to("inactive")
-    active.arm.tell("plug")
+    active.arm.request("plug")
     active.diagnosis(lambda values: values["state"] == "inactive")
     assert not any(active.torque), "activated without a request"
     active.is_reset()  # the motor watchdogs have tripped
@@ -232,7 +234,7 @@ def test_the_arm_of_a_killed_controller_is_held(active):
     active.sets_off_to(active.start + AWAY)
     active.controller_process.kill()
     active.diagnosis(lambda values: "command_timeout" in values)
-    active.ros.wait_for(lambda: np.abs(active.arm.tell("state")["v"]).max() < 0.01, "no rest")
+    active.ros.wait_for(lambda: np.abs(active.arm.request("state")["v"]).max() < 0.01, "no rest")
     assert all(active.torque), "torque is disabled"
     active.controller_process = active.controller()
     active.diagnosis(lambda values: values["state"] == "active")
@@ -244,18 +246,18 @@ def test_voltage_commands_move_motors_without_current_control(tmp_path):
     line = Line(VENDORS["dynamixel_pwm"], tmp_path, controlled=False, command_interface="voltage")
     try:
         ros = line.ros
-        assert line.ask("configure"), ros.report("not configured")
-        assert line.ask("activate"), ros.report("not activated")
+        assert line.change_state("configure"), ros.report("not configured")
+        assert line.change_state("activate"), ros.report("not activated")
         voltages = ros.meet(Float64MultiArray, "voltage_commands")
-        line.arm.tell("forget")
+        line.arm.request("forget")
 
         def turned():
             voltages.publish(Float64MultiArray(data=[0.0, 0.0, 2.0]))
-            return line.arm.tell("state")["moved"][2] > 0.3
+            return line.arm.request("state")["moved"][2] > 0.3
 
         ros.wait_for(turned, "no motion")
         line.diagnosis(lambda values: "command_timeout" in values)
-        ros.wait_for(lambda: np.abs(line.arm.tell("state")["v"]).max() < 0.01, "no rest")
+        ros.wait_for(lambda: np.abs(line.arm.request("state")["v"]).max() < 0.01, "no rest")
         assert all(line.torque)
     finally:
         line.close()
@@ -270,10 +272,10 @@ def test_default_gains_are_reduced_and_unstable_set_gains_are_rejected(tmp_path)
     usual = PidGravity(line.arm_model).values
     try:
         ros = line.ros
-        assert line.ask("configure"), ros.report("not configured")
+        assert line.change_state("configure"), ros.report("not configured")
         controller = line.controls("pid_gravity", {})
         line.is_activated()
-        assert max(line.arm.tell("state")["moved"]) < RESOLUTION
+        assert max(line.arm.request("state")["moved"]) < RESOLUTION
         holds_still(line, 3.0)
         status = ros.diagnosis("joint_controller", lambda values: "gains_slowed" in values)
         assert "default gains of" in status["last gains_slowed"]
@@ -307,10 +309,10 @@ def test_default_gains_are_reduced_and_unstable_set_gains_are_rejected(tmp_path)
 
 def holds_still(line, seconds):
     """Check that the commanded arm neither moves nor trips."""
-    line.arm.tell("forget")
+    line.arm.request("forget")
     line.ros.wait_longer(line.states, seconds)
     found = line.diagnosis(lambda values: float(values["commands per second"]) > 0)
     assert found["state"] == "active", line.ros.report(str(found))
     trips = {"oscillation", "velocity_limit", "trip 1"}
     assert not trips & set(found), line.ros.report(str(found))
-    assert max(line.arm.tell("state")["moved"]) < POSITION_TOLERANCE
+    assert max(line.arm.request("state")["moved"]) < POSITION_TOLERANCE

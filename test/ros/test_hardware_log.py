@@ -22,7 +22,7 @@ def motors(tmp_path_factory):
     """Start an inactive arm."""
     arm = Motors(tmp_path_factory.mktemp("motors"), fresh=True)
     try:
-        assert arm.ask("configure")
+        assert arm.change_state("configure")
         yield arm
     finally:
         arm.close()
@@ -53,8 +53,8 @@ def test_a_recording_contains_published_states_and_commands(tmp_path):
     folder = tmp_path / "run"
     arm = Motors(tmp_path, recording_path=folder)
     try:
-        assert arm.ask("configure")
-        assert arm.ask("activate")
+        assert arm.change_state("configure")
+        assert arm.change_state("activate")
         controller = arm.controller()
         commands = arm.ros.record(JointState, "joint_commands")
         arm.ros.wait_for(lambda: len(commands) > 150, "no commands")

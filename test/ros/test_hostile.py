@@ -259,10 +259,10 @@ def motors(tmp_path_factory, request):
     limits = load_arm(arm.arm).effort_limit
     arm.rival = {"position": {"position": [1.0, -1.0]}, "effort": {"effort": limits}}[request.param]
     try:
-        assert arm.ask("configure")
+        assert arm.change_state("configure")
         arm.controller("position" if request.param == "position" else "pid_gravity")
         commands = arm.ros.record(JointState, "joint_commands")
-        assert arm.ask("activate")
+        assert arm.change_state("activate")
         arm.ros.wait_for(lambda: len(commands) > 100, "no commands")
         yield arm
     finally:

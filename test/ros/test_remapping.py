@@ -44,7 +44,7 @@ def test_an_interrupted_goal_names_the_remapped_topic(ros, node):
     controller = SimpleNamespace(
         resolve_topic_name=node.resolve_topic_name,
         count_publishers=node.count_publishers,
-        loop=SimpleNamespace(controller=None, fit=SimpleNamespace(fault="")),
+        loop=SimpleNamespace(controller=None, gain_scaling=SimpleNamespace(fault="")),
         _capabilities=SimpleNamespace(incompatibility=lambda kind: ""),
         _topics=SimpleNamespace(publisher=SimpleNamespace(conflict="")),
     )

@@ -134,7 +134,7 @@ def test_a_command_for_an_old_state_is_rejected_as_by_the_hardware(shared, simul
     assert float(limit) == 0.1
 
 
-def test_the_clock_goes_on_with_the_same_time_in_a_pause(shared, simulator):
+def test_the_clock_repeats_the_same_time_in_a_pause(shared, simulator):
     """A node that starts during the pause has a time."""
     assert shared.pause().success
     try:

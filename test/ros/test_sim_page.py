@@ -48,7 +48,7 @@ class Run:
         self.ros.wait_longer(self.states, 2.0)
         return self.q
 
-    def says(self, words):
+    def reports(self, words):
         return self.page.wait_for(lambda: words in self.page.text, f"no '{words}'")
 
     def lines(self, words):
@@ -65,7 +65,7 @@ def test_a_slider_interrupts_the_demo_motion_and_moves_the_arm(sim):
     page = sim.page
     page.set("R1", 0.4)
     page.wait_for(lambda: "Start demo" in page.offered, "the demo was not stopped")
-    sim.says("joint targets reached")
+    sim.reports("joint targets reached")
     goal = [page.sliders[name] for name in JOINTS]
     assert goal[0] == 0.4
     sim.at(goal)
@@ -74,7 +74,7 @@ def test_a_slider_interrupts_the_demo_motion_and_moves_the_arm(sim):
     sim.page.wait_for(lambda: np.abs(sim.q - goal).max() > 0.1, "the arm stands")
     sim.page.wait_for(lambda: abs(page.sliders["R2"] - sim.q[1]) < 0.1, "the sliders stand")
     page.push("Stop demo")
-    sim.says("demo stopped")
+    sim.reports("demo stopped")
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_a_slider_interrupts_the_demo_motion_and_moves_the_arm(sim):
                                     (False, True, True)],
 )  # fmt: skip
 def test_a_target_waits_for_the_end_of_an_unconfirmed_demo_motion(running, ready, ended):
-    asked = []
+    requests = []
     tour = object.__new__(RemoteDemo)
     tour.running, tour._end_request = running, None
     tour._remote = SimpleNamespace(
-        ready=ready, call_async=lambda request: asked.append(request.data)
+        ready=ready, call_async=lambda request: requests.append(request.data)
     )
     assert tour.end() is ended
-    assert asked == ([] if ended else [False])
+    assert requests == ([] if ended else [False])
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_reset_moves_the_arm_to_its_initial_configuration(sim):
     sim.page.set("R1", -0.5)
     sim.page.wait_for(lambda: sim.q[0] < -0.4, "R1 did not move")
     sim.page.push("Reset")
-    sim.says("reset: at initial; time continues")
+    sim.reports("reset: at initial; time continues")
     sim.at(INITIAL)
     sim.page.wait_for(lambda: abs(sim.page.sliders["R1"]) < 0.01, "the slider stands")
 
@@ -130,7 +130,7 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_continues(sim, line
     words = "simulated time stopped: emergency stop by"
     before = sim.lines(words)
     sim.page.push("EMERGENCY STOP")
-    sim.says("emergency stop by topic emergency_stop")
+    sim.reports("emergency stop by topic emergency_stop")
     sim.ros.wait_for(lambda: sim.lines(words) > before + lines, "no status line")
     assert sim.process.code is None
     count = len(sim.states)
@@ -138,7 +138,7 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_continues(sim, line
     sim.page.wait_for(lambda: sim.page.named("Release now"), "no confirmation")
     assert len(sim.states) == count
     sim.page.push("Release now")
-    sim.says("emergency stop released")
+    sim.reports("emergency stop released")
     sim.ros.wait_for(lambda: len(sim.states) > count + 100, "time stands")
     running = sim.lines("max error")
     sim.ros.wait_for(lambda: sim.lines("max error") > running, "no status line")
@@ -151,15 +151,15 @@ def test_an_emergency_stop_is_shown_and_released_and_the_run_continues(sim, line
 def test_a_push_moves_the_arm_and_the_controller_brings_it_back(sim):
     before, start = sim.rest(), len(sim.states)
     sim.page.push("Push")
-    sim.says("push of")
+    sim.reports("push of")
     sim.ros.wait_longer(sim.states, 1.0)
     motion = Motion(sim.states.messages(start))
     assert 0.3 < np.abs(motion.v).max() < 10.0  # the limit of the usual push
     sim.at(before)
     sim.page.set("x [N·s]", "1e5")
-    sim.says("push: x [N·s] = 100000")
+    sim.reports("push: x [N·s] = 100000")
     sim.page.push("Push")
-    sim.says("would change by")
+    sim.reports("would change by")
     assert np.abs(Motion(sim.states.messages(-10)).v).max() < 0.1
 
 
@@ -168,16 +168,16 @@ def test_payload_of_the_arm_and_of_the_controllers_model(sim):
     """A value that another client sets is also shown."""
     sim.rest()
     sim.page.set("simulated arm [kg]", "0.5")
-    sim.says("simulated arm [kg] = 0.5")
+    sim.reports("simulated arm [kg] = 0.5")
     assert sim.ros.get("simulator", "payload_mass") == 0.5
     sim.ros.wait_longer(sim.states, 1.0)
     loaded = abs(sim.states.newest.effort[1])
     sim.page.set("controller's model [kg]", "0.5")
-    sim.says("controller&#x27;s model [kg] = 0.5")
+    sim.reports("controller&#x27;s model [kg] = 0.5")
     assert sim.ros.get("joint_controller", "payload_mass") == 0.5
     reason = sim.ros.set("simulator", payload_mass=-1.0)[0].reason
     sim.page.set("simulated arm [kg]", "-1")
-    sim.says(f"rejected: {escape(reason)}")
+    sim.reports(f"rejected: {escape(reason)}")
     assert sim.ros.get("simulator", "payload_mass") == 0.5
     assert sim.ros.set("simulator", payload_mass=0.0)[0].successful
     field = sim.page.named("simulated arm [kg]")[-1]
@@ -191,16 +191,16 @@ def test_gains_of_the_running_controller_are_set_or_rejected_with_the_nodes_reas
     sim.page.wait_for(lambda: sim.page.named("p"), "no gains")
     before = sim.ros.get(node, name)
     sim.page.set("p", f"{0.9 * before:.6g}")  # of the last joint, R5
-    sim.says("R5: p = ")
+    sim.reports("R5: p = ")
     assert sim.ros.get(node, name) == pytest.approx(0.9 * before, rel=1e-5)
     reason = sim.ros.set(node, gains__R5__p=-5.0)[0].reason
     sim.page.set("p", "-5")
-    sim.says(f"rejected: {escape(reason)}")
+    sim.reports(f"rejected: {escape(reason)}")
     assert sim.ros.get(node, name) == pytest.approx(0.9 * before, rel=1e-5)
     sim.page.set("p", "many")
-    sim.says("rejected: R5: p")
+    sim.reports("rejected: R5: p")
     sim.page.set("p", f"{before:.10g}")
-    sim.says(f"R5: p = {before:g}")
+    sim.reports(f"R5: p = {before:g}")
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ class ToyMotors(MotorBus):
         self._require_plugged()
         self._at = self.now()
 
-    def identify(self):
+    def discover(self):
         self._require_plugged()
         silent = [id for id in self._ids if self._broken(f"silent-{id}")]
         if silent:

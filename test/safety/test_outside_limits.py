@@ -77,13 +77,13 @@ def test_a_distant_goal_inside_is_reached_at_the_velocity_limit():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_distance_gained_toward_the_range_is_kept(sign):
-    judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=0.2))
+    monitor = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=0.2))
     rest = np.zeros(3)
-    judge.restart(sign * np.array(OUTSIDE))
+    monitor.restart(sign * np.array(OUTSIDE))
 
     def trips(q):
         reading = sign * np.array([0.3, q, 0.0])
-        return [t.kind for t in judge.check_limits(0.0, reading, rest, rest)]
+        return [t.kind for t in monitor.check_limits(0.0, reading, rest, rest)]
 
     assert trips(UPPER + 0.155) == []
     assert trips(UPPER + 0.165) == ["position_limit"]
@@ -99,13 +99,15 @@ def test_distance_gained_toward_the_range_is_kept(sign):
 def test_recovery_from_beyond_the_margin_trips(sign, limit_recovery_margin):
     """The tripping limit is at most the margin beyond the joint's limit, on either side."""
     margin = limit_recovery_margin
-    judge = LimitMonitor(arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=margin))
+    monitor = LimitMonitor(
+        arm(), SafetySettings(position_margin=0.01, limit_recovery_margin=margin)
+    )
     rest, end = np.zeros(3), UPPER + margin + 0.01
     tripped = ["position_limit"]
     for q, kinds in ((end - 1e-6, []), (end + 1e-6, tripped), (end + 9.0, tripped)):
         reading = sign * np.array([0.3, q, 0.0])
-        judge.restart(reading)
-        found = judge.check_limits(0.0, reading, rest, rest)
+        monitor.restart(reading)
+        found = monitor.check_limits(0.0, reading, rest, rest)
         assert [t.kind for t in found] == kinds
         assert [abs(t.limit) for t in found] == pytest.approx([end] * len(kinds))
 

@@ -68,19 +68,19 @@ def vectors(low, high):
 def test_a_joint_entering_a_soft_limit_zone_stays_within_it(inertia, push, speed, zone, scale):
     """Exact solution of m e'' + D e' + k e = 0, e(0) = -z, e'(0) = v0 <= V."""
     damping = soft_limit_damping(inertia, push, speed, zone, 1e-9)
-    law = np.array([[0, 1], [-push / zone, -damping]]) / [[1], [inertia]]
-    slow, fast = np.sort(np.abs(np.linalg.eigvals(law)))
+    A = np.array([[0, 1], [-push / zone, -damping]]) / [[1], [inertia]]
+    slow, fast = np.sort(np.abs(np.linalg.eigvals(A)))
     assert fast >= speed / zone * (1 - 1e-6)
     start = np.array([-zone, scale * speed])
     for time in (0.3 / fast, 1 / fast, 3 / fast, 0.3 / slow, 1 / slow, 3 / slow):
-        assert (expm(time * law) @ start)[0] <= 1e-6 * zone
+        assert (expm(time * A) @ start)[0] <= 1e-6 * zone
 
 
 @given(numbers(0.1, 5), numbers(0.2, 3), numbers(-20, 20))
 def test_a_joint_under_full_effort_stops_within_its_zone(inertia, speed, load):
     """A point mass under gravity and full effort, in small time steps."""
     limit, zone, dt = 50.0, 0.2, 1e-4
-    q, v, farthest = 1.0 - zone, speed, 0.0
+    q, v, furthest = 1.0 - zone, speed, 0.0
     for _ in range(2000):
         damping = soft_limit_damping(inertia, limit + abs(load), speed, zone, dt)
         tau = soft_limited_effort(
@@ -88,14 +88,14 @@ def test_a_joint_under_full_effort_stops_within_its_zone(inertia, speed, load):
         )
         v += dt * (tau - load) / inertia
         q += dt * v
-        farthest = max(farthest, q)
-    assert 1.0 - zone < farthest <= 1.0 + 1e-3 * zone
+        furthest = max(furthest, q)
+    assert 1.0 - zone < furthest <= 1.0 + 1e-3 * zone
 
 
 @given(numbers(-50, 50), numbers(-50, 50), numbers(-1, 1))
-def test_far_from_every_limit_commands_are_unchanged(wanted, load, v):
-    told = soft_limited_effort(wanted, load, v, 1.0, 1.0, 10.0, 100.0, 50.0)
-    assert told == pytest.approx(wanted, abs=1e-12)
+def test_far_from_every_limit_commands_are_unchanged(computed, load, v):
+    limited = soft_limited_effort(computed, load, v, 1.0, 1.0, 10.0, 100.0, 50.0)
+    assert limited == pytest.approx(computed, abs=1e-12)
 
 
 @given(numbers(0, 50), numbers(-50, 50))
@@ -153,27 +153,27 @@ def test_an_emulated_arm_under_long_effort_stays_within_its_limits(push):
 
 
 @given(st.lists(st.tuples(vectors(-1e4, 1e4), numbers(0, 0.2)), max_size=10), vectors(20, 90))
-def test_efforts_and_their_rate_are_bounded_for_any_command(asked, warm):
+def test_efforts_and_their_rate_are_bounded_for_any_command(commands, warm):
     limits = CommandLimiter(arm(), SAFETY)
     bound, rate = arm().effort_limit, SAFETY.max_effort_rate
-    for wanted, dt in asked:
+    for computed, dt in commands:
         before = limits.last
-        told = limits.apply("effort", wanted, np.full(3, 2.95), np.full(3, 1.0), warm, dt)
+        limited = limits.apply("effort", computed, np.full(3, 2.95), np.full(3, 1.0), warm, dt)
         step = rate * bound * min(dt, MAX_PERIOD)
-        assert (np.abs(told - before) <= step + 1e-12 * bound).all()
-        assert (np.abs(told) <= bound).all()
+        assert (np.abs(limited - before) <= step + 1e-12 * bound).all()
+        assert (np.abs(limited) <= bound).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dt", [MAX_PERIOD / 5, MAX_PERIOD, 10 * MAX_PERIOD, 1e9])
 def test_commands_are_rate_limited(dt, sign):
-    """abs(u - u_last) <= rate min(dt, LONGEST), with equality for distant commands."""
+    """abs(u - u_last) <= rate min(dt, MAX_PERIOD), with equality for distant commands."""
     settings, rest = SafetySettings(max_effort_rate=2.0, velocity_limit_scale=0.06), np.zeros(3)
     limits, time = CommandLimiter(arm(), settings), min(dt, MAX_PERIOD)
     for interface, rate in (("effort", 2.0 * arm().effort_limit), ("position", np.full(3, 6.0))):
         limits.start(rest)
-        told = limits.apply(interface, np.full(3, sign * 1e3), rest, rest, WARM, dt)
-        np.testing.assert_allclose(told, sign * rate * time)
+        limited = limits.apply(interface, np.full(3, sign * 1e3), rest, rest, WARM, dt)
+        np.testing.assert_allclose(limited, sign * rate * time)
     limits.start(np.ones(3))
     assert (limits.apply("effort", rest, rest, rest, WARM, -1.0) == 1).all()
 
@@ -182,19 +182,19 @@ def test_the_effort_of_a_hot_motor_is_derated():
     limits = CommandLimiter(arm(), SAFETY)
     warm = np.array([30.0, 67.5, 80.0])
     for _ in range(100):
-        told = limits.apply("effort", np.full(3, 100.0), np.zeros(3), np.zeros(3), warm, 2e-3)
-    np.testing.assert_allclose(told, 40 * np.array([1, 0.65, 0.3]))
-    np.testing.assert_allclose(limits.effort_bound(warm), told)
+        limited = limits.apply("effort", np.full(3, 100.0), np.zeros(3), np.zeros(3), warm, 2e-3)
+    np.testing.assert_allclose(limited, 40 * np.array([1, 0.65, 0.3]))
+    np.testing.assert_allclose(limits.effort_bound(warm), limited)
 
 
 @given(st.lists(vectors(-10, 10), min_size=1, max_size=10))
-def test_position_goals_stay_within_limits_and_speed(asked):
+def test_position_goals_stay_within_limits_and_speed(commands):
     limits = CommandLimiter(arm(), SAFETY)
-    for wanted in asked:
+    for computed in commands:
         before = limits.last
-        told = limits.apply("position", wanted, np.zeros(3), np.zeros(3), WARM, 0.01)
-        assert (np.abs(told - before) <= 6.0 * 0.01 + 1e-12).all()
-        assert (np.abs(told) <= 3.0).all()
+        limited = limits.apply("position", computed, np.zeros(3), np.zeros(3), WARM, 0.01)
+        assert (np.abs(limited - before) <= 6.0 * 0.01 + 1e-12).all()
+        assert (np.abs(limited) <= 3.0).all()
 
 
 def test_a_velocity_command_decays_exponentially_before_a_limit():
@@ -206,8 +206,8 @@ def test_a_velocity_command_decays_exponentially_before_a_limit():
         np.full(3, 2.9),
     )
     for _ in range(2000):
-        told = limits.apply("velocity", np.array([9.0, 6.0, -9.0]), q, np.zeros(3), WARM, dt)
-        q = q + told * dt
+        limited = limits.apply("velocity", np.array([9.0, 6.0, -9.0]), q, np.zeros(3), WARM, dt)
+        q = q + limited * dt
     left = zone * np.exp(-6.0 * 0.02 / zone)
     np.testing.assert_allclose(3.0 - q[:2], left, rtol=1e-2)
     assert q[2] == pytest.approx(2.9 - 6.0 * 0.02)
@@ -262,8 +262,8 @@ def test_the_weight_of_an_old_reading_decreases():
     fresh = Freshness(1, 0)
     fresh.update(np.array([0.0]), 0.0)
     ages = np.array([0, 1, 1.5, 2, 3]) * FADE_AGE
-    told = [float(fresh.confidence(age)[0]) for age in ages]
-    assert told == pytest.approx([1, 1, 0.5, 0, 0])
+    confidence = [float(fresh.confidence(age)[0]) for age in ages]
+    assert confidence == pytest.approx([1, 1, 0.5, 0, 0])
 
 
 # Trips ------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_a_missing_temperature_does_not_trip():
 
 def test_a_following_error_trips_after_its_timeout():
     """abs(q_goal - q) > e for longer than T; within e the timeout restarts."""
-    judge, (e, T) = (
+    monitor, (e, T) = (
         LimitMonitor(arm(), SAFETY),
         (SAFETY.max_following_error, SAFETY.following_error_timeout),
     )
@@ -311,25 +311,25 @@ def test_a_following_error_trips_after_its_timeout():
     for sign in (1, -1):
         behind = np.array([0.0, 0.0, sign * e * (1 + 1e-9)])
         near = np.array([0.0, 0.0, sign * e * (1 - 1e-9)])
-        judge.restart(rest)
-        assert not [t for k in range(50) for t in judge.check_following_error(k * dt, rest, near)]
+        monitor.restart(rest)
+        assert not [t for k in range(50) for t in monitor.check_following_error(k * dt, rest, near)]
         for start in (100.0, 200.0):
-            assert judge.check_following_error(start - dt, rest, near) == []
+            assert monitor.check_following_error(start - dt, rest, near) == []
             assert not [
                 t
                 for k in range(10)
-                for t in judge.check_following_error(start + k * dt, rest, behind)
+                for t in monitor.check_following_error(start + k * dt, rest, behind)
             ]
-        (trip,) = judge.check_following_error(200.0 + 11 * dt, rest, behind)
+        (trip,) = monitor.check_following_error(200.0 + 11 * dt, rest, behind)
         assert (trip.kind, trip.joint) == ("following_error", "J3")
-        judge.restart(rest)
-        assert judge.check_following_error(200.0 + 12 * dt, rest, behind) == []
+        monitor.restart(rest)
+        assert monitor.check_following_error(200.0 + 12 * dt, rest, behind) == []
 
 
 def test_a_reported_fault_or_lost_torque_trips():
-    judge = LimitMonitor(arm(), SAFETY)
-    assert judge.check_faults(1.0, ("", "", ""), (True, None, True)) == []
-    found = judge.check_faults(1.0, ("", "overload", ""), (True, None, False))
+    monitor = LimitMonitor(arm(), SAFETY)
+    assert monitor.check_faults(1.0, ("", "", ""), (True, None, True)) == []
+    found = monitor.check_faults(1.0, ("", "overload", ""), (True, None, False))
     assert [(t.kind, t.joint) for t in found] == [("motor_fault", "J2"), ("torque_lost", "J3")]
 
 
@@ -369,16 +369,16 @@ def test_each_active_kind_of_trip_is_listed():
 
 
 def test_disabling_torque_is_repeated_until_confirmed():
-    off, asked = TorqueOffRequest(), []
+    off, commands = TorqueOffRequest(), []
 
     def disable(ids):
-        asked.append(list(ids))
-        return [] if len(asked) == 1 else ids[:1]
+        commands.append(list(ids))
+        return [] if len(commands) == 1 else ids[:1]
 
     off.request([3, 1])
     for _ in range(4):
         off.send(disable)
-    assert asked == [[1, 3], [1, 3], [3]]
+    assert commands == [[1, 3], [1, 3], [3]]
     assert not off.pending
     assert motors_with_torque({1: True, 2: False, 3: None}) == {1}
 
@@ -493,7 +493,7 @@ def test_effort_of_each_stop_policy_after_a_displacement(sign):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_hold_is_a_damped_spring_within_the_motors_efforts(sign):
-    """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, FASTEST² M_ii)), D = 1.6 sqrt(K M_ii)."""
+    """K = max(BANDWIDTH² M_ii, min(GRIP τ_max, MAX_BANDWIDTH² M_ii)), D = 1.6 sqrt(K M_ii)."""
     start, m = np.array(START), np.diag(mass_matrix(arm(), START))
     stiff = np.minimum(STIFFNESS_PER_EFFORT_LIMIT * arm().effort_limit, MAX_BANDWIDTH**2 * m)
     K = np.maximum(BANDWIDTH**2 * m, stiff)
@@ -580,9 +580,9 @@ def test_velocity_goals_decay_during_a_stop():
 
 
 def test_every_setting_is_declared_with_its_default():
-    told = {p.name: p.default for p in PARAMETERS}
-    own = {f.name: f.default for f in fields(SafetySettings) if f.name != "stop_policy"}
-    assert told == own
+    declared = {p.name: p.default for p in PARAMETERS}
+    defaults = {f.name: f.default for f in fields(SafetySettings) if f.name != "stop_policy"}
+    assert declared == defaults
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_a_slow_loop_pushing_into_a_narrow_range_stays_near_it(monkeypatch):
     heavy, light = {"mass": 2.0}, {"mass": 0.5}
     real = chain(wide | heavy, wide, wide | light)
     rig = Rig(q=(-0.06,) * 3, model=real, safety=SafetySettings(**LOOSE))
-    told = chain(narrow | heavy, narrow, narrow | light)
-    rig.driver = MotorBusDriver(told, rig.bus, wiring=WIRING, safety=rig.driver.safety)
+    model = chain(narrow | heavy, narrow, narrow | light)
+    rig.driver = MotorBusDriver(model, rig.bus, wiring=WIRING, safety=rig.driver.safety)
     rig.up()
     for _ in range(200):
         rig.cycle([0.0, 39.0, 39.0])

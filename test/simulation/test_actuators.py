@@ -165,8 +165,8 @@ class TestContract:
         assert len({p.name for p in kind.parameters}) == len(kind.parameters)
 
     def test_invalid_constants_are_rejected_by_name(self, kind, constants):
-        with pytest.raises(UnknownName, match=r"'J'.*colour"):
-            kind("J", 50.0, constants | {"colour": 1.0})
+        with pytest.raises(UnknownName, match=r"'J'.*color"):
+            kind("J", 50.0, constants | {"color": 1.0})
         for p in kind.parameters:
             for bad in (np.nan, -np.inf, -1.0):
                 if bad != -1.0 or max(p.lower, p.above) >= 0:
@@ -207,8 +207,10 @@ def test_the_error_of_a_joint_without_a_motor_names_the_remedy():
     assert [type(a).__name__ for a in arm.actuators] == [
         "DcMotor", "Ideal", "DcMotor", "Ideal", "DcMotor",
     ]  # fmt: skip
-    said = r"joint 'R2': actuator = 'ideal', .*; with_actuator\('dc_motor', joints=\['R2'\], kt=.*"
-    with pytest.raises(InvalidValue, match=said + "docs/my_motors.md"):
+    message = (
+        r"joint 'R2': actuator = 'ideal', .*; with_actuator\('dc_motor', joints=\['R2'\], kt=.*"
+    )
+    with pytest.raises(InvalidValue, match=message + "docs/my_motors.md"):
         arm.with_motor("R2", kt=1.0)
     with pytest.raises(InvalidValue, match="joint 'R2': actuator = 'ideal'"):
         arm.with_motors(supply_voltage=24.0)

@@ -204,12 +204,12 @@ def test_an_undamped_gear_is_rejected_exactly_at_the_stability_limit():
 
 
 @given(
-    share=st.floats(0.1, 1.0), damping=st.floats(0, 50), stiffness=st.floats(10, 1e4),
+    fraction=st.floats(0.1, 1.0), damping=st.floats(0, 50), stiffness=st.floats(10, 1e4),
     electric=st.sampled_from([0.0, 0.5, 5.0]), lag=st.floats(1e-5, 1.0),
 )  # fmt: skip
-def test_accepted_gears_are_stable(share, damping, stiffness, electric, lag):
+def test_accepted_gears_are_stable(fraction, damping, stiffness, electric, lag):
     square = stiffness * (1 / ROTOR + 1 / MASS)
-    dt = share * 2 / np.sqrt(square)
+    dt = fraction * 2 / np.sqrt(square)
     plant, radius = contact_spectral_radius(dt, damping, stiffness, electric, lag)
     try:
         plant.require_stable(np.zeros(1), dt)

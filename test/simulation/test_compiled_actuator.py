@@ -42,7 +42,7 @@ def effort(interface, command, q, v, act, constants):
 
 @compiled
 def torque_rate(interface, command, q, v, act, constants, decay, source):
-    scale = 1.0 if interface == 0 else 2.0  # the second interface counts half newton metres
+    scale = 1.0 if interface == 0 else 2.0  # the second interface counts half newton meters
     decay[0] = 1.0 / constants[TIME]
     source[0] = decay[0] * clip(scale * command, -constants[LIMIT], constants[LIMIT])
 

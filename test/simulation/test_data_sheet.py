@@ -69,11 +69,11 @@ def test_a_sheet_of_rounded_numbers_is_accepted_with_a_wider_tolerance():
 
 
 @given(
-    k=positive, r=positive, volts=positive, idle_share=st.floats(0, 0.9), viscous=st.floats(0, 1),
-    gear=st.floats(0.1, 500), efficiency=st.floats(0.1, 1),
+    k=positive, r=positive, volts=positive, idle_fraction=st.floats(0, 0.9),
+    viscous=st.floats(0, 1), gear=st.floats(0.1, 500), efficiency=st.floats(0.1, 1),
 )  # fmt: skip
-def test_constants_to_data_sheet_and_back(k, r, volts, idle_share, viscous, gear, efficiency):
-    idle = idle_share * volts / r
+def test_constants_to_data_sheet_and_back(k, r, volts, idle_fraction, viscous, gear, efficiency):
+    idle = idle_fraction * volts / r
     speed = (volts - r * idle) / k
     sheet = DataSheet(
         nominal_voltage=volts,
@@ -151,7 +151,7 @@ def test_rejections_name_the_numbers(changes, message):
 def test_additional_constants_are_passed_to_the_motor():
     sheet = DataSheet(**RE_40)
     assert sheet.constants(inductance=3.3e-4)["inductance"] == 3.3e-4
-    with pytest.raises(UnknownName, match="constant of dc_motor 'colour'"):
-        sheet.constants(colour=1.0)
+    with pytest.raises(UnknownName, match="constant of dc_motor 'color'"):
+        sheet.constants(color=1.0)
     with pytest.raises(InvalidValue, match=r"kt = 1\.0: the data sheet determines it"):
         sheet.constants(kt=1.0)

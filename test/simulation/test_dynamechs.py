@@ -1,4 +1,4 @@
-"""The published time step: trajectory, objectives, motor bench, and its two artefacts."""
+"""The published time step: trajectory, objectives, motor bench, and its two artifacts."""
 
 import csv
 import json
@@ -100,7 +100,7 @@ def test_digits_of_the_publication():
 
 
 @pytest.mark.parametrize(("gain", "figure"), [(np.zeros(3), 16.384672), (INTEGRAL, 0.279443)])
-def test_without_its_artefacts_it_is_explicit_euler(gain, figure):
+def test_without_its_artifacts_it_is_explicit_euler(gain, figure):
     """The package's explicit Euler, each voltage acting one call later."""
     arm = published_arm()
     plant, state = Plant(arm, "explicit_euler"), State.of(arm.configuration("initial"))
@@ -144,8 +144,8 @@ def test_the_motor_bench():
     values = np.array([bench["V"], bench["ext_torque"], x[V], x[FLAG]])
     constants = np.array([bench[name] for name in CONSTANTS])
     found = np.array([motor_torque(*row) for row in np.vstack([values, constants]).T]).T
-    want = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
-    np.testing.assert_allclose([found[0], x[V], found[1]], want, rtol=1e-13, atol=1e-13)
+    expected = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
+    np.testing.assert_allclose([found[0], x[V], found[1]], expected, rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(bench["vel_out"], bench["prev_out"])  # the next call's
 
 
@@ -163,7 +163,7 @@ def package_torque(row):
         "coulomb_friction": row["fc"], "viscous_friction": row["fv"],
     }  # fmt: skip
     arm = chain({"effort": 1e6}).with_actuator("dc_motor", **motors)
-    arm = arm.with_gravity([0, 0, -4 * row["ext_torque"]])  # centre of 1 kg at 0.25 m
+    arm = arm.with_gravity([0, 0, -4 * row["ext_torque"]])  # center of 1 kg at 0.25 m
     start = pack_state(arm, State.of([0.0], [row["vel_in"]]))
     after = split_state_vector(arm, forward_model(arm, start, [row["V"]], 1e-7))
     return mass_matrix(arm, [0.0])[0, 0] * after.a[0]
@@ -200,7 +200,7 @@ def test_without_gains_r5_locks_and_the_objective_equals_the_original():
 
 
 def test_with_zero_friction_a_reversal_stops_the_joint_for_one_call():
-    """An artefact: with the package's motor the velocity changes its sign."""
+    """An artifact: with the package's motor the velocity changes its sign."""
     x = Dynamechs(published_arm()).rows
     x[[A, FLAG, VOLTAGE]], x[Q], x[V], x[PREVIOUS] = 0.0, 0.1, 0.3, -0.2
     advance_published_step(x, DT)
@@ -240,11 +240,11 @@ def test_a_voltage_moves_the_velocity_one_call_later():
 def test_supply_limit_and_joint_friction_are_ignored():
     limited, volts = five_dof(), np.array([100.0, -90, 80, 40, -30])
     free = limited.with_motors(supply_voltage=np.inf)
-    rubbing = free.with_joint("R2", damping=0.3, friction=1.0)
+    with_friction = free.with_joint("R2", damping=0.3, friction=1.0)
     x = at_rest(free)
     for _ in range(5):
         x = forward_model(free, x, volts, DT, compatibility="dynamechs")
-    for other in (limited, rubbing):
+    for other in (limited, with_friction):
         y = at_rest(other)
         for _ in range(5):
             y = forward_model(other, y, volts, DT, compatibility="dynamechs")

@@ -170,10 +170,10 @@ def test_a_reversing_joint_moves_only_above_its_breakaway_effort(method, sign, p
     """
     motor = {"kt": 1.0, "ke": 1.0, "resistance": 1.0, "coulomb_friction": 1.0, "stiction": 2.0}
     arm = turntable(0.0).with_actuator("dc_motor", **motor, stribeck_velocity=1e-4)
-    told = Command.checked("effort", [-sign * push], 1)
-    end = Plant(arm, method).step(State.of([0.3], [sign * 1e-3]), told, 1e-3)
+    pushing = Command.checked("effort", [-sign * push], 1)
+    end = Plant(arm, method).step(State.of([0.3], [sign * 1e-3]), pushing, 1e-3)
     assert (end.v[0] == 0.0) == stays
-    after = Plant(arm, method).step(end, told, 1e-3, 5)
+    after = Plant(arm, method).step(end, pushing, 1e-3, 5)
     assert (after.v[0] == 0.0) == stays
     assert stays or sign * after.v[0] < 0
 

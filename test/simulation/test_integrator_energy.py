@@ -52,10 +52,10 @@ def exact():
 @cache
 def fall(method, dt):
     """Return the energy (n,) after each step, and (q, v) after 1, 2 and 3 s."""
-    law, free, model = find_integrator(method), motion(), arm()
+    integrator, free, model = find_integrator(method), motion(), arm()
     q, v, energy, states = np.zeros(3), np.zeros(3), [], []
     for k in range(1, round(10 / dt) + 1):
-        law.advance(free, q, v, NONE, dt)
+        integrator.advance(free, q, v, NONE, dt)
         energy.append(0.5 * v @ rigid_body.mass_matrix(model, q) @ v + height(q))
         if k in [round(t / dt) for t in SECONDS]:
             states.append(np.concatenate([q, v]))

@@ -191,10 +191,10 @@ def test_phi_at_zero_and_infinity():
 
 @given(st.floats(0, 1e9), st.floats(-5, 5), st.floats(-5, 5), st.floats(1e-6, 1.0))
 def test_two_half_steps_of_relaxation_equal_one(decay, z, goal, dt):
-    rate, source = np.array([decay]), np.array([decay * goal])
-    once = exponential_step(np.array([z]), rate, source, dt)
+    decays, source = np.array([decay]), np.array([decay * goal])
+    once = exponential_step(np.array([z]), decays, source, dt)
     twice = exponential_step(
-        exponential_step(np.array([z]), rate, source, dt / 2), rate, source, dt / 2
+        exponential_step(np.array([z]), decays, source, dt / 2), decays, source, dt / 2
     )
     np.testing.assert_allclose(once, twice, atol=1e-13)
     np.testing.assert_allclose(once, goal + (z - goal) * np.exp(-decay * dt), atol=1e-13)
@@ -234,8 +234,8 @@ def test_midpoint_conserves_a_quadratic_energy(stiffness):
     """Also where dt w = 100 and only Newton's iteration converges."""
     q, v = np.array([1.0]), np.array([0.0])
     for _ in range(1000):
-        law = SecondOrderSystem(lambda q, v: -stiffness * q)
-        find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
+        system = SecondOrderSystem(lambda q, v: -stiffness * q)
+        find_integrator("implicit_midpoint").advance(system, q, v, NONE, 0.01)
     assert v[0] ** 2 + stiffness * q[0] ** 2 == pytest.approx(stiffness, rel=1e-9)
 
 
@@ -255,10 +255,10 @@ def test_midpoint_solves_end_stops_with_discontinuous_damping():
 
 
 def test_midpoint_without_a_solution_names_step_and_joint():
-    law = SecondOrderSystem(lambda q, v: np.where(v > 0, -1e3, 1e3) * 1.0)
+    system = SecondOrderSystem(lambda q, v: np.where(v > 0, -1e3, 1e3) * 1.0)
     q, v = np.array([0.0]), np.array([0.5])
     with pytest.raises(InvalidValue, match=r"at joint 'J1' with dt = 0.01 s"):
-        find_integrator("implicit_midpoint").advance(law, q, v, NONE, 0.01)
+        find_integrator("implicit_midpoint").advance(system, q, v, NONE, 0.01)
 
 
 @pytest.mark.parametrize("name", FIXED)

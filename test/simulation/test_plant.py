@@ -163,12 +163,12 @@ def same_to_round_off(one, other):
 @pytest.mark.parametrize("arm", [five_dof(), heavy_rotors(), with_friction()])
 def test_several_steps_in_one_call_equal_several_calls(arm):
     start, volts = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3, -4, 2, 1, -1]
-    at_once = Plant(arm).step(start, command("voltage", volts), 1e-4, 200)
+    whole = Plant(arm).step(start, command("voltage", volts), 1e-4, 200)
     plant, state = Plant(arm), start
     for _ in range(200):
         state = plant.step(state, command("voltage", volts), 1e-4)
-    assert same(at_once, state)
-    assert at_once.time == pytest.approx(state.time, rel=1e-12)
+    assert same(whole, state)
+    assert whole.time == pytest.approx(state.time, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -184,15 +184,15 @@ def test_the_time_of_a_state_is_that_of_its_steps_or_the_given_one(arm):
 
 def test_a_step_depends_only_on_its_arguments():
     plant, other = Plant(with_friction()), Plant(five_dof())
-    start, tell = State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3.0, -4, 2, 1, -1]
-    fresh = plant.step(start, command("voltage", tell), 1e-4, 20)
+    start, volts = State.of([0.1, -1.0, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4]), [3.0, -4, 2, 1, -1]
+    fresh = plant.step(start, command("voltage", volts), 1e-4, 20)
     before = [a.copy() for a in (start.q, start.v, start.tau)]
     for _ in range(3):  # after other steps of this and another plant
         plant.step(State.of([1.0] * 5, [9.0] * 5), command("effort", [5.0] * 5), 1e-4, 7)
         other.step(start, command("effort", [1.0] * 5), 1e-4, 3)
         with pytest.raises(InvalidValue):
-            plant.step(State.of([0.0] * 4), command("voltage", tell), 1e-4)
-        assert same(plant.step(start, command("voltage", tell), 1e-4, 20), fresh)
+            plant.step(State.of([0.0] * 4), command("voltage", volts), 1e-4)
+        assert same(plant.step(start, command("voltage", volts), 1e-4, 20), fresh)
     for array, copy in zip((start.q, start.v, start.tau), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -240,14 +240,14 @@ def test_rejections_name_the_cause(state, u, dt, steps, error, text):
 
 
 def test_a_modified_last_state_is_checked_again():
-    plant, told = Plant(five_dof()), command("effort", [0.0] * 5)
-    state = plant.step(GOOD, told, 1e-3)
+    plant, nothing = Plant(five_dof()), command("effort", [0.0] * 5)
+    state = plant.step(GOOD, nothing, 1e-3)
     with pytest.raises(ValueError, match="read-only"):
         state.v[2] = np.inf
     state.v.flags.writeable = True
     state.v[2] = np.inf
     with pytest.raises(InvalidValue, match="not finite"):
-        plant.step(state, told, 1e-3)
+        plant.step(state, nothing, 1e-3)
 
 
 def test_divergence_is_an_error():
@@ -282,8 +282,8 @@ def test_a_plugin_equals_the_kernel(monkeypatch, interface, size, friction):
     )
     assert {a.kernel_id for a in arm.actuators} == {0}
     start = State.of([0.1, -1.19, 0.5, 0.3, -1.0], [1, -2, 1, 3, -4])
-    tell = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
-    ends = [Plant(a).step(start, tell, 1e-4, 300) for a in (arm, compiled_arm)]
+    volts = command(interface, size * np.array([1, -1, 0.5, -0.5, 0.1]))
+    ends = [Plant(a).step(start, volts, 1e-4, 300) for a in (arm, compiled_arm)]
     assert (same_to_round_off if friction else same)(*ends)
 
 

@@ -29,13 +29,13 @@ def command(value, interface="effort"):
 def test_a_period_is_an_integer_number_of_steps():
     assert steps_per_period(2e-3, 1e-4) == 20
     assert steps_per_period(1e-3, 1e-3) == 1
-    for period, dt, said in (
+    for period, dt, message in (
         (2.5e-4, 1e-4, "expected a whole multiple of dt = 0.0001 s, such as"),
         (1e-5, 1e-4, "dt = 0.0001 s; expected at most the control period of 1e-05 s"),
         (1e-3, 0.0, "dt .*above 0"),
         (np.nan, 1e-4, "period .*finite"),
     ):
-        with pytest.raises(InvalidValue, match=said):
+        with pytest.raises(InvalidValue, match=message):
             steps_per_period(period, dt)
 
 
@@ -51,9 +51,9 @@ def test_a_simulation_starts_at_rest_in_the_initial_configuration():
 
 
 def test_a_period_is_several_steps_with_one_command():
-    sim, tell = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
-    expected = Plant(five_dof()).step(sim.state, tell, 1e-4, 20)
-    assert sim.submit(tell)
+    sim, volts = Simulation(five_dof()), command([1.0, -2, 3, -0.4, 0.5], "voltage")
+    expected = Plant(five_dof()).step(sim.state, volts, 1e-4, 20)
+    assert sim.submit(volts)
     after = sim.advance()
     for name in ("q", "v", "tau"):
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))
@@ -91,7 +91,7 @@ def test_a_reset_continues_the_time_and_discards_commands():
     for _ in range(100):
         sim.advance()
     np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
-    assert not sim.watch.events.counts
+    assert not sim.watchdog.events.counts
     with pytest.raises(InvalidValue, match="'R2'"):
         sim.reset([0, 9, 0, 0, 0])
     np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
@@ -196,8 +196,8 @@ def test_a_push_changes_only_the_joint_momentum():
     pushed.push(p)
     change = pushed.advance().v - free.advance().v
     expected = np.linalg.solve(mass_matrix(arm, state.q), jacobian(arm, state.q)[:3].T @ p)
-    struck = pushed.plant.struck(state, p)
-    np.testing.assert_allclose(struck.v - state.v, expected, atol=1e-12)
+    after_impulse = pushed.plant.apply_impulse(state, p)
+    np.testing.assert_allclose(after_impulse.v - state.v, expected, atol=1e-12)
     np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # dry friction within a step
     assert np.abs(pushed.state.q - state.q).max() < 1e-3
     after = np.abs(pushed.state.v).max()
@@ -209,8 +209,8 @@ def test_the_default_push_moves_the_tool_of_any_arm_visibly():
     for name in ("five_dof", "puma560", "two_link", "seven_dof_can"):
         arm = load_arm(name)
         simulation = Simulation(arm)
-        p = simulation.usual_impulse()
-        change = simulation.plant.struck(simulation.state, p).v
+        p = simulation.default_impulse()
+        change = simulation.plant.apply_impulse(simulation.state, p).v
         speed = np.linalg.norm(jacobian(arm, simulation.state.q)[:3] @ change)
         joints = np.abs(change).max()
         assert joints < 10.001
@@ -230,6 +230,6 @@ def test_excessive_pushes_are_rejected(impulse):
 
 def test_prescribed_motion_is_not_changed_by_a_push():
     simulation = Simulation(load_arm("puma560").with_actuator("rate_limited"))
-    assert not simulation.usual_impulse().any()
+    assert not simulation.default_impulse().any()
     with pytest.raises(InvalidValue, match="no joint of this arm moves"):
         simulation.push((1, 0, 0))

@@ -201,9 +201,9 @@ def test_a_browser_edits_parameters(servos, page):
         assert eventually(lambda: servos.parameters["J1"]["max_velocity"] == 25.0)
         assert "J1: velocity [rad/s] = 25" in str(client.until_quiet(0.5))
         client.send("GuiUpdateMessage", uuid=velocity, updates={"value": "2500"})
-        heard = str(client.until_quiet(0.5))
-        assert "max_velocity = 2500 rad/s; expected at least 0 and at most 100" in heard
-        assert "'updates': {'value': '25'}" in heard
+        messages = str(client.until_quiet(0.5))
+        assert "max_velocity = 2500 rad/s; expected at least 0 and at most 100" in messages
+        assert "'updates': {'value': '25'}" in messages
     assert servos.parameters["J1"]["max_velocity"] == 25.0
 
 
@@ -281,10 +281,10 @@ def test_the_command_ends_after_its_duration_and_reports_a_busy_port(
     assert module.run(["--port", port, "--duration", "0.7", "--output", str(tmp_path)]) == 0
     assert time.monotonic() - begin > 0.7
     assert f"port {port_of(page)} is busy" in caplog.text
-    told = capsys.readouterr().out
-    assert "http://127.0.0.1:" in told
-    assert str(port_of(page)) not in told
-    assert str(tmp_path) in told.replace("\n", "")
+    output = capsys.readouterr().out
+    assert "http://127.0.0.1:" in output
+    assert str(port_of(page)) not in output
+    assert str(tmp_path) in output.replace("\n", "")
     with Image.open(tmp_path / "puma560_session.png") as picture:
         assert KEY in picture.text
         assert picture.width == 1120
@@ -318,8 +318,8 @@ def test_ctrl_c_ends_the_command_with_a_figure(tmp_path):
     assert "http://127.0.0.1:" in process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    told, errors = process.communicate(timeout=180)
+    output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors
-    assert "stopped" in told
+    assert "stopped" in output
     assert [file.name for file in tmp_path.iterdir()] == ["puma560_session.png"]
     assert "Traceback" not in errors

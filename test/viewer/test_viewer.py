@@ -467,7 +467,7 @@ def test_pages_of_other_hosts_are_rejected(page):
 
 
 @pytest.mark.parametrize(
-    ("origin", "asked", "bound", "allowed"),
+    ("origin", "host", "bound", "allowed"),
     [
         (None, "127.0.0.1:1", "127.0.0.1", True),
         ("http://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1", True),
@@ -482,8 +482,8 @@ def test_pages_of_other_hosts_are_rejected(page):
         ("http://evil.test", "10.0.0.5:1", "0.0.0.0", False),
     ],
 )
-def test_only_local_and_allowed_hosts_may_connect(origin, asked, bound, allowed):
-    assert may_connect(origin, asked, bound) is allowed
+def test_only_local_and_allowed_hosts_may_connect(origin, host, bound, allowed):
+    assert may_connect(origin, host, bound) is allowed
 
 
 def test_tool_path_and_history_are_bounded(page):
@@ -579,10 +579,10 @@ def test_the_camera_shows_arms_of_any_size_above_the_floor(factor):
     camera = SimpleNamespace()
     for aspect in (16 / 9, 390 / 844):
         _aim(camera, found, aspect)
-        towards = (found.center - camera.position) @ -VIEW
-        wide = towards * math.tan(camera.fov / 2) * min(1.0, aspect)
+        toward = (found.center - camera.position) @ -VIEW
+        wide = toward * math.tan(camera.fov / 2) * min(1.0, aspect)
         assert 0.8 * found.radius < wide < (2.0 if aspect > 1 else 3.0) * found.radius
-        assert camera.near < towards - found.radius < camera.far
+        assert camera.near < toward - found.radius < camera.far
 
 
 def test_long_names_are_shortened_in_the_table():

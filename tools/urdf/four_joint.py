@@ -41,7 +41,7 @@ COMMENT = """
 
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d), then Rz(theta), and its axis is z. SI units, radians, z up.
-  J1 turns the arm from +y towards +x; J2, J3, J4 add up to angles from the vertical. With r and h
+  J1 turns the arm from +y toward +x; J2, J3, J4 add up to angles from the vertical. With r and h
   the reach and height of a point in the plane of the arm, its position is (r sin J1, r cos J1, h),
   relative to the shoulder, where J1 and J2 meet. At zero the arm is upright. No friction, no end
   stops.

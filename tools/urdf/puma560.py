@@ -35,7 +35,7 @@ COMMENT = """
 
   Sources
   [AKB] Armstrong, Khatib, Burdick: The explicit dynamic model and inertial parameters of the
-        PUMA 560 arm, ICRA 1986: masses, centres, inertias (measured), torque limits (table 7).
+        PUMA 560 arm, ICRA 1986: masses, centers, inertias (measured), torque limits (table 7).
   [CA]  Corke, Armstrong-Helouvry: A search for consensus among model parameters reported for
         the PUMA 560 robot, ICRA 1994: lengths, rotor inertias, gears, friction, torque constants.
   [C]   Corke: Visual Control of Robots, 1996: flange (table 2.1), joint speeds at which the
@@ -108,7 +108,7 @@ BODIES = (
     (0.34, (0, 0, 0), (0.3e-3, 0.4e-3, 0.3e-3)),
     (0.09, (0, 0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3)),
 )
-"""Mass [kg], centre [m] and principal inertias about it [kg·m²], along the axes of frame i."""
+"""Mass [kg], center [m] and principal inertias about it [kg·m²], along the axes of frame i."""
 LIMITS = ((-160, 160), (-45, 225), (-225, 45), (-110, 170), (-100, 100), (-266, 266))
 """Joint limits [degrees]."""
 INITIAL = (0.0, pi / 4, -pi, 0.0, pi / 4, 0.0)
@@ -148,8 +148,8 @@ def _joint(i: int) -> JointSpec:
 
 
 def _body(i: int) -> Solid:
-    mass, centre, moments = BODIES[i]
-    return Solid(mass, as_readonly(centre), as_readonly(np.diag(moments)), as_readonly(np.eye(3)))
+    mass, center, moments = BODIES[i]
+    return Solid(mass, as_readonly(center), as_readonly(np.diag(moments)), as_readonly(np.eye(3)))
 
 
 def _motor(drive: MotorSheet) -> MotorSpec:

@@ -12,7 +12,7 @@ BASE = (
     cylinder("z", 0.5, 0.085, 0.0, (0, 0, 0.28)).with_material("white"),
 )
 
-# y is up along the trunk, z points from the shoulder towards the upper arm.
+# y is up along the trunk, z points from the shoulder toward the upper arm.
 _TRUNK = (
     cylinder("y", 0.11, 0.1, 0.0, (0, -0.085, 0)).with_material("white"),
     cylinder("z", 0.32, 0.09, 0.0, (0, 0, 0.025)).with_material("white"),

@@ -33,7 +33,7 @@ COMMENT = """
 
   Sources
   [OA]  openarm_description, v1.0 arm without its hand: joint places and axes, joint limits and
-        their efforts and velocities, masses and centres of mass to 0.1 mm.
+        their efforts and velocities, masses and centers of mass to 0.1 mm.
   [DM]  Damiao data sheets at 24 V: DM-J8009-2EC, DM-J4340-2EC, DM-J4310-2EC: resistance, torque
         constant at the output, speed without load, gear ratio, rotor inertia.
   [FR]  openarm_teleop, follower arm: identified friction of each joint.
@@ -79,7 +79,7 @@ class JointRow:
     """One joint: its place [m] from the joint before, in the axes of the base with all at zero.
 
     ``axis`` is what it turns about there: "z", "-x" ... ``friction`` is dry [N·m] and viscous
-    [N·m·s/rad]. Its link weighs ``mass`` [kg], a box with edges ``size`` [m] about ``centre``.
+    [N·m·s/rad]. Its link weighs ``mass`` [kg], a box with edges ``size`` [m] about ``center``.
     """
 
     place: tuple[float, float, float]
@@ -88,7 +88,7 @@ class JointRow:
     limits: tuple[float, float]
     friction: tuple[float, float]
     mass: float
-    centre: tuple[float, float, float]
+    center: tuple[float, float, float]
     size: tuple[float, float, float]
     initial: float = 0.0
 
@@ -168,7 +168,7 @@ def _motor(drive: MotorSheet) -> MotorSpec:
 
 def _solids(row: JointRow, turn: Vector, material: str) -> tuple[Solid, ...]:
     body = (
-        box(row.size, row.mass, row.centre).transformed(turn.T, (0, 0, 0)).with_material(material)
+        box(row.size, row.mass, row.center).transformed(turn.T, (0, 0, 0)).with_material(material)
     )
     return body, cylinder("z", 0.07, 0.03, 0.0).with_material("graphite")
 

@@ -81,7 +81,7 @@ class JointRow:
     """One joint: its frame in the parent link, its limits [rad] and its link.
 
     ``axes`` contains the directions of x, y, z of the frame: "-x y -z". ``mass`` [kg] and
-    ``centre`` [m] are those of the link. Its servo, if any, is a box ``servo`` [m] at ``servo_at``;
+    ``center`` [m] are those of the link. Its servo, if any, is a box ``servo`` [m] at ``servo_at``;
     the printed part is a box ``part`` with the remaining mass. ``offset`` [rad] is the joint
     position at motor position 0.
     """
@@ -91,7 +91,7 @@ class JointRow:
     axes: str
     limits: tuple[float, float]
     mass: float
-    centre: tuple[float, float, float]
+    center: tuple[float, float, float]
     part: tuple[float, float, float]
     servo: tuple[float, float, float] | None = None
     servo_at: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -168,9 +168,9 @@ def _joint(i: int, row: JointRow, volts: str) -> JointSpec:
 def _solids(row: JointRow) -> tuple[Solid, ...]:
     """Return the servo and the printed part, the latter at (m c - m_s c_s) / (m - m_s)."""
     if row.servo is None:
-        return (box(row.part, row.mass, row.centre).with_material("orange"),)
+        return (box(row.part, row.mass, row.center).with_material("orange"),)
     rest = row.mass - SERVO
-    weighed = row.mass * np.array(row.centre) - SERVO * np.array(row.servo_at)
+    weighed = row.mass * np.array(row.center) - SERVO * np.array(row.servo_at)
     servo = box(row.servo, SERVO, row.servo_at).with_material("graphite")
     return (servo, box(row.part, rest, np.round(weighed / rest, 4)).with_material("orange"))
 

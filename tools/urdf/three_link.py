@@ -33,7 +33,7 @@ COMMENT = """
 
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d) and its axis is z. SI units, radians, z up.
-  The arm moves in the plane x, z of the base: J1 from +x towards +z, J2 and J3 relative to the
+  The arm moves in the plane x, z of the base: J1 from +x toward +z, J2 and J3 relative to the
   parent link. At zero it is stretched along +x. No friction, no end stops.
   The masses are published as points without inertia. Here 0.1 kg of each mass is on the joint axis
   of the child link, and the rest at the end of the link. 0.1 kg are added on the fixed axis of J1.
@@ -76,9 +76,9 @@ def _link(i: int, radius: float, level: float, material: str) -> tuple[Solid, ..
 def _weights(end: float) -> Solid:
     """Return one body of AXIS_MASS on the joint axis and ``end`` [kg] at the end of the link."""
     mass = AXIS_MASS + end
-    centre, inertia = LENGTH * end / mass, LENGTH**2 * AXIS_MASS * end / mass
+    center, inertia = LENGTH * end / mass, LENGTH**2 * AXIS_MASS * end / mass
     return Solid(
-        mass, as_readonly([centre, 0, 0]), as_readonly(inertia * np.eye(3)), as_readonly(np.eye(3))
+        mass, as_readonly([center, 0, 0]), as_readonly(inertia * np.eye(3)), as_readonly(np.eye(3))
     )
 
 

@@ -44,7 +44,7 @@ COMMENT = """
 
   Frames are modified Denavit-Hartenberg (Craig): each joint's origin is
   Tx(a) Rx(alpha) Tz(d) and its axis is z. SI units, radians, z up.
-  The arm moves in the plane x, z of the base: J1 from +x towards +z, J2 relative to the first
+  The arm moves in the plane x, z of the base: J1 from +x toward +z, J2 relative to the first
   link. At zero it is stretched along +x. Viscous joint friction 0.1 N m s/rad, no end stops.
   The links are round rods of radius {radius:g} m. Their inertia about the joint axis through the
   center of mass is m l^2 / 12, as of thin rods. Hubs have no mass.

@@ -124,10 +124,10 @@ class DifferentiableEquationsOfMotion(SymbolicEquationsOfMotion):
 
     def jacobian(self, y: SX, x: SX) -> SX:
         """Return dy/dx, accelerations included."""
-        slopes: list[SX] = []
+        jacobians: list[SX] = []
         for solved in self.solved:
-            slopes.append(-solve_ldl(solved.mass, self._total(solved.residual, x, slopes)))
-        return self._total(y, x, slopes)
+            jacobians.append(-solve_ldl(solved.mass, self._total(solved.residual, x, jacobians)))
+        return self._total(y, x, jacobians)
 
     def explicit(self, expressions: Sequence[SX]) -> list[SX]:
         """Return ``expressions`` with all accelerations in place of their symbols."""
@@ -136,10 +136,10 @@ class DifferentiableEquationsOfMotion(SymbolicEquationsOfMotion):
             results = ca.substitute(results, [solved.a], [solved.value])
         return list(ca.cse(results))
 
-    def _total(self, y: SX, x: SX, slopes: Sequence[SX]) -> SX:
+    def _total(self, y: SX, x: SX, jacobians: Sequence[SX]) -> SX:
         total = ca.jacobian(y, x, BACKWARD)
-        for solved, slope in zip(self.solved, slopes, strict=False):
-            total += ca.mtimes(ca.jacobian(y, solved.a, BACKWARD), slope)
+        for solved, jacobian in zip(self.solved, jacobians, strict=False):
+            total += ca.mtimes(ca.jacobian(y, solved.a, BACKWARD), jacobian)
         return total
 
 

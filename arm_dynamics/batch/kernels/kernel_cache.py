@@ -109,12 +109,12 @@ def arm_fingerprint(arm: ArmModel) -> str:
     """Return a hash of all numbers of the arm that a step or a controller depends on."""
     digest = hashlib.sha256(repr((arm.joint_names, arm.act_names)).encode())
     for body in bodies(arm):
-        numbers = (body.rotation, body.translation, body.mass, body.centre, body.inertia)
+        numbers = (body.rotation, body.translation, body.mass, body.center, body.inertia)
         digest.update(repr((body.parent, body.prismatic, body.armature)).encode())
         for number in numbers:
             digest.update(np.ascontiguousarray(number, dtype=float).tobytes())
     digest.update(row.pack_joint_table(arm.joints, arm.actuators).tobytes())
-    loads = (*arm.gravity, arm.payload.mass, *arm.payload.centre, *arm.effort_limit)
+    loads = (*arm.gravity, arm.payload.mass, *arm.payload.center, *arm.effort_limit)
     digest.update(np.array(loads, dtype=float).tobytes())
     return digest.hexdigest()
 

@@ -164,7 +164,7 @@ class LaneCode(ast.NodeVisitor):
         value = self.visit(expression)
         return self._builder.uitofp(value, self._float) if value.type == BOOLEAN else value
 
-    def _truth(self, expression: ast.expr) -> Any:
+    def _condition(self, expression: ast.expr) -> Any:
         """Return whether an expression is true, or a number other than 0."""
         value = self.visit(expression)
         if value.type == BOOLEAN:
@@ -191,14 +191,14 @@ class LaneCode(ast.NodeVisitor):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         """Return -a, or not a."""
         if isinstance(node.op, ast.Not):
-            return self._builder.not_(self._truth(node.operand))
+            return self._builder.not_(self._condition(node.operand))
         return self._builder.fneg(self._number(node.operand))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """Return the result of arithmetic or of logic."""
         kind = type(node.op)
         if kind in LOGIC:
-            operands = self._truth(node.left), self._truth(node.right)
+            operands = self._condition(node.left), self._condition(node.right)
             return getattr(self._builder, LOGIC[kind])(*operands)
         operands = self._number(node.left), self._number(node.right)
         if kind in ARITHMETIC:
@@ -216,7 +216,7 @@ class LaneCode(ast.NodeVisitor):
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """Return a if the condition holds, else b; both are evaluated."""
-        condition = self._truth(node.test)
+        condition = self._condition(node.test)
         return self._builder.select(condition, self._number(node.body), self._number(node.orelse))
 
     def visit_Call(self, node: ast.Call) -> Any:

@@ -117,9 +117,9 @@ class Inertia:
     @classmethod
     def of(cls, body: Body) -> Inertia:
         """Return a body's inertia in the frame of its joint: I + m (cᵀc 1 - c cᵀ)."""
-        mass, centre = sx(body.mass), sx(body.centre)
-        turning = sx(body.inertia) + mass * _spread(centre, centre)
-        return cls(mass, mass * centre, _symmetric(turning))
+        mass, center = sx(body.mass), sx(body.center)
+        turning = sx(body.inertia) + mass * _spread(center, center)
+        return cls(mass, mass * center, _symmetric(turning))
 
     def __add__(self, other: Inertia) -> Inertia:
         return Inertia(

@@ -118,12 +118,12 @@ class SymbolicEquationsOfMotion:
         self._load(q, v, act)
         for i in self._compiled:
             count = len(self.arm.actuators[i].states)
-            rates, sources = (self.rows[r : r + count, i] for r in (row.RATE, row.SOURCE))
-            rates[:] = sources[:] = Symbol(0.0)  # terms that the equations do not write
-            self._evaluate(i, "act_dot_terms", *self._arguments(i), rates, sources)
+            decay, source = (self.rows[r : r + count, i] for r in (row.DECAY, row.SOURCE))
+            decay[:] = source[:] = Symbol(0.0)  # terms that the equations do not write
+            self._evaluate(i, "act_dot_terms", *self._arguments(i), decay, source)
         traced(row.joint_act_dot_terms)(self.rows)
         slots, joints = self.slots
-        return self.rows[row.RATE + slots, joints], self.rows[row.SOURCE + slots, joints]
+        return self.rows[row.DECAY + slots, joints], self.rows[row.SOURCE + slots, joints]
 
     def dry_friction_bounds_at(self, v: SymbolVector) -> tuple[SymbolVector, SymbolVector]:
         """Return the bounds of dry friction (nv,) in both directions, at ``v``, last efforts."""

@@ -222,10 +222,10 @@ def _require_same_states(arm: ArmModel, backlash: Matrix) -> None:
     """Raise InvalidValue unless the joints with backlash (batch, nv) are those of the arm."""
     has = variation.nominal_values(arm, "motor.backlash") > 0
     for k, i in np.argwhere((backlash > 0) != has).tolist():
-        wanted = "above 0" if has[i] else "0"
+        expected = "above 0" if has[i] else "0"
         raise InvalidValue(
             f"rollout {k}, joint '{arm.joint_names[i]}': backlash = {backlash[k, i]:g} rad;"
-            f" expected {wanted} as in the nominal arm, which decides the actuator states"
+            f" expected {expected} as in the nominal arm, which decides the actuator states"
         )
 
 

@@ -92,7 +92,7 @@ def execute(
 def _executor_failed(executor: Executor, error: BaseException) -> ConfigError:
     return ConfigError(
         f"executor {type(executor).__name__}: state = {type(error).__name__}"
-        f" ({str(error) or 'cancelled'}); expected running; use a new executor, or none"
+        f" ({str(error) or 'canceled'}); expected running; use a new executor, or none"
     )
 
 

@@ -247,7 +247,7 @@ def _require_holdable_payload(
     tries = MODELS * CONFIGURATIONS
 
     def is_holdable(payload: float) -> bool:
-        loaded = arm.with_payload(arm.payload.mass + payload, arm.payload.centre)
+        loaded = arm.with_payload(arm.payload.mass + payload, arm.payload.center)
         drawn = (random.uniform(*_inner_range(arm)) for _ in range(tries))
         return any(_is_holdable(loaded, q, c) for q in drawn)
 

@@ -72,7 +72,7 @@ class TuningTask:
         """All settings that the path of the search depends on, except its budget."""
         start = {name: gains.tolist() for name, gains in sorted(self.controller.gains.items())}
         arm = self.arm
-        load = arm.payload.mass, np.asarray(arm.payload.centre).tolist()
+        load = arm.payload.mass, np.asarray(arm.payload.center).tolist()
         model = arm.urdf, arm.joints, arm.gravity.tolist(), load
         return {
             "arm": arm.name, "model": sha256(repr(model).encode()).hexdigest()[:16],

@@ -75,7 +75,7 @@ class StepMotion:
 
 
 def step_from(arm: ArmModel, size: float) -> tuple[Vector, Vector]:
-    """Return the initial configuration, and a step of every joint towards the middle of its range.
+    """Return the initial configuration, and a step of every joint toward the middle of its range.
 
     Raises InvalidValue for a step that leaves the limits, or is not above 0.
     """

@@ -6,8 +6,8 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import (
+    BOOLEAN,
     NUMBER,
-    TRUTH,
     VECTOR,
     clip,
     compiled,
@@ -25,7 +25,7 @@ def anti_windup_step(
     return clip(where(free, integral + dt * ki * error, integral), -clamp, clamp)
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, TRUTH, VECTOR, NUMBER)
+@compiled_for(VECTOR, VECTOR, VECTOR, BOOLEAN, VECTOR, NUMBER)
 def anti_windup_steps(
     ki: Vector, clamp: Vector, error: Vector, saturated: bool, integral: Vector, dt: float
 ) -> Vector:

@@ -241,12 +241,12 @@ def build_trajectory(
 
     A single waypoint that is due immediately gets IMMEDIATE_MOVE_TIME, within the joints' limits.
     """
-    at_once = not request.start and list(request.times) == [0.0]
+    is_immediate = not request.start and list(request.times) == [0.0]
     with rejecting_with(ErrorCode.INVALID_GOAL):
         trajectory = parse_trajectory(
             arm,
             request.names,
-            [IMMEDIATE_MOVE_TIME] if at_once else request.times,
+            [IMMEDIATE_MOVE_TIME] if is_immediate else request.times,
             request.positions,
             request.velocities,
             request.accelerations,

@@ -18,7 +18,7 @@ from arm_dynamics.control.trajectories.limited_move import Track
 from arm_dynamics.control.trajectories.stream_tracks import (
     Sample,
     StreamFit,
-    fitted,
+    parabola_tracks,
     smooth,
     through,
 )
@@ -154,7 +154,11 @@ class Streams:
         point = trajectory.waypoints[0]
         check_limits(self.loop.arm, trajectory, self.loop.present()[1].q)
         self._fit.add(Sample(point.time, point.q, point.v), self.period)
-        return self._stream(trajectory, fitted(self._fit.fit(), point, self._limits, coast), coast)
+        return self._stream(
+            trajectory,
+            parabola_tracks(self._fit.least_squares(), point, self._limits, coast),
+            coast,
+        )
 
     def _window(
         self, trajectory: JointTrajectory, now: float, coast: float, *, streaming: bool

@@ -156,14 +156,14 @@ class CartesianTrajectory:
         return self._appended(arc_through(self._last[0], via, to), timing, rotation)
 
     def circle(
-        self, centre: ArrayLike, axis: ArrayLike, angle: float, timing: Profile | ToolLimits,
+        self, center: ArrayLike, axis: ArrayLike, angle: float, timing: Profile | ToolLimits,
         rotation: ArrayLike | None = None,
     ) -> CartesianTrajectory:  # fmt: skip
-        """Append an arc by ``angle`` [rad] about the axis through ``centre`` [m], each (3,).
+        """Append an arc by ``angle`` [rad] about the axis through ``center`` [m], each (3,).
 
         Other parameters as ``line``.
         """
-        return self._appended(circle(self._last[0], centre, axis, angle), timing, rotation)
+        return self._appended(circle(self._last[0], center, axis, angle), timing, rotation)
 
     def hold(self, duration: float) -> CartesianTrajectory:
         """Append a rest of ``duration`` [s]."""

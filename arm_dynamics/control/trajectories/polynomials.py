@@ -79,8 +79,8 @@ def evaluate_batch(c: FloatArray, s: Vector) -> tuple[Matrix, Matrix, Matrix]:
 
 def derivative(c: FloatArray) -> FloatArray:
     """Return the coefficients of p'(s), at least one."""
-    slope: FloatArray = (c[1:].T * np.arange(1, len(c))).T
-    return slope if len(slope) else np.zeros_like(c)
+    coefficients: FloatArray = (c[1:].T * np.arange(1, len(c))).T
+    return coefficients if len(coefficients) else np.zeros_like(c)
 
 
 def is_certainly_within(c: Matrix, T: float, low: Vector, high: Vector) -> bool:
@@ -112,22 +112,22 @@ def extremes(c: Matrix, T: float) -> tuple[Matrix, Matrix]:
     An extreme is at an end or at a root of p'.
     """
     at, values = np.zeros((2, c.shape[1])), np.zeros((2, c.shape[1]))
-    slope = derivative(c)
+    velocity = derivative(c)
     for i in range(c.shape[1]):
-        s = np.array([0.0, T, *_roots(slope[:, i], T)])
+        s = np.array([0.0, T, *_roots(velocity[:, i], T)])
         p = np.polynomial.polynomial.polyval(s, c[:, i])
         ends = [int(p.argmin()), int(p.argmax())]
         at[:, i], values[:, i] = s[ends], p[ends]
     return at, values
 
 
-def _roots(slope: Vector, T: float) -> Vector:
+def _roots(velocity: Vector, T: float) -> Vector:
     """Return times in [0, T] that include every root of a polynomial.
 
     Rounding makes a double root a complex pair: the real part is used. Additional times are
     harmless, since the polynomial is evaluated there.
     """
-    terms = slope * T ** np.arange(len(slope))
+    terms = velocity * T ** np.arange(len(velocity))
     kept = np.flatnonzero(np.abs(terms) > NEGLIGIBLE * np.abs(terms).max())
     if not len(kept) or kept[-1] == 0:
         return np.zeros(0)

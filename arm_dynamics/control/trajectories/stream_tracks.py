@@ -81,7 +81,7 @@ class StreamFit:
         while samples[0].time < oldest:
             samples.popleft()
 
-    def fit(self) -> Matrix:
+    def least_squares(self) -> Matrix:
         """Return q0, v0 and a0 / 2 (3, nv) at the newest waypoint."""
         samples, newest = self._samples, self._samples[-1]
         times = np.array([sample.time for sample in samples]) - newest.time
@@ -92,14 +92,14 @@ class StreamFit:
         x = times[:, None] / length
         columns, rows = x**powers, np.array([sample.q for sample in samples])
         if newest.v is not None:
-            slopes = powers * x ** np.maximum(powers - 1, 0)
-            columns = np.vstack([columns, VELOCITY_TIME / length * slopes])
+            derivatives = powers * x ** np.maximum(powers - 1, 0)
+            columns = np.vstack([columns, VELOCITY_TIME / length * derivatives])
             velocities = [VELOCITY_TIME * np.asarray(sample.v) for sample in samples]
             rows = np.vstack([rows, velocities])
-        fit = np.zeros((3, rows.shape[1]))
+        coefficients = np.zeros((3, rows.shape[1]))
         solution = np.linalg.solve(columns.T @ columns, columns.T @ rows)
-        fit[: degree + 1] = solution / length ** powers[:, None]
-        return fit
+        coefficients[: degree + 1] = solution / length ** powers[:, None]
+        return coefficients
 
 
 def smooth(waypoints: Sequence[Waypoint]) -> tuple[Waypoint, ...]:
@@ -145,15 +145,15 @@ def through(
     return ended(tracks, limits, last, coast, to_rest=to_rest)
 
 
-def fitted(
-    fit: Matrix, waypoint: Waypoint, limits: Sequence[Limits], coast: float
+def parabola_tracks(
+    coefficients: Matrix, waypoint: Waypoint, limits: Sequence[Limits], coast: float
 ) -> tuple[tuple[Track, ...], bool]:
     """Return the tracks of a parabola (3, nv) at a stream's newest waypoint.
 
     They rest at that waypoint, or come to rest after it if it has velocities.
     """
     tracks = []
-    for row, joint in zip(fit.T.tolist(), limits, strict=True):
+    for row, joint in zip(coefficients.T.tolist(), limits, strict=True):
         q, v, a = row
         v = min(max(v, -joint.velocity), joint.velocity)
         tracks.append(Track([waypoint.time], [(q, v, a)]))

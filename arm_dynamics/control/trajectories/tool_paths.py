@@ -69,9 +69,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arc:
-    """p = centre + x cos(s angle) + y sin(s angle), with x ⟂ y (3,) of equal length [m]."""
+    """p = center + x cos(s angle) + y sin(s angle), with x ⟂ y (3,) of equal length [m]."""
 
-    centre: Vector
+    center: Vector
     x: Vector
     y: Vector
     angle: float
@@ -80,7 +80,7 @@ class Arc:
         """Return p [m], p' and p'', each (3,)."""
         c, d = np.cos(s * self.angle), np.sin(s * self.angle)
         r = c * self.x + d * self.y
-        return self.centre + r, self.angle * (c * self.y - d * self.x), -(self.angle**2) * r
+        return self.center + r, self.angle * (c * self.y - d * self.x), -(self.angle**2) * r
 
     @property
     def length(self) -> float:
@@ -109,13 +109,13 @@ def arc_through(start: Vector, via: ArrayLike, end: ArrayLike) -> Arc:
         points = ", ".join(str(np.asarray(p).tolist()) for p in (start, via, end))
         raise InvalidValue(f"arc: points = {points}; expected three points that are not collinear")
     inward = (a @ a * np.cross(b, normal) + b @ b * np.cross(normal, a)) / (2 * square)
-    centre, x, n = start + inward, -inward, normal / sqrt(square)
+    center, x, n = start + inward, -inward, normal / sqrt(square)
     y, last = np.cross(n, x), b - inward
     angle = atan2(last @ y, last @ x) % (2 * pi)
-    return Arc(as_readonly(centre), as_readonly(x), as_readonly(y), angle)
+    return Arc(as_readonly(center), as_readonly(x), as_readonly(y), angle)
 
 
-def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> Arc:
+def circle(start: Vector, center: ArrayLike, axis: ArrayLike, angle: float) -> Arc:
     """Return the arc from ``start`` about an axis by an angle.
 
     The center of the arc is the foot of ``start`` on the axis.
@@ -124,7 +124,7 @@ def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> A
     ----------
     start : (3,) array
         Start position [m].
-    centre, axis : (3,) arrays
+    center, axis : (3,) arrays
         Point [m] and direction of the axis.
     angle : float
         Angle [rad], right-handed about the axis.
@@ -135,7 +135,7 @@ def circle(start: Vector, centre: ArrayLike, axis: ArrayLike, angle: float) -> A
         For an axis of length 0, and for a start on the axis.
 
     """
-    n, given = check_vector("axis", axis, 3), check_vector("centre", centre, 3)
+    n, given = check_vector("axis", axis, 3), check_vector("center", center, 3)
     if not n.any():
         raise InvalidValue("circle: axis = (0, 0, 0); expected a direction")
     n = n / np.linalg.norm(n)

@@ -231,12 +231,15 @@ def clik_step(
                 rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
                 NEGLIGIBLE * scale[3], leaving.copy(), still,
             )  # fmt: skip
-            slope, size = matvec(rows.T, lost), np.dot(lost, lost)
+            gradient, size = matvec(rows.T, lost), np.dot(lost, lost)
             if size > 0.0:  # there the posture does not move the tool away from the target
-                against = min(np.dot(inner, slope), 0.0) * lost_weight
-                inner = inner - against / (np.dot(slope, slope) + size * (0.01 * weak) ** 2) * slope
-            if np.dot(left, slope) < 0.0:  # through the singularity
-                uphill = -np.dot(left, slope) / (MIN_ALIGNMENT * weak * math.sqrt(size))
+                against = min(np.dot(inner, gradient), 0.0) * lost_weight
+                inner = (
+                    inner
+                    - against / (np.dot(gradient, gradient) + size * (0.01 * weak) ** 2) * gradient
+                )
+            if np.dot(left, gradient) < 0.0:  # through the singularity
+                uphill = -np.dot(left, gradient) / (MIN_ALIGNMENT * weak * math.sqrt(size))
                 late = correction - min(uphill, 1.0) * rate * lost
             inner = inner + rate * step * left
             if left.any():  # joints that are stopped in the escape do not move

@@ -179,10 +179,10 @@ def solve_from(
     return _solve(arm, target, start, None, tolerance, stalled, 0, 0, True)
 
 
-def sampling_ranges(arm: ArmModel, centre: Vector) -> tuple[Vector, Vector]:
-    """Return the limits (nv,), or half a turn to each side of ``centre`` (nv,) without limits."""
-    lower = np.where(np.isfinite(arm.lower), arm.lower, centre - np.pi)
-    upper = np.where(np.isfinite(arm.upper), arm.upper, centre + np.pi)
+def sampling_ranges(arm: ArmModel, center: Vector) -> tuple[Vector, Vector]:
+    """Return the limits (nv,), or half a turn to each side of ``center`` (nv,) without limits."""
+    lower = np.where(np.isfinite(arm.lower), arm.lower, center - np.pi)
+    upper = np.where(np.isfinite(arm.upper), arm.upper, center + np.pi)
     return lower, upper
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import (
+    BOOLEAN,
     COUNT,
     MATRIX,
     NUMBER,
-    TRUTH,
     VECTOR,
     clip,
     compiled,
@@ -204,7 +204,7 @@ EQUAL = 1e-10
 
 @compiled_for(
     MATRIX, *[VECTOR] * 4, VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, NUMBER, NUMBER, COUNT, COUNT,
-    TRUTH,
+    BOOLEAN,
 )  # fmt: skip
 def search_pose(
     placements: Matrix,

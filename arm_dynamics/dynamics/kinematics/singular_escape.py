@@ -82,19 +82,19 @@ def escape(
     size, weight = math.sqrt(np.dot(lost, lost)), 1.0 - least / along
     if size <= least:
         return last, 0.0, lost, weight
-    bent, slope = second_order(jacobian, matvec(axis_weights.T, lost)), matvec(J.T, lost)
+    bent, gradient = second_order(jacobian, matvec(axis_weights.T, lost)), matvec(J.T, lost)
     B = matmul(J.T, matmul(kept, J)) - bent
     inverse, _ = damped_pseudoinverse(J, weak)
-    coming = slope + matvec(bent, matvec(inverse, error - lost))  # after J# (e - e_lost)
+    coming = gradient + matvec(bent, matvec(inverse, error - lost))  # after J# (e - e_lost)
     for _ in range(q.size):
         d, curvature = _negative_curvature(B, still, last)
         depth = -curvature - FLAT * size * size
         on = np.dot(d, last) > MIN_ALIGNMENT
-        if not on and np.dot(last, slope) > MIN_ALIGNMENT * weak * size:
+        if not on and np.dot(last, gradient) > MIN_ALIGNMENT * weak * size:
             return last, 0.0, lost, weight  # far enough: the first-order motion continues
         if depth <= 0.0:
             break
-        g, ahead = np.dot(d, slope), np.dot(d, coming)
+        g, ahead = np.dot(d, gradient), np.dot(d, coming)
         on = on and ahead > -MIN_ALIGNMENT * weak * size
         chosen = _sign_of_step(d, g, ahead, depth, size, posture, q, lower, upper, on)
         if chosen != 0.0:

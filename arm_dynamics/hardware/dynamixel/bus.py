@@ -8,9 +8,9 @@ from math import ceil
 from arm_dynamics.core.errors import CommandRejected, ConfigError, DriverFault
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.hardware.dynamixel import control_table as table
-from arm_dynamics.hardware.dynamixel import identification, packets
+from arm_dynamics.hardware.dynamixel import discovery, packets
+from arm_dynamics.hardware.dynamixel.discovery import NO_REPLY, MotorSetup
 from arm_dynamics.hardware.dynamixel.feedback_reader import FeedbackReader, to_reading
-from arm_dynamics.hardware.dynamixel.identification import NO_REPLY, MotorSetup
 from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading
 from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
@@ -58,7 +58,7 @@ class Dynamixel(RegisterMotorBus):
 
     driver, example_port, parameters = "dynamixel", "/dev/ttyUSB0", SETTINGS
     setting_names = tuple(parameter.name for parameter in SETTINGS)
-    bauds = identification.BAUDS
+    bauds = discovery.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
@@ -84,7 +84,7 @@ class Dynamixel(RegisterMotorBus):
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """Return the motors that reply at the rate of ``settings``, by id; reads only."""
         baud = round(cls.read_settings(settings)["baud"])
-        return identification.scan_port(cls.serial_port(settings), (baud,))
+        return discovery.scan_port(cls.serial_port(settings), (baud,))
 
     def has_watchdog(self, id: int) -> bool | None:
         """Return whether the firmware stops the motor without commands; None before a reply."""
@@ -102,14 +102,14 @@ class Dynamixel(RegisterMotorBus):
         self._firmware.clear()
         self._port.open()
 
-    def identify(self) -> None:
+    def discover(self) -> None:
         """Check that every motor replies, once, with the configured model.
 
         Measures the duration of replies as well: adapters differ by a factor of twenty.
         """
         transport = self._transport
         checks = {
-            id: identification.check_motor(transport, motor, self.models[id])
+            id: discovery.check_motor(transport, motor, self.models[id])
             for id, motor in self.motors.items()
         }
         self._firmware = {
@@ -118,7 +118,7 @@ class Dynamixel(RegisterMotorBus):
         problems = [problem for problem, _ in checks.values() if problem]
         if problems:
             raise self._fault(problems)
-        transport.return_delay = identification.longest_return_delay(transport, self.motors)
+        transport.return_delay = discovery.longest_return_delay(transport, self.motors)
         typical = sorted(transport.delays)[len(transport.delays) * 9 // 10]
         transport.latency = max(self._values["latency"], min(MAX_ADAPTER_LATENCY, 2.0 * typical))
 
@@ -137,7 +137,7 @@ class Dynamixel(RegisterMotorBus):
             raise self._fault(problems)
         self._feedback.rebooted.clear()
         unknown = self.motors.keys() - self._firmware.keys()
-        self._firmware |= identification.firmwares(self._transport, unknown)
+        self._firmware |= discovery.firmwares(self._transport, unknown)
         self._feedback.fast = bool(self._values["fast_sync_read"]) and all(
             self._firmware.get(id, 0) >= model.fast_firmware for id, model in self.models.items()
         )

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from arm_dynamics.core.errors import DriverFault, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.hardware.feetech import identification
+from arm_dynamics.hardware.feetech import discovery
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.feetech.registers import BLOCK_SIZE, BLOCK_START, TurnCounter
 from arm_dynamics.hardware.feetech.transport import FeetechTransport
@@ -60,7 +60,7 @@ class Feetech(RegisterMotorBus):
     estimates_effort = True
     driver, example_port, parameters = "feetech", "/dev/ttyACM0", SETTINGS
     setting_names = tuple(parameter.name for parameter in SETTINGS)
-    bauds = identification.BAUDS
+    bauds = discovery.BAUDS
 
     def __init__(
         self, motors: Sequence[JointMotor], settings: Mapping[str, str], port: Port | None = None
@@ -84,7 +84,7 @@ class Feetech(RegisterMotorBus):
     def scan(cls, settings: Mapping[str, str]) -> list[DiscoveredMotor]:
         """Return the servos that reply at the rate of ``settings``, by id; reads only."""
         baud = round(cls.read_settings(settings)["baud"])
-        return identification.scan_port(cls.serial_port(settings), (baud,))
+        return discovery.scan_port(cls.serial_port(settings), (baud,))
 
     def has_watchdog(self, id: int) -> bool:
         """Return False: the servos have no command watchdog."""
@@ -95,15 +95,15 @@ class Feetech(RegisterMotorBus):
         self._reset()
         self._port.open()
 
-    def identify(self) -> None:
+    def discover(self) -> None:
         """Check that every servo replies, once, with the configured model; reads only.
 
         Raises DriverFault naming all that are missing, duplicated or of another model.
         """
-        faults = identification.identity_faults(self._transport, self.motors.values())
+        faults = discovery.identity_faults(self._transport, self.motors.values())
         if faults:
             no_reply = (
-                identification.NO_REPLY, identification.NO_SERVO, identification.CORRUPT_REPLY
+                discovery.NO_REPLY, discovery.NO_SERVO, discovery.CORRUPT_REPLY
             )  # fmt: skip
             missing = any(fault.endswith(no_reply) for fault in faults)
             text = "; ".join([*faults, *([self.remedies] if missing else [])])
@@ -131,9 +131,9 @@ class Feetech(RegisterMotorBus):
 
     def stored_ranges(self) -> Mapping[int, StoredRange]:
         """Return the position limits of the servos, except of those that count turns."""
-        wanted = (table.PHASE, table.MIN_POSITION, table.MAX_POSITION, table.HOMING_OFFSET)
+        registers = (table.PHASE, table.MIN_POSITION, table.MAX_POSITION, table.HOMING_OFFSET)
         phases, lower, upper, offsets = (
-            self._transport.read_registers(register, self.motors) for register in wanted
+            self._transport.read_registers(register, self.motors) for register in registers
         )
         return {
             id: StoredRange(

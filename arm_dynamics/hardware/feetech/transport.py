@@ -69,8 +69,8 @@ class FeetechTransport(RegisterTransport):
             if not expected and replies and self._requests % FULL_WAIT_CYCLES:
                 grace = GRACE_TIME + len(left) * (RETURN_DELAY + reply_size * self.byte_time)
                 until = min(until, self.port.now() + grace)
-            wanted = len(expected or left) * reply_size - self._parser.waiting
-            chunk = self.port.read(max(1, wanted), until)
+            size_left = len(expected or left) * reply_size - self._parser.waiting
+            chunk = self.port.read(max(1, size_left), until)
             if not chunk:
                 break
             now, received = self.port.now(), self._parser.feed(chunk)

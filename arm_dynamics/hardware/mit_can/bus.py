@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
-from arm_dynamics.hardware.mit_can import can_frames, identification
+from arm_dynamics.hardware.mit_can import can_frames, discovery
 from arm_dynamics.hardware.mit_can.can_frames import COMMUNICATION_LOST, CanFrame, mit_command
-from arm_dynamics.hardware.mit_can.exchange import Exchange, MotorReply, TorqueSwitch
-from arm_dynamics.hardware.mit_can.identification import (
+from arm_dynamics.hardware.mit_can.discovery import (
     CONTROL_MODE,
     MIT_MODE,
     NO_RANGES,
@@ -26,6 +25,7 @@ from arm_dynamics.hardware.mit_can.identification import (
     TIMEOUT_UNIT,
     Registers,
 )
+from arm_dynamics.hardware.mit_can.exchange import Exchange, MotorReply, TorqueSwitch
 from arm_dynamics.hardware.mit_can.motors import (
     BAUD,
     BITRATE,
@@ -59,7 +59,7 @@ class MitCan(MotorBus):
     settings : Mapping[str, str]
         Those of PythonCanTransport. ``codec``: "python-can" for its slcan instead of the native
         one, which is four times faster. ``reply_timeout`` [s]: longest gap between replies.
-        ``reply_id_offset``: reply id minus motor id of Damiao motors until ``identify`` has read
+        ``reply_id_offset``: reply id minus motor id of Damiao motors until ``discover`` has read
         it. ``kp``, ``kd`` (``kp_3``, ``kd_3`` for motor 3): gains of position and velocity
         commands.
     port : Port or CanTransport, optional
@@ -119,13 +119,13 @@ class MitCan(MotorBus):
         self._latency_guard.uncertain = False
         self._transport.open()
 
-    def identify(self) -> None:
+    def discover(self) -> None:
         """Check that every motor replies, once, with the ranges of its model; use its ranges.
 
         Reads only (CubeMars: see above). Raises DriverFault naming all problems.
         """
         known = {id: self._models[id] for id in self._with_registers(self._models)}
-        identities, faults = identification.identify(self._registers, known)
+        identities, faults = discovery.discover(self._registers, known)
         for id, identity in identities.items():
             self._exchange.set_identity(id, identity.reply_id, identity.ranges)
         others = [id for id in self._models if id not in known]
@@ -243,7 +243,7 @@ class MitCan(MotorBus):
         bus = cls((), settings, port)
         try:
             bus.open()
-            return identification.scan_bus(bus._registers, SCANNED_IDS, bus._bitrate)
+            return discovery.scan_bus(bus._registers, SCANNED_IDS, bus._bitrate)
         finally:
             bus.close()
 

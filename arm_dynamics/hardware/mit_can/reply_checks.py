@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import cycle
 
 from arm_dynamics.hardware.mit_can.can_frames import MitCommand, Ranges, commanded_torque
+from arm_dynamics.hardware.mit_can.discovery import Registers
 from arm_dynamics.hardware.mit_can.exchange import MotorReply
-from arm_dynamics.hardware.mit_can.identification import Registers
 from arm_dynamics.hardware.mit_can.motors import MitMotor
 
 Request = Callable[[Collection[int]], Mapping[int, MotorReply]]

@@ -299,11 +299,11 @@ class _Writer:
 
     def _set_inertial(self, name: str, own: Vector, lines: Sequence[str]) -> None:
         """Write the inertia of a link about its center of mass, in the axes of the link."""
-        mass, centre, tensor = _about_center(own)
+        mass, center, tensor = _about_center(own)
         entries = {key: format_number(tensor[at]) for key, at in TENSOR.items()}
         parts = {
             "origin": {
-                "xyz": format_numbers([_rounded(x) for x in centre.tolist()]),
+                "xyz": format_numbers([_rounded(x) for x in center.tolist()]),
                 "rpy": "0 0 0",
             },
             "mass": {"value": format_number(_rounded(mass))},
@@ -412,12 +412,12 @@ def _about_center(own: Vector) -> tuple[float, Vector, Matrix]:
     mass, (x, y, z) = float(own[0]), own[1:4] / own[0]
     xx, xy, yy, xz, yz, zz = own[4:]
     total = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    centre = np.array([x, y, z])
-    tensor = total - mass * ((centre @ centre) * np.eye(3) - np.outer(centre, centre))
+    center = np.array([x, y, z])
+    tensor = total - mass * ((center @ center) * np.eye(3) - np.outer(center, center))
     floor = 1e-14 * float(np.abs(total).max()) + 1e-12 * float(np.abs(tensor).max())
     tensor[np.abs(tensor) < floor] = 0.0
-    centre[np.abs(centre) < 1e-14] = 0.0
-    return mass, centre, np.vectorize(_rounded)(tensor)
+    center[np.abs(center) < 1e-14] = 0.0
+    return mass, center, np.vectorize(_rounded)(tensor)
 
 
 def _is_body(own: Vector) -> bool:

@@ -171,13 +171,13 @@ def consistent_prior(inertial: Matrix) -> Matrix:
     mean = float(np.mean(found[:, 0])) or 1.0
     for own in found:
         mass = max(own[0], MASS_FLOOR * mean)
-        centre = own[1:4] / own[0] if own[0] > 0 else np.zeros(3)
-        about = pseudo_inertia(own)[:3, :3] - own[0] * np.outer(centre, centre)
+        center = own[1:4] / own[0] if own[0] > 0 else np.zeros(3)
+        about = pseudo_inertia(own)[:3, :3] - own[0] * np.outer(center, center)
         values, axes = np.linalg.eigh(about)
         if own[0] == mass and values[0] >= mass * SIZE_FLOOR**2:
             continue
         spread = (axes * np.maximum(values, mass * SIZE_FLOOR**2)) @ axes.T
-        first = mass * centre[:, None]
-        second = spread + first @ centre[None]
+        first = mass * center[:, None]
+        second = spread + first @ center[None]
         own[:] = inertial_parameters(np.block([[second, first], [first.T, np.array([[mass]])]]))
     return found

@@ -113,7 +113,7 @@ class PayloadFit:
         return float(self.values[0])
 
     @property
-    def centre(self) -> Vector:
+    def center(self) -> Vector:
         """Center of mass in the tool frame (3,) [m]."""
         found: Vector = self.values[1:4]
         return found

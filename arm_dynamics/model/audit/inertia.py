@@ -179,11 +179,11 @@ def _link_axis_inertia(link: Node, placed: Matrix, axis: Matrix) -> float | None
     inertial = link.find("inertial")
     if inertial is None:
         return 0.0
-    centre, tensor = placement(inertial), tensor_of(inertial.find("inertia"))
+    center, tensor = placement(inertial), tensor_of(inertial.find("inertia"))
     mass = mass_of(link)
-    if centre is None or tensor is None or mass is None:
+    if center is None or tensor is None or mass is None:
         return None
-    pose = placed @ centre
+    pose = placed @ center
     turned = pose[:3, :3].T @ axis
     arm = np.cross(axis, pose[:3, 3])
     return float(turned @ tensor @ turned + mass * arm @ arm)

@@ -95,7 +95,7 @@ class ControllerNode(Node):
         if timing is None:
             self._capabilities.check_margins(self.loop.controller)
         if self._topics is not None:
-            with self.loop.fit.under_way():
+            with self.loop.gain_scaling.under_way():
                 self._topics.take_timing(timing)
         show_gains(self, self.loop.controller)
 
@@ -115,7 +115,7 @@ class ControllerNode(Node):
             **self.values(),
         }
         incompatibility = self._capabilities.incompatibility(type(self.loop.controller))
-        error = incompatibility or self.loop.fit.fault
+        error = incompatibility or self.loop.gain_scaling.fault
         if error:
             return ERROR, error, values
         if self._topics is not None and self._topics.publisher.conflict:

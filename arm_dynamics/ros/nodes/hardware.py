@@ -12,7 +12,7 @@ from rclpy.clock import Clock, ClockType
 
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
-from arm_dynamics.core.signals import ShutdownFlag, ending_at_once, install
+from arm_dynamics.core.signals import ShutdownFlag, ending_immediately, install
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -82,7 +82,7 @@ class HardwareNode(LoopLifecycleNode):
     def configure(self) -> None:
         """Open the port and check every motor; torque stays disabled."""
         config = self._hardware_parameters.config({})
-        with ending_at_once():  # no port is open, and a first start compiles for up to a minute
+        with ending_immediately():  # no port is open, and a first start compiles for up to a minute
             driver = build_driver(
                 self._arm,
                 self._hardware_parameters.driver(config),

@@ -108,7 +108,8 @@ class JointControllerNode(ControllerNode):
     def _interruption(self) -> str:
         """Return why no joint state can come, however long a goal waits; "" if one can."""
         incompatible = (
-            self._capabilities.incompatibility(type(self.loop.controller)) or self.loop.fit.fault
+            self._capabilities.incompatibility(type(self.loop.controller))
+            or self.loop.gain_scaling.fault
         )
         if incompatible or self._topics is None:
             return incompatible

@@ -77,7 +77,7 @@ class SimulatorNode(Node):
             if self._description is None
             else lambda _: nullcontext(),
         )
-        self.events = events = self.simulation.watch.events
+        self.events = events = self.simulation.watchdog.events
         events.listener = Throttle(self.get_logger()).warn
         self._cost = 0.0  # of computing one period [s], smoothed
         source = declare_time_source(self, self.simulation, factor)
@@ -103,7 +103,7 @@ class SimulatorNode(Node):
                 restart=self._pause_states,
                 now=lambda: self.simulation.state.time,
                 newest=lambda: self.states.stamp,
-                max_age=lambda: self.simulation.watch.timeout * max(1.0, self.pacer.factor),
+                max_age=lambda: self.simulation.watchdog.timeout * max(1.0, self.pacer.factor),
             )
         self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, events)
@@ -171,7 +171,7 @@ class SimulatorNode(Node):
             self.control.forget_steps()
             self.emergency_stops += 1
             self._publish_capabilities()
-            self.simulation.watch.events.report(
+            self.simulation.watchdog.events.report(
                 "emergency_stop", f"by {source}; simulated time stopped"
             )
         return self.stopped()
@@ -241,13 +241,13 @@ class SimulatorNode(Node):
             if self._shown and not advance():
                 return
         except InvalidValue as error:
-            self.simulation.watch.events.report(
+            self.simulation.watchdog.events.report(
                 "diverged", f"{error}; paused, reset the simulator to continue"
             )
             self.control.paused = True
             return
         self._shown = self.pacer.wait()
-        if not self._ready and self.simulation.watch.accepted:
+        if not self._ready and self.simulation.watchdog.accepted:
             self._ready = True
             self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
         if self._shown:
@@ -297,7 +297,7 @@ class SimulatorNode(Node):
         if FACTOR.name in values:
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:
-            self.simulation.watch.timeout = values[TIMEOUT.name]
+            self.simulation.watchdog.timeout = values[TIMEOUT.name]
 
 
 def main() -> None:

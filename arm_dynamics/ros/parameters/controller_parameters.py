@@ -128,7 +128,7 @@ def change_controller(
     gains = changed_gains(controller, values)
     model.changed(values)  # raises before any change
     if gains is not None:
-        loop.fit.take(gains)
+        loop.gain_scaling.take(gains)
     arm = model.take(values)
     if arm is not None:
         controller.set_model(arm)

@@ -28,7 +28,7 @@ from arm_dynamics.core.signals import (
     compiling,
     delaying_interrupts,
     emergency_signal,
-    ending_at_once,
+    ending_immediately,
     exit_with_parent,
     ignore_further_signals,
     stop_on_signals,
@@ -78,7 +78,7 @@ def run_nodes(
     stop = stop_on_signals()
     arguments = sys.argv if args is None else args
     try:
-        with ending_at_once():
+        with ending_immediately():
             entries = _initialize(arguments)
             nodes, work = build()
             for node in nodes:

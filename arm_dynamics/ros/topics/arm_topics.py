@@ -270,7 +270,7 @@ class ReplyWait:
 
         ``replied`` is True if it has already been received.
         """
-        simulation, watch = self._simulation, self._simulation.watch
+        simulation, watch = self._simulation, self._simulation.watchdog
         until = 0.0
 
         def left() -> float:
@@ -290,6 +290,6 @@ class ReplyWait:
 
     def _record_command(self) -> None:
         """Record the wall-clock time of a new command."""
-        accepted = self._simulation.watch.accepted
+        accepted = self._simulation.watchdog.accepted
         if accepted != self._accepted:
             self._accepted, self._since = accepted, time.monotonic()

@@ -61,7 +61,7 @@ class SimulationServices:
         declare_live(node, "reset_configuration", "initial", f"configuration of ~/reset: {poses}")
         declare_list(node, "reset_positions", "positions of ~/reset; empty: reset_configuration")
         declare_live(node, "step_count", 1, "control periods of one ~/step")
-        for axis, default in zip("xyz", simulation.usual_impulse().tolist(), strict=True):
+        for axis, default in zip("xyz", simulation.default_impulse().tolist(), strict=True):
             text = f"{axis} of the impulse of ~/push on the tool"
             spec = Parameter(f"push.{axis}", 0.0, "N·s", text, lower=-1e6, upper=1e6)
             declare_number(node, spec.name, spec, float(f"{default:.2g}"))
@@ -173,7 +173,11 @@ class SimulationReport:
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
         commands; ``queue``: queue of the recording.
         """
-        simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
+        simulation, watch, paused = (
+            self._simulation,
+            self._simulation.watchdog,
+            self._control.paused,
+        )
         self._post(self._read_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",

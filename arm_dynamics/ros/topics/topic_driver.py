@@ -109,11 +109,11 @@ class TopicDriver(Driver):
         publication without timing, that of a simulator, changes nothing either.
         """
         same = timing is None or (self._timing is not None and timing.resembles(self._timing))
-        if same or self.fit is None:
+        if same or self.check_gains is None:
             return ""
         self._timing = timing
         try:
-            self.fit(np.full(self.arm.nv, np.nan))
+            self.check_gains(np.full(self.arm.nv, np.nan))
         except ArmDynamicsError as error:
             return str(error)
         return ""

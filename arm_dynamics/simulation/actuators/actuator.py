@@ -124,7 +124,7 @@ class Actuator(ABC):
         """Return position [rad] and states after ``elapsed`` [s], if it ``prescribes_motion``."""
         raise InvalidValue(f"actuator of joint '{self.joint}' does not prescribe motion")
 
-    def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
+    def act_after_command(self, value: float, act: Sequence[float]) -> Sequence[float]:
         """Return the states after ``value`` is sent, also where it equals the last command."""
         return act
 

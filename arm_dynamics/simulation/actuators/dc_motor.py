@@ -175,10 +175,10 @@ class DcMotor(Actuator):
         self, interface: str, value: float, q: float, v: float, act: Sequence[float]
     ) -> tuple[Sequence[float], Sequence[float]]:
         """Return λ and n of ż = n - λ z, see ``dc_motor_act_dot_terms``."""
-        rate, source = np.zeros(4), np.zeros(4)
+        decay, source = np.zeros(4), np.zeros(4)
         arguments = self._kernel_arguments(interface, value, v, act)
-        dc_motor_equations.dc_motor_act_dot_terms(*arguments, self._packed, rate, source)
-        return rate[self._slots].tolist(), source[self._slots].tolist()
+        dc_motor_equations.dc_motor_act_dot_terms(*arguments, self._packed, decay, source)
+        return decay[self._slots].tolist(), source[self._slots].tolist()
 
     def dry_friction_bounds(self, v: float, effort: float) -> tuple[float, float]:
         """Return the largest dry friction [N·m] against forward and against backward motion."""
@@ -191,9 +191,11 @@ class DcMotor(Actuator):
         self, before: Sequence[float], act: Sequence[float], decay: Sequence[float], dt: float
     ) -> Sequence[float]:
         """Return the states after dt [s] of rotor friction, see ``rotor_after_friction``."""
-        own, rotor = self._slot_values(act), self._slots.index(dc_motor_equations.ROTOR)
-        dc_motor_equations.rotor_after_friction(before[rotor], decay[rotor], own, self._packed, dt)
-        after: list[float] = own[self._slots].tolist()
+        values, rotor = self._slot_values(act), self._slots.index(dc_motor_equations.ROTOR)
+        dc_motor_equations.rotor_after_friction(
+            before[rotor], decay[rotor], values, self._packed, dt
+        )
+        after: list[float] = values[self._slots].tolist()
         return after
 
     def command_limit(self, interface: str) -> float:
@@ -288,12 +290,12 @@ class DcMotor(Actuator):
         """Return the compiled equations' arguments: by voltage?, command, velocity, states."""
         if interface not in self.interfaces:
             raise UnknownName("interface of actuator dc_motor", interface, self.interfaces)
-        u, own = check_float(f"{interface} command", value), self._slot_values(act)
-        return interface == "voltage", u, check_float("v [rad/s]", v), own
+        u, values = check_float(f"{interface} command", value), self._slot_values(act)
+        return interface == "voltage", u, check_float("v [rad/s]", v), values
 
     def _slot_values(self, act: Sequence[float]) -> Vector:
         """Return the four slots, filled with ``act`` or with the initial states."""
-        own = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
+        values = np.array([0.0, self.constants["ambient_temperature"], 0.0, 0.0])
         if np.size(act):
-            own[self._slots] = check_vector("act", act, len(self._slots))
-        return own
+            values[self._slots] = check_vector("act", act, len(self._slots))
+        return values

@@ -1,6 +1,6 @@
 """Equations of the DC motor as compiled functions of command, velocity, states and constants.
 
-Actuator states ``a`` (4,) are in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor
+Actuator states ``act`` (4,) are in the slots CURRENT, TEMPERATURE, ROTOR, GAP; those that a motor
 does not have are ignored. Constants ``c`` are in the order of ``dc_motor.PARAMETERS``.
 ``voltage_for_effort`` is the inverse of the steady-state effort.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import (
+    BOOLEAN,
     INF,
     NUMBER,
-    TRUTH,
     VECTOR,
     clip,
     compiled,
@@ -43,45 +43,45 @@ ratio [rad/s], rotor angle over the gear ratio minus the joint's [rad]."""
 
 
 @compiled
-def winding_resistance(a: Vector, c: Vector) -> float:
+def winding_resistance(act: Vector, c: Vector) -> float:
     """Return R [Ω] at the winding temperature; constant without a thermal model."""
-    warm = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], a[TEMPERATURE])
+    warm = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], act[TEMPERATURE])
     return where(c[THERMAL] > 0.0, warm, c[RESISTANCE])
 
 
 @compiled
-def back_emf(v: float, a: Vector, c: Vector) -> float:
+def back_emf(v: float, act: Vector, c: Vector) -> float:
     """Return e = Ke N v [V], with the rotor velocity for v with backlash."""
-    emf: float = c[KE] * c[GEAR] * where(c[BACKLASH] > 0.0, a[ROTOR], v)
+    emf: float = c[KE] * c[GEAR] * where(c[BACKLASH] > 0.0, act[ROTOR], v)
     return emf
 
 
 @compiled
-def current_limit(a: Vector, c: Vector) -> float:
+def current_limit(act: Vector, c: Vector) -> float:
     """Return the largest current [A] at the winding temperature."""
-    return derated_current(c[CURRENT_LIMIT], a[TEMPERATURE], c[DERATING], c[MAX_TEMPERATURE])
+    return derated_current(c[CURRENT_LIMIT], act[TEMPERATURE], c[DERATING], c[MAX_TEMPERATURE])
 
 
-@compiled_for(TRUTH, NUMBER, NUMBER, VECTOR, VECTOR)
+@compiled_for(BOOLEAN, NUMBER, NUMBER, VECTOR, VECTOR)
 def settled_motor_current(
-    by_voltage: bool, command: float, v: float, a: Vector, c: Vector
+    by_voltage: bool, command: float, v: float, act: Vector, c: Vector
 ) -> float:
     """Return the steady-state current [A] for ``command`` [V, or N·m at the joint]."""
-    r, emf = winding_resistance(a, c), back_emf(v, a, c)
+    r, emf = winding_resistance(act, c), back_emf(v, act, c)
     looped = r * (command / c[GEAR]) / c[KT] + emf
     inner = effective_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
-    return settled_current(inner, emf, r, current_limit(a, c))
+    return settled_current(inner, emf, r, current_limit(act, c))
 
 
 @compiled
-def motor_current(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+def motor_current(by_voltage: bool, command: float, v: float, act: Vector, c: Vector) -> float:
     """Return the winding current [A]: the state with inductance, else the steady-state one."""
-    settled = settled_motor_current(by_voltage, command, v, a, c)
-    return where(c[INDUCTANCE] > 0.0, a[CURRENT], settled)
+    settled = settled_motor_current(by_voltage, command, v, act, c)
+    return where(c[INDUCTANCE] > 0.0, act[CURRENT], settled)
 
 
 @compiled
-def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+def dc_motor_effort(by_voltage: bool, command: float, v: float, act: Vector, c: Vector) -> float:
     """Return the effort at the joint [N·m] before friction: τ = N Kt i, or the tooth contact.
 
     i tends to clip((V' - Ke N v) / R(T), ±i_max(T)), see ``settled_current``: without a transient
@@ -90,40 +90,40 @@ def dc_motor_effort(by_voltage: bool, command: float, v: float, a: Vector, c: Ve
 
     command [V] or [N·m at the joint], v joint velocity [rad/s].
     """
-    drive = c[GEAR] * c[KT] * motor_current(by_voltage, command, v, a, c)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
+    drive = c[GEAR] * c[KT] * motor_current(by_voltage, command, v, act, c)
+    passed = contact_effort(act[GAP], act[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
     return where(c[BACKLASH] > 0.0, passed, drive)
 
 
 @compiled
 def dc_motor_computed_effort(
-    by_voltage: bool, command: float, v: float, a: Vector, c: Vector
+    by_voltage: bool, command: float, v: float, act: Vector, c: Vector
 ) -> float:
     """Return the steady-state effort at the joint [N·m] of the command before any limit."""
     inner = brush_voltage(command, c[DROP], c[HALF])
-    r, emf = winding_resistance(a, c), back_emf(v, a, c)
+    r, emf = winding_resistance(act, c), back_emf(v, act, c)
     current = requested_current(by_voltage, inner, command / c[GEAR], emf, c[KT], r)
     effort: float = c[GEAR] * c[KT] * current
     return effort
 
 
 @compiled
-def back_emf_damping(by_voltage: bool, command: float, v: float, a: Vector, c: Vector) -> float:
+def back_emf_damping(by_voltage: bool, command: float, v: float, act: Vector, c: Vector) -> float:
     """Return -∂(N Kt i_settled)/∂v [N·m·s/rad], the back-EMF damping at steady-state current.
 
     N² Kt Ke / R where the voltage is given; 0 where a limit or a current loop holds the current.
     """
-    r, emf = winding_resistance(a, c), back_emf(v, a, c)
+    r, emf = winding_resistance(act, c), back_emf(v, act, c)
     looped = r * (command / c[GEAR]) / c[KT] + emf
     inner = effective_voltage(by_voltage, command, looped, c[SUPPLY], c[DROP], c[HALF])
     slope = c[GEAR] * c[GEAR] * c[KT] * c[KE] / r
-    slope = where(abs(inner - emf) < r * current_limit(a, c), slope, 0.0)
+    slope = where(abs(inner - emf) < r * current_limit(act, c), slope, 0.0)
     return where(by_voltage, slope, where(inner == looped, 0.0, slope))
 
 
 @compiled
 def winding_damping(
-    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
+    by_voltage: bool, command: float, v: float, act: Vector, c: Vector, dt: float
 ) -> float:
     """Return -∂τ(i⁺)/∂v [N·m·s/rad] of a current i⁺ integrated exactly over dt at v.
 
@@ -131,32 +131,38 @@ def winding_damping(
     backlash.
     """
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
-    fraction = 1.0 - exp(-dt * winding_resistance(a, c) / inductance)
+    fraction = 1.0 - exp(-dt * winding_resistance(act, c) / inductance)
     own = where(c[INDUCTANCE] > 0.0, where(c[BACKLASH] > 0.0, 0.0, fraction), 0.0)
-    return own * back_emf_damping(by_voltage, command, v, a, c)
+    return own * back_emf_damping(by_voltage, command, v, act, c)
 
 
 @compiled
 def dc_motor_step_damping(
-    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, dt: float
+    by_voltage: bool, command: float, v: float, act: Vector, c: Vector, dt: float
 ) -> float:
     """Return -∂τ/∂v [N·m·s/rad] of the effort at the joint within a step of dt [s].
 
     That of the steady-state current, or ``winding_damping``; with backlash that of the tooth
     contact.
     """
-    settled = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
-    winding = winding_damping(by_voltage, command, v, a, c, dt)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
+    settled = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, act, c))
+    winding = winding_damping(by_voltage, command, v, act, c, dt)
+    passed = contact_effort(act[GAP], act[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
     teeth = where(passed != 0.0, c[DAMPING], 0.0)
     return where(c[BACKLASH] > 0.0, teeth, settled + winding)
 
 
 @compiled
 def dc_motor_act_dot_terms(
-    by_voltage: bool, command: float, v: float, a: Vector, c: Vector, rate: Vector, source: Vector
+    by_voltage: bool,
+    command: float,
+    v: float,
+    act: Vector,
+    c: Vector,
+    decay: Vector,
+    source: Vector,
 ) -> None:
-    """Write λ and n of ż = n - λ z of the four states into ``rate`` and ``source`` (4,).
+    """Write λ and n of ż = n - λ z of the four states into ``decay`` and ``source`` (4,).
 
     L di/dt = V' - e - R i, held within the limits:  λ = R / L,  n = λ i_settled;
     τ_th dT/dt = T_settled - T:  λ = 1 / τ_th,  n = λ T_settled;
@@ -165,17 +171,17 @@ def dc_motor_act_dot_terms(
 
     Source: B. Siciliano et al., Robotics (2009), chapter 5, for winding and rotor.
     """
-    current = motor_current(by_voltage, command, v, a, c)
-    _winding_act_dot_terms(by_voltage, command, v, current, a, c, rate, source)
+    current = motor_current(by_voltage, command, v, act, c)
+    _winding_act_dot_terms(by_voltage, command, v, current, act, c, decay, source)
     square = c[GEAR] * c[GEAR]
     inertia = where(c[BACKLASH] > 0.0, square * c[ROTOR_INERTIA], 1.0)
-    passed = contact_effort(a[GAP], a[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
-    emf = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, a, c))
+    passed = contact_effort(act[GAP], act[ROTOR] - v, c[BACKLASH], c[STIFFNESS], c[DAMPING])
+    emf = where(c[INDUCTANCE] > 0.0, 0.0, back_emf_damping(by_voltage, command, v, act, c))
     linear = where(passed != 0.0, c[DAMPING], 0.0) + emf
-    rate[ROTOR] = (square * c[VISCOUS] + linear) / inertia
-    source[ROTOR] = (c[GEAR] * c[KT] * current - passed + linear * a[ROTOR]) / inertia
-    rate[GAP] = 0.0
-    source[GAP] = a[ROTOR] - v
+    decay[ROTOR] = (square * c[VISCOUS] + linear) / inertia
+    source[ROTOR] = (c[GEAR] * c[KT] * current - passed + linear * act[ROTOR]) / inertia
+    decay[GAP] = 0.0
+    source[GAP] = act[ROTOR] - v
 
 
 @compiled
@@ -184,18 +190,18 @@ def _winding_act_dot_terms(
     command: float,
     v: float,
     current: float,
-    a: Vector,
+    act: Vector,
     c: Vector,
-    rate: Vector,
+    decay: Vector,
     source: Vector,
 ) -> None:
-    r, settled = winding_resistance(a, c), settled_motor_current(by_voltage, command, v, a, c)
+    r, settled = winding_resistance(act, c), settled_motor_current(by_voltage, command, v, act, c)
     inductance = where(c[INDUCTANCE] > 0.0, c[INDUCTANCE], 1.0)
-    rate[CURRENT] = where(c[INDUCTANCE] > 0.0, r / inductance, 0.0)
-    source[CURRENT] = rate[CURRENT] * settled
+    decay[CURRENT] = where(c[INDUCTANCE] > 0.0, r / inductance, 0.0)
+    source[CURRENT] = decay[CURRENT] * settled
     hot = settled_temperature(current, r, c[AMBIENT], c[THERMAL])
-    rate[TEMPERATURE] = where(c[THERMAL] > 0.0, 1.0 / c[THERMAL_TIME], 0.0)
-    source[TEMPERATURE] = rate[TEMPERATURE] * hot
+    decay[TEMPERATURE] = where(c[THERMAL] > 0.0, 1.0 / c[THERMAL_TIME], 0.0)
+    source[TEMPERATURE] = decay[TEMPERATURE] * hot
 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
@@ -213,7 +219,7 @@ def dc_motor_dry_friction(against: float, v: float, effort: float, c: Vector) ->
 
 
 @compiled
-def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: float) -> None:
+def rotor_after_friction(before: float, decay: float, act: Vector, c: Vector, dt: float) -> None:
     """Apply dry friction f = f_stribeck(N w) [N·m at the shaft] to a rotor behind backlash.
 
     w⁺ = w - clip(w, ±f h / (N J)),  s⁺ = s + dt (w⁺ - w),  h = (1 - e^(-λ dt)) / λ; in place.
@@ -222,15 +228,15 @@ def rotor_after_friction(before: float, decay: float, a: Vector, c: Vector, dt: 
     the step: breakaway applies at rest and at a reversal of the rotor. This is the one-joint case
     of ``friction.velocity_after_dry_friction``.
     """
-    speed = where(before * a[ROTOR] > 0.0, before, 0.0)
+    speed = where(before * act[ROTOR] > 0.0, before, 0.0)
     level = stribeck_friction(c[GEAR] * speed, c[COULOMB], c[STICTION], c[STRIBECK])
     x = decay * dt
     reach = where(x > 1e-5, (1.0 - exp(-x)) / where(x > 0.0, x, 1.0), 1.0 - 0.5 * x)
     inertia = where(c[BACKLASH] > 0.0, c[GEAR] * c[ROTOR_INERTIA], 1.0)
     most = where(c[BACKLASH] > 0.0, dt * reach * level / inertia, 0.0)
-    loss = clip(a[ROTOR], -most, most)
-    a[ROTOR] = a[ROTOR] - loss
-    a[GAP] = a[GAP] - dt * loss
+    loss = clip(act[ROTOR], -most, most)
+    act[ROTOR] = act[ROTOR] - loss
+    act[GAP] = act[GAP] - dt * loss
 
 
 @compiled_for(NUMBER, NUMBER, NUMBER, VECTOR)
@@ -246,8 +252,8 @@ def voltage_for_effort(effort: float, v: float, temperature: float, c: Vector) -
     """
     r = warm_resistance(c[RESISTANCE], c[TEMPERATURE_COEFFICIENT], temperature)
     limit = derated_current(c[CURRENT_LIMIT], temperature, c[DERATING], c[MAX_TEMPERATURE])
-    wanted = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
-    inner = effective_voltage(False, 0.0, wanted, c[SUPPLY], c[DROP], c[HALF])
+    desired = r * clip(effort / (c[GEAR] * c[KT]), -limit, limit) + c[KE] * c[GEAR] * v
+    inner = effective_voltage(False, 0.0, desired, c[SUPPLY], c[DROP], c[HALF])
     return clip(terminal_voltage(inner, c[DROP], c[HALF]), -c[SUPPLY], c[SUPPLY])
 
 

@@ -47,7 +47,7 @@ class RateLimited(Actuator):
     its arrival, and the command itself. They distinguish a new command from a held one, so that
     the motion is a function of state and command. The initial states are those after a command of
     0 rad, or those that ``hold_act`` sets. A command that is sent again is clamped to the limits
-    of that moment, see ``resent``. A change of the velocity acts immediately.
+    of that moment, see ``act_after_command``. A change of the velocity acts immediately.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class RateLimited(Actuator):
         desired = rate_limited_target(value, last, desired, self._lower, self._upper)
         return rate_limited_step(q, desired, self._speed, elapsed), (desired, value)
 
-    def resent(self, value: float, act: Sequence[float]) -> Sequence[float]:
+    def act_after_command(self, value: float, act: Sequence[float]) -> Sequence[float]:
         """Return the states with the command ``value`` [rad] clamped to the present limits."""
         desired, last = act
         return (clip(value, self._lower, self._upper) if value == last else desired), last

@@ -17,7 +17,7 @@ from arm_dynamics.simulation.friction import velocity_after_dry_friction
 class System(Protocol):
     """q̇ = v,  v̇ = a(q, v, z),  ż = n(q, v, z) - λ(q, v, z) z: the arm under one command.
 
-    z (na,) are the actuator states. λ >= 0 can be far above 1/dt, as of a winding current:
+    z (na,) are the actuator states ``act``. λ >= 0 can be far above 1/dt, as of a winding current:
     integrators evaluate its exponential exactly. Dry friction is not part of a.
     """
 

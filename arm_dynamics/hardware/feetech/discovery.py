@@ -1,4 +1,4 @@
-"""Identification of Feetech servos: each must reply once, with the configured model; reads only."""
+"""Discovery of Feetech servos: each must reply once, with the configured model; reads only."""
 
 from __future__ import annotations
 

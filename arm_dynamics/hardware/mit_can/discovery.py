@@ -1,4 +1,4 @@
-"""Registers and identification of Damiao motors: requests on CAN id 0x7FF that move nothing.
+"""Registers and discovery of Damiao motors: requests on CAN id 0x7FF that move nothing.
 
 References
 ----------
@@ -94,7 +94,7 @@ class MotorIdentity:
     ranges: Ranges
 
 
-def identify(
+def discover(
     registers: Registers, models: Mapping[int, MitMotor]
 ) -> tuple[dict[int, MotorIdentity], list[str]]:
     """Identify Damiao motors by their registers.
@@ -114,7 +114,7 @@ def identify(
     identities: dict[int, MotorIdentity] = {}
     faults: list[str] = []
     for id, model in models.items():
-        result = _identify(registers, id, model)
+        result = _discover(registers, id, model)
         if isinstance(result, str):
             faults.append(f"motor {id} ({model.name}) {result}")
         else:
@@ -122,7 +122,7 @@ def identify(
     return identities, faults
 
 
-def _identify(registers: Registers, id: int, model: MitMotor) -> MotorIdentity | str:
+def _discover(registers: Registers, id: int, model: MitMotor) -> MotorIdentity | str:
     """Return the identity of one motor, or its problem."""
     rounds = [r for _ in range(MAX_ATTEMPTS) if (r := registers.replies(id, MASTER_ID))]
     if not rounds:

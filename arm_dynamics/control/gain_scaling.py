@@ -1,4 +1,4 @@
-"""Gains against a loop's timing: defaults are slowed down, unstable gains are rejected.
+"""Scaling of gains to a loop's timing: defaults are slowed down, unstable gains are rejected.
 
 The check runs before torque is enabled.
 """
@@ -24,7 +24,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.events import Events
 
 ASSUMED_TIMING = LoopTiming(0.01, 1.0)
-"""Timing that default gains are fitted to while the driver's is unknown."""
+"""Timing that default gains are scaled to while the driver's is unknown."""
 DESIGN_MARGIN = 2.0
 """Gain margin that defaults are slowed down to."""
 MIN_BANDWIDTH_FACTOR = 1e-3
@@ -33,7 +33,7 @@ BANDWIDTH_STEP, BISECTIONS = 0.6, 4
 """Steps in which that factor is lowered, and bisections of the last one."""
 
 
-def fit_gains(
+def scale_gains(
     controller: Controller, arm: ArmModel, timing: LoopTiming, q: Vector | None = None
 ) -> str:
     """Slow the controller's default gains down as far as ``timing`` requires.
@@ -94,18 +94,18 @@ def fit_gains(
         low, high = (low, middle) if oscillation(middle, margin) else (middle, high)
     controller.slow_down(low)
     return (
-        f"{type(controller).__name__}: default gains of {low:.3g} times the usual bandwidth, for"
-        f" {timing}: with the usual ones an {at_full}"
+        f"{type(controller).__name__}: default gains of {low:.3g} times the full bandwidth, for"
+        f" {timing}: with the full one an {at_full}"
     )
 
 
-class GainFit:
-    """Fits the active controller when the driver requests it, and each new controller.
+class GainScaling:
+    """Scales the gains of the active controller on request of the driver, and of each new one.
 
     Parameters
     ----------
     driver : Driver
-        Driver with arm and timing; its ``fit`` is set.
+        Driver with arm and timing; its ``check_gains`` is set.
     active : ActiveController
         Active and requested controller.
     events : Events
@@ -118,13 +118,13 @@ class GainFit:
         self.fault = ""
         """Reason why the gains are rejected; no command is computed then."""
         self._pending = False
-        self._is_assumed = False  # whether the timing was unknown when gains were fitted
-        driver.fit = self.run
+        self._is_assumed = False  # whether the timing was unknown when gains were scaled
+        driver.check_gains = self.run
         if driver.timing is not None or driver.command_epoch:
             self.run()
 
     def run(self, q: Vector | None = None) -> None:
-        """Fit the active controller at q (nv,); raises InvalidValue as ``check``.
+        """Scale and check the active controller at q (nv,); raises InvalidValue as ``check``.
 
         After an error no command is computed until the gains are stable.
         """
@@ -136,9 +136,9 @@ class GainFit:
         self.fault = ""
 
     def check(self, controller: Controller, q: Vector | None = None) -> None:
-        """Fit a controller at q (nv,).
+        """Scale and check the gains of a controller at q (nv,).
 
-        Without a known timing defaults are fitted to ASSUMED_TIMING; given gains are not checked.
+        Without a known timing defaults are scaled to ASSUMED_TIMING; given gains are not checked.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class GainFit:
         if timing is None and any(controller.given.values()):
             return
         try:
-            message = fit_gains(controller, self._driver.arm, timing or ASSUMED_TIMING, q)
+            message = scale_gains(controller, self._driver.arm, timing or ASSUMED_TIMING, q)
         except InvalidValue as error:
             self._events.report("gains_rejected", str(error))
             raise
@@ -187,7 +187,7 @@ class GainFit:
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """Block commands while another thread than the loop's fits the gains."""
+        """Block commands while another thread than the loop's scales the gains."""
         self._pending = True
         try:
             yield
@@ -195,7 +195,7 @@ class GainFit:
             self._pending = False
 
     def require(self, q: Vector) -> None:
-        """Raise CommandRejected while the gains are rejected or being fitted.
+        """Raise CommandRejected while the gains are rejected or being scaled.
 
         When an unknown timing becomes known, the gains are checked again, at q (nv,) only: torque
         is enabled, and a longer check would pause the loop.
@@ -213,4 +213,4 @@ class GainFit:
                 if self.fault:
                     self._events.report("gains_rejected", self.fault)
         if self.fault or self._pending:
-            raise CommandRejected(self.fault or "gains: being fitted to the loop's timing")
+            raise CommandRejected(self.fault or "gains: being scaled to the loop's timing")

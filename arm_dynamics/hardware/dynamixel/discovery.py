@@ -1,6 +1,6 @@
-"""Identification and setup of Dynamixel motors: model, firmware, duplicate ids, operating mode.
+"""Discovery and setup of Dynamixel motors: model, firmware, duplicate ids, operating mode.
 
-Identification and scan only read. Setup writes EEPROM only if a value differs, and reads back
+Discovery and scan only read. Setup writes EEPROM only if a value differs, and reads back
 every write.
 """
 

@@ -12,11 +12,10 @@ UNIT = ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100"]
 WHEELS = 'sys_platform == "linux" and platform_machine == "x86_64"'
 
 
-def shared(*folders: str) -> list[tuple[str, list[str]]]:
-    """Every file below ``folders``, to be installed under share/arm_dynamics as it lies here."""
-    files = [p for folder in folders for p in sorted((ROOT / folder).rglob("*")) if p.is_file()]
-    kept = [p.relative_to(ROOT) for p in files if "__pycache__" not in p.parts]
-    return [(str(SHARE / p.parent), [str(p)]) for p in kept]
+def files(*folders: str) -> list[Path]:
+    """Every file below ``folders``, relative to this one."""
+    found = [p for folder in folders for p in sorted((ROOT / folder).rglob("*")) if p.is_file()]
+    return [p.relative_to(ROOT) for p in found if "__pycache__" not in p.parts]
 
 
 def wheels(rclpy: str, interfaces: str) -> list[str]:
@@ -71,7 +70,8 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (str(SHARE), ["package.xml"]),
-        *shared("launch", "urdf", "config"),
+        *((str(SHARE / p.parent), [str(p)]) for p in files("launch", "urdf", "config")),
+        (f"lib/{NAME}", [str(p) for p in files("executables")]),
     ],
     zip_safe=False,
     # An installed ROS 2 has Pinocchio as a library that Python's metadata does not list:
@@ -127,19 +127,6 @@ setup(
             "setuptools>=65,<80",  # colcon installs through setup.py; 3.12 brings none
         ],
     },
-    entry_points={
-        "console_scripts": [
-            "arm-dynamics = arm_dynamics.cli.start:main",
-            "simulator = arm_dynamics.ros.runtime.start:simulator",
-            "hardware = arm_dynamics.ros.runtime.start:hardware",
-            "joint_controller = arm_dynamics.ros.runtime.start:joint_controller",
-            "task_space_controller = arm_dynamics.ros.runtime.start:task_space_controller",
-            "composed = arm_dynamics.ros.runtime.start:composed",
-            "task_space_composed = arm_dynamics.ros.runtime.start:task_space_composed",
-            "viewer = arm_dynamics.ros.runtime.start:viewer",
-            "rviz_controls = arm_dynamics.ros.runtime.start:rviz_controls",
-            "excitation = arm_dynamics.ros.runtime.start:excitation",
-            "joint_sliders = arm_dynamics.ros.runtime.start:joint_sliders",
-        ],
-    },
+    # The only command on PATH; the nodes' executables are data files for `ros2 run` and launch.
+    entry_points={"console_scripts": ["arm-dynamics = arm_dynamics.cli.start:main"]},
 )

@@ -21,7 +21,7 @@ from arm_dynamics.identification.excitation.excitation_search import excite
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
-EXECUTABLES = set(re.findall(r'"(\w+) = arm_dynamics\.ros\.', (ROOT / "setup.py").read_text()))
+EXECUTABLES = {path.name for path in (ROOT / "executables").iterdir()}
 COMMON = {
     "arm", "lock", "tool_frame", "namespace", "frame_prefix", "rviz", "rviz_config", "log_level",
     "respawn",

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "arm_dynamics"
-SCRIPTS = [e for e in distribution("arm_dynamics").entry_points if e.group == "console_scripts"]
+EXECUTABLES = sorted((ROOT / "executables").iterdir())
 ROS = {"rclpy", "launch", "launch_ros", "ament_index_python"}
 HIDDEN = """\
 import importlib.metadata as metadata
@@ -46,17 +46,26 @@ def test_every_folder_with_modules_is_a_package():
     assert [f for f in sorted(folders) if not (f / "__init__.py").is_file()] == []
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_executables_have_a_function(script):
-    file = ROOT / (script.module.replace(".", "/") + ".py")
-    functions = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
-    assert script.attr in functions
+def test_the_command_is_the_only_program_on_the_path():
+    scripts = distribution("arm_dynamics").entry_points.select(group="console_scripts")
+    assert [(script.name, script.value) for script in scripts] == [
+        ("arm-dynamics", "arm_dynamics.cli.start:main")
+    ]
 
 
-def test_executables_are_the_nodes_and_the_command():
-    nodes = {"simulator", "joint_controller", "task_space_controller", "composed", "viewer"}
-    nodes |= {"joint_sliders", "excitation", "hardware", "task_space_composed", "rviz_controls"}
-    assert {script.name for script in SCRIPTS} == nodes | {"arm-dynamics"}
+@pytest.mark.parametrize("file", EXECUTABLES, ids=lambda file: file.name)
+def test_executables_run_the_node_of_their_name(file):
+    lines = file.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("#!/usr/bin/env python3", f'run_node("{file.name}")')
+    assert os.access(file, os.X_OK)
+    node = ast.parse((PACKAGE / f"ros/nodes/{file.name}.py").read_text())
+    assert "main" in {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+
+
+def test_every_node_has_an_executable():
+    nodes = {file.stem for file in (PACKAGE / "ros/nodes").glob("*.py")
+             if "__main__" in file.read_text()}  # fmt: skip
+    assert {file.name for file in EXECUTABLES} == nodes
 
 
 def test_the_setup_runs_in_another_folder(tmp_path):
@@ -127,7 +136,7 @@ def test_nodes_start_without_scipys_solvers(node):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_scripts_are_installed_for_ros2_run():
+def test_colcon_installs_the_command_for_ros2_run():
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     assert setup["install"]["install_scripts"] == "$base/lib/arm_dynamics"
@@ -139,7 +148,7 @@ def workspace(tmp_path_factory):
     """Return a workspace in which colcon has built a copy of the package."""
     folder = tmp_path_factory.mktemp("workspace")
     source = folder / "src" / "arm_dynamics"
-    kept = ["arm_dynamics", "config", "launch", "resource", "urdf"]
+    kept = ["arm_dynamics", "config", "executables", "launch", "resource", "urdf"]
     for name in kept:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ["setup.py", "setup.cfg", "package.xml", "pyproject.toml", "LICENSE", "README.md"]:
@@ -170,8 +179,10 @@ def test_colcon_installs_every_resource_and_executable(workspace):
             installed = prefix / "share/arm_dynamics" / file.relative_to(ROOT)
             assert installed.read_bytes() == file.read_bytes()
     assert (prefix / "share/ament_index/resource_index/packages/arm_dynamics").is_file()
-    installed = {p.name for p in (prefix / "lib" / "arm_dynamics").iterdir()}
-    assert installed == {script.name for script in SCRIPTS}
+    installed = [*(prefix / "lib" / "arm_dynamics").iterdir()]
+    names = {"arm-dynamics", *(file.name for file in EXECUTABLES)}
+    assert {file.name for file in installed} == names
+    assert all(os.access(file, os.X_OK) for file in installed)
 
 
 def test_colcon_installs_every_module(workspace):

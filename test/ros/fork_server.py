@@ -117,11 +117,8 @@ def import_nodes():
     """Import every module that an executable runs, and load the compiler."""
     import numba
 
-    from arm_dynamics.ros.runtime import start
-
-    for name, run in vars(start).items():
-        if getattr(run, "__module__", "") == start.__name__ and not name.startswith("_"):
-            importlib.import_module(f"arm_dynamics.ros.nodes.{name}")
+    for executable in sorted((Path(__file__).parents[2] / "executables").iterdir()):
+        importlib.import_module(f"arm_dynamics.ros.nodes.{executable.name}")
     numba.njit(lambda: None)()
     gc.collect()
     gc.freeze()  # a collection in a fork would copy the memory of all these objects

@@ -17,21 +17,14 @@ from .link import PATIENCE, ROOT
 OBEYED = 2.0
 """Maximum processor time [s] of a process until its end."""
 IMPORTS = ("numpy", "rclpy", "pinocchio", "numba", "arm_dynamics.control.control_loop")
-EXECUTABLES = sorted(re.findall(r"runtime\.start:(\w+)", (ROOT / "setup.py").read_text()))
-
-
-def entry(name):
-    """Return the arguments of Python that start a node like its executable."""
-    return ("-c", f"from arm_dynamics.ros.runtime.start import {name}; {name}()")
-
-
+EXECUTABLES = sorted((ROOT / "executables").iterdir())
 COMPILES = r"(arm_dynamics compiles for this machine: .*\n)?"
 """Output of a node whose imports compile for the first time, or nothing."""
 SIM = ("-m", "arm_dynamics.cli.main", "sim")
 CASES = [
-    *((entry(name), "rclpy") for name in EXECUTABLES),
+    *(((str(file),), "rclpy") for file in EXECUTABLES),
     *((("-m", "arm_dynamics.ros.nodes.joint_controller"), module) for module in IMPORTS),
-    (entry("composed"), "arm_dynamics.ros.nodes.simulator"),
+    ((str(ROOT / "executables/composed"),), "arm_dynamics.ros.nodes.simulator"),
     (SIM, "numpy"),
     (SIM, "arm_dynamics.ros.topics.controller_clients"),
 ]

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from machine import machine
 
-from arm_dynamics.published.published_kernel import LANES
-from arm_dynamics.published.published_search import PublishedSearch, objectives_of, search
 from arm_dynamics.simulation.dynamechs import objective, published_arm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "reproductions"))
+
+from published_kernel import LANES
+from published_search import PublishedSearch, objectives_of, search
 
 ORIGINAL = 13.0
 """Time of the C++ original [s]."""

@@ -217,7 +217,7 @@ RULES = (
         "many lanes at once",
         "eight SIMD lanes of a kernel",
         r"(?i:SIMD|vector) lanes?",
-        ("*batch/kernels/*", "*published/published_kernel.py", "*published/published_trace.py"),
+        ("*batch/kernels/*", "*/published_kernel.py", "*/published_trace.py"),
     ),
     Rule(
         r"\bnot told of\b|\bunknown to the law\b",

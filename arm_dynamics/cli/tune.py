@@ -38,50 +38,23 @@ from arm_dynamics.cli.arm_options import (
 )
 from arm_dynamics.cli.terminal import ProgressLines
 from arm_dynamics.control.config import build_controller, controller_name
-from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.core.files import output_file
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.number_option import MAX_NUMBER, MAX_TIME, Number, check_steps, seconds, seed
 from arm_dynamics.core.suggesting_parser import SuggestingParser
-from arm_dynamics.model.load import load_arm
-from arm_dynamics.published.published_gains import (
-    PUBLISHED_I,
-    PUBLISHED_P,
-    published_file,
-    published_results,
-)
-from arm_dynamics.published.published_search import (
-    OBJECTIVE_P,
-    OBJECTIVE_PI,
-    PublishedSearch,
-    objectives_of,
-    search,
-)
-from arm_dynamics.published.simplex_search import SimplexResult
-from arm_dynamics.simulation.dynamechs import published_arm
-from arm_dynamics.simulation.forward_model import COMPATIBILITY
 
 MAX_EVALUATIONS = 3000
 OUT = Path("arm_dynamics_tune")
 """Folder of the results, with one folder per arm."""
 SEARCHED = ("p", "i", "d", "kp", "ki", "kd")
 """Gains that are optimized by default, if the controller has them."""
-COMPATIBILITY_OPTION = "--compatibility"
-PUBLISHED_SEARCH = (
-    "Search the published gains of five_dof again, with the published objective and simplex search."
-)
 SAVE_PERIOD = 2.0
 """Time [s] between two states of the search that are written to its file."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Optimize, validate and write; return 0 if all validation cases pass, else 1.
-
-    With --compatibility, run the published search of five_dof.
-    """
-    if any(word.split("=")[0] == COMPATIBILITY_OPTION for word in arguments):
-        return run_published(arguments)
+    """Optimize, validate and write; return 0 if all validation cases pass, else 1."""
     args = command_parser().parse_args(arguments)
-    task, budget = _task(args), Budget(args.max_evaluations, args.time_limit)
+    task, budget = tuning_task(args), Budget(args.max_evaluations, args.time_limit)
     folder = args.output or OUT / Path(args.arm).stem
     state = folder / results_folder.STATE
     log = evaluation_log.load_log(state, task.settings) if args.resume else EvaluationLog()
@@ -94,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
         print_result(tuned)
         with Console(stderr=True).status(f"{args.validation_cases} validation cases"):
             cases = validation_cases(task, args.validation_cases)
-            results = compare_gains(tuned, cases) | published_results(cases)
+            results = compare_gains(tuned, cases)
         for name, result in results.items():
             print(f"{name}: {result.text}")
         margins = print_margins(tuned)
@@ -112,7 +85,6 @@ def run(arguments: Sequence[str]) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
     parser = SuggestingParser(prog="arm-dynamics tune", description=__doc__)
-    parser.epilog = "--compatibility dynamechs: published search of five_dof, with its own --help"
     add, usual = parser.add_argument, CaseDistribution()
     add_arm(parser)
     only = ("lock", "configuration", "gains", "controller")
@@ -161,7 +133,7 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _task(args: argparse.Namespace) -> TuningTask:
+def tuning_task(args: argparse.Namespace) -> TuningTask:
     """Return the arm, controller, gains and cases of the search."""
     arm = build_arm(args)
     args.controller = kernel_controller_name(arm, args)
@@ -260,56 +232,3 @@ def print_margins(tuned: TuningResult) -> MarginRows | None:
 
 def _gain_range(margins: Margins) -> str:
     return f"{margins.gain_reduction:.2g} to {margins.gain_margin:.3g}"
-
-
-def run_published(arguments: Sequence[str]) -> int:
-    """Search the gains, print them next to the published ones, write them to --output."""
-    parser = SuggestingParser(prog="arm-dynamics tune", description=PUBLISHED_SEARCH)
-    parser.add_argument("arm", metavar="ARM", help="five_dof")
-    parser.add_argument(COMPATIBILITY_OPTION, metavar="NAME", required=True, help="dynamechs")
-    text = "parameter file for the gains (default: none)"
-    parser.add_argument("--output", type=path_argument, metavar="FILE", help=text)
-    args = parser.parse_args(arguments)
-    if args.compatibility not in COMPATIBILITY:
-        raise UnknownName("compatibility", args.compatibility, COMPATIBILITY)
-    arm = load_arm(args.arm)
-    if arm.name != "five_dof":
-        raise ConfigError(
-            f"{COMPATIBILITY_OPTION} {args.compatibility}: arm = '{arm.name}'; expected 'five_dof'"
-        )
-    result = _search_with_progress()
-    table = Table("", "result", "published", title="five_dof, published search")
-    table.title_justify = "left"
-    for joint, (p, i) in result.gains.items():
-        table.add_row(f"P {joint}, V/rad", f"{p:.15g}", f"{PUBLISHED_P[joint]:.15g}")
-        table.add_row(f"I {joint}, V/rad", f"{i:.15g}", f"{PUBLISHED_I[joint]:.15g}")
-    table.add_row("objective of P, rad", f"{result.p.cost:.15g}", f"{OBJECTIVE_P:.15g}")
-    table.add_row("objective of P, I, rad", f"{result.i.cost:.15g}", f"{OBJECTIVE_PI:.15g}")
-    Console().print(table)
-    print(f"{result.p.evaluated + result.i.evaluated} gains evaluated in {result.seconds:.2f} s")
-    if args.output:
-        with output_file(args.output) as file:
-            file.write_text(published_file(published_arm(), result.gains), encoding="utf-8")
-        print(f"gains in {args.output}")
-    return 0
-
-
-def _search_with_progress() -> PublishedSearch:
-    """Search the gains; show the best cost and the rate of evaluations on standard error."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    lines = ProgressLines(console)
-    with Progress(*columns, console=console, transient=True) as progress:
-        line = progress.add_task("generating the kernel")
-        objectives = objectives_of(published_arm())
-        start, evaluated = time.monotonic(), dict[str, int]()
-
-        def observe(stage: str, best: SimplexResult) -> None:
-            evaluated[stage] = best.evaluated
-            count = sum(evaluated.values())
-            rate = count / max(time.monotonic() - start, 1e-9)
-            text = f"{stage}: best {best.cost:.7g} rad, {count} gains, {rate:.0f}/s"
-            progress.update(line, description=text)
-            lines.update(text)
-
-        return search(objectives, observe)

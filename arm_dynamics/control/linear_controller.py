@@ -69,7 +69,7 @@ def voltage_pi_controller(arm: ArmModel, p: ArrayLike, i: ArrayLike = ()) -> Lin
 
     References
     ----------
-    The published gain search (``arm_dynamics.published``).
+    The published gain search (``examples/reproductions``).
 
     """
     nv = arm.nv

@@ -24,18 +24,18 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-
-from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer, Generation
-from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.published.published_gains import PUBLISHED_I, PUBLISHED_P
-from arm_dynamics.published.simplex_search import (
+from published_gains import PUBLISHED_I, PUBLISHED_P
+from simplex_search import (
     Point,
     SimplexResult,
     StoppingRule,
     minimize_simplex,
 )
+
+from arm_dynamics.batch.tuning.gain_optimizer import Budget, GainOptimizer, Generation
+from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import CONTROLLED, objective, published_arm
 
 Objectives = Callable[[Matrix, Matrix], Vector]
@@ -73,7 +73,7 @@ def objectives_of(arm: ArmModel, joints: Sequence[str] = CONTROLLED) -> Objectiv
 
     """
     try:
-        from arm_dynamics.published.published_kernel import PublishedKernel  # noqa: PLC0415 - numba
+        from published_kernel import PublishedKernel  # noqa: PLC0415 - numba
 
         return PublishedKernel(arm, joints).objectives
     except ArmDynamicsError as error:

@@ -1,30 +1,27 @@
 """The published gain search: its kernel, path and digits, and better gains."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import five_dof_gains
 import numpy as np
+import published_kernel
+import published_search
 import pytest
 from conftest import chain, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from arm_dynamics import Command, Plant, Reference, State
-from arm_dynamics.batch.kernels.kernel_cache import KernelRejected
-from arm_dynamics.cli import tune
-from arm_dynamics.control.config import build_controller
-from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.published import published_kernel, published_search
-from arm_dynamics.published.published_gains import (
+from published_gains import (
     PUBLISHED_I,
     PUBLISHED_P,
     effort_gains,
     published_file,
 )
-from arm_dynamics.published.published_kernel import PublishedKernel
-from arm_dynamics.published.published_search import (
+from published_kernel import PublishedKernel
+from published_search import (
     BEST_I,
     BEST_P,
     OBJECTIVE_P,
@@ -33,7 +30,12 @@ from arm_dynamics.published.published_search import (
     objectives_of,
     search,
 )
-from arm_dynamics.published.simplex_search import StoppingRule, minimize_simplex
+from simplex_search import StoppingRule, minimize_simplex
+
+from arm_dynamics import Command, Plant, Reference, State
+from arm_dynamics.batch.kernels.kernel_cache import KernelRejected
+from arm_dynamics.control.config import build_controller
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.simulation import dynamechs
 from arm_dynamics.simulation.dynamechs import CONTROLLED, LOST, objective, published_arm
 
@@ -86,7 +88,7 @@ def test_a_diverged_arm_stays_diverged(kernel):
 
 def test_a_changed_equation_changes_the_kernel(monkeypatch, tmp_path):
     """The kernel is traced from the equations of ``dynamechs``."""
-    trace = pytest.importorskip("arm_dynamics.published.published_trace")
+    trace = pytest.importorskip("published_trace")
 
     def stronger(x):
         total = 0.0
@@ -103,7 +105,7 @@ def test_a_changed_equation_changes_the_kernel(monkeypatch, tmp_path):
 
 def test_joints_that_symmetry_keeps_at_rest_have_no_rows():
     """Unless one of them is controlled, or the payload is not symmetric."""
-    trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
+    trace = pytest.importorskip("published_trace").trace_published
     arm = published_arm()
     assert trace(arm, CONTROLLED)[2] == [1, 2, 4]
     assert trace(arm, ("R1", "R2", "R3"))[2] == [0, 1, 2, 3, 4]
@@ -117,7 +119,7 @@ def test_the_trace_equals_plant_and_controller(gravity):
     A joint that only rounding errors move has a different sign in every program. With the artifact
     that stops a joint for one call, no two programs agree on it.
     """
-    trace = pytest.importorskip("arm_dynamics.published.published_trace").trace_published
+    trace = pytest.importorskip("published_trace").trace_published
     arm = published_arm().with_gravity(gravity)
     layout, part, moving = trace(arm, CONTROLLED)
     assert len(moving) == (3 if gravity[0] == 0 else 5)
@@ -170,7 +172,7 @@ def test_without_casadi_a_cached_kernel_is_used_and_a_new_one_is_an_error(kernel
 import sys; sys.modules["casadi"] = None
 from arm_dynamics.simulation.dynamechs import published_arm
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.published.published_kernel import PublishedKernel
+from published_kernel import PublishedKernel
 PublishedKernel(published_arm())
 try:
     PublishedKernel(published_arm().with_payload(0.123456))
@@ -178,8 +180,10 @@ except ConfigError as error:
     print(error)
 """
     process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(Path(published_kernel.__file__).parent)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
     assert "CasADi = missing" in process.stdout
 
 
@@ -270,7 +274,7 @@ def test_the_effort_controller_of_the_file_commands_the_same_torque(found, tmp_p
 
 def test_the_command_prints_both_gains_and_writes_a_file(capsys, tmp_path):
     out = tmp_path / "gains.yaml"
-    assert tune.run(["five_dof", "--compatibility", "dynamechs", "--output", str(out)]) == 0
+    assert five_dof_gains.main(["search", "--output", str(out)]) == 0
     output = capsys.readouterr().out
     for text in ("1688.61035631972", "5529.51939064412", "0.451883276796821", "16.3888758427019"):
         assert output.count(text) >= 2, text
@@ -278,14 +282,25 @@ def test_the_command_prints_both_gains_and_writes_a_file(capsys, tmp_path):
     assert build_controller(five_dof(), None, out).gains["p"][1] == pytest.approx(16886.1, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        (["five_dof", "--compatibility", "ode"], UnknownName, "compatibility 'ode'"),
-        (["two_link", "--compatibility=dynamechs"], ConfigError, "expected 'five_dof'"),
-        (["five_dof", "--compatibility=dynamechs", "--output", "/no/x"], ConfigError, "/no"),
-    ],
-)
-def test_invalid_options_are_rejected(arguments, error, text):
-    with pytest.raises(error, match=text):
-        tune.run(arguments)
+def test_the_published_gains_fail_in_validation_cases(capsys):
+    assert five_dof_gains.main(["validate", "--validation-cases", "4", "--duration", "0.2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "published, explicit Euler, no supply limit",
+        "published, semi-implicit Euler, supply limit",
+    ]
+
+
+def test_a_file_that_cannot_be_written_is_one_line(capsys):
+    assert five_dof_gains.main(["search", "--output", "/no/x"]) == 2
+    assert "/no" in capsys.readouterr().err
+
+
+def test_the_script_runs_in_its_folder():
+    script = Path(five_dof_gains.__file__)
+    done = subprocess.run(
+        [sys.executable, str(script), "stability", "--integrator", "rk9"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("five_dof_gains.py: unknown integrator 'rk9'; known: adaptive")

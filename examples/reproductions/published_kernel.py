@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,8 @@ class PublishedKernel:
                 " expected 0"
             )
         self.arm, self.joints = arm, tuple(joints)
-        key = fingerprint(
-            arm, ("published", arm.configuration("initial").tobytes(), self.joints, LANES)
-        )
+        source = Path(__file__).with_name("published_trace.py").read_bytes()
+        key = fingerprint(arm, (source, arm.configuration("initial").tobytes(), self.joints, LANES))
         self._module = cached_module(key, self._source, self._check)
 
     def objectives(
@@ -98,7 +98,7 @@ class PublishedKernel:
 
     def _source(self) -> ModuleSource:
         with casadi_required("published kernel"):
-            from arm_dynamics.published.published_trace import published_source  # noqa: PLC0415
+            from published_trace import published_source  # noqa: PLC0415
         return published_source(self.arm, self.joints, LANES)
 
     def _check(self, module: Any) -> None:

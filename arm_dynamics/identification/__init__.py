@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         base_parameters,
     )
     from arm_dynamics.identification.parameters.dynamic_parameters import (
+        ParameterLayout,
         nominal_parameters,
         parameter_names,
         regressor,
@@ -96,6 +97,7 @@ _MODULES = {
     "JointFriction": ".efforts.friction_terms",
     "MotorConstants": ".efforts.motor_constants",
     "ParameterFit": ".results.fit_summary",
+    "ParameterLayout": ".parameters.dynamic_parameters",
     "PayloadFit": ".payload.payload_fit",
     "PendulumMotion": ".servos.servo_pendulum",
     "PositionLoop": ".servos.servo_parameters",
@@ -160,6 +162,7 @@ __all__ = [
     "JointFriction",
     "MotorConstants",
     "ParameterFit",
+    "ParameterLayout",
     "PayloadFit",
     "PendulumMotion",
     "PositionLoop",

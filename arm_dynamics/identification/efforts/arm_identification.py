@@ -30,6 +30,7 @@ from arm_dynamics.identification.parameters.coupled_motors import coupling_facto
 from arm_dynamics.identification.parameters.dynamic_parameters import (
     INERTIAL,
     JOINT_TERMS,
+    ParameterLayout,
     nominal_parameters,
     parameter_names,
     with_parameters,
@@ -388,7 +389,7 @@ def simpler_notes(arm: ArmModel, fit: TorqueFit) -> list[str]:
     found = []
     if fit.has_nominal_bodies:
         found.append("bodies = those of the description: fitted ones do not predict better")
-    without = np.array(arm.joint_names)[~fit.free[13 * arm.nv :]].tolist()
+    without = np.array(arm.joint_names)[~fit.free[ParameterLayout(arm.nv).offset]].tolist()
     if without:
         found.append(f"effort offsets of joints {', '.join(without)} = 0: none predicts better")
     return found

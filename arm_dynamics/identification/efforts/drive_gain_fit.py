@@ -42,7 +42,10 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     damped_newton,
     rms,
 )
-from arm_dynamics.identification.parameters.dynamic_parameters import nominal_parameters
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
+    nominal_parameters,
+)
 from arm_dynamics.identification.parameters.payload_body import payload_ball, tool_link
 from arm_dynamics.identification.results.fit_summary import ParameterFit
 from arm_dynamics.model.arm_argument import check_arm
@@ -309,10 +312,12 @@ def _prior_gains(
     ideal = np.zeros(nv, dtype=int)
     rows, counted = equations.rows(ideal), equations.counted(ideal)
     slope, weight = np.zeros(nv), np.zeros(nv)
-    bodies = rows[:, :, : 10 * nv] @ nominal_parameters(arm)[: 10 * nv]
-    for i in np.flatnonzero(guessed):
+    layout = ParameterLayout(nv)
+    inertial = layout.inertial
+    bodies = rows[..., inertial] @ nominal_parameters(arm)[inertial]
+    for i in np.flatnonzero(guessed).tolist():
         used = counted[:, i]
-        own = rows[used, i, 10 * nv + i :: nv]  # rotor inertia, friction and offset
+        own = rows[used, i][:, layout.joint_terms(i)]  # rotor inertia, friction and offset
         both = np.column_stack((bodies[used, i], equations.effort[used, i]))
         effort, current = (both - own @ np.linalg.lstsq(own, both, rcond=None)[0]).T
         product, square = effort @ current, effort @ effort
@@ -369,19 +374,20 @@ class DriveGainProblem:
     ) -> None:
         nv, ideal = arm.nv, np.zeros(arm.nv, dtype=int)
         prior = description_prior(arm, equations)
-        rows, self._arm_columns = equations.rows(ideal), np.arange(14 * nv)
+        layout = ParameterLayout(nv)
+        rows, self._arm_columns = equations.rows(ideal), np.arange(layout.size)
         if payload_mass is not None:
-            links, terms = np.split(rows, [10 * nv], axis=2)
-            link = 10 * tool_link(arm)
-            payload = np.where(carrying[:, None, None], links[:, :, link : link + 10], 0.0)
+            links, terms = np.split(rows, [layout.inertial.stop], axis=2)
+            payload = rows[:, :, layout.body(tool_link(arm))]
+            payload = np.where(carrying[:, None, None], payload, 0.0)
             rows = np.concatenate((links, payload, terms), axis=2)
-            self._arm_columns[10 * nv :] += 10
-            bodies = prior.start[: 10 * nv].reshape(nv, 10)
+            self._arm_columns[layout.inertial.stop :] += 10
+            bodies = layout.bodies(prior.start)
             prior = prior.with_bodies(np.vstack((bodies, payload_ball(arm, payload_mass))))
         nominal, self._lacking = nominal_parameters(arm), np.zeros(rows.shape[2], dtype=bool)
-        self._lacking[self._arm_columns[10 * nv : 13 * nv]] = nominal[10 * nv : 13 * nv] <= 0
-        self._lacking[self._arm_columns[13 * nv :]] = True
-        self._prior, self._mass, self._mass_column = prior, payload_mass, 10 * nv
+        self._lacking[self._arm_columns[layout.terms]] = nominal[layout.terms] <= 0
+        self._lacking[self._arm_columns[layout.offset]] = True
+        self._prior, self._mass, self._mass_column = prior, payload_mass, layout.inertial.stop
         self._rows, self._effort, self._counted = rows, equations.effort, equations.counted(ideal)
         self._start, self._sigma = start, sigma
         self._z = np.concatenate((prior.start, np.zeros(nv)))
@@ -419,8 +425,9 @@ class DriveGainProblem:
         deviations = np.linalg.inv(r[p:, p:]) / norms[p:, None]
         slopes = -np.linalg.solve(r[:p, :p], r[:p, p:]) / norms[:p, None] * norms[p:]
         slopes = slopes[self._arm_columns]
-        terms = np.arange(10 * nv, 14 * nv)  # those of joint i in columns i, nv + i, ...
-        slopes[terms, terms % nv] += (self._lacking * x)[self._arm_columns[terms]]
+        lacking, layout = (self._lacking * x)[self._arm_columns], ParameterLayout(nv)
+        for i in range(nv):
+            slopes[layout.joint_terms(i), i] += lacking[layout.joint_terms(i)]
         return deviations @ deviations.T, slopes
 
     def cost(self, z: Vector) -> float:

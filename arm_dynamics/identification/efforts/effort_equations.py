@@ -24,6 +24,7 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     DescriptionPrior,
     rms,
 )
+from arm_dynamics.identification.parameters.dynamic_parameters import ParameterLayout
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -103,9 +104,9 @@ class EffortEquations:
         found: FloatArray = self.regressor.copy()
         if models is None:
             return found
-        nv = self.effort.shape[1]
+        coulomb = found[..., ParameterLayout(self.effort.shape[1]).coulomb]
         for i, model in enumerate(models.tolist()):
-            found[:, i, 12 * nv + i] = self.sliding[model, :, i]
+            coulomb[:, i, i] = self.sliding[model, :, i]
         return found
 
     def term_rows(
@@ -198,8 +199,9 @@ def _joined_errors(parts: Sequence[EffortEquations]) -> FloatArray | None:
 
 def description_prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
     """Return the divergence from the description, with typical sizes from the equations."""
-    own = np.arange(arm.nv)
+    layout, joints = ParameterLayout(arm.nv), np.arange(arm.nv)
     acceleration, speed = (
-        rms(equations.regressor[:, own, k * arm.nv + own], equations.valid) for k in (10, 11)
+        rms(equations.regressor[..., term][:, joints, joints], equations.valid)
+        for term in (layout.armature, layout.viscous)
     )
     return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed, acceleration)

@@ -36,7 +36,11 @@ from arm_dynamics.identification.efforts.motion_preparation import (
     direction,
 )
 from arm_dynamics.identification.efforts.tracking_controller import tracking_controller
-from arm_dynamics.identification.parameters.dynamic_parameters import regressor, with_parameters
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
+    regressor,
+    with_parameters,
+)
 from arm_dynamics.model.arm_model import NO_PAYLOAD, ArmModel, Joint
 from arm_dynamics.recording.motions.motion_checks import saturation_limit
 from arm_dynamics.recording.motions.motion_data import MotionData
@@ -145,7 +149,8 @@ class EffortSimulation:
 
         """
         k, (size, nv), controller = len(parameters), self._q.shape, self.controller
-        coulomb, offset = np.split(parameters[:, None, 12 * nv :], 2, axis=2)
+        layout = ParameterLayout(nv)
+        coulomb, offset = (parameters[:, None, x] for x in (layout.coulomb, layout.offset))
         effort = self._effort + delay[:, None, None] * self._slope - offset
         effort -= coulomb * self._sliding
         # The effort is a shift of the controller's reference: K_p (q_m + u / K_p - q).
@@ -207,8 +212,8 @@ class EffortSimulation:
             scipy.ndimage.uniform_filter1d(x, every, axis=0)[ticks]
             for x in (a, friction, self._slope)
         )
-        rows, own = regressor(self._arm, q[ticks], v[ticks], a), np.arange(nv)
-        rows[:, own, 12 * nv + own] = friction
+        rows, joints = regressor(self._arm, q[ticks], v[ticks], a), np.arange(nv)
+        rows[..., ParameterLayout(nv).coulomb][:, joints, joints] = friction
         rows = np.concatenate((rows @ directions, -slope[..., None]), axis=2)
         period = every * controller.period
         found = low_pass(controller.response(rows, period), self._cutoff, 1 / period)
@@ -233,9 +238,8 @@ def _geometry(arm: ArmModel) -> ArmModel:
 
 def _varied(parameters: Matrix, presliding: BoolArray) -> dict[str, Matrix]:
     """Return the quantities (k, nv) of a rollout with dynamic parameters (k, 14 nv)."""
-    nv = presliding.size
-    links = parameters[:, : 10 * nv].reshape(-1, nv, 10)
-    armature, viscous, coulomb = np.split(parameters[:, 10 * nv : 13 * nv], 3, axis=1)
+    layout = ParameterLayout(presliding.size)
+    links = layout.bodies(parameters)
     mass = links[..., 0]
     x, y, z = np.moveaxis(links[..., 1:4] / mass[..., None], -1, 0)
     xx, xy, yy, xz, yz, zz = np.moveaxis(links[..., 4:], -1, 0)
@@ -251,7 +255,7 @@ def _varied(parameters: Matrix, presliding: BoolArray) -> dict[str, Matrix]:
         "link.mass": mass,
         **dict(zip(CENTER, (x, y, z), strict=True)),
         **dict(zip(MOMENTS, moments, strict=True)),
-        "motor.armature": armature,
-        "joint.damping": viscous,
-        "joint.friction": np.where(presliding, 0.0, coulomb),
+        "motor.armature": parameters[:, layout.armature],
+        "joint.damping": parameters[:, layout.viscous],
+        "joint.friction": np.where(presliding, 0.0, parameters[:, layout.coulomb]),
     }

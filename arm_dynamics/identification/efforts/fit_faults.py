@@ -11,8 +11,8 @@ from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
 from arm_dynamics.identification.efforts.effort_equations import joined_equations
 from arm_dynamics.identification.efforts.motion_preparation import prepare_motion
 from arm_dynamics.identification.parameters.dynamic_parameters import (
-    INERTIAL,
     JOINT_TERMS,
+    ParameterLayout,
     nominal_parameters,
 )
 from arm_dynamics.identification.results.fit_summary import FitSummary, JointFit
@@ -145,15 +145,15 @@ def opposite_joints(
     equations = joined_equations([motion.equations for motion in prepared])
     nv, described = arm.nv, nominal_parameters(arm)
     rows = equations.rows(np.zeros(nv, dtype=int))
-    first = len(INERTIAL) * nv
+    layout = ParameterLayout(nv)
     found = np.zeros(nv, dtype=bool)
     for i in range(nv):
         used = equations.valid[:, i]
         if used.sum() < LEAST_EQUATIONS:
             continue
         effort = equations.effort[used, i]
-        terms = rows[used, i][:, [first + k * nv + i for k in range(len(JOINT_TERMS))]]
-        bodies = rows[used, i, :first] @ described[:first]
+        terms = rows[used, i][:, layout.joint_terms(i)]
+        bodies = rows[used, i][:, layout.inertial] @ described[layout.inertial]
         columns = np.column_stack((bodies, terms))
         factors = np.linalg.lstsq(columns, effort, rcond=None)[0]
         v, slides = (terms[:, JOINT_TERMS.index(name)] for name in ("viscous", "coulomb"))
@@ -189,7 +189,7 @@ def fitted_gravity(
         the description.
 
     """
-    bodies, described = slice(0, len(INERTIAL) * arm.nv), nominal_parameters(arm)
+    bodies, described = ParameterLayout(arm.nv).inertial, nominal_parameters(arm)
     parts = []
     for motion in motions:
         free = prepare_motion(arm.with_gravity(np.zeros(3)), motion, cutoff)

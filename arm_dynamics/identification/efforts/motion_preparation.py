@@ -41,7 +41,7 @@ from arm_dynamics.identification.efforts.effort_equations import EffortEquations
 from arm_dynamics.identification.efforts.friction_terms import stribeck_shapes, stribeck_velocities
 from arm_dynamics.identification.efforts.low_pass import low_pass, motion_cutoff
 from arm_dynamics.identification.parameters.coupled_motors import coupled_rows, with_motor_rest
-from arm_dynamics.identification.parameters.dynamic_parameters import regressor
+from arm_dynamics.identification.parameters.dynamic_parameters import ParameterLayout, regressor
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_checks import LEAST_MOTION, saturation_limit
 from arm_dynamics.recording.motions.motion_data import MotionData
@@ -298,7 +298,7 @@ def _filtered(
     )
     # Then regressor and efforts pass the same filter: both sides of the equation stay equal.
     rows = regressor(arm, smooth, v, a)
-    rows[:, :, 12 * arm.nv : 13 * arm.nv] = 0.0  # Coulomb friction: the equations' sliding states
+    rows[..., ParameterLayout(arm.nv).coulomb] = 0.0  # in the equations' sliding states
     rows = low_pass(rows, frequency, rate)
     motors = low_pass(coupled_rows(factors, v, a, motor_sign), frequency, rate)
     velocity = stribeck_velocities(arm)

@@ -34,6 +34,7 @@ from arm_dynamics.identification.efforts.output_error import OutputError, differ
 from arm_dynamics.identification.efforts.torque_fit import TorqueFit, friction_models, refit_torque
 from arm_dynamics.identification.efforts.torque_problem import correlation_time
 from arm_dynamics.identification.parameters.consistent_least_squares import HUBER, rms, robust_scale
+from arm_dynamics.identification.parameters.dynamic_parameters import ParameterLayout
 from arm_dynamics.identification.parameters.pseudo_inertia import (
     from_log_cholesky,
     log_cholesky_metric,
@@ -71,24 +72,24 @@ class ParameterChart:
     """
 
     def __init__(self, fit: TorqueFit) -> None:
-        nv = fit.parameters.size // 14
-        self._nv = nv
-        links = fit.parameters[: 10 * nv].reshape(nv, 10)
+        self._layout = layout = ParameterLayout(fit.parameters.size // 14)
+        links = layout.bodies(fit.parameters)
         self._links = np.array([log_cholesky_parameters(own) for own in links])
-        self._terms = np.log(fit.parameters[10 * nv : 13 * nv])
-        self._offset = fit.parameters[13 * nv :]
+        self._terms = np.log(fit.parameters[layout.terms])
+        self._offset = fit.parameters[layout.offset]
         slopes = self._slopes()
         information = slopes.T @ fit.information @ slopes
         metrics = [log_cholesky_metric(own) for own in self._links]
         terms = np.square(np.diag(slopes)) * np.diag(fit.prior_information)
         before = scipy.linalg.block_diag(
-            *(fit.prior_weight * metric for metric in metrics), np.diag(terms[10 * nv :])
+            *(fit.prior_weight * metric for metric in metrics),
+            np.diag(terms[layout.inertial.stop :]),
         )
         free = np.ix_(fit.free, fit.free)
         values, vectors = scipy.linalg.eigh(information[free], before[free])
         used = values > DETERMINED
         length = 1 / np.sqrt(values[used] + 1)
-        self.directions: Matrix = np.zeros((14 * nv, int(used.sum())))
+        self.directions: Matrix = np.zeros((layout.size, int(used.sum())))
         self.directions[fit.free] = vectors[:, used] * length
 
     @property
@@ -107,14 +108,14 @@ class ParameterChart:
         return found
 
     def _at(self, change: Matrix) -> Matrix:
-        nv = self._nv
-        links, terms, offset = np.split(change, [10 * nv, 13 * nv], axis=1)
-        bodies = from_log_cholesky(self._links + links.reshape(-1, nv, 10)).reshape(links.shape)
+        layout = self._layout
+        bodies = from_log_cholesky(self._links + layout.bodies(change)).reshape(len(change), -1)
+        terms, offset = change[:, layout.terms], change[:, layout.offset]
         return np.hstack((bodies, np.exp(self._terms + terms), self._offset + offset))
 
     def _slopes(self) -> Matrix:
         """Return ∂π/∂c (14 nv, 14 nv) at c₀."""
-        step, p = 1e-6, 14 * self._nv
+        step, p = 1e-6, self._layout.size
         found: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
         return found
 

@@ -57,7 +57,10 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     rms,
 )
 from arm_dynamics.identification.parameters.coupled_motors import CoupledMotors
-from arm_dynamics.identification.parameters.dynamic_parameters import parameter_names
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
+    parameter_names,
+)
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -140,7 +143,7 @@ def fit_torque(
         For fewer valid equations than four times the base parameters, and for too few blocks.
 
     """
-    names = parameter_names(arm)
+    names, layout = parameter_names(arm), ParameterLayout(arm.nv)
     base = base_parameters(structural_rows(arm), names)
     count, blocks = int(equations.valid.sum()), np.unique(equations.block).size
     if count < 4 * base.size or blocks < 2 * FOLDS:
@@ -172,7 +175,7 @@ def fit_torque(
         problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], every: Vector
     ) -> TorqueFit:
         every_spread = problem.deviations(gamma, every)
-        parameters, spread = every[: 14 * arm.nv], every_spread[: 14 * arm.nv]
+        parameters, spread = every[: layout.size], every_spread[: layout.size]
         friction = _joint_friction(equations, models, terms, every, every_spread, factors)
         # A prior of a positive parameter is relative: its deviation grows with the estimate.
         at = [prior.slopes(x)[1] for x in (prior.start, parameters)]
@@ -192,12 +195,12 @@ def fit_torque(
             condition,
             weight,
             tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
-            as_readonly(problem.information[: 14 * arm.nv, : 14 * arm.nv]),
+            as_readonly(problem.information[: layout.size, : layout.size]),
             as_readonly(weight * prior.slopes(parameters)[1]),
             problem.free,
         )
 
-    bodies, offsets = np.arange(14 * arm.nv) < 10 * arm.nv, np.arange(14 * arm.nv) >= 13 * arm.nv
+    bodies, offsets = layout.mask(layout.inertial), layout.mask(layout.offset)
     masks = [free]
     for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
         if not any((mask == other).all() for other in masks):
@@ -214,7 +217,7 @@ def fit_torque(
         every, error = problem.estimate(weight), 0.0
         if validation is not None:
             friction = _joint_friction(equations, models, terms, every, np.nan * every, factors)
-            error = validation_error(validation, every[: 14 * arm.nv], friction)
+            error = validation_error(validation, every[: layout.size], friction)
         if not errors or error < min(errors):
             best = copy(problem), models, terms, every
         errors.append(error)
@@ -285,7 +288,9 @@ def _joint_friction(
             velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
     motors = CoupledMotors.none(nv)
     if factors is not None:
-        values, spreads = (x[14 * nv : first].reshape(-1, 3) for x in (parameters, spread))
+        values, spreads = (
+            x[ParameterLayout(nv).size : first].reshape(-1, 3) for x in (parameters, spread)
+        )
         motors = CoupledMotors(factors, values, spreads)
     return JointFriction(
         models,
@@ -305,10 +310,10 @@ def _simulated(
     effort = equations.predicted(parameters, friction)
     lost = np.abs(effort - without_gear_loss(effort, equations.states(friction), friction.loss))
     more = np.abs(equations.stribeck(friction)) + lost
-    counted, nv = equations.counted(friction.presliding), arm.nv
+    counted, layout = equations.counted(friction.presliding), ParameterLayout(arm.nv)
     found: Vector = parameters.copy()
-    found[10 * nv : 13 * nv] += friction.coupled.own_terms
+    found[layout.terms] += friction.coupled.own_terms
     for i in unrepresented_joints(arm):
         mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
-        found[12 * nv + i] += mean
+        found[layout.coulomb][i] += mean
     return found

@@ -46,6 +46,7 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.parameters.coupled_motors import typical_terms
+from arm_dynamics.identification.parameters.dynamic_parameters import ParameterLayout
 
 PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
 """Candidates of γ."""
@@ -153,12 +154,13 @@ class TorqueProblem:
             self.free = free
             return self.held_out_error(weight, starts)
 
-        every = np.ones(14 * nv, dtype=bool)
-        without = np.arange(14 * nv) < 13 * nv
+        layout = ParameterLayout(nv)
+        every = np.ones(layout.size, dtype=bool)
+        without = ~layout.mask(layout.offset)
         free = without.copy()
-        free[13 * nv :] = is_less(error(gamma, every), error(gamma, without), 1.0)
+        free[layout.offset] = is_less(error(gamma, every), error(gamma, without), 1.0)
         changed = error(gamma, free)
-        self.free = kept = free & (np.arange(14 * nv) >= 10 * nv)
+        self.free = kept = free & ~layout.mask(layout.inertial)
         weight = self.best_prior_weight()
         less, other = (x.sum(axis=1, keepdims=True) for x in (changed, error(weight, kept)))
         return (gamma, free) if is_less(less, other, 1.0).all() else (weight, kept)
@@ -299,7 +301,7 @@ class TorqueProblem:
             if coupled is not None:
                 more = np.concatenate((coupled, more), axis=2)
                 nv = self._effort.shape[1]
-                own = typical_terms(coupled, start[10 * nv : 13 * nv])
+                own = typical_terms(coupled, start[ParameterLayout(nv).terms])
                 sizes = np.concatenate((own, sizes))
             self.rows = np.concatenate((self.rows, more), axis=2)
             self._prior = self._description.with_further(sizes)

@@ -24,7 +24,10 @@ import scipy.linalg
 import scipy.signal
 
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
-from arm_dynamics.identification.parameters.dynamic_parameters import nominal_parameters
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
+    nominal_parameters,
+)
 from arm_dynamics.model.arm_model import ArmModel
 
 PERIODS = (4e-3, 2e-3, 1e-3)
@@ -83,7 +86,7 @@ def tracking_controller(arm: ArmModel, q: Matrix, cutoff: float) -> TrackingCont
     period = next((x for x in PERIODS if bandwidth * rate * x <= FASTEST), PERIODS[-1])
     bandwidth = min(bandwidth, FASTEST / (rate * period))
     values, modes = scipy.linalg.eigh(inertia.mean(axis=0), np.diag(m))
-    viscous = nominal_parameters(arm)[11 * arm.nv : 12 * arm.nv]
+    viscous = nominal_parameters(arm)[ParameterLayout(arm.nv).viscous]
     damping = np.einsum("ik,i,ik->k", modes, viscous, modes)
     return TrackingController(
         bandwidth**2 * m, 2 * bandwidth * m, period, bandwidth, modes, values, damping

@@ -15,6 +15,7 @@ from arm_dynamics.identification.parameters.base_parameter_set import (
     structural_rows,
 )
 from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
     nominal_parameters,
     parameter_names,
     regressor,
@@ -82,7 +83,7 @@ def effort_weights(arm: ArmModel) -> Vector:
     """
     limit = np.array(arm.effort_limit)
     if not np.isfinite(limit).all() or not (limit > 0).all():
-        rows = structural_rows(arm).reshape(-1, arm.nv, 14 * arm.nv)
+        rows = structural_rows(arm).reshape(-1, arm.nv, ParameterLayout(arm.nv).size)
         largest = np.abs(rows @ nominal_parameters(arm)).max(axis=0)
         usable = np.isfinite(limit) & (limit > 0)
         limit = np.where(usable, limit, np.where(largest > 1e-9, largest, 1.0))
@@ -101,7 +102,8 @@ def planned_effort(arm: ArmModel, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
         Positions, velocities and accelerations [rad, rad/s, rad/s²; m].
 
     """
-    viscous, coulomb = nominal_parameters(arm)[11 * arm.nv : 13 * arm.nv].reshape(2, arm.nv)
+    layout, nominal = ParameterLayout(arm.nv), nominal_parameters(arm)
+    viscous, coulomb = nominal[layout.viscous], nominal[layout.coulomb]
     found: Matrix = rnea_batch(arm, q, v, a) + viscous * v + coulomb * np.sign(v)
     return found
 

@@ -35,6 +35,7 @@ from arm_dynamics.identification.parameters.base_parameter_set import (
     structural_rows,
 )
 from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
     nominal_parameters,
     parameter_names,
     regressor,
@@ -284,8 +285,9 @@ class _Problem:
         weighted = (rows / self._weights[:, None]).reshape(-1, base.size)
         self._column_scale = 1 / np.linalg.norm(weighted, axis=0) * np.sqrt(len(rows))
         prior = np.array(nominal_parameters(arm))
-        self._viscous, self._coulomb = prior[11 * arm.nv : 13 * arm.nv].reshape(2, arm.nv)
-        prior[12 * arm.nv : 13 * arm.nv] = 0.0  # |f| is added in both directions
+        layout = ParameterLayout(arm.nv)
+        self._viscous, self._coulomb = prior[layout.viscous].copy(), prior[layout.coulomb].copy()
+        prior[layout.coulomb] = 0.0  # |f| is added in both directions
         self._prior = prior
         self._ranges = _effort_ranges(arm, limits)
         self.middle = self._middle()

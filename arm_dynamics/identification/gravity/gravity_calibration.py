@@ -61,6 +61,7 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     robust_scale,
 )
 from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
     nominal_parameters,
     parameter_names,
     regressor,
@@ -192,12 +193,12 @@ class GravityFit:
     @property
     def offset(self) -> Vector:
         """Effort offsets o (nv,) [N·m or N]."""
-        return self.parameters[13 * self.arm.nv :]
+        return self.parameters[ParameterLayout(self.arm.nv).offset]
 
     @property
     def coulomb(self) -> Vector:
         """Coulomb friction f (nv,) [N·m or N]."""
-        return self.parameters[12 * self.arm.nv : 13 * self.arm.nv]
+        return self.parameters[ParameterLayout(self.arm.nv).coulomb]
 
     def sag(self, stiffness: ArrayLike) -> Vector:
         """Return the expected sag under gravity compensation with the fit: effort_error / k.
@@ -276,11 +277,10 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     fitted, covariance = _estimate(arm, rows, effort, direction, prior, base, pairs)
     spread = np.sqrt(np.diag(covariance))
     free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
-    found, nv = np.array(fitted), arm.nv
+    found, layout = np.array(fitted), ParameterLayout(arm.nv)
     left = spread > UNDETERMINED * free
-    fixed = np.zeros(14 * nv, dtype=bool)
-    fixed[10 * nv : 12 * nv] = True  # rotor inertia and viscous friction: no effort at rest
-    fixed[12 * nv : 13 * nv] = ~direction.any(axis=0)
+    fixed = layout.mask(layout.armature, layout.viscous)  # no effort at rest
+    fixed[layout.coulomb] = ~direction.any(axis=0)
     found[fixed] = nominal_parameters(arm)[fixed]
     left |= fixed
     before, after = _gravity_errors(arm, found, covariance)
@@ -334,8 +334,8 @@ def static_rows(arm: ArmModel, q: Matrix, direction: Matrix) -> FloatArray:
     """Return W (n, nv, 14 nv) at rest, with the directions s (n, nv) of the last motion."""
     zero = np.zeros_like(q)
     found: FloatArray = regressor(arm, q, zero, zero)
-    own = np.arange(arm.nv)
-    found[:, own, 12 * arm.nv + own] = direction
+    joints = np.arange(arm.nv)
+    found[..., ParameterLayout(arm.nv).coulomb][:, joints, joints] = direction
     return found
 
 
@@ -381,8 +381,9 @@ def _unknowns(arm: ArmModel, direction: Matrix) -> BaseParameters:
     signs = np.random.default_rng(1).choice((-1.0, 1.0), q.shape) * both
     rows = static_rows(arm, q, signs)
     # Raises for an arm without gravity torques, whose friction alone would be determined.
-    base_parameters(rows[:, :, : 10 * arm.nv].reshape(-1, 10 * arm.nv), parameter_names(arm))
-    return base_parameters(rows.reshape(-1, 14 * arm.nv), parameter_names(arm))
+    rows = rows.reshape(-1, rows.shape[-1])
+    base_parameters(rows[:, ParameterLayout(arm.nv).inertial], parameter_names(arm))
+    return base_parameters(rows, parameter_names(arm))
 
 
 def _estimate(
@@ -400,7 +401,6 @@ def _estimate(
     Sums of pairs have a separate variance in the last turn only: few of them would be fitted by
     ever larger weights. The covariance contains the uncertainty of this variance.
     """
-    nv = effort.shape[1]
     rows, effort, mean = _with_means(rows, effort, direction, pairs)
     own = rows[:, :, base.independent]
     valid, x = np.ones(effort.shape, dtype=bool), prior.start.copy()
@@ -416,7 +416,7 @@ def _estimate(
         x[base.independent] = np.linalg.lstsq(matrix, (effort * root).ravel(), rcond=None)[0]
         residual = effort - own @ x[base.independent]
         leverage = np.sum(np.linalg.qr(matrix)[0] ** 2, axis=1).reshape(effort.shape)
-        friction = np.broadcast_to(x[12 * nv : 13 * nv] ** 2 / 3, effort.shape)
+        friction = np.broadcast_to(x[ParameterLayout(arm.nv).coulomb] ** 2 / 3, effort.shape)
         every, _ = _variance(residual, leverage, valid)
         split = mean & (turn == TURNS - 1)
         slipped, _ = _variance(residual, leverage, known & ~split)
@@ -443,7 +443,7 @@ def _hidden_effort(arm: ArmModel, effort: Matrix, pairs: IntArray, mean: BoolArr
     At rest friction balances any torque up to f. A joint that shows d in its differences hides up
     to f - d in its sums; approaches from both sides hide nearly the same with opposite signs.
     """
-    described = np.sqrt(2) * nominal_parameters(arm)[12 * arm.nv : 13 * arm.nv]
+    described = np.sqrt(2) * nominal_parameters(arm)[ParameterLayout(arm.nv).coulomb]
     found = np.zeros(arm.nv)
     for i in np.flatnonzero(mean.any(axis=0)):
         shown = np.abs(effort[pairs[mean[pairs[:, 0], i], 1], i])
@@ -504,11 +504,11 @@ def _with_means(
 
 def _gravity_errors(arm: ArmModel, found: Vector, covariance: Matrix) -> tuple[Vector, Vector]:
     """Return the largest changes and the largest standard deviations of gravity torques (nv,)."""
-    size = 10 * arm.nv
+    bodies = ParameterLayout(arm.nv).inertial
     q = random_configurations(arm, CONFIGURATIONS, 2)
-    rows = static_rows(arm, q, np.zeros_like(q))[:, :, :size]
-    change = rows @ (found - nominal_parameters(arm))[:size]
-    variance = np.einsum("kip,pr,kir->ki", rows, covariance[:size, :size], rows, optimize=True)
+    rows = static_rows(arm, q, np.zeros_like(q))[..., bodies]
+    change = rows @ (found - nominal_parameters(arm))[bodies]
+    variance = np.einsum("kip,pr,kir->ki", rows, covariance[bodies, bodies], rows, optimize=True)
     return np.abs(change).max(axis=0), np.sqrt(np.maximum(variance, 0.0)).max(axis=0)
 
 

@@ -39,6 +39,7 @@ from arm_dynamics.identification.gravity.gravity_calibration import (
 )
 from arm_dynamics.identification.parameters.base_parameter_set import base_parameters
 from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
     nominal_parameters,
     parameter_names,
 )
@@ -108,7 +109,7 @@ def choose_poses(
             " the clearance or check the effort limits"
         )
     rows = static_rows(arm, candidates, np.zeros_like(candidates))
-    base = base_parameters(rows.reshape(-1, 14 * arm.nv), parameter_names(arm))
+    base = base_parameters(rows.reshape(-1, rows.shape[-1]), parameter_names(arm))
     own = rows[:, :, base.independent]
     own = own / np.maximum(np.abs(own).max(axis=(0, 2), keepdims=True), 1e-12)
     own = own / np.linalg.norm(own.reshape(-1, base.size), axis=0) * np.sqrt(own.shape[0])
@@ -168,7 +169,7 @@ def _candidates(arm: ArmModel, clearance: float, random: np.random.Generator, co
 def _is_holdable(arm: ArmModel, q: Matrix) -> BoolArray:
     """Return the configurations (n,) whose gravity torque the motors hold."""
     prior = np.array(nominal_parameters(arm))
-    friction = prior[12 * arm.nv : 13 * arm.nv]
+    friction = prior[ParameterLayout(arm.nv).coulomb]
     torque = static_rows(arm, q, np.zeros_like(q)) @ prior
     ranges = np.array([actuator.effort_range(0.0) for actuator in arm.actuators])
     low = EFFORT_FRACTION * np.maximum(ranges[:, 0], -arm.effort_limit) + friction

@@ -21,7 +21,10 @@ import numpy as np
 import scipy.linalg
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
-from arm_dynamics.identification.parameters.dynamic_parameters import nominal_parameters
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
+    nominal_parameters,
+)
 from arm_dynamics.identification.parameters.pseudo_inertia import (
     LogDetDivergence,
     consistent_prior,
@@ -91,14 +94,14 @@ class DescriptionPrior:
             RMS effort [N·m], velocity [rad/s] and acceleration [rad/s²] (nv,) of the measurements.
 
         """
-        nv, nominal = arm.nv, nominal_parameters(arm)
+        layout, nominal = ParameterLayout(arm.nv), nominal_parameters(arm)
         effort = np.maximum(effort, 1e-9)
-        links = consistent_prior(nominal[: 10 * nv].reshape(nv, 10))
+        links = consistent_prior(layout.bodies(nominal))
         size = TERM_SCALE * effort
         typical = np.concatenate(
             (size / np.maximum(acceleration, 1e-3), size / np.maximum(speed, 1e-3), size)
         )
-        described = nominal[10 * nv : 13 * nv]
+        described = nominal[layout.terms]
         return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
 
     def divergence(self, parameters: Vector) -> float:

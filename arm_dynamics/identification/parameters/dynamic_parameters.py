@@ -8,14 +8,14 @@ the Coulomb friction f and the effort offset o belong to a joint.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
+from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_argument import requires_arm, requires_masses
 from arm_dynamics.model.arm_model import NO_PAYLOAD, ArmModel, Joint
@@ -27,6 +27,71 @@ SLIDING = 1e3
 """Speed [rad/s] at which a motor's Stribeck friction has faded."""
 JOINT_TERMS = ("armature", "viscous", "coulomb", "offset")
 """Parameters of a joint: I_r [kg·m²], b [N·m·s/rad], f [N·m], o [N·m]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterLayout:
+    """Entries of the parameters (14 nv,) of ``nv`` joints, by name: ``values[layout.coulomb]``.
+
+    The slices select entries of a vector, and columns of a regressor. ``terms`` are ``armature``,
+    ``viscous`` and ``coulomb``: the terms of the joints that are not negative.
+    """
+
+    nv: int
+
+    @property
+    def size(self) -> int:
+        """Number of parameters, 14 nv."""
+        return 14 * self.nv
+
+    @property
+    def inertial(self) -> slice:
+        """Inertial parameters of all bodies, 10 nv entries."""
+        return slice(0, 10 * self.nv)
+
+    @property
+    def terms(self) -> slice:
+        """Rotor inertia, viscous and Coulomb friction, 3 nv entries."""
+        return slice(10 * self.nv, 13 * self.nv)
+
+    @property
+    def armature(self) -> slice:
+        """Reflected rotor inertia."""
+        return slice(10 * self.nv, 11 * self.nv)
+
+    @property
+    def viscous(self) -> slice:
+        """Viscous friction."""
+        return slice(11 * self.nv, 12 * self.nv)
+
+    @property
+    def coulomb(self) -> slice:
+        """Coulomb friction."""
+        return slice(12 * self.nv, 13 * self.nv)
+
+    @property
+    def offset(self) -> slice:
+        """Effort offsets."""
+        return slice(13 * self.nv, 14 * self.nv)
+
+    def body(self, i: int) -> slice:
+        """Return the ten entries of the body of joint i."""
+        return slice(10 * i, 10 * i + 10)
+
+    def joint_terms(self, i: int) -> slice:
+        """Return the four entries of joint i: armature, viscous, coulomb and offset."""
+        return slice(10 * self.nv + i, 14 * self.nv, self.nv)
+
+    def bodies(self, values: Matrix) -> Matrix:
+        """Return the view (..., nv, 10) of the inertial parameters in values (..., 14 nv)."""
+        return values[..., self.inertial].reshape(*values.shape[:-1], self.nv, 10)
+
+    def mask(self, *entries: slice) -> BoolArray:
+        """Return which parameters (14 nv,) are among the entries."""
+        found = np.zeros(self.size, dtype=bool)
+        for each in entries:
+            found[each] = True
+        return found
 
 
 def parameter_names(arm: ArmModel) -> tuple[str, ...]:
@@ -79,14 +144,14 @@ def regressor(arm: ArmModel, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
 
     """
     n, nv = q.shape
-    found = np.zeros((n, nv, 14 * nv))
+    layout, joints = ParameterLayout(nv), np.arange(nv)
+    rows = np.zeros((n, nv, layout.size))
     model, data = arm.model, arm.model.createData()
     for k in range(n):
-        found[k, :, : 10 * nv] = pin.computeJointTorqueRegressor(model, data, q[k], v[k], a[k])
-    own = np.arange(nv)
-    for term, values in enumerate((a, v, np.sign(v), np.ones_like(v))):
-        found[:, own, (10 + term) * nv + own] = values
-    return found
+        rows[k, :, layout.inertial] = pin.computeJointTorqueRegressor(model, data, q[k], v[k], a[k])
+    for term, values in zip(JOINT_TERMS, (a, v, np.sign(v), np.ones_like(v)), strict=True):
+        rows[..., getattr(layout, term)][:, joints, joints] = values
+    return rows
 
 
 @requires_arm
@@ -114,22 +179,19 @@ def with_parameters(arm: ArmModel, values: Vector) -> ArmModel:
         For a wrong size, and for negative masses, rotor inertia or friction.
 
     """
-    nv = arm.nv
-    values = check_vector("parameters", values, 14 * nv)
+    layout = ParameterLayout(arm.nv)
+    values = check_vector("parameters", values, layout.size)
     links = pin.Model(arm.links)
-    for i in range(nv):
-        own = values[10 * i : 10 * i + 10]
-        if own[0] < 0:
+    for i, body in enumerate(layout.bodies(values)):
+        if body[0] < 0:
             raise InvalidValue(
-                f"joint '{arm.joint_names[i]}': mass of its link = {own[0]:.4g} kg; expected at"
+                f"joint '{arm.joint_names[i]}': mass of its link = {body[0]:.4g} kg; expected at"
                 " least 0; fit with physical consistency"
             )
-        links.inertias[i + 1] = pin.Inertia.FromDynamicParameters(own)
-    armature, viscous, coulomb = values[10 * nv : 13 * nv].reshape(3, nv)
+        links.inertias[i + 1] = pin.Inertia.FromDynamicParameters(body)
     rigid = _without_backlash(arm)
     joints = [
-        _with_terms(rigid, i, float(armature[i]), float(viscous[i]), float(coulomb[i]))
-        for i in range(nv)
+        _with_terms(rigid, i, *values[layout.joint_terms(i)].tolist()[:3]) for i in range(arm.nv)
     ]
     for i, joint in enumerate(arm.joints):
         if "backlash" in joint.constants:

@@ -27,6 +27,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.parameters.dynamic_parameters import (
     INERTIAL,
     JOINT_TERMS,
+    ParameterLayout,
     nominal_parameters,
     with_parameters,
 )
@@ -151,13 +152,13 @@ def identified_urdf(
     A payload of ``arm`` is part of ``values`` and becomes part of its link.
 
     """
-    nv = arm.nv
-    values = check_vector("parameters", values, 14 * nv)
+    layout = ParameterLayout(arm.nv)
+    values = check_vector("parameters", values, layout.size)
     spread = None
     if deviations is not None:
         spread = np.asarray(deviations, dtype=float)
         if spread.shape != values.shape:
-            raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({14 * nv},)")
+            raise InvalidValue(f"deviations: shape = {spread.shape}; expected {values.shape}")
     every = Robot(parse_xml(arm.urdf)).joints.items()
     moving = (*ONE_COORDINATE, *MANY_COORDINATES)
     locked = [n for n, j in every if j.get("type") in moving and n not in arm.joint_names]
@@ -166,25 +167,24 @@ def identified_urdf(
         file = parse_arm(arm.urdf, arm.source, locked)  # without the changes of ``arm``
     target, old = with_parameters(arm, values), nominal_parameters(file)
     writer = _Writer(file, str(date))
-    for i in range(nv):
-        part = slice(10 * i, 10 * i + 10)
+    for i in range(arm.nv):
         body = [
             _Change(name, unit, *row)
             for name, unit, row in zip(
-                INERTIAL, INERTIAL_UNITS, _rows(old, values, spread, part), strict=True
+                INERTIAL, INERTIAL_UNITS, _rows(old, values, spread, layout.body(i)), strict=True
             )
         ]
         writer.write_body(i, body)
-        part = slice(10 * nv + i, None, nv)
+        joint_values = _rows(old, values, spread, layout.joint_terms(i))
         terms = [
             _Change(name, TERM_UNITS[name][arm.joints[i].kind == "prismatic"], *row)
-            for name, row in zip(JOINT_TERMS, _rows(old, values, spread, part), strict=True)
+            for name, row in zip(JOINT_TERMS, joint_values, strict=True)
         ]
         name = arm.joint_names[i]
         own = {key.rpartition(".")[2]: x for key, x in constant_deviations.items()
                if key.rpartition(".")[0] == name}  # fmt: skip
         writer.write_joint(i, target.joints[i], terms, own)
-    writer.write_header(sources, arm, values[13 * nv :], remarks)
+    writer.write_header(sources, arm, values[layout.offset], remarks)
     return writer.text.text()
 
 

@@ -11,7 +11,10 @@ from arm_dynamics.batch.tuning.tolerance import SIGMAS, variable_values
 from arm_dynamics.batch.variation import variable_names
 from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.parameters.dynamic_parameters import with_parameters
+from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
+    with_parameters,
+)
 from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
@@ -74,14 +77,14 @@ def uncertainty_yaml(
         For a wrong size, and for values of no arm (``with_parameters``).
 
     """
-    nv = arm.nv
-    values = check_vector("parameters", values, 14 * nv)
+    size = ParameterLayout(arm.nv).size
+    values = check_vector("parameters", values, size)
     spread = np.asarray(deviations, dtype=float)
     if spread.shape != values.shape:
-        raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({14 * nv},)")
+        raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({size},)")
     if check_float("prior", prior, lower=0) >= 1:
         raise InvalidValue(f"prior = {prior:g}; expected below 1")
-    before = values if described is None else check_vector("described", described, 14 * nv)
+    before = values if described is None else check_vector("described", described, size)
     found = with_parameters(arm, values)
     known = variable_names(found)
     lines = [
@@ -97,7 +100,7 @@ def uncertainty_yaml(
         if name not in TERM_NAMES  # among the parameters already
     )  # fmt: skip
     for name, fractions in (*_fractions(values, spread, before, prior), *constants):
-        nominal = variable_values(found, name) if name in known else np.zeros(nv)
+        nominal = variable_values(found, name) if name in known else np.zeros(arm.nv)
         entries = [
             f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
             for joint, fraction, value in zip(arm.joint_names, fractions, nominal, strict=True)
@@ -113,23 +116,18 @@ def _fractions(
     values: Vector, spread: Vector, before: Vector, prior: float
 ) -> Iterator[tuple[str, Vector]]:
     """Yield quantities and their tolerances (nv,)."""
-    nv = values.size // 14
-    bodies, errors, changes = (
-        rows[: 10 * nv].reshape(nv, 10) for rows in (values, spread, values - before)
-    )
+    layout = ParameterLayout(values.size // 14)
+    bodies, errors, changes = map(layout.bodies, (values, spread, values - before))
     double = np.array([1, 2, 1, 2, 2, 1])  # Ixx Ixy Iyy Ixz Iyz Izz: products occur twice
     norm, change = (np.sqrt(rows[:, 4:] ** 2 @ double) for rows in (bodies, changes))
     yield "link.mass", _relative(errors[:, 0], bodies[:, 0], changes[:, 0], prior)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(errors[:, 4:] ** 2 @ double)
     yield "link.inertia", _relative(error, norm, change, prior)
-    terms = zip(
-        *(rows[10 * nv :].reshape(4, nv) for rows in (spread, values, values - before)),
-        strict=True,
-    )
-    for (_, names), (error, value, change) in zip(TERM_NAMES.items(), terms, strict=False):
+    for term, names in TERM_NAMES.items():
+        at = getattr(layout, term)
         for name in names:
-            yield name, _relative(error, value, change, prior)
+            yield name, _relative(spread[at], values[at], (values - before)[at], prior)
 
 
 def _relative(error: Vector, value: Vector, change: Vector, prior: float) -> Vector:

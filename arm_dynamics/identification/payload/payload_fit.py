@@ -65,6 +65,7 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     positive_inverse,
 )
 from arm_dynamics.identification.parameters.dynamic_parameters import (
+    ParameterLayout,
     nominal_parameters,
     with_parameters,
 )
@@ -204,7 +205,7 @@ def identify_payload(
     deviation = np.sqrt(np.sum((slopes @ changes) ** 2, axis=1) + own_noise)
     free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
     vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
-    own = slice(10 * link, 10 * link + 10)
+    own = ParameterLayout(arm.nv).body(link)
     total, total_spread, written = np.array(known), spread.copy(), np.array(simulated)
     total[own] += found
     written[own] += found
@@ -276,7 +277,7 @@ def _loaded(
     """Return the equations of the payload alone: W_t φ = τ - W π."""
     rows = equations.rows(friction.presliding)
     effort = without_gear_loss(equations.effort, equations.states(friction), friction.loss)
-    own = slice(10 * link, 10 * link + 10)
+    own = ParameterLayout(equations.effort.shape[1]).body(link)
     return replace(
         equations,
         regressor=equations.regressor[:, :, own],

@@ -558,7 +558,5 @@ def test_the_search_conditions_the_regressor_of_six_joints(monkeypatch):
 
 def test_a_start_that_friction_alone_prevents_is_rejected():
     arm = load_arm("two_link").with_joint("J1", friction=170.0)
-    with pytest.raises(
-        InvalidValue, match="limit 200 N·m less its friction 170"
-    ):
+    with pytest.raises(InvalidValue, match="limit 200 N·m less its friction 170"):
         excite(arm, 5.0, evaluations=1)

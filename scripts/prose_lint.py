@@ -339,7 +339,7 @@ def composes_message(node: ast.AST) -> bool:
 
 
 def messages(path: str, text: str, errors: set[str]) -> Iterator[Finding]:
-    """Yield raised package errors whose message names neither a value nor what is expected."""
+    """Yield raised package errors whose message names no value, expectation or absence."""
     for node in ast.walk(ast.parse(text)):
         call = node.exc if isinstance(node, ast.Raise) else None
         if not isinstance(call, ast.Call):
@@ -349,8 +349,8 @@ def messages(path: str, text: str, errors: set[str]) -> Iterator[Finding]:
         if name not in errors or not literals:
             continue
         message = "".join(part.value for a in literals for part in ast.walk(a) if is_text(part))
-        names_nothing = " = " not in message and "expected" not in message
-        if names_nothing and re.search(r"[^\W\d_]{2}", message):
+        names_fault = re.search(r" = |expected|required|\b(no|not)\b", message)
+        if not names_fault and re.search(r"[^\W\d_]{2}", message):
             yield Finding(path, node.lineno, f"{name}({message[:50]!r})", "' = ' and 'expected'")
 
 

@@ -45,9 +45,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", type=path_argument, metavar="NEW", help=text)
     args = parser.parse_args(arguments)
     if (args.output is None) != (args.estimate_inertia is None):
-        raise ConfigError("--estimate-inertia, --output = one of them; expected both or neither")
+        raise ConfigError("--estimate-inertia and --output are required together")
     if args.correct_inertia is not None and args.output is not None:
-        raise ConfigError("--correct-inertia = given; expected without --estimate-inertia")
+        raise ConfigError("--correct-inertia: not allowed with argument --estimate-inertia")
     path = find_urdf(args.arm)
     text = read_text(path)
     if args.correct_inertia is not None:

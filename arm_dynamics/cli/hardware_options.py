@@ -146,10 +146,7 @@ def driver_name(args: argparse.Namespace, arm: ArmModel) -> str:
     """
     name: str = args.driver or read_hardware_info(arm).settings.get("driver", "")
     if not name:
-        raise ConfigError(
-            f"--driver = missing; expected the name of a driver, because the URDF of '{arm.name}'"
-            " names none"
-        )
+        raise ConfigError(f"--driver is required, because the URDF of '{arm.name}' names no driver")
     return name
 
 

@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = make_parser("scan", __doc__, "the driver's", "all rates of the driver")
     args = parser.parse_args(arguments)
     if not args.driver:
-        raise ConfigError("--driver = missing; expected the driver with the motors' protocol")
+        raise ConfigError("--driver is required: the driver with the motors' protocol")
     values = settings(args)
     kind = bus_class(args.driver, values)
     baud = values.pop("baud", "all")

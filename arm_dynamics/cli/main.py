@@ -85,8 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
                 raise
             raise ArmDynamicsError(
-                f"rclpy = missing; expected for this command; {to_install('ros')}, or source a"
-                " ROS 2 installation"
+                f"rclpy is not installed; {to_install('ros')}, or source a ROS 2 installation"
             ) from error
         with handling(Interrupt(end), *INTERRUPTS):
             code = command.run(rest)

@@ -124,9 +124,9 @@ class _ContinuousLoop:
         """Return samples at increasing ``times`` (n,) [s]; at a knot those after it."""
         y, rows, method = self.y, [], "LSODA" if self.arm.na else "DOP853"
         first, final, path = times[0], times[-1], self.trajectory
-        near = 1e-12 * (final - first)
+        resolution = 1e-12 * (final - first)
         knots = (path.start, path.end, *getattr(path, "knots", ()))
-        between = {float(knot) for knot in knots if first + near < knot < final - near}
+        between = {float(knot) for knot in knots if first + resolution < knot < final - resolution}
         for begin, end in pairwise([first, *sorted(between), final]):
             last = nextafter(end, begin)  # at a knot the reference may jump
             inside = times[(times >= begin) & (times < end)]

@@ -51,8 +51,8 @@ def parameter_file(arm: str | Path | ArmModel) -> Path | None:
         As ``find_urdf`` and ``read_text``.
 
     """
-    given = (arm.source or arm.name) if isinstance(arm, ArmModel) else arm
-    name = Path(given).stem
+    source = (arm.source or arm.name) if isinstance(arm, ArmModel) else arm
+    name = Path(source).stem
     path = resources.resource_folder("config") / f"{name}.yaml"
     if not path.is_file():
         return None
@@ -98,19 +98,19 @@ def node_parameters(file: str | Path, node: str) -> dict[str, Any]:
             section = section.get("ros__parameters")
         if not isinstance(section, dict):
             raise ConfigError(f"{file}: {name}: expected ros__parameters with entries")
-        own: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         for key, value in _dotted(section):
-            if key in own:
+            if key in parameters:
                 raise ConfigError(f"{file}: {name}: {key} is given twice; remove one of them")
-            own[key] = value
-        merged.update(own)
+            parameters[key] = value
+        merged.update(parameters)
     return merged
 
 
-def _reject_misspelled(given: Iterable[str], known: Collection[str], where: str) -> None:
+def _reject_misspelled(names: Iterable[str], accepted: Collection[str], where: str) -> None:
     """Raise ConfigError for a name that is similar to one of the ``known`` ones."""
-    for name in given:
-        hint = "" if name in known else did_you_mean(name, known, SIMILAR_NAME_RATIO)
+    for name in names:
+        hint = "" if name in accepted else did_you_mean(name, accepted, SIMILAR_NAME_RATIO)
         if hint:
             raise ConfigError(f"{where}: '{name}' is unknown{hint}")
 
@@ -159,16 +159,16 @@ def build_controller(
 
     """
     file = parameter_file(arm) if file is None else file
-    given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
+    entries = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
     name = controller_name(arm, name, file)
     controller_class = plugins.load_class("controllers", name)
-    gains = _file_gains(given, controller_class, arm, file)
+    gains = _file_gains(entries, controller_class, arm, file)
     if file is None and FEEDFORWARD in _parameters(controller_class, ""):
         gains = {joint: {FEEDFORWARD: 1.0} for joint in arm.joint_names}
     with plugins.guarded("controllers", name):
         controller: Controller = controller_class(arm, gains)
-    if "payload_mass" in given:
-        mass = _number(given["payload_mass"], f"{file}: payload_mass")
+    if "payload_mass" in entries:
+        mass = _number(entries["payload_mass"], f"{file}: payload_mass")
         controller.set_model(arm.with_payload(mass))
     overload = overload_text(controller.arm)
     if overload:
@@ -204,8 +204,8 @@ def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | N
 
     """
     file = parameter_file(arm) if file is None else file
-    given = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
-    _reject_misspelled((key.partition(".")[0] for key in given), READ_PARAMETERS, f"{file}")
+    entries = node_parameters(file, CONTROLLER_NODE) if file is not None else {}
+    _reject_misspelled((key.partition(".")[0] for key in entries), READ_PARAMETERS, f"{file}")
     if file is None:
         usable = (
             default
@@ -216,14 +216,14 @@ def controller_name(arm: ArmModel, name: str | None = None, file: str | Path | N
             )
         )
         return name or next(usable, DEFAULTS[0])
-    named = given.get("controller", NAMELESS)
+    named = entries.get("controller", NAMELESS)
     if not isinstance(named, str):
         raise ConfigError(f"{file}: controller = {named!r}; expected a registered name")
     return name or named
 
 
 def _file_gains(
-    given: Mapping[str, Any],
+    entries: Mapping[str, Any],
     controller_class: type[Controller],
     arm: ArmModel,
     file: str | Path | None,
@@ -231,7 +231,7 @@ def _file_gains(
     """Return the entries ``gains.<group>.<name>`` that the controller has, by group."""
     gains: dict[str, dict[str, float]] = {}
     joints = (*arm.joint_names, *arm.locked)
-    for entry, value in given.items():
+    for entry, value in entries.items():
         head, _, rest = entry.partition(".")
         if head != "gains":
             continue

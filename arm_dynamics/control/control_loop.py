@@ -338,8 +338,8 @@ class ControlLoop:
             )
         measured = _measured(state)
         if isinstance(trajectory, JointTrajectory):
-            near = self._joint_reference(state, reference).q
-            trajectory = trajectory.near(self.arm, near, state.time)
+            configuration = self._joint_reference(state, reference).q
+            trajectory = trajectory.near(self.arm, configuration, state.time)
         spliced = self.reference_generator.spliced_at(state.time, trajectory, reference, measured)
         spliced.check(self.arm)
         if effort_check:
@@ -415,8 +415,8 @@ class ControlLoop:
         """
         state, reference = self.require_active()
         if not isinstance(positions, Mapping):
-            given = check_vector("positions", positions, self.arm.nv)
-            positions = dict(zip(self.arm.joint_names, given.tolist(), strict=True))
+            target = check_vector("positions", positions, self.arm.nv)
+            positions = dict(zip(self.arm.joint_names, target.tolist(), strict=True))
         start, named = self._joint_reference(state, reference), positions
 
         def changed(pending: Trajectory | None) -> JointTrajectory:

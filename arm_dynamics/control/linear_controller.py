@@ -178,9 +178,9 @@ def linearized_controller(controller: Controller, q: Vector, period: float) -> L
     for k in range(2 * nv):
         ends = []
         for shift in (DIFFERENCE_STEP, -DIFFERENCE_STEP):
-            near = x.copy()
-            near[k] += shift
-            ends.append(controller.update(State.of(near[:nv], near[nv:]), rest, 0.0).value)
+            shifted = x.copy()
+            shifted[k] += shift
+            ends.append(controller.update(State.of(shifted[:nv], shifted[nv:]), rest, 0.0).value)
         J[:, k] = (ends[0] - ends[1]) / (2 * DIFFERENCE_STEP)
     mass, gravity_jacobian = mass_matrix(controller.arm, q), np.zeros((nv, 2 * nv))
     inertia = controller.inertia(q) if isinstance(controller, ComputedTorque) else mass
@@ -232,10 +232,10 @@ def closed_loop_map(
 
     """
     n, nv, nc = phi.shape[0], gamma.shape[1], controller.F.shape[0]
-    late, part = divmod(round(delay * steps), steps)
-    early, early_input = _power(phi, gamma, part)
-    rest, rest_input = _power(phi, gamma, steps - part)
-    size = n + nc + nv * (late + (part > 0))
+    periods, fraction = divmod(round(delay * steps), steps)
+    early, early_input = _power(phi, gamma, fraction)
+    rest, rest_input = _power(phi, gamma, steps - fraction)
+    size = n + nc + nv * (periods + (fraction > 0))
     u0 = np.zeros((nv, size), np.result_type(controller.J, controller.K, controller.H))
     u0[:, : 2 * nv], u0[:, n : n + nc] = controller.J + controller.K, controller.H
 
@@ -243,11 +243,11 @@ def closed_loop_map(
         return u0 if k == 0 else np.eye(nv, size, n + nc + (k - 1) * nv)
 
     with np.errstate(over="ignore", invalid="ignore"):
-        y = rest @ early @ np.eye(n, size) + rest_input @ u(late)
-        y = y + rest @ early_input @ u(late + 1) if part else y
+        y = rest @ early @ np.eye(n, size) + rest_input @ u(periods)
+        y = y + rest @ early_input @ u(periods + 1) if fraction else y
     c = np.zeros((nc, size), np.result_type(controller.G, controller.F))
     c[:, : 2 * nv], c[:, n : n + nc] = controller.G, controller.F
-    return np.vstack([y, c, *[u(k) for k in range(late + (part > 0))]])
+    return np.vstack([y, c, *[u(k) for k in range(periods + (fraction > 0))]])
 
 
 def _power(phi: Matrix, gamma: Matrix, steps: int) -> tuple[Matrix, Matrix]:
@@ -265,15 +265,15 @@ def modes(arm: ArmModel, closed: Matrix, period: float) -> tuple[Mode, ...]:
     Neutral modes are omitted; a conjugate pair counts as one.
     """
     values, vectors = np.linalg.eig(closed)
-    found = []
+    modes_of_map = []
     for k, value in enumerate(map(complex, values)):
         if value.imag < 0 or abs(value - 1) <= NEUTRAL:
             continue
         joint = arm.joint_names[int(np.argmax(np.abs(vectors[: arm.nv, k])))]
         growth = log(abs(value)) / period if value else -inf
         frequency = abs(float(np.angle(value))) / (2 * pi * period)
-        found.append(Mode(value, joint, frequency, growth))
-    return tuple(sorted(found, key=lambda mode: -mode.growth))
+        modes_of_map.append(Mode(value, joint, frequency, growth))
+    return tuple(sorted(modes_of_map, key=lambda mode: -mode.growth))
 
 
 def is_stable(closed: Matrix) -> bool:

@@ -84,9 +84,9 @@ class TimedArm:
         if bad[k] == -np.inf:
             return ""
         values, vectors = np.linalg.eig(closed)
-        part = np.abs(vectors[: self.arm.nv, np.argmin(np.abs(values - z[k]))])
+        participation = np.abs(vectors[: self.arm.nv, np.argmin(np.abs(values - z[k]))])
         return (
-            f"oscillation of joint '{self.arm.joint_names[int(np.argmax(part))]}' at"
+            f"oscillation of joint '{self.arm.joint_names[int(np.argmax(participation))]}' at"
             f" {frequency[k]:.3g} Hz grows by {growth[k]:.3g} 1/s"
         )
 

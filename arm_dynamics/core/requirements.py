@@ -33,6 +33,4 @@ def to_install(extra: str) -> str:
 def require_matplotlib(purpose: str) -> None:
     """Raise ArmDynamicsError with the remedy if matplotlib is missing, which figures need."""
     if find_spec("matplotlib") is None:
-        raise ArmDynamicsError(
-            f"{purpose}: matplotlib = missing; expected the extra 'plot'; {to_install('plot')}"
-        )
+        raise ArmDynamicsError(f"{purpose}: matplotlib is not installed; {to_install('plot')}")

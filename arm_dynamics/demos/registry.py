@@ -70,6 +70,5 @@ def load_demo(name: str) -> Any:
         if library not in EXTRAS:
             raise
         raise ArmDynamicsError(
-            f"demonstration '{name}': {library} = missing; expected an installed library;"
-            f" {to_install(EXTRAS[library])}"
+            f"demonstration '{name}': {library} is not installed; {to_install(EXTRAS[library])}"
         ) from error

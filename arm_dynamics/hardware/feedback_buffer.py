@@ -123,8 +123,8 @@ class FeedbackBuffer:
             times, values[Q], values[V], self.freshness.time, self.table[Q], torque_enabled
         )
         # A reading with the wrong sign negates the velocity too: its direction is then unknown.
-        known = self._velocity * self.table[V] >= -(MIN_MOTION**2)
-        self._direction_known = np.where(jumped, self._direction_known, known)
+        same_direction = self._velocity * self.table[V] >= -(MIN_MOTION**2)
+        self._direction_known = np.where(jumped, self._direction_known, same_direction)
         new = self.freshness.update(times, now, self.plausibility.jumped)
         self.table = np.where(new, columns[1:], self.table)
         for i, r in enumerate(by_joint):
@@ -154,8 +154,8 @@ class FeedbackBuffer:
         """Velocity (nv,) of joints with torque; NaN if unknown, as read for joints that jumped."""
         jumped, missing = self.plausibility.jumped, self.freshness.missing
         off = [enabled is False for enabled in self.enabled]
-        known = np.where(missing | off, nan, self.table[V])
-        velocity: Vector = np.where(jumped, self._velocity, known)
+        measured = np.where(missing | off, nan, self.table[V])
+        velocity: Vector = np.where(jumped, self._velocity, measured)
         return velocity
 
     def publish(self, now: float) -> ArmFeedback:

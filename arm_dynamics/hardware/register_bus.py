@@ -71,10 +71,10 @@ class RegisterTransport(ABC):
         """Write a register by id; return the motors where it reads back correctly."""
         confirmed: set[int] = set()
         for _ in range(attempts):
-            left = {id: value for id, value in values.items() if id not in confirmed}
-            self.sync_write(register, left)
-            read = self.read(left, register)
-            confirmed |= {id for id, value in read.items() if value == left[id]}
+            unconfirmed = {id: value for id, value in values.items() if id not in confirmed}
+            self.sync_write(register, unconfirmed)
+            read = self.read(unconfirmed, register)
+            confirmed |= {id for id, value in read.items() if value == unconfirmed[id]}
         return confirmed
 
     def _send(self, request: bytes) -> None:

@@ -94,13 +94,13 @@ class SafetySupervisor:
             lifecycle.request_torque_off(feedback.enabled)
         if not lifecycle.state.torque_enabled or lifecycle.torque_off.pending:
             return
-        found = monitor.check_feedback(now, feedback, self._limiter.last)
-        if any(trip.kind == "oscillation" for trip in found):
+        trips = monitor.check_feedback(now, feedback, self._limiter.last)
+        if any(trip.kind == "oscillation" for trip in trips):
             self._stop.require_softer()
-        found += monitor.check_jumps(now, self._feedback)
+        trips += monitor.check_jumps(now, self._feedback)
         communication = monitor.check_freshness(now, self._feedback)
         communication += monitor.check_command_age(now, self._command_age(now))
-        for trip in (*found, *communication):
+        for trip in (*trips, *communication):
             self.trip(trip)
         self._check_settling(now, feedback.v)
         self._check_runaway(now)
@@ -155,10 +155,10 @@ class SafetySupervisor:
         """Start a softer stop if the arm oscillates while it is held or stopped."""
         if self._stop.motion is None and not self._watchdog.stopping:
             return
-        found = self._stop.check_settling(now, v)
-        for trip in found:
+        trips = self._stop.check_settling(now, v)
+        for trip in trips:
             self.trip(trip)
-        if found:
+        if trips:
             self._start_stop(now)
             if self._stop.exhausted:
                 self._events.report("torque_off", "the arm oscillates in every stop motion")

@@ -113,10 +113,10 @@ class SerialPort(Port):
         """Return ``size`` bytes when they have arrived, or those received by ``until`` [s]."""
         serial, received = self._opened(), b""
         while len(received) < size:
-            left = until - self.now()
+            remaining = until - self.now()
             try:
                 chunk = b""
-                if select.select([serial.fileno()], [], [], max(0.0, left))[0]:
+                if select.select([serial.fileno()], [], [], max(0.0, remaining))[0]:
                     with self._lock:
                         chunk = os.read(serial.fileno(), size - len(received))
                     if not chunk:
@@ -124,7 +124,7 @@ class SerialPort(Port):
             except (OSError, ValueError, TypeError, termios.error) as error:
                 raise self._lost(error) from error
             received += chunk
-            if left <= 0 and not chunk:
+            if remaining <= 0 and not chunk:
                 break
         return received
 

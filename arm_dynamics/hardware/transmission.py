@@ -91,9 +91,9 @@ class Transmission:
             np.array(a.kernel_constants()) for a in arm.actuators if isinstance(a, DcMotor)
         ]
         self._sent_voltages: Vector = np.full(arm.nv, nan)
-        known = not arm.is_kinematic  # the gravity effort
+        has_gravity = not arm.is_kinematic  # the gravity effort
         follows = interface in ("position", "velocity")
-        self.accepts_feedforward = bus.accepts_feedforward_effort and follows and known
+        self.accepts_feedforward = bus.accepts_feedforward_effort and follows and has_gravity
         sources = [MEASURED if "effort" in bus.interfaces(id) else NONE for id in self.ids]
         if bus.estimates_effort or self.uses_voltage:
             sources = [ESTIMATED for _ in self.ids]
@@ -165,8 +165,8 @@ class Transmission:
     def _motor_rows(
         self, value: Vector, v: Vector, temperature: Vector
     ) -> list[tuple[float, float, float, Vector]]:
-        known = np.where(np.isfinite(temperature), temperature, AMBIENT)
-        columns = value.tolist(), v.tolist(), known.tolist(), self._motor_constants
+        measured = np.where(np.isfinite(temperature), temperature, AMBIENT)
+        columns = value.tolist(), v.tolist(), measured.tolist(), self._motor_constants
         return list(zip(*columns, strict=True))
 
 

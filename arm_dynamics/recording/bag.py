@@ -25,7 +25,7 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import RecordingError
 from arm_dynamics.core.requirements import to_install
 
-MISSING = f"recording: rosbags = missing; expected the extra 'record'; {to_install('record')}"
+MISSING = f"recording: rosbags is not installed; {to_install('record')}"
 DESCRIPTION, COMMANDS, STATES = "/recording", "/joint_commands", "/joint_states"
 VOLTAGES, MIXED, ACTUATORS = "/voltage_commands", "/mixed_commands", "/actuator_states"
 GAPS, REFERENCES, URDF = "/recording_gaps", "/joint_references", "/robot_description"
@@ -200,7 +200,7 @@ def _reader(folder: Path) -> Iterator[tuple[Any, Any]]:
     """Yield a reader and the message types; every failure is a RecordingError."""
     bags, types = _library()
     if not folder.exists():
-        raise RecordingError(f"recording {folder} = missing; expected a folder")
+        raise RecordingError(f"recording {folder} does not exist")
     with repaired(folder) as path:
         try:
             with bags.Reader(path) as bag:

@@ -174,8 +174,8 @@ def read_items(folder: Path) -> Iterator[RecordingSegment | Period | Gap]:
     for needed in ({bag.DESCRIPTION}, {bag.COMMANDS, *bag.ARRAYS.values()}, {bag.STATES}):
         if not topics & needed:
             raise RecordingError(
-                f"{folder}: messages on {' or '.join(sorted(needed))} = none;"
-                " expected a recording of an arm"
+                f"{folder}: no messages on {' or '.join(sorted(needed))}; expected a recording of"
+                " an arm"
             )
 
 
@@ -199,8 +199,8 @@ class _Reader:
             return self._segment
         if self._segment is None:
             raise RecordingError(
-                f"messages on {bag.DESCRIPTION} = none; expected one first: only recordings of a"
-                " simulation can be replayed; arm-dynamics plot draws others"
+                f"no message on {bag.DESCRIPTION} before this one: only recordings of a simulation"
+                " can be replayed; arm-dynamics plot draws others"
             )
         arm = self._segment.arm
         if topic == bag.ACTUATORS:
@@ -227,15 +227,13 @@ class _Reader:
     def _end_period(self, arm: ArmModel, time: int, message: Any) -> Period:
         """Return the period that the state in ``message`` ends."""
         if self._command is None:
-            raise RecordingError("commands before the state = none; expected one")
+            raise RecordingError("no command before the state")
         q, v, tau = (
             self._checked(getattr(message, f), arm.nv, message.name, arm.joint_names)
             for f in ("position", "velocity", "effort")
         )
         if self._act.size != arm.na:
-            raise RecordingError(
-                f"actuator states on {bag.ACTUATORS} = none; expected a message before the state"
-            )
+            raise RecordingError(f"no actuator states on {bag.ACTUATORS} before the state")
         (begin, command), self._command = self._command, None
         act, self._act = self._act, NO_STATES
         return Period(begin, command, time, State(time * 1e-9, q, v, tau, act))

@@ -109,7 +109,7 @@ class Recording:
             pandas = import_module("pandas")
         except ImportError as error:
             raise ConfigError(
-                f"DataFrame: pandas = missing; expected the extra 'table'; {to_install('table')}"
+                f"DataFrame: pandas is not installed; {to_install('table')}"
             ) from error
         return pandas.DataFrame(self.columns()).set_index("time")
 
@@ -131,8 +131,7 @@ class Recording:
                     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
                 except ImportError as error:
                     raise ConfigError(
-                        "Parquet: pyarrow = missing; expected the extra 'table';"
-                        f" {to_install('table')}; or write .csv"
+                        f"Parquet: pyarrow is not installed; {to_install('table')}; or write .csv"
                     ) from error
                 parquet.write_table(arrow.table(columns), place)
             else:

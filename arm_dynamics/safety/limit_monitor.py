@@ -46,17 +46,17 @@ class LimitMonitor:
         self, time: float, fault: Sequence[str], enabled: Sequence[bool | None] = ()
     ) -> list[Trip]:
         """Return trips of motors with a fault, and of those that lost their torque."""
-        names, found = self.arm.joint_names, []
+        names, trips = self.arm.joint_names, []
         if any(fault):
-            found = [
+            trips = [
                 Trip("motor_fault", name, 1, 0, "", time, text)
                 for name, text in zip(names, fault, strict=True)
                 if text
             ]
         if False in enabled:
             off = [n for n, on in zip(names, enabled, strict=True) if on is False]
-            found += [Trip("torque_lost", n, 0, 1, "", time) for n in off]
-        return found
+            trips += [Trip("torque_lost", n, 0, 1, "", time) for n in off]
+        return trips
 
     def check_limits(self, time: float, q: Vector, v: Vector, temperature: Vector) -> list[Trip]:
         """Return trips of joints (nv,) beyond a limit of position, speed or temperature."""
@@ -88,9 +88,9 @@ class LimitMonitor:
         self._error_since = np.where(
             error > s.max_following_error, np.minimum(self._error_since, time), np.inf
         )
-        late = _where(time - self._error_since > s.following_error_timeout)
+        joints = _where(time - self._error_since > s.following_error_timeout)
         limit = s.max_following_error
-        return [self._trip("following_error", i, error[i], limit, "rad", time) for i in late]
+        return [self._trip("following_error", i, error[i], limit, "rad", time) for i in joints]
 
     def restart(self, q: Vector) -> None:
         """Start at q (nv,): joints at most ``limit_recovery_margin`` beyond a limit may return.

@@ -148,13 +148,13 @@ class SettlingMonitor:
             self._count[:] = 0.0
         if count_reversals(v, SPEED, self._side, self._count, self._peak, self._before):
             self._last = time
-        found = np.flatnonzero(self._count >= REVERSALS).tolist()
-        if found:
+        joints = np.flatnonzero(self._count >= REVERSALS).tolist()
+        if joints:
             self.stage += 1
             self.start(time)
         detail = f"at more than {SPEED:g}/s while held or stopped: lower gains, or a faster loop"
         name = self.arm.joint_names
         return [
             Trip("oscillation", name[i], REVERSALS, REVERSALS, "reversals", time, detail)
-            for i in found
+            for i in joints
         ]

@@ -125,10 +125,10 @@ class SafetySettings:
             )
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> SafetySettings:
+    def of(cls, values: Mapping[str, Any]) -> SafetySettings:
         """Return settings from the names of a parameter file; raises UnknownName for others."""
-        known = tuple(field.name for field in fields(cls))
-        for name in given:
-            if name not in known:
-                raise UnknownName("parameter of safety", name, known)
-        return cls(**given)
+        names = tuple(field.name for field in fields(cls))
+        for name in values:
+            if name not in names:
+                raise UnknownName("parameter of safety", name, names)
+        return cls(**values)

@@ -388,9 +388,9 @@ class EquationsOfMotion:
 
 def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
     """Return ``command``, checked; raises CommandRejected, or UnknownName with the joint."""
-    given = require_command(command)
+    checked = require_command(command)
     for actuator in arm.actuators:
-        if actuator.resolve_interface(given.interface) not in actuator.interfaces:
+        if actuator.resolve_interface(checked.interface) not in actuator.interfaces:
             kind = f"interface of joint '{actuator.joint}'"
-            raise UnknownName(kind, given.interface, actuator.interfaces)
-    return Command.checked(given.interface, given.value, arm.nv, given.stamp)
+            raise UnknownName(kind, checked.interface, actuator.interfaces)
+    return Command.checked(checked.interface, checked.value, arm.nv, checked.stamp)

@@ -66,11 +66,11 @@ def split_state_vector(arm: ArmModel, vector: ArrayLike) -> StateVectorParts:
     except InvalidValue as error:
         raise InvalidValue(f"state vector = {short(vector)}; expected {size} numbers") from error
     if x.shape != (size,):
-        own = f" + {arm.na} actuator states" if arm.na else ""
+        actuator_states = f" + {arm.na} actuator states" if arm.na else ""
         raise InvalidValue(
             f"state vector: shape = {x.shape}; expected ({size},) for arm '{arm.name}':"
             f" {n} positions + {n} velocities + {n} accelerations + 3 of the tool +"
-            f" 2 · {n} (stiction flag, previous velocity){own}"
+            f" 2 · {n} (stiction flag, previous velocity){actuator_states}"
         )
     if not np.isfinite(x).all():
         index = int(np.flatnonzero(~np.isfinite(x))[0])

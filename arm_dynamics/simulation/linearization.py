@@ -150,9 +150,9 @@ def actuator_jacobians(
     jacobian = np.empty((nv + act.size, x.size))
 
     def response(k: int, shift: float) -> Vector:
-        near = x.copy()
-        near[k] += shift
-        return actuator_response(motion, near, act.size, command.interface)
+        shifted = x.copy()
+        shifted[k] += shift
+        return actuator_response(motion, shifted, act.size, command.interface)
 
     for k in range(x.size):
         h = STEP * max(1.0, abs(x[k]))

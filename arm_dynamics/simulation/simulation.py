@@ -212,10 +212,10 @@ class Simulation:
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)
         speed = check_vector("initial v", [0.0] * position.size if v is None else v, position.size)
-        own = self.arm.hold_act(position, self.arm.initial_act)
+        act = self.arm.hold_act(position, self.arm.initial_act)
         limit = self.arm.effort_limit
         effort = np.clip(gravity(self.arm, position), -limit, limit)
-        return State.of(position, speed, effort, time, own)
+        return State.of(position, speed, effort, time, act)
 
 
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:

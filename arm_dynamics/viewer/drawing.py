@@ -19,7 +19,7 @@ from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
 from arm_dynamics.viewer.plot import RATE, WINDOW, History
 from arm_dynamics.viewer.skeleton import Link, Skeleton, Triple, tip
 
-MISSING = f"viser, yourdfpy = missing; expected by the viewer; {to_install('viewer')}"
+MISSING = f"viewer: viser or yourdfpy is not installed; {to_install('viewer')}"
 
 
 def load_visuals(text: str, folder: Path | None) -> Any:

@@ -153,7 +153,9 @@ def test_without_casadi_a_users_equations_have_no_key(monkeypatch):
     monkeypatch.setitem(sys.modules, "casadi", None)
     for name in ("kernel_source", "emitter", "step_trace", "symbolic_equations", "symbolic_math"):
         monkeypatch.delitem(sys.modules, f"arm_dynamics.batch.kernels.{name}", raising=False)
-    with pytest.raises(ConfigError, match=r"kernel of arm 'chain': CasADi = missing; .* pip inst"):
+    with pytest.raises(
+        ConfigError, match=r"kernel of arm 'chain': CasADi is not installed; .* pip inst"
+    ):
         equations_fingerprint(driven_by(monkeypatch, actuator(forward)), "effort")
 
 

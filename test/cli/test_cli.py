@@ -496,5 +496,5 @@ def test_a_missing_matplotlib_is_reported_before_the_computation(tmp_path, capsy
     with pytest.raises(SystemExit) as end:
         main(["excite", "two_link", "--output", str(file), "--figure", str(figure)])
     assert end.value.code == 2
-    assert "--figure: matplotlib = missing" in capsys.readouterr().err
+    assert "--figure: matplotlib is not installed" in capsys.readouterr().err
     assert not file.exists()

@@ -319,7 +319,7 @@ def test_check_without_any_reply_reports_it_once(lines, capsys):
 @pytest.mark.parametrize(
     ("words", "error", "text"),
     [
-        (["scan", "--port", "/dev/null"], ConfigError, "--driver = missing"),
+        (["scan", "--port", "/dev/null"], ConfigError, "--driver is required"),
         (["scan", "--driver", "feetech"], ConfigError, "port is missing"),
         (["scan", "--driver", "simulated"], ConfigError, "no motors; expected one of .*feetech"),
         (["scan", "--driver", "servos"], UnknownName, "unknown driver 'servos'.*dynamixel"),

@@ -163,5 +163,5 @@ def test_a_path_without_static_equilibrium_is_rejected():
 
 def test_without_toppra_the_required_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "toppra", None)
-    with pytest.raises(ConfigError, match=r"toppra = missing; .* -m pip install 'toppra"):
+    with pytest.raises(ConfigError, match=r"toppra is not installed; .* -m pip install 'toppra"):
         time_optimal_trajectory(FLAT, [A, B])

@@ -215,7 +215,7 @@ def test_wrong_options_write_nothing(tmp_path, capsys):
     file, new = DATA / "kinematics_only.urdf", tmp_path / "new.urdf"
     estimate = file, "--estimate-inertia", 3
     for words, text in (
-        (estimate, "--estimate-inertia, --output = one of them; expected both or neither"),
+        (estimate, "--estimate-inertia and --output are required together"),
         ((file, "--output", new), "expected both or neither"),
         ((*estimate, "--output", new, "--correct-inertia", new), "without --estimate-inertia"),
         ((*estimate, "--output", file), "expected a new file"),

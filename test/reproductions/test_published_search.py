@@ -184,7 +184,7 @@ except ConfigError as error:
         env={**os.environ, "PYTHONPATH": str(Path(published_kernel.__file__).parent)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "CasADi = missing" in process.stdout
+    assert "CasADi is not installed" in process.stdout
 
 
 def test_the_search_reproduces_the_published_digits(found):

@@ -151,9 +151,7 @@ def casadi_required(where: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name != "casadi":
             raise
-        raise ConfigError(
-            f"{where}: CasADi = missing; expected the extra 'rollout'; {to_install('rollout')}"
-        ) from error
+        raise ConfigError(f"{where}: CasADi is not installed; {to_install('rollout')}") from error
 
 
 def cached_module(

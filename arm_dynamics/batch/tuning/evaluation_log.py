@@ -84,8 +84,8 @@ def load_log(file: Path, settings: Mapping[str, Any]) -> EvaluationLog:
         blocks = [(str(m), float(s), [float(c) for c in costs]) for m, s, costs in whole["blocks"]]
     except FileNotFoundError as error:
         raise ConfigError(
-            f"resume: {file} = missing; expected the state of a search; start without --resume, or"
-            " select its folder with --output"
+            f"resume: {file} does not exist; start without --resume, or select the folder of the"
+            " search with --output"
         ) from error
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ConfigError(f"{file}: {error}; expected the state of a search") from error

@@ -198,6 +198,6 @@ def require_cma() -> Any:
         import cma  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ArmDynamicsError(
-            f"gain tuning: cma = missing; expected the extra 'tune'; {to_install('tune')}"
+            f"gain tuning: cma is not installed; {to_install('tune')}"
         ) from error
     return cma

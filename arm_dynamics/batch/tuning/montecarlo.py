@@ -185,7 +185,7 @@ def montecarlo(
     if seed < 0:
         raise InvalidValue(f"seed = {seed}; expected at least 0")
     if not spread:
-        raise InvalidValue(f"arm '{arm.name}': tolerances = none; expected at least one")
+        raise InvalidValue(f"arm '{arm.name}': no tolerances; add at least one")
     numbers = COPIES * len(QUANTITIES) * arm.nv + 1
     require_memory_limit(8 * numbers * runs, None, f"{runs} runs")
     parts: list[dict[str, Matrix]] = []

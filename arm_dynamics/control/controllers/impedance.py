@@ -133,15 +133,15 @@ class Impedance(TaskSpaceController):
 
 def default_stiffness(arm: ArmModel) -> Vector:
     """Return the stiffness (6,) [N/m, N·m/rad] along and about the controlled axes."""
-    inertia, stiffness, left = operational_inertia(arm), np.zeros(6), MAX_FREQUENCY**2
+    inertia, stiffness, remaining = operational_inertia(arm), np.zeros(6), MAX_FREQUENCY**2
     for axes, fraction in ((slice(0, 3), 0.5), (slice(3, 6), 1.0)):
         m = np.zeros(6)
         m[axes] = inertia[axes]
         if m.any():
             squared = damping_rate(arm, m)  # of the lightest part, for 1 1/s² of the axes
-            scale = min(BANDWIDTH**2, fraction * left / squared)
+            scale = min(BANDWIDTH**2, fraction * remaining / squared)
             stiffness += scale * m
-            left -= scale * squared
+            remaining -= scale * squared
     return stiffness
 
 

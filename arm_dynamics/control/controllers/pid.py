@@ -160,9 +160,9 @@ class Pid(Controller):
         """
         state, rest = self.bounded_inputs(state, Reference.hold(state.q))
         carried = state.tau - self.feedforward(state, rest) + self.gains["d"] * state.v
-        known = np.isfinite(state.tau) & (self.gains["i"] > 0)
+        has_effort = np.isfinite(state.tau) & (self.gains["i"] > 0)
         clamp = self.gains["i_clamp"]
-        integral = np.where(known, np.clip(carried, -clamp, clamp), 0.0)
+        integral = np.where(has_effort, np.clip(carried, -clamp, clamp), 0.0)
         self.set_memory(integral, state.v)
 
     def set_memory(self, integral: Vector, filtered: Vector) -> None:

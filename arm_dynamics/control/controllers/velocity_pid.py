@@ -94,16 +94,16 @@ class VelocityPid(Controller):
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Return the effort command (nv,) [N·m] within the effort limits."""
         state, reference = self.bounded_inputs(state, reference, dt)
-        known, q, v = self._without_acceleration(state, reference), state.q, state.v
+        effort, q, v = self._without_acceleration(state, reference), state.q, state.v
         if not self.gains["ka"].any():
-            return self.effort_command(known, state)
+            return self.effort_command(effort, state)
         mass = self.dynamics.mass_matrix(q)
         if self._last is None or dt == 0.0:
-            other = -self.dynamics.nle(q, v) - self._viscous * v
+            residual = -self.dynamics.nle(q, v) - self._viscous * v
         else:
             v_last, tau_last = self._last
-            other = mass @ ((v - v_last) / dt) - tau_last
-        command = self.effort_command(known - self._sensitivity(mass) @ (known + other), state)
+            residual = mass @ ((v - v_last) / dt) - tau_last
+        command = self.effort_command(effort - self._sensitivity(mass) @ (effort + residual), state)
         self._last = v, command.value
         return command
 
@@ -123,16 +123,16 @@ class VelocityPid(Controller):
 
         """
         state, reference = self.bounded_inputs(state, reference)
-        known = self._without_acceleration(state, reference)
-        command = self.effort_command(known, state)
+        effort = self._without_acceleration(state, reference)
+        command = self.effort_command(effort, state)
         if not self.gains["ka"].any():
             return command, NO_MEMORY
         mass = self.dynamics.mass_matrix(state.q)
         sensitivity = self._sensitivity(mass)
         for _ in range(MAX_ITERATIONS):
             tau = command.value
-            other = mass @ acceleration(tau) - tau
-            command = self.effort_command(known - sensitivity @ (known + other), state)
+            residual = mass @ acceleration(tau) - tau
+            command = self.effort_command(effort - sensitivity @ (effort + residual), state)
             tolerance = CONVERGENCE_TOLERANCE * (1 + np.abs(tau).max())
             if np.abs(command.value - tau).max() <= tolerance:
                 return command, NO_MEMORY

@@ -73,14 +73,14 @@ class Tolerances:
             if joint not in names:
                 raise UnknownName(f"joint of a {kind} tolerance", joint, tuple(names))
             i = names.index(joint)
-            for (part, column), value in zip(columns.items(), values, strict=True):
+            for (quantity, column), value in zip(columns.items(), values, strict=True):
                 if value == ERASED:
                     column[i] = np.inf
                 elif 0 < value < np.inf:
                     column[i] = value
                 elif value != 0.0:
                     raise InvalidValue(
-                        f"joint '{joint}': {kind} tolerance, {part} = {value:g}; expected a"
+                        f"joint '{joint}': {kind} tolerance, {quantity} = {value:g}; expected a"
                         " positive number, 0 (the default) or -1 (no tolerance)"
                     )
         position, velocity = columns.values()
@@ -95,13 +95,13 @@ class Tolerances:
 
     def violations(self, names: Sequence[str], state: State, reference: Reference) -> Iterator[str]:
         """Yield a message with error and tolerance for each violation."""
-        for part, unit, error, limit in (
+        for quantity, unit, error, limit in (
             ("position", "rad", position_error(self.arm, reference.q, state.q), self.position),
             ("velocity", "rad/s", reference.v - state.v, self.velocity),
         ):
             for i in np.flatnonzero(~(np.abs(error) <= limit)).tolist():
                 yield (
-                    f"joint '{names[i]}': {part} error = {error[i]:.6g} {unit}; expected within"
+                    f"joint '{names[i]}': {quantity} error = {error[i]:.6g} {unit}; expected within"
                     f" the tolerance {limit[i]:.6g}"
                 )
 
@@ -290,6 +290,6 @@ class Goal:
             self.finish(ErrorCode.SUCCESSFUL, text)
         elif goal_time and time > end + goal_time:
             worst = next(tolerances.goal.violations(self._names, state, reference))
-            late = f"{goal_time:g} s after the trajectory's end"
-            text = f"{worst} at {state.time:.3f} s, {late}"
+            deadline = f"{goal_time:g} s after the trajectory's end"
+            text = f"{worst} at {state.time:.3f} s, {deadline}"
             self.finish(ErrorCode.GOAL_TOLERANCE_VIOLATED, text)

@@ -127,10 +127,10 @@ class Streams:
             )
         streaming = self._continues_stream(now)
         coast = self._coast(now, trajectory.end)
-        near = AHEAD if streaming else FADE
+        horizon = AHEAD if streaming else FADE
         if integrated:
             self.loop.follow(self._velocities(trajectory, now, coast))
-        elif len(trajectory.waypoints) == 1 and trajectory.end < now + near:
+        elif len(trajectory.waypoints) == 1 and trajectory.end < now + horizon:
             self.loop.follow(self._single(trajectory, coast))
         else:
             self.loop.follow(self._window(trajectory, now, coast, streaming=streaming))

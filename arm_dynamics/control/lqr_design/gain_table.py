@@ -128,14 +128,14 @@ class GainTable:
     def __post_init__(self) -> None:
         """Check every part, and make it read-only."""
         for name in ("lower", "upper", "turn", "gains"):
-            part = np.ascontiguousarray(as_readonly(getattr(self, name)))
-            part.flags.writeable = False
-            object.__setattr__(self, name, part)
+            array = np.ascontiguousarray(as_readonly(getattr(self, name)))
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
         for name, dtype, shape in _layout(self.gains.shape):
-            part = np.asarray(getattr(self, name))
-            if part.dtype.kind != dtype or part.shape != shape:
+            array = np.asarray(getattr(self, name))
+            if array.dtype.kind != dtype or array.shape != shape:
                 raise InvalidValue(
-                    f"gain table: {name} = {part.dtype} {part.shape}; expected {_KINDS[dtype]}"
+                    f"gain table: {name} = {array.dtype} {array.shape}; expected {_KINDS[dtype]}"
                     f" {shape}"
                 )
         object.__setattr__(self, "joints", np.ascontiguousarray(self.joints, dtype=np.int64))
@@ -251,9 +251,9 @@ def build_gain_table(
     configurations = np.tile(start, (count, 1))
     configurations[:, list(axes)] = points
     gains, done = np.empty((count, arm.nv, 2 * arm.nv)), 0
-    for first, part in _solved_parts(arm, weights, configurations, executor):
-        gains[first : first + len(part)] = part
-        done += len(part)
+    for first, rows in _solved_parts(arm, weights, configurations, executor):
+        gains[first : first + len(rows)] = rows
+        done += len(rows)
         if progress is not None:
             progress(done, count)
     return GainTable(
@@ -284,9 +284,9 @@ def _solved_parts(
     size = -(-len(configurations) // PARTS)
     parts = [(k, configurations[k : k + size]) for k in range(0, len(configurations), size)]
     if executor is None:
-        yield from ((k, _gains(arm, weights, part)) for k, part in parts)
+        yield from ((k, _gains(arm, weights, rows)) for k, rows in parts)
         return
-    tasks = {executor.submit(_gains, arm, weights, part): k for k, part in parts}
+    tasks = {executor.submit(_gains, arm, weights, rows): k for k, rows in parts}
     try:
         for task in as_completed(tasks):
             yield tasks[task], task.result()
@@ -346,11 +346,11 @@ def _check_headers(parts: ZipFile, nv: int) -> None:
     """Check kinds and shapes before any array is read: a small file may unpack to a huge one."""
     headers: dict[str, tuple[str, tuple[int, ...]]] = {}
     for member in parts.namelist():
-        with parts.open(member) as part:
-            version = np.lib.format.read_magic(part)
+        with parts.open(member) as file:
+            version = np.lib.format.read_magic(file)
             if version != (1, 0):
                 raise InvalidValue(f"{member}: format = {version}; expected (1, 0)")
-            shape, _, dtype = np.lib.format.read_array_header_1_0(part)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             headers[member.removesuffix(".npy")] = dtype.kind, shape
     fields = set(GainTable.__dataclass_fields__)
     if set(headers) != fields:

@@ -167,12 +167,12 @@ def _require_stabilizable(arm: ArmModel, A: Matrix, B: Matrix) -> None:
     for rate in np.linalg.eigvals(A):
         if rate.real < -RANK_TOLERANCE * scale:
             continue
-        left, sizes, _ = np.linalg.svd(np.hstack([A - rate * np.eye(len(A)), B]))
+        modes, sizes, _ = np.linalg.svd(np.hstack([A - rate * np.eye(len(A)), B]))
         if sizes[-1] < RANK_TOLERANCE * scale:
-            part = np.abs(left[:, -1]).reshape(2, arm.nv).max(axis=0)
+            participation = np.abs(modes[:, -1]).reshape(2, arm.nv).max(axis=0)
             raise InvalidValue(
                 f"arm '{arm.name}': not stabilizable at this configuration: no effort controls the"
-                f" motion of joint '{arm.joint_names[int(np.argmax(part))]}'"
+                f" motion of joint '{arm.joint_names[int(np.argmax(participation))]}'"
                 f" (λ = {rate:.4g} 1/s); choose another configuration, or effort limits above 0"
             )
 

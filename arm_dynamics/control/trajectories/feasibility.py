@@ -154,13 +154,13 @@ def solve_feasible(
         an unreachable span is estimated from few samples ahead.
 
     """
-    solver, late = PathInverseKinematics(arm, trajectory, weights), np.inf
+    solver, report_time = PathInverseKinematics(arm, trajectory, weights), np.inf
     for time in solver.samples(PERIOD):
         if not reached(solver.solutions[-1]):
             raise TrajectoryRejected(_unreachable_ahead(solver).text)
-        if late == np.inf and solver.velocity_ratio() > 1 + 1e-6:
-            late = time + REPORT_TIME
-        if time >= late:
+        if report_time == np.inf and solver.velocity_ratio() > 1 + 1e-6:
+            report_time = time + REPORT_TIME
+        if time >= report_time:
             break
         if pause is not None:
             pause()

@@ -228,19 +228,19 @@ def check_points(points: Sequence[ArrayLike]) -> Matrix:
     return _table("points", rows, (len(rows), np.size(rows[0])))
 
 
-def _table(name: str, given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Matrix:
-    rows = _rows(name, given)
+def _table(name: str, values: Sequence[ArrayLike], shape: tuple[int, ...]) -> Matrix:
+    rows = _rows(name, values)
     if len(rows) != shape[0]:
         raise TrajectoryRejected(f"{name}: {len(rows)} rows; expected {shape[0]}, one per point")
     with _rejecting():
         return np.array([check_vector(f"{name}[{k}]", row, shape[1]) for k, row in enumerate(rows)])
 
 
-def _rows(name: str, given: Sequence[ArrayLike]) -> list[ArrayLike]:
+def _rows(name: str, values: Sequence[ArrayLike]) -> list[ArrayLike]:
     try:
-        return list(given)
+        return list(values)
     except TypeError as error:
-        raise TrajectoryRejected(f"{name} = {given!r}; expected a list of rows") from error
+        raise TrajectoryRejected(f"{name} = {values!r}; expected a list of rows") from error
 
 
 def _times(times: ArrayLike, count: int) -> Vector:

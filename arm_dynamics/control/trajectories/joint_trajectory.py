@@ -147,8 +147,8 @@ class JointTrajectory:
         None without a segment, and if the waypoints differ in what they give.
         """
         points = self.waypoints
-        given = {(w.v is None, w.a is None) for w in points}
-        if len(points) < 2 or len(given) > 1:
+        derivatives = {(w.v is None, w.a is None) for w in points}
+        if len(points) < 2 or len(derivatives) > 1:
             return None
         T, q = np.diff(self._times), np.array([w.q for w in points])
         rates: list[RangeBounds | None] = []

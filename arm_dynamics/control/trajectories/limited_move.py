@@ -121,8 +121,8 @@ def fastest(q: float, v: float, to_q: float, to_v: float, limits: Limits) -> Pha
     peak = sqrt(max(rate * distance + u * u / 2, 0.0))
     cruise = min(peak, top)
     first, last = abs(cruise - u) / rate, cruise / rate
-    left = distance - (cruise + u) / 2 * first - cruise / 2 * last if peak > top else 0.0
-    middle = 0.0 if left <= 0 else left / cruise if cruise else inf
+    cruise_distance = distance - (cruise + u) / 2 * first - cruise / 2 * last if peak > top else 0.0
+    middle = 0.0 if cruise_distance <= 0 else cruise_distance / cruise if cruise else inf
     begin = sign * (rate if cruise >= u else -rate)
     return Phases(first, middle, last, begin, -sign * rate)
 

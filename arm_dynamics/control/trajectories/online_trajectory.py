@@ -49,10 +49,10 @@ class TwistProfile:
         """
         if time < self.cruise:
             return time, 1.0, 0.0
-        left = self.cruise + self.braking - time
-        if left <= 0:
+        remaining = self.cruise + self.braking - time
+        if remaining <= 0:
             return self.cruise + self.braking / 2, 0.0, 0.0
-        fraction = left / self.braking
+        fraction = remaining / self.braking
         travel = self.cruise + self.braking / 2 * (1 - fraction**2)
         return travel, fraction, -1 / self.braking
 

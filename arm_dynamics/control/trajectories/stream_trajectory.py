@@ -71,8 +71,8 @@ class Entry:
             return track.at(time)
         if self.move is not None:
             return self.move.at(time)
-        there, left = track.at(time), moment(self.row, time - self.begin)
-        return Moment(there.q + left.q, there.v + left.v, there.a + left.a)
+        end, difference = track.at(time), moment(self.row, time - self.begin)
+        return Moment(end.q + difference.q, end.v + difference.v, end.a + difference.a)
 
 
 @dataclass(frozen=True, eq=False)

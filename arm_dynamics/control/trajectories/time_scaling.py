@@ -151,8 +151,7 @@ def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) ->
         from toppra import constraint  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
-            "time scaling: toppra = missing; expected the extra 'trajectories';"
-            f" {to_install('trajectories')}"
+            f"time scaling: toppra is not installed; {to_install('trajectories')}"
         ) from error
     fine = {"discretization_scheme": constraint.DiscretizationType.Interpolation}
     inverse, zero = partial(rnea, arm), np.zeros(arm.nv)

@@ -135,15 +135,15 @@ def circle(start: Vector, center: ArrayLike, axis: ArrayLike, angle: float) -> A
         For an axis of length 0, and for a start on the axis.
 
     """
-    n, given = check_vector("axis", axis, 3), check_vector("center", center, 3)
+    n, middle = check_vector("axis", axis, 3), check_vector("center", center, 3)
     if not n.any():
         raise InvalidValue("circle: axis = (0, 0, 0); expected a direction")
     n = n / np.linalg.norm(n)
-    x = start - given - n * (n @ (start - given))
+    x = start - middle - n * (n @ (start - middle))
     if np.linalg.norm(x) <= MIN_LENGTH:
         raise InvalidValue(
             f"circle: start = {np.asarray(start).tolist()}; expected a point that is not on the"
-            f" axis through {given.tolist()}"
+            f" axis through {middle.tolist()}"
         )
     y, turn = np.cross(n, x), check_float("angle [rad]", angle)
     return Arc(as_readonly(start - x), as_readonly(x), as_readonly(y), turn)

@@ -98,8 +98,8 @@ def parse_trajectory(
     v, a = (table(n, rows, len(times), names, optional=q is not None) for n, rows in rates)
     effort = table("efforts", efforts, len(times), names)
     if q is not None and a is not None:
-        given = np.zeros(len(times), dtype=bool) if v is None else np.isfinite(v).all(axis=1)
-        for i in np.flatnonzero(np.isfinite(a).all(axis=1) & ~given).tolist():
+        has_velocity = np.zeros(len(times), dtype=bool) if v is None else np.isfinite(v).all(axis=1)
+        for i in np.flatnonzero(np.isfinite(a).all(axis=1) & ~has_velocity).tolist():
             raise TrajectoryRejected(
                 f"accelerations: given without velocities at waypoint {i}; expected both"
             )
@@ -134,16 +134,16 @@ def joint_fault(arm: ArmModel, names: Sequence[str], *, partial: bool = False) -
 
     With ``partial`` some joints may be omitted, but not all.
     """
-    known, given = arm.joint_names, list(names)
-    missing = [] if partial and given else [name for name in known if name not in given]
-    remedy = " (or the parameter allow_partial_joints_goal true)" if given and not partial else ""
+    joints, listed = arm.joint_names, list(names)
+    missing = [] if partial and listed else [name for name in joints if name not in listed]
+    remedy = " (or the parameter allow_partial_joints_goal true)" if listed and not partial else ""
     for kind, odd, also in (
-        ("unknown", [name for name in given if name not in known], ""),
-        ("repeated", sorted({name for name in given if given.count(name) > 1}), ""),
+        ("unknown", [name for name in listed if name not in joints], ""),
+        ("repeated", sorted({name for name in listed if listed.count(name) > 1}), ""),
         ("missing", missing, remedy),
     ):
         if odd:
-            return f"{kind} joint '{odd[0]}'; expected each of {', '.join(known)} once{also}"
+            return f"{kind} joint '{odd[0]}'; expected each of {', '.join(joints)} once{also}"
     return ""
 
 

@@ -126,28 +126,28 @@ class MotorClocks:
 
     def __init__(self, transport: DynamixelTransport) -> None:
         self._transport = transport
-        self._known: dict[int, tuple[float, float]] = {}
+        self._fresh: dict[int, tuple[float, float]] = {}
 
     def reset(self, id: int | None = None) -> None:
         """Discard the tick of a motor that was restarted; None for all motors."""
         if id is None:
-            self._known.clear()
+            self._fresh.clear()
         else:
-            self._known.pop(id, None)
+            self._fresh.pop(id, None)
 
     def is_fresh(self, id: int, block: Block, arrived: float, uncertain: bool) -> bool:
         """Return whether a block that ``arrived`` [s] is not late; compared if ``uncertain``."""
         if block.tick is None:
             return True
         tick = block.tick * TICK_UNIT
-        last_arrived, last_tick = self._known.get(id, (arrived, tick))
+        last_arrived, last_tick = self._fresh.get(id, (arrived, tick))
         elapsed = arrived - last_arrived
         if uncertain and elapsed < MAX_COMPARISON_AGE:
             delay = elapsed - (tick - last_tick)  # modulo TICK_PERIOD: the tick restarts at 0
             delay = (delay + TICK_PERIOD / 2) % TICK_PERIOD - TICK_PERIOD / 2
             if delay > TICK_TOLERANCE + self._transport.latency + CLOCK_DRIFT * elapsed:
                 return False
-        self._known[id] = arrived, tick
+        self._fresh[id] = arrived, tick
         return True
 
 

@@ -82,8 +82,8 @@ class DynamixelTransport(RegisterTransport):
         until = sent + self._longest(1 if fast else count, count * status)
         expected = count if expected is None else expected
         while missing:
-            left = max(1, expected - len(replies))
-            whole = packets.fast_length(count, size) if fast else left * status
+            outstanding = max(1, expected - len(replies))
+            whole = packets.fast_length(count, size) if fast else outstanding * status
             chunk = self.port.read(max(1, whole - len(self._parser.pending())), until)
             if not chunk:
                 break

@@ -230,6 +230,8 @@ class Feetech(RegisterMotorBus):
         }
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
-        left = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]
-        if left:
-            raise DriverFault(f"motors {', '.join(left)} do not confirm {what}; {self.remedies}")
+        unconfirmed = [f"{id} ({m.joint})" for id, m in self.motors.items() if id not in confirmed]
+        if unconfirmed:
+            raise DriverFault(
+                f"motors {', '.join(unconfirmed)} do not confirm {what}; {self.remedies}"
+            )

@@ -79,14 +79,14 @@ def _scan_at(port: Port, baud: int, ids: tuple[int, ...]) -> list[DiscoveredMoto
     """Scan at one rate; ids whose reply may have been late are requested again."""
     transport = FeetechTransport(port, baud, SCAN_LATENCY)
     motors: dict[int, list[DiscoveredMotor]] = {}
-    late: set[int] = set()
+    late_ids: set[int] = set()
     for index, id in enumerate(ids):
         packets, noise = transport.request_all(id, 0, _SIZE, SCAN_LATENCY)
         motors[id] = _discovered(packets, id, baud)
-        late |= {packet.id for packet in packets} - {id}
+        late_ids |= {packet.id for packet in packets} - {id}
         if noise and not motors[id]:
-            late |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
-    for id in sorted(late & {id for id in ids if not motors[id]}):
+            late_ids |= set(ids[max(0, index - MAX_LATE_REQUESTS) : index + 1])
+    for id in sorted(late_ids & {id for id in ids if not motors[id]}):
         for extra in range(1, MAX_ATTEMPTS + 1):  # another size: that of no late reply
             packets, noise = transport.request_all(id, 0, _SIZE + extra, REPLY_TIMEOUT)
             corrupt = [DiscoveredMotor(id, CORRUPT, "", baud)] if noise else []

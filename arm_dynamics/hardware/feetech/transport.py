@@ -64,17 +64,17 @@ class FeetechTransport(RegisterTransport):
         on_wire = (len(request) + len(order) * reply_size) * self.byte_time
         until = self.port.now() + on_wire + len(order) * RETURN_DELAY + self.latency
         replies: dict[int, TimedPacket] = {}
-        while left := [id for id in order if id not in replies]:
-            expected = [id for id in left if id not in self.missing]
+        while waiting := [id for id in order if id not in replies]:
+            expected = [id for id in waiting if id not in self.missing]
             if not expected and replies and self._requests % FULL_WAIT_CYCLES:
-                grace = GRACE_TIME + len(left) * (RETURN_DELAY + reply_size * self.byte_time)
+                grace = GRACE_TIME + len(waiting) * (RETURN_DELAY + reply_size * self.byte_time)
                 until = min(until, self.port.now() + grace)
-            size_left = len(expected or left) * reply_size - self._parser.waiting
+            size_left = len(expected or waiting) * reply_size - self._parser.waiting
             chunk = self.port.read(max(1, size_left), until)
             if not chunk:
                 break
             now, received = self.port.now(), self._parser.feed(chunk)
-            replies |= {p.id: (now, p) for p in received if p.id in left and len(p.data) == size}
+            replies |= {p.id: (now, p) for p in received if p.id in waiting and len(p.data) == size}
         self.missing = (self.missing - set(ids)) | (set(ids) - replies.keys())
         return replies
 

@@ -124,11 +124,11 @@ class MitCan(MotorBus):
 
         Reads only (CubeMars: see above). Raises DriverFault naming all problems.
         """
-        known = {id: self._models[id] for id in self._with_registers(self._models)}
-        identities, faults = discovery.discover(self._registers, known)
+        with_registers = {id: self._models[id] for id in self._with_registers(self._models)}
+        identities, faults = discovery.discover(self._registers, with_registers)
         for id, identity in identities.items():
             self._exchange.set_identity(id, identity.reply_id, identity.ranges)
-        others = [id for id in self._models if id not in known]
+        others = [id for id in self._models if id not in with_registers]
         missing = set(others) - self._torque.wait_for_all(others).keys()
         faults += [f"motor {id} ({self._models[id].name}) {NO_REPLY}" for id in missing]
         faults += self._exchange.id_conflicts()
@@ -142,10 +142,12 @@ class MitCan(MotorBus):
         if interface not in INTERFACES:
             raise UnknownName("interface of MIT motors", interface, INTERFACES)
         self._require("that torque is off", self.disable(self.motors))
-        known = self._with_registers(self.motors)
-        other = {id for id in known if not self._registers.write(id, CONTROL_MODE, MIT_MODE)}
+        with_registers = self._with_registers(self.motors)
+        other = {
+            id for id in with_registers if not self._registers.write(id, CONTROL_MODE, MIT_MODE)
+        }
         self._require(f"MIT mode (register {CONTROL_MODE})", self.motors.keys() - other)
-        tripped = self._torque.clear_timeouts(known)
+        tripped = self._torque.clear_timeouts(with_registers)
         self._require(f"that '{COMMUNICATION_LOST}' is cleared", self.motors.keys() - tripped)
 
     def interfaces(self, id: int) -> tuple[str, ...]:
@@ -202,8 +204,8 @@ class MitCan(MotorBus):
         "communication lost".
         """
         ticks = max(round(timeout / TIMEOUT_UNIT), 1)
-        known = self._with_registers(self.motors)
-        return {id for id in known if self._registers.write(id, TIMEOUT, ticks)}
+        with_registers = self._with_registers(self.motors)
+        return {id for id in with_registers if self._registers.write(id, TIMEOUT, ticks)}
 
     def enable(self, ids: Collection[int]) -> Collection[int]:
         """Enable torque of motors that reply and report it then; disable the others.
@@ -256,9 +258,9 @@ class MitCan(MotorBus):
         self._transport.close()
 
     def _require(self, what: str, confirmed: Collection[int]) -> None:
-        left = sorted(self.motors.keys() - confirmed)
-        if left:
-            raise DriverFault(f"motors {left} do not confirm {what}; {self.remedies}")
+        unconfirmed = sorted(self.motors.keys() - confirmed)
+        if unconfirmed:
+            raise DriverFault(f"motors {unconfirmed} do not confirm {what}; {self.remedies}")
 
     def _with_registers(self, ids: Iterable[int]) -> list[int]:
         return [id for id in ids if self._models[id].vendor.has_registers]

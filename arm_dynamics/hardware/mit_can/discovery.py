@@ -148,11 +148,11 @@ def scan_bus(registers: Registers, ids: Iterable[int], bitrate: int) -> list[Dis
     replies: dict[int, list[tuple[int, bytes]]] = {id: [] for id in ids}
     for _ in range(MAX_ATTEMPTS):
         replies = {
-            id: found or registers.replies(id, TORQUE_RANGE) for id, found in replies.items()
+            id: readings or registers.replies(id, TORQUE_RANGE) for id, readings in replies.items()
         }
     motors = []
-    for id, found in replies.items():
-        ranges = [struct.unpack("<f", data)[0] for _, data in found]
+    for id, readings in replies.items():
+        ranges = [struct.unpack("<f", data)[0] for _, data in readings]
         version = registers.read_int(id, VERSION) if ranges else None
         firmware = "" if version is None else str(version)
         for torque in ranges:

@@ -99,7 +99,9 @@ class Exchange:
         replies: dict[int, MotorReply] = {}
         owed = {id: len(each) for id, each in frames.items()}
         end = self.transport.now() + self.reply_timeout + REPLY_TIME * sum(owed.values())
-        while any(left > 0 for left in owed.values()):  # an unread one would pass for the next one
+        while any(
+            count > 0 for count in owed.values()
+        ):  # an unread one would pass for the next one
             received = self.transport.receive(min(end, self.transport.now() + self.reply_timeout))
             if received is None:
                 break
@@ -238,9 +240,9 @@ class TorqueSwitch:
         """Repeat ``frames`` until a reply ``confirms`` them; return the ids where one does."""
         confirmed: set[int] = set()
         for _ in range(MAX_ATTEMPTS):
-            left = {id: each for id, each in frames.items() if id not in confirmed}
-            self._exchange.request(left)
-            confirmed |= {id for id, reply in self.request(left).items() if confirms(reply)}
+            unconfirmed = {id: each for id, each in frames.items() if id not in confirmed}
+            self._exchange.request(unconfirmed)
+            confirmed |= {id for id, reply in self.request(unconfirmed).items() if confirms(reply)}
         return confirmed
 
 

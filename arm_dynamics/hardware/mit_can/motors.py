@@ -51,8 +51,10 @@ def gains(settings: Mapping[str, str], id: int, model: MitMotor) -> tuple[float,
     """
     kp = Parameter("kp", model.kp, "N·m/rad", "stiffness", lower=0.0, upper=model.ranges.kp)
     kd = Parameter("kd", model.kd, "N·m·s/rad", "damping", above=0.0, upper=model.ranges.kd)
-    own = {p.name: settings[f"{p.name}_{id}"] for p in (kp, kd) if f"{p.name}_{id}" in settings}
-    merged = {**settings, **own}
+    motor_gains = {
+        p.name: settings[f"{p.name}_{id}"] for p in (kp, kd) if f"{p.name}_{id}" in settings
+    }
+    merged = {**settings, **motor_gains}
     return number(merged, kp, f"motor {id}"), number(merged, kd, f"motor {id}")
 
 

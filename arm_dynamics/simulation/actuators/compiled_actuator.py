@@ -219,19 +219,19 @@ class CompiledActuator(Actuator):
         return self.interfaces.index(interface), number, float(q), float(v), own, self._packed
 
 
-def _in_python(function: Callable[..., Any], known: dict[Any, Any] | None = None) -> Any:
+def _in_python(function: Callable[..., Any], converted: dict[Any, Any] | None = None) -> Any:
     """Return a compiled function without compilation, and those that it calls likewise."""
-    known = {} if known is None else known
+    converted = {} if converted is None else converted
     python = getattr(function, "py_func", function)
-    if python in known or not isinstance(python, FunctionType):
-        return known.get(python, python)
+    if python in converted or not isinstance(python, FunctionType):
+        return converted.get(python, python)
     scope = dict(python.__globals__)
     copy = FunctionType(
         python.__code__, scope, python.__name__, python.__defaults__, python.__closure__
     )
     copy.__kwdefaults__ = python.__kwdefaults__
-    known[python] = copy
+    converted[python] = copy
     for name in python.__code__.co_names:
         if hasattr(scope.get(name), "py_func"):
-            scope[name] = _in_python(scope[name], known)
+            scope[name] = _in_python(scope[name], converted)
     return copy

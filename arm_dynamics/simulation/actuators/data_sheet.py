@@ -143,10 +143,10 @@ class DataSheet:
         the no-load and stall points of the sheet. Raises UnknownName for a constant that does not
         exist, InvalidValue for one that the sheet determines.
         """
-        known = tuple(p.name for p in PARAMETERS)
+        names = tuple(p.name for p in PARAMETERS)
         for name, value in more.items():
-            if name not in known:
-                raise UnknownName("constant of dc_motor", name, known)
+            if name not in names:
+                raise UnknownName("constant of dc_motor", name, names)
             if name in (*DERIVED, "gear_ratio", "efficiency"):
                 raise InvalidValue(
                     f"data sheet: {name} = {value!r}: the data sheet determines it; omit it"

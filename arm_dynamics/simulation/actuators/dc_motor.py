@@ -214,8 +214,8 @@ class DcMotor(Actuator):
 
     def winding_damping(self, dt: float) -> float:
         """Return the part of ``step_damping`` that acts through the current state."""
-        own = self.constants["inductance"] > 0 and not self._has_backlash
-        return self._step_back_emf_damping(dt) if own else 0.0
+        has_current_state = self.constants["inductance"] > 0 and not self._has_backlash
+        return self._step_back_emf_damping(dt) if has_current_state else 0.0
 
     def require_stable(self, compliance: float, dt: float) -> None:
         """Raise InvalidValue if the tooth contact is unstable with a step of dt [s]."""

@@ -39,6 +39,6 @@ class SimulationDriver(Driver):
 
     def controlled_stop(self) -> None:
         """Advance 1 s without commands, until the command watchdog has stopped the arm."""
-        self.simulation.watch.restart()
+        self.simulation.watchdog.restart()
         for _ in range(round(1.0 / self.simulation.period)):
             self.simulation.advance()

@@ -95,7 +95,7 @@ class Recorder:
         self._latest: State | None = simulation.state
         self._links = simulation.arm.links
         self._segment = RecordingSegment.of(simulation, simulation.state)
-        writer, events = bag.BagWriter(self.folder), simulation.watch.events
+        writer, events = bag.BagWriter(self.folder), simulation.watchdog.events
         self._bag: bag.BagWriter | QueuedBag = writer
         if patience is not None:
             self._bag = QueuedBag(writer, str(folder), events, patience)
@@ -136,7 +136,7 @@ class Recorder:
             recorded = self._bag.put(time, lambda: self._period(before, command, after))
         except (ArmDynamicsError, OSError) as error:
             self.fault = f"recording {self.folder} failed: {error}"
-            self._simulation.watch.events.report("recording_failed", self.fault)
+            self._simulation.watchdog.events.report("recording_failed", self.fault)
             self.close()
             return
         self._latest = after if recorded else None

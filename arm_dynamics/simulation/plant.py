@@ -155,7 +155,7 @@ class Plant:
         self._accept_command(command)
         return self._motion.motors(state.q, state.v, self._own_states(state))
 
-    def struck(self, state: State, impulse: ArrayLike) -> State:
+    def apply_impulse(self, state: State, impulse: ArrayLike) -> State:
         """Return the state after an impulse p (3,) [N·s] on the tool, in base axes.
 
         v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their velocity.

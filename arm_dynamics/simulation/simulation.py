@@ -77,7 +77,7 @@ class Simulation:
         self.plant = Plant(arm, integrator)
         self.dt = float(dt)
         model = arm if nominal is None else require_same_joints("nominal", nominal, arm)
-        self.watch = CommandWatchdog(model.with_gravity(arm.gravity), timeout, stop=self._stop)
+        self.watchdog = CommandWatchdog(model.with_gravity(arm.gravity), timeout, stop=self._stop)
         self.state = self._at_rest(arm.configuration("initial") if q is None else q, v, 0.0)
         self._clock = StepClock()
         self._command: Command | None = None
@@ -106,7 +106,7 @@ class Simulation:
         Servos clamp it to their present limits, also where it equals their last command.
         Raises InvalidValue if it is not a Command.
         """
-        if not self.watch.submit(require_command(command), self.state.time):
+        if not self.watchdog.submit(require_command(command), self.state.time):
             return False
         if self.arm.na:
             act = self.arm.resent_act(command.value, self.state.act)
@@ -116,10 +116,10 @@ class Simulation:
 
     def advance(self) -> State:
         """Advance by one control period under the watched command."""
-        before, command = self.state, self.watch.command(self.state)
+        before, command = self.state, self.watchdog.command(self.state)
         if self._impulse is not None:
-            before, self._impulse = self.plant.struck(before, self._impulse), None
-        if self.watch.stopping and before.act.size:
+            before, self._impulse = self.plant.apply_impulse(before, self._impulse), None
+        if self.watchdog.stopping and before.act.size:
             before = replace(before, act=self.arm.hold_act(before.q, before.act))
         end = self._clock.after(before.time, self.dt, self.steps)
         self.state = self.plant.step(before, command, self.dt, self.steps, end=end)
@@ -151,7 +151,7 @@ class Simulation:
                 self.state, act=as_readonly([held.get(name, x) for name, x in rest])
             )
         self.plant = Plant(arm, self.plant.integrator.name)
-        self.watch.arm = self.watch.arm.with_gravity(arm.gravity)
+        self.watchdog.arm = self.watchdog.arm.with_gravity(arm.gravity)
 
     def push(self, impulse: ArrayLike) -> None:
         """Apply an impulse (3,) [N·s], base axes, to the tool at the start of the next period.
@@ -160,7 +160,7 @@ class Simulation:
         or of no joint.
         """
         p = check_vector("impulse", impulse, 3)
-        change = np.abs(self.plant.struck(self.state, p).v - self.state.v)
+        change = np.abs(self.plant.apply_impulse(self.state, p).v - self.state.v)
         i = int(np.argmax(change))
         if not change[i] <= MAX_VELOCITY_CHANGE:
             raise InvalidValue(
@@ -171,7 +171,7 @@ class Simulation:
             raise InvalidValue("impulse: no joint of this arm moves; expected another direction")
         self._impulse = p
 
-    def usual_impulse(self) -> Vector:
+    def default_impulse(self) -> Vector:
         """Return an impulse (3,) [N·s] whose effect is visible at the tool.
 
         The tool moves at PUSHED_TOOL_VELOCITY, or slower so that no joint exceeds
@@ -181,7 +181,7 @@ class Simulation:
         tool = jacobian(self.arm, self.state.q)[:3]
         best, ratio = np.zeros(3), 0.0
         for axis in np.eye(3):
-            change = self.plant.struck(self.state, axis).v - self.state.v
+            change = self.plant.apply_impulse(self.state, axis).v - self.state.v
             joints, speed = float(np.abs(change).max()), float(axis @ tool @ change)
             if joints > NO_EFFECT and speed > ratio * joints:
                 ratio = speed / joints
@@ -196,18 +196,18 @@ class Simulation:
         position = self.arm.configuration("initial") if q is None else q
         time = self._clock.after(self.state.time, self.dt, self.steps)
         self.state, self._impulse = self._at_rest(position, v, time), None
-        self.watch.restart()
+        self.watchdog.restart()
         return self.state
 
     def set_time(self, time: float) -> None:
         """Continue from ``time`` [s] in the same state; the active command ends."""
         self.state = replace(self.state, time=check_float("time [s]", time))
-        self.watch.restart()
+        self.watchdog.restart()
 
     def _stop(self, state: State) -> ControlledStop:
         """Return a stop whose gains are stable at the control period."""
         timing = UNTIMED if self.period <= SHORT_PERIOD else LoopTiming(self.period)
-        return ControlledStop(self.watch.arm, state, state.tau, timing=timing)
+        return ControlledStop(self.watchdog.arm, state, state.tau, timing=timing)
 
     def _at_rest(self, q: ArrayLike, v: ArrayLike | None, time: float) -> State:
         position = self.plant.arm.check_position("initial q", q)

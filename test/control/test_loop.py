@@ -214,7 +214,7 @@ def test_servos_follow_a_trajectory_through_the_loop():
         assert np.abs(loop.reference.q - sim.state.q).max() < 2e-3
     assert sim.state.q.tolist() == goal.tolist()
     assert not loop.events.counts
-    assert not sim.watch.events.counts
+    assert not sim.watchdog.events.counts
 
 
 def test_a_repeated_state_repeats_the_command_without_an_update():
@@ -369,7 +369,7 @@ def test_a_failing_controller_is_followed_by_a_controlled_stop():
     )
     assert [loop.step() for _ in range(600)] == [None] * 600
     assert sim.state.time == pytest.approx(1.2)
-    assert sim.watch.stopping
+    assert sim.watchdog.stopping
     assert np.abs(sim.state.v).max() < 1e-3
     assert ((arm.lower <= sim.state.q) & (sim.state.q <= arm.upper)).all()
     assert loop.events.counts["command_rejected"] == 600

@@ -258,7 +258,7 @@ def measured_with(disturb, pose="pose 3 of 8"):
 
 def pushed(driver, cycle, last=500):
     if cycle <= last and cycle % 10 == 0:
-        driver.simulation.push(1.3 * driver.simulation.usual_impulse() * (-1) ** (cycle // 10))
+        driver.simulation.push(1.3 * driver.simulation.default_impulse() * (-1) ** (cycle // 10))
 
 
 @pytest.mark.parametrize(

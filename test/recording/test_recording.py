@@ -134,7 +134,7 @@ def test_all_causes_of_motion_are_recorded(tmp_path):
         drive(sim, 5, "effort")
         for _ in range(20):
             sim.advance()
-    assert sim.watch.events.counts["command_timeout"] == 1
+    assert sim.watchdog.events.counts["command_timeout"] == 1
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods) == (None, 31)
 
@@ -379,7 +379,7 @@ def test_links_absent_from_the_urdf_end_a_recording(tmp_path):
         sim.set_arm(other)
         drive(sim, 5)
     assert "links = changed" in recorder.fault
-    assert sim.watch.events.counts["recording_failed"] == 1
+    assert sim.watchdog.events.counts["recording_failed"] == 1
     assert sim.state.time == pytest.approx(0.01)
     report = replay(tmp_path / "bag")
     assert (report.first, report.periods) == (None, 5)

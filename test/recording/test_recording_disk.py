@@ -95,7 +95,7 @@ def test_a_chunk_is_written_completely_or_not_at_all(tmp_path):
 def test_a_temporarily_full_disk_leaves_a_reported_gap(tmp_path, capsys):
     folder = tmp_path / "bag"
     sim, recorder = recorded(folder)
-    events, queue = sim.watch.events, recorder.queue
+    events, queue = sim.watchdog.events, recorder.queue
     with recorder:
         drive(sim, 30)
         soon(lambda: size_of(folder) > 5000)
@@ -138,7 +138,7 @@ def test_a_recording_closed_on_a_full_disk_is_readable_up_to_its_end(tmp_path, c
     with full(size_of(folder) + 100):
         drive(sim, 300)
         recorder.close()
-    assert sim.watch.events.counts["recording_failed"] == 1
+    assert sim.watchdog.events.counts["recording_failed"] == 1
     assert not (folder / "metadata.yaml").exists()
     report = replay(folder)
     assert (report.first, report.finished) == (None, False)
@@ -158,7 +158,7 @@ def test_a_blocked_disk_costs_neither_time_nor_memory(tmp_path, blocked, monkeyp
     assert grown < 2500 * MESSAGE / 2, "what is dropped is kept"
     assert sim.state.time == pytest.approx(2.7)
     recorder.close()
-    assert sim.watch.events.counts["recording_failed"] == 1
+    assert sim.watchdog.events.counts["recording_failed"] == 1
     assert "does not respond within 0.2 s" in recorder.queue.fault
     assert recorder.queue._thread.daemon  # the process ends without the file
 
@@ -182,7 +182,7 @@ def test_a_removed_folder_ends_only_the_recording(tmp_path):
     assert sim.on_period is None
     drive(sim, 10)
     recorder.close()
-    assert sim.watch.events.counts["recording_failed"] == 1
+    assert sim.watchdog.events.counts["recording_failed"] == 1
 
 
 @pytest.mark.parametrize("interface", ["effort", "voltage"])
@@ -217,5 +217,5 @@ def test_continuing_drops_are_reported_again(tmp_path, blocked, monkeypatch):
     drive(sim, 200)
     blocked.set()
     recorder.close()
-    assert sim.watch.events.counts["recording_dropped"] == recorder.queue.dropped > 10
-    assert "dropped: the disk is too slow" in sim.watch.events.latest["recording_dropped"]
+    assert sim.watchdog.events.counts["recording_dropped"] == recorder.queue.dropped > 10
+    assert "dropped: the disk is too slow" in sim.watchdog.events.latest["recording_dropped"]

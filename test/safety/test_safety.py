@@ -85,13 +85,13 @@ def test_after_rejections_the_last_valid_command_times_out(bad, text):
     stopping = []
     for _ in range(100):
         assert sim.submit(bad) is False
-        stopping.append(sim.watch.stopping)
+        stopping.append(sim.watchdog.stopping)
         sim.advance()
-    assert sim.watch.events.counts["command_rejected"] == 100
+    assert sim.watchdog.events.counts["command_rejected"] == 100
     # 0.1 s at 2 ms: the valid command lasts 50 periods and is not renewed by invalid ones.
     assert stopping.index(True) in (51, 52)
-    assert sim.watch.events.counts["command_timeout"] == 1
-    assert "no command for 0.10" in sim.watch.events.latest["command_timeout"]
+    assert sim.watchdog.events.counts["command_timeout"] == 1
+    assert "no command for 0.10" in sim.watchdog.events.latest["command_timeout"]
 
 
 STARTS = [
@@ -109,7 +109,7 @@ def states_of_stop(start, payload=0.0, seconds=1.0):
     q, v, last = start
     arm = five_dof()
     sim = Simulation(arm.with_payload(payload), q=q, v=v, timeout=2e-3)
-    sim.watch.arm = arm  # unmodeled payload
+    sim.watchdog.arm = arm  # unmodeled payload
     sim.submit(command(last))
     return [sim.advance() for _ in range(round(seconds / sim.period) + 2)]
 
@@ -153,7 +153,7 @@ def test_a_timeout_of_voltage_commands_causes_the_same_stop():
     for _ in range(575):
         sim.advance()
     assert np.abs(sim.state.v).max() < 1e-3
-    assert sim.watch.stopping
+    assert sim.watchdog.stopping
 
 
 def test_a_new_command_ends_the_stop_immediately():
@@ -161,11 +161,11 @@ def test_a_new_command_ends_the_stop_immediately():
     sim.submit(command([2.0, -8, -3, 0, 0]))
     for _ in range(200):
         sim.advance()
-    assert sim.watch.stopping
+    assert sim.watchdog.stopping
     fresh = command(rigid_body.gravity(five_dof(), sim.state.q), sim.state.time)
     before = sim.state
     assert sim.submit(fresh)
-    assert not sim.watch.stopping
+    assert not sim.watchdog.stopping
     after = sim.advance()
     np.testing.assert_allclose(after.q, before.q, atol=1e-3)
     np.testing.assert_allclose(after.tau, fresh.value, rtol=1e-9, atol=1e-12)
@@ -232,7 +232,7 @@ def test_a_simulated_arm_without_commands_comes_to_rest_at_every_rate(name, rate
     for _ in range(rate // 10):
         simulation.submit(Command("effort", effort, simulation.state.time))
         simulation.advance()
-    while not simulation.watch.stopping:
+    while not simulation.watchdog.stopping:
         simulation.advance()
     begin, speed = simulation.state.q, np.abs(simulation.state.v).max()
     for _ in range(rate):

@@ -73,7 +73,7 @@ def test_its_iteration_equals_the_simulation_bit_for_bit(name, method, interface
         for entry in ("q", "v", "act"):
             np.testing.assert_array_equal(getattr(got, entry), getattr(state, entry))
     assert np.abs(state.v).max() > 0.1
-    assert not sim.watch.events.counts
+    assert not sim.watchdog.events.counts
 
 
 def test_servos_move_as_in_the_simulation():

@@ -320,7 +320,7 @@ def test_live_limits_of_a_running_simulation():
     for _ in range(31):
         sim.advance()
     assert sim.state.q[0] == 0.2
-    assert sim.watch.events.counts == {}
+    assert sim.watchdog.events.counts == {}
 
 
 few = st.sampled_from([0.0, 1.0, 2.5, 3.0, 7.0])
@@ -372,14 +372,14 @@ def test_a_command_timeout_stops_servos_at_their_position():
     for _ in range(60):
         sim.advance()
     stopped = sim.state
-    assert sim.watch.events.counts["command_timeout"] == 1
-    assert sim.watch.command(sim.state).interface == "position"
+    assert sim.watchdog.events.counts["command_timeout"] == 1
+    assert sim.watchdog.command(sim.state).interface == "position"
     np.testing.assert_allclose(stopped.q - goal, -0.3, atol=2.1e-3)
     for _ in range(50):
         assert sim.advance().q.tolist() == stopped.q.tolist()
     sim.submit(position(*goal))
     sim.advance()
-    assert not sim.watch.stopping
+    assert not sim.watchdog.stopping
     assert sim.state.q[1] == pytest.approx(stopped.q[1] + 2e-3)
 
 
@@ -388,7 +388,7 @@ def test_a_mixed_arm_is_held():
     sim = Simulation(mixed(), q=[0.3, -0.5], period=2e-3, dt=1e-4)
     for _ in range(500):
         state = sim.advance()
-    assert sim.watch.command(state).interface == "mixed"
+    assert sim.watchdog.command(state).interface == "mixed"
     np.testing.assert_allclose(state.q, [0.3, -0.5], atol=1e-3)
     assert state.q[1] == -0.5
 

@@ -91,7 +91,7 @@ def test_a_reset_continues_the_time_and_discards_commands():
     for _ in range(100):
         sim.advance()
     np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
-    assert not sim.watch.events.counts
+    assert not sim.watchdog.events.counts
     with pytest.raises(InvalidValue, match="'R2'"):
         sim.reset([0, 9, 0, 0, 0])
     np.testing.assert_allclose(sim.state.q, goal, atol=1e-9)
@@ -196,12 +196,12 @@ def test_a_push_changes_only_the_joint_momentum():
     pushed.push(p)
     change = pushed.advance().v - free.advance().v
     expected = np.linalg.solve(mass_matrix(arm, state.q), jacobian(arm, state.q)[:3].T @ p)
-    struck = pushed.plant.struck(state, p)
-    np.testing.assert_allclose(struck.v - state.v, expected, atol=1e-12)
+    after_impulse = pushed.plant.apply_impulse(state, p)
+    np.testing.assert_allclose(after_impulse.v - state.v, expected, atol=1e-12)
     np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # dry friction within a step
     assert np.abs(pushed.state.q - state.q).max() < 1e-3
     after = np.abs(pushed.state.v).max()
-    assert np.abs(pushed.advance().v).max() < 1.1 * after, "it struck twice"
+    assert np.abs(pushed.advance().v).max() < 1.1 * after, "the impulse was applied twice"
 
 
 def test_the_default_push_moves_the_tool_of_any_arm_visibly():
@@ -209,8 +209,8 @@ def test_the_default_push_moves_the_tool_of_any_arm_visibly():
     for name in ("five_dof", "puma560", "two_link", "seven_dof_can"):
         arm = load_arm(name)
         simulation = Simulation(arm)
-        p = simulation.usual_impulse()
-        change = simulation.plant.struck(simulation.state, p).v
+        p = simulation.default_impulse()
+        change = simulation.plant.apply_impulse(simulation.state, p).v
         speed = np.linalg.norm(jacobian(arm, simulation.state.q)[:3] @ change)
         joints = np.abs(change).max()
         assert joints < 10.001
@@ -230,6 +230,6 @@ def test_excessive_pushes_are_rejected(impulse):
 
 def test_prescribed_motion_is_not_changed_by_a_push():
     simulation = Simulation(load_arm("puma560").with_actuator("rate_limited"))
-    assert not simulation.usual_impulse().any()
+    assert not simulation.default_impulse().any()
     with pytest.raises(InvalidValue, match="no joint of this arm moves"):
         simulation.push((1, 0, 0))

@@ -71,7 +71,7 @@ class ClockPacer:
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation = simulation
         self._mailbox = Mailbox(node, Clock, "/clock", qos.INCOMING)
-        self._publisher = OnePublisher(node, simulation.watch.events.report, kind="clock")
+        self._publisher = OnePublisher(node, simulation.watchdog.events.report, kind="clock")
         self._latest: float | None = None
         self._received, self.missed = time.monotonic(), 0
         self.factor = 1.0  # seconds of /clock per second
@@ -117,14 +117,14 @@ class ClockPacer:
                 stamp = decode(taken.data, Clock).clock
                 clock = seconds(stamp.sec, stamp.nanosec)
             except InvalidValue as error:
-                self._simulation.watch.events.report("clock_rejected", f"/clock: {error}")
+                self._simulation.watchdog.events.report("clock_rejected", f"/clock: {error}")
                 continue
             if not self._publisher.accept(self._mailbox.topic, taken.publisher):
                 continue
             now = time.monotonic()
             if self._latest is None or clock < self._latest:
                 if self._latest is not None:
-                    self._simulation.watch.events.report(
+                    self._simulation.watchdog.events.report(
                         "clock_went_back", f"/clock: {self._latest:.3f} s, then {clock:.3f} s"
                     )
                 self._simulation.set_time(clock)

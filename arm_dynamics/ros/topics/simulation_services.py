@@ -61,7 +61,7 @@ class SimulationServices:
         declare_live(node, "reset_configuration", "initial", f"configuration of ~/reset: {poses}")
         declare_list(node, "reset_positions", "positions of ~/reset; empty: reset_configuration")
         declare_live(node, "step_count", 1, "control periods of one ~/step")
-        for axis, default in zip("xyz", simulation.usual_impulse().tolist(), strict=True):
+        for axis, default in zip("xyz", simulation.default_impulse().tolist(), strict=True):
             text = f"{axis} of the impulse of ~/push on the tool"
             spec = Parameter(f"push.{axis}", 0.0, "N·s", text, lower=-1e6, upper=1e6)
             declare_number(node, spec.name, spec, float(f"{default:.2g}"))
@@ -173,21 +173,25 @@ class SimulationReport:
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
         commands; ``queue``: queue of the recording.
         """
-        simulation, watch, paused = self._simulation, self._simulation.watch, self._control.paused
+        simulation, watchdog, paused = (
+            self._simulation,
+            self._simulation.watchdog,
+            self._control.paused,
+        )
         self._post(self._read_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
             "real-time factor": f"{self._factor.update(simulation.state.time):.3f}",
-            "commands per second": f"{self._commands.update(watch.accepted):.0f}",
+            "commands per second": f"{self._commands.update(watchdog.accepted):.0f}",
             "round trip p50 / p99 [ms]": self._round_trip.summary(),
             "lockstep": str(self._lockstep).lower(),
             "deadlines missed": str(self._pacer.missed),
             "paused": str(paused).lower(),
             **(queue.values() if queue else {}),
             **self._efforts,
-            **event_values(watch.events),
+            **event_values(watchdog.events),
         }
-        trouble = "paused" if paused else "controlled stop" if watch.stopping else ""
+        trouble = "paused" if paused else "controlled stop" if watchdog.stopping else ""
         trouble = "; ".join(filter(None, (trouble, conflict, queue.trouble if queue else "")))
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values

@@ -81,7 +81,7 @@ def bare(rate: float, seconds: float) -> str:
     node = Source()
     with running(str(Path(__file__).with_name("bare_rclpy.py"))) as pid:
         node.run(rate, WARM_UP + 2)
-        meter = Meter(node.round_trip, pid)
+        meter = Meter(node.states.round_trip, pid)
         node.run(rate, seconds)
         row = meter.row(f"bare rclpy, {rate:.0f} Hz")
     node.destroy_node()
@@ -102,10 +102,10 @@ def whole(rate: float, seconds: float) -> str:
     )
 
     def observe(pid: int) -> None:
-        while node.round_trip.answered < 1:
+        while node.states.round_trip.answered < 1:
             time.sleep(0.05)
         time.sleep(WARM_UP)
-        meter, missed = Meter(node.round_trip, pid), node.pacer.missed
+        meter, missed = Meter(node.states.round_trip, pid), node.pacer.missed
         time.sleep(seconds)
         late = node.pacer.missed - missed
         rows.append(f"{meter.row(f'arm_dynamics, {rate:.0f} Hz')} {late} |")

@@ -201,7 +201,7 @@ def test_a_push_changes_only_the_joint_momentum():
     np.testing.assert_allclose(change, expected, rtol=0.1, atol=0.1)  # dry friction within a step
     assert np.abs(pushed.state.q - state.q).max() < 1e-3
     after = np.abs(pushed.state.v).max()
-    assert np.abs(pushed.advance().v).max() < 1.1 * after, "it struck twice"
+    assert np.abs(pushed.advance().v).max() < 1.1 * after, "the impulse was applied twice"
 
 
 def test_the_default_push_moves_the_tool_of_any_arm_visibly():

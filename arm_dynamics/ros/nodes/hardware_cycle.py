@@ -13,12 +13,11 @@ from rclpy.node import Node
 from arm_dynamics.control.control_loop import PAUSE
 from arm_dynamics.core.errors import ArmDynamicsError, DriverFault
 from arm_dynamics.core.state import Command
-from arm_dynamics.core.timing import Pacer, RateMeter, RoundTrip
+from arm_dynamics.core.timing import Pacer, RateMeter
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.recorder import StateLog
-from arm_dynamics.ros.parameters.arm_parameters import declare_voltage_order
 from arm_dynamics.ros.topics.arm_topics import CommandTopics, StateTopics
 from arm_dynamics.ros.topics.diagnostics import (
     ERROR,
@@ -41,7 +40,7 @@ class HardwareCycle:
 
     def __init__(self, node: Node, arm: ArmModel, events: Events) -> None:
         self._events = events
-        self.round_trip, self.pacer = RoundTrip(), Pacer(1.0)
+        self.pacer = Pacer(1.0)
         self.commands = 0
         """Number of received commands."""
         self.fault = ""
@@ -49,17 +48,14 @@ class HardwareCycle:
         self.log: StateLog | None = None
         """Recording of states and commands."""
         self._description = publish_description(node, arm)
-        self._states = StateTopics(node, arm, declare_frames(node, arm), self.round_trip)
+        self.states = StateTopics(node, arm, declare_frames(node, arm))
         self._topics = CommandTopics(
             node,
             arm.joint_names,
-            declare_voltage_order(node, arm.joint_names),
-            self.round_trip,
+            self.states,
             events,
             submit=self._submit,
             restart=self._pause_states,
-            now=lambda: self._states.stamp,
-            newest=lambda: self._states.stamp,
             max_age=lambda: self._max_age,
         )
         self._newest: Command | None = None
@@ -108,9 +104,9 @@ class HardwareCycle:
             self._command_epoch = driver.command_epoch
             self._pause_states()
         if time.monotonic() >= self._states_paused_until:
-            self._states.publish(state)
+            self.states.publish(state)
             if self.log is not None:
-                self.log.state(self._states.stamp, state)
+                self.log.state(self.states.stamp, state)
 
     def _pause_states(self) -> None:
         """Publish no states and ignore commands for PAUSE: controllers then restart."""
@@ -126,7 +122,7 @@ class HardwareCycle:
             else:
                 driver.write(command)
                 if self.log is not None:
-                    self.log.command(self._states.stamp, command)
+                    self.log.command(self.states.stamp, command)
         except ArmDynamicsError as error:
             self._events.report("command_rejected", str(error))
         self._cost += 0.1 * (time.monotonic() - started - self._cost)
@@ -166,7 +162,7 @@ class HardwareReport:
             "state": state.value,
             "emergency stop": engaged or "released",
             "commands per second": f"{self._rate.update(self._cycle.commands):.0f}",
-            "round trip p50 / p99 [ms]": self._cycle.round_trip.summary(),
+            "round trip p50 / p99 [ms]": self._cycle.states.round_trip.summary(),
             "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
             **({"last rejected transition": rejection} if rejection else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},

@@ -15,7 +15,6 @@ from arm_dynamics.control.control_loop import PAUSE, ControlLoop
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.state import Command
-from arm_dynamics.core.timing import RoundTrip
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.ros.parameters.arm_parameters import (
     FACTOR,
@@ -24,7 +23,6 @@ from arm_dynamics.ros.parameters.arm_parameters import (
     affects_arm,
     changed_arm,
     declare_arm,
-    declare_voltage_order,
     declared_model,
     declared_simulation,
 )
@@ -47,6 +45,7 @@ from arm_dynamics.ros.topics.pacing import declare_time_source
 from arm_dynamics.ros.topics.publisher_checks import sole_arm, sole_clock
 from arm_dynamics.ros.topics.simulation_services import SimulationReport, SimulationServices
 from arm_dynamics.simulation.plant import Plant
+from arm_dynamics.simulation.simulation import Simulation
 
 RECORDING_TIMEOUT = 1.0
 """Maximum time [s] for which simulated time stops for a full queue of the recording."""
@@ -66,73 +65,88 @@ class SimulatorNode(Node):
         super().__init__("simulator")
         self._nominal = declared_model(self)
         self._arm = declare_arm(self, self._nominal)
-        frames = declare_frames(self, self._nominal)
+        self._frames = declare_frames(self, self._nominal)
         self._description = publish_description(self, self._nominal)
-        self.simulation, factor = declared_simulation(
-            self,
-            self._arm,
-            self._nominal,
-            # If this node publishes the description, no robot_state_publisher runs.
-            partial(initial_transforms, self, self._nominal, frames)
-            if self._description is None
-            else lambda _: nullcontext(),
-        )
-        self.events = events = self.simulation.watchdog.events
-        events.listener = Throttle(self.get_logger()).warn
-        self._cost = 0.0  # of computing one period [s], smoothed
+        self.simulation, factor = self._build_simulation()
+        self.events = self.simulation.watchdog.events
+        self.events.listener = Throttle(self.get_logger()).warn
         source = declare_time_source(self, self.simulation, factor)
         self.pacer, self.lockstep = source.pacer, source.lockstep
-        self._ready = False  # whether a command has been received
-        self._shown = not source.follows_clock  # whether the current state is published, or due
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
         )
-        self.round_trip = RoundTrip()
-        self.states = StateTopics(self, self._nominal, frames, self.round_trip, source)
-        order = declare_voltage_order(self, self._nominal.joint_names)
+        self._recording: Recorder | None = None
+        self._cost = 0.0  # of computing one period [s], smoothed
+        self._ready = False  # whether a command has been received
+        self._shown = not source.follows_clock  # whether the current state is published, or due
         self._states_paused_until = 0.0  # simulated time [s]
-        self._commands: CommandTopics | None = None
-        if take_commands:
-            self._commands = CommandTopics(
-                self,
-                self._nominal.joint_names,
-                order,
-                self.round_trip,
-                events,
-                submit=self._submit,
-                restart=self._pause_states,
-                now=lambda: self.simulation.state.time,
-                newest=lambda: self.states.stamp,
-                max_age=lambda: self.simulation.watchdog.timeout * max(1.0, self.pacer.factor),
-            )
-        self._wait = ReplyWait(self.simulation, self._commands) if self._commands else None
-        self._lockstep_wait = LockstepWait(self, events)
-        self._requests = LoopRequests()
-        self.emergency = EmergencyStopInterface(
-            self, self._requests, events, self.engage_emergency_stop, self.reset_emergency_stop
-        )
         self._stopped_by, self.emergency_stops = "", 0
+        self._requests = LoopRequests()
+        self.states = StateTopics(self, self._nominal, self._frames, source)
+        self._commands = self._build_commands() if take_commands else None
+        self._reply_wait = ReplyWait(self.simulation, self._commands) if self._commands else None
+        self._lockstep_wait = LockstepWait(self, self.events)
+        self._sole_publishers = [sole_arm(self, self.events)]
+        if source.is_simulated:
+            self._sole_publishers.append(sole_clock(self, self.events))
+        self._build_services()
+        self._diagnostics = self._build_diagnostics()
+        on_change(self, self.change_parameters)
+
+    def _build_simulation(self) -> tuple[Simulation, float]:
+        """Return the simulation and its real-time factor; show the arm on /tf until it is compiled.
+
+        If this node publishes the description, no robot_state_publisher runs.
+        """
+        transforms = partial(initial_transforms, self, self._nominal, self._frames)
+        shown = (lambda _: nullcontext()) if self._description else transforms
+        return declared_simulation(self, self._arm, self._nominal, shown)
+
+    def _build_commands(self) -> CommandTopics:
+        """Subscribe to the commands; they expire by simulated time, and by the wall clock."""
+        return CommandTopics(
+            self,
+            self._nominal.joint_names,
+            self.states,
+            self.events,
+            submit=self._submit,
+            restart=self._pause_states,
+            max_age=lambda: self.simulation.watchdog.timeout * max(1.0, self.pacer.factor),
+        )
+
+    def _build_services(self) -> None:
+        """Serve the emergency stop, ~/pause, ~/step, ~/reset and ~/push; publish tool_trace."""
+        self.emergency = EmergencyStopInterface(
+            self,
+            self._requests,
+            self.events,
+            self.engage_emergency_stop,
+            self.reset_emergency_stop,
+        )
         self._capabilities = CapabilityPublisher(self)
         self._publish_capabilities()
         self.control = SimulationServices(
             self, self.simulation, self._nominal, self._requests, self.states.publish, self.stopped
         )
         self._trace = ToolTrace(
-            self, self._nominal, frames, lambda: self.simulation.state, lambda: self.states.stamp
+            self,
+            self._nominal,
+            self._frames,
+            lambda: self.simulation.state,
+            lambda: self.states.stamp,
         )
+
+    def _build_diagnostics(self) -> Diagnostics:
+        """Publish the diagnostics of the loop."""
         report = SimulationReport(
             self.simulation,
             self.control,
             self.pacer,
-            self.round_trip,
+            self.states.round_trip,
             self._requests.post,
             lockstep=self.lockstep,
         )
-        self._sole = [sole_arm(self, events)]
-        if source.is_simulated:
-            self._sole.append(sole_clock(self, events))
-        self._recording: Recorder | None = None
-        self._diagnostics = Diagnostics(
+        return Diagnostics(
             self,
             lambda: report.summary(
                 self._stopped_by,
@@ -141,7 +155,6 @@ class SimulatorNode(Node):
             ),
             report.joints,
         )
-        on_change(self, self.change_parameters)
 
     def _submit(self, command: Command) -> None:
         if not self._states_paused:
@@ -160,7 +173,7 @@ class SimulatorNode(Node):
     def _conflict(self) -> str:
         """Return conflicting publishers, the lag behind /clock, and a wait for a command."""
         commands = self._commands.publisher.conflict if self._commands is not None else ""
-        others = (sole.conflict() for sole in self._sole)
+        others = (sole.conflict() for sole in self._sole_publishers)
         waits = (self.pacer.trouble, self._lockstep_wait.trouble)
         return "; ".join(filter(None, (commands, *others, *waits)))
 
@@ -258,10 +271,10 @@ class SimulatorNode(Node):
     def _in_real_time(self) -> bool:
         """Simulate one period after the reply to the current state, or in time for its end."""
         assert self._commands is not None
-        assert self._wait is not None
+        assert self._reply_wait is not None
         left = self.pacer.time_left
         replied = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
-        self._wait.wait(self.pacer.factor, replied)
+        self._reply_wait.wait(self.pacer.factor, replied)
         started = time.monotonic()
         self.simulation.advance()
         self._cost += 0.1 * (time.monotonic() - started - self._cost)

@@ -51,8 +51,8 @@ class TaskSpaceControllerNode(ControllerNode):
         self._motion = ToolMotionParameters(self)
         frames = declare_frames(self, self._nominal)
         self._tool_topics = ToolTopics(self, frames, self.loop, self._controller, self._motion)
-        self._watch = ReachabilityMonitor(self._controller, self.events)
-        self._state = ToolStatePublisher(self, frames, self.loop, self._watch)
+        self._reachability = ReachabilityMonitor(self._controller, self.events)
+        self._state = ToolStatePublisher(self, frames, self.loop, self._reachability)
         self._diagnostics = Diagnostics(self, self._report)
         on_change(self, self.change_parameters)
         self.add_post_set_parameters_callback(lambda _: show_gains(self, self._controller))
@@ -61,7 +61,7 @@ class TaskSpaceControllerNode(ControllerNode):
         """Step the control loop, then check the reachability of the target."""
         commanded = super().step()
         if commanded:
-            self._watch.update()
+            self._reachability.update()
         return commanded
 
     def destroy_node(self) -> None:
@@ -77,29 +77,29 @@ class TaskSpaceControllerNode(ControllerNode):
 
     def values(self) -> dict[str, str]:
         """Return the diagnostics values: tool errors, reachability and events."""
-        watch, values = self._watch, dict[str, str]()
+        reachability, values = self._reachability, dict[str, str]()
         if self.loop.latest is not None:
             state, reference, _ = self.loop.latest
-            distance, angle = watch.tool_error(state, reference)
+            distance, angle = reachability.tool_error(state, reference)
             values = {
                 "tool error [m]": f"{distance:.6f}",
                 "tool error [rad]": f"{angle:.6f}",
             }
         return {
             **values,
-            "reachability error [m]": f"{watch.reachability_error:.6f}",
-            "max reachability error [m]": f"{watch.max_reachability_error:.6f}",
-            "min singular value [m]": f"{watch.min_singular_value:.6f}",
-            "stalled": watch.stalled or "no",
+            "reachability error [m]": f"{reachability.reachability_error:.6f}",
+            "max reachability error [m]": f"{reachability.max_reachability_error:.6f}",
+            "min singular value [m]": f"{reachability.min_singular_value:.6f}",
+            "stalled": reachability.stalled or "no",
             **event_values(self.loop.events),
         }
 
     def warnings(self) -> str:
         """Return what prevents the tool from tracking its target, "" without any cause."""
         warnings = {
-            "out of reach": self._watch.out_of_reach,
-            "near a singularity": self._watch.near_singularity,
-            f"stalled: {self._watch.stalled}": bool(self._watch.stalled),
+            "out of reach": self._reachability.out_of_reach,
+            "near a singularity": self._reachability.near_singularity,
+            f"stalled: {self._reachability.stalled}": bool(self._reachability.stalled),
         }
         return ", ".join(text for text, holds in warnings.items() if holds)
 

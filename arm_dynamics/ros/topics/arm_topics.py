@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -31,6 +31,7 @@ from arm_dynamics.ros.messages.serialization import (
     clock,
     decode,
 )
+from arm_dynamics.ros.parameters.arm_parameters import declare_voltage_order
 from arm_dynamics.ros.topics.pacing import TimeSource
 from arm_dynamics.ros.topics.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
@@ -51,11 +52,11 @@ class StateTopics:
         node: Node,
         arm: ArmModel,
         frames: Frames,
-        round_trip: RoundTrip,
         source: TimeSource | None = None,
     ) -> None:
         """``source`` is that of simulated time; None: the node's clock stamps the states."""
-        self._round_trip = round_trip
+        self.round_trip = RoundTrip()
+        """Times from the states to the commands that reply to them."""
         self._simulated = source is not None and source.is_simulated
         self._now = node.get_clock().now
         publishes = source is not None and source.publishes_clock
@@ -81,7 +82,7 @@ class StateTopics:
             self._clock.publish(clock(stamp))
         self.stamp = stamp
         if np.isfinite(state.q + state.v).all():
-            self._round_trip.send(stamp, time.time())  # no reply to a partial state
+            self.round_trip.send(stamp, time.time())  # no reply to a partial state
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
             return
         known = np.flatnonzero(np.isfinite(state.q + state.v))
@@ -100,26 +101,22 @@ class CommandTopics:
         self,
         node: Node,
         names: tuple[str, ...],
-        order: Sequence[str],
-        round_trip: RoundTrip,
+        states: StateTopics,
         events: Events,
         *,
         submit: Callable[[Command], object],
         restart: Callable[[], None],
-        now: Callable[[], float],
-        newest: Callable[[], float],
         max_age: Callable[[], float],
     ) -> None:
-        """``order`` is the joint order of voltage_commands, ``now`` returns their stamp [s].
+        """``states`` are those that the commands reply to.
 
-        A command with a stamp more than ``max_age()`` [s] before that of the ``newest()`` state is
+        A command with a stamp more than ``max_age()`` [s] before that of the newest state is
         rejected; one without a stamp is not.
         ``restart`` is called when a publisher is accepted whose commands were rejected before.
         """
-        self._names, self._order = names, order
-        self._round_trip, self._events = round_trip, events
-        self._submit, self._now = submit, now
-        self._newest, self._max_age = newest, max_age
+        self._names, self._voltage_order = names, declare_voltage_order(node, names)
+        self._states, self._round_trip, self._events = states, states.round_trip, events
+        self._submit, self._max_age = submit, max_age
         self._stream = Mailbox(node, JointState, "joint_commands", qos.INCOMING)
         self._voltages = Mailbox(node, Float64MultiArray, "voltage_commands", qos.INCOMING)
         self._reader, self._sent = JointStateReader(), 0
@@ -144,8 +141,11 @@ class CommandTopics:
             try:
                 voltages = decode(taken.data, Float64MultiArray)
                 if self.publisher.accept(self._voltages.topic, taken.publisher):
-                    now, names, order = self._now(), self._names, self._order
-                    self._submit(conversions.read_voltage(names, order, voltages, now))
+                    self._submit(
+                        conversions.read_voltage(
+                            self._names, self._voltage_order, voltages, self._states.stamp
+                        )
+                    )
             except InvalidValue as error:
                 self._events.report("command_rejected", f"voltage_commands: {error}")
         return replied
@@ -165,7 +165,7 @@ class CommandTopics:
         return is_reply
 
     def _require_recent(self, stamp: float) -> None:
-        age, limit = self._newest() - stamp, self._max_age()
+        age, limit = self._states.stamp - stamp, self._max_age()
         if stamp and age > limit:
             raise InvalidValue(
                 f"command age = {age:.3f} s; expected at most {limit:g} s; synchronize the clocks,"
@@ -270,18 +270,18 @@ class ReplyWait:
 
         ``replied`` is True if it has already been received.
         """
-        simulation, watch = self._simulation, self._simulation.watchdog
+        simulation, watchdog = self._simulation, self._simulation.watchdog
         until = 0.0
 
         def left() -> float:
             return max(0.0, until - time.monotonic())
 
         self._record_command()
-        while factor > FAST_FACTOR and not replied and watch.commanded:
+        while factor > FAST_FACTOR and not replied and watchdog.commanded:
             # The controller may still reply, and did before or is about to time out.
-            age = watch.age(simulation.state.time) + simulation.period
-            allowed = time.monotonic() - self._since < watch.timeout
-            if not (allowed and (self._replied or age > watch.timeout)):
+            age = watchdog.age(simulation.state.time) + simulation.period
+            allowed = time.monotonic() - self._since < watchdog.timeout
+            if not (allowed and (self._replied or age > watchdog.timeout)):
                 break
             until = time.monotonic() + POLL_PERIOD
             replied = self._commands.read_until_reply(left)

@@ -173,7 +173,7 @@ class SimulationReport:
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
         commands; ``queue``: queue of the recording.
         """
-        simulation, watch, paused = (
+        simulation, watchdog, paused = (
             self._simulation,
             self._simulation.watchdog,
             self._control.paused,
@@ -182,16 +182,16 @@ class SimulationReport:
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",
             "real-time factor": f"{self._factor.update(simulation.state.time):.3f}",
-            "commands per second": f"{self._commands.update(watch.accepted):.0f}",
+            "commands per second": f"{self._commands.update(watchdog.accepted):.0f}",
             "round trip p50 / p99 [ms]": self._round_trip.summary(),
             "lockstep": str(self._lockstep).lower(),
             "deadlines missed": str(self._pacer.missed),
             "paused": str(paused).lower(),
             **(queue.values() if queue else {}),
             **self._efforts,
-            **event_values(watch.events),
+            **event_values(watchdog.events),
         }
-        trouble = "paused" if paused else "controlled stop" if watch.stopping else ""
+        trouble = "paused" if paused else "controlled stop" if watchdog.stopping else ""
         trouble = "; ".join(filter(None, (trouble, conflict, queue.trouble if queue else "")))
         if stopped_by:
             return ERROR, f"{STOPPED} {stopped_by}", values

@@ -204,9 +204,9 @@ class ToolStatePublisher:
     """Publishes subscribed topics at 50 Hz, with the stamps of the states."""
 
     def __init__(
-        self, node: Node, frames: Frames, loop: ControlLoop, watch: ReachabilityMonitor
+        self, node: Node, frames: Frames, loop: ControlLoop, reachability: ReachabilityMonitor
     ) -> None:
-        self._frames, self._loop, self._watch = frames, loop, watch
+        self._frames, self._loop, self._reachability = frames, loop, reachability
         self._pose = node.create_publisher(PoseStamped, "~/current_pose", 10)
         self._twist = node.create_publisher(TwistStamped, "~/current_twist", 10)
         self._reference = node.create_publisher(PoseStamped, "~/reference_pose", 10)
@@ -252,7 +252,7 @@ class ToolStatePublisher:
             end = [self._axis * (k == i) for k in range(3)]
             axes.points += [Point(), Point(x=end[0], y=end[1], z=end[2])]
             axes.colors += [_color(color)] * 2
-        error_line.action = Marker.ADD if self._watch.out_of_reach else Marker.DELETE
+        error_line.action = Marker.ADD if self._reachability.out_of_reach else Marker.DELETE
         for x, y, z in (tool.tolist(), task.position.tolist()):
             error_line.points.append(Point(x=x, y=y, z=z))
             error_line.colors.append(_color(ERROR_COLOR))

@@ -1,6 +1,6 @@
 """Names of the demonstrations; a demonstration is imported only when it is loaded.
 
-The figures of ``examples/gallery`` are listed and loaded in the same way.
+``examples/gallery`` lists and loads its figures with the same functions.
 """
 
 from __future__ import annotations

@@ -269,6 +269,6 @@ def test_the_hidden_friction_is_found():
     """Within 5 % of the actual viscous and Coulomb friction."""
     actual, found = (
         nominal_parameters(arm)[66:78]
-        for arm in (load_arm("puma560"), experiment().identified_square.identified)
+        for arm in (load_arm("puma560"), experiment().identification.identified)
     )
     np.testing.assert_allclose(found, actual, rtol=0.05)

@@ -1,4 +1,4 @@
-"""Gallery of all demonstrations: figures, their content in numbers, and the page.
+"""Gallery of all figures: pictures, their content in numbers, and the page.
 
     python docs/gallery.py           writes docs/gallery.md and docs/images/gallery
     python docs/gallery.py --check   compares the stored files with the current figures
@@ -24,6 +24,11 @@ from arm_dynamics.demos.demo_result import DemoResult
 from arm_dynamics.demos.writer import KEY, Content, content, digest, file_name, write_figures
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent / "examples" / "gallery"))
+
+from draw import GALLERY  # noqa: E402
+
+DEMOS = {**registry.DEMOS, **GALLERY}
 PAGE = DOCS / "gallery.md"
 FOLDER = DOCS / "images" / "gallery"
 CONTENT = FOLDER / "content.json"
@@ -34,14 +39,14 @@ FLOOR = 1e-9
 """Differences of curves below this are rounding."""
 HEAD = """# Gallery
 
-The figures of every demonstration. `make gallery` redraws them. A test computes their curves again
-and compares them.
+The figures of the demonstrations and of `examples/gallery/`. `make gallery` redraws them. A test
+computes their curves again and compares them.
 """
 
 
 def shows() -> dict[str, DemoResult]:
-    """Compute the figures of every demonstration."""
-    return {name: registry.load_demo(name).show() for name in registry.DEMOS}
+    """Compute all figures."""
+    return {name: registry.load_demo(name, DEMOS).show() for name in DEMOS}
 
 
 def contents(drawn: dict[str, DemoResult]) -> dict[str, Content]:
@@ -54,12 +59,19 @@ def page(drawn: dict[str, DemoResult]) -> str:
     """Return the text of the page."""
     parts = [HEAD]
     for name, show in drawn.items():
-        parts.append(f"## {show.title}\n\n```\narm-dynamics demo {name}\n```\n")
+        parts.append(f"## {show.title}\n\n```\n{command(name)}\n```\n")
         for picture in show.figures:
             place = f"images/gallery/{file_name(picture)}"
             parts.append(f"![{show.title}]({place})\n\n{picture.caption}\n")
     parts += [_live(name, demo) for name, demo in registry.DEMOS.items() if demo.live]
     return "\n".join(parts)
+
+
+def command(name: str) -> str:
+    """Return the command line that draws the figures ``name``."""
+    if name in registry.DEMOS:
+        return f"arm-dynamics demo {name}"
+    return f"python examples/gallery/draw.py {name}"
 
 
 def _live(name: str, demo: registry.Demo) -> str:

@@ -208,7 +208,7 @@ RULES = (
         "a loop that swings",
         "the swinging pendulum",
         r"(?i:(pendulum|swing(s|ing)?)( \w+){0,3} (swing(s|ing)?|pendulum))",
-        ("*demos/*", "docs/gallery.md"),
+        ("*demos/*", "*gallery/*", "docs/gallery.md"),
     ),
     Rule(r"\blost altogether\b|\bran away\b", "diverged", "the arm ran away", "the arm diverged"),
     Rule(

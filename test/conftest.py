@@ -101,8 +101,10 @@ def heavy_rotors():
 
 @cache
 def shown(name):
-    """Return the result of the demonstration ``name``, computed once."""
-    return registry.load_demo(name).show()
+    """Return the figures ``name`` of the demonstrations and the gallery, computed once."""
+    from draw import GALLERY  # of examples/gallery: scripts import this file without that folder
+
+    return registry.load_demo(name, registry.DEMOS | GALLERY).show()
 
 
 def displaced():

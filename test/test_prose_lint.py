@@ -120,7 +120,7 @@ def test_an_exempt_text_is_not_found(monkeypatch):
 
 def test_a_rule_may_exclude_files():
     assert findings_in("# it swings\n") == [(1, "swings")]
-    assert findings_in("# it swings\n", path="arm_dynamics/demos/two_link.py") == []
+    assert findings_in("# it swings\n", path="examples/gallery/two_link.py") == []
 
 
 NAMES = """\

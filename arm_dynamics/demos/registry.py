@@ -1,7 +1,11 @@
-"""Names of the demonstrations; a demonstration is imported only when it is loaded."""
+"""Names of the demonstrations; a demonstration is imported only when it is loaded.
+
+``examples/gallery`` lists and loads its figures with the same functions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +22,7 @@ EXTRAS = {"matplotlib": "plot", "PIL": "plot", "viser": "viewer", "yourdfpy": "v
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Module of a demonstration and its subject.
+    """Module of a demonstration, and its subject.
 
     Each module has ``show() -> DemoResult``. The module of a live demonstration also has
     ``run(arguments) -> int``: it reads the rest of the command line, runs the viewer and writes
@@ -31,27 +35,23 @@ class Demo:
 
 
 DEMOS = {
-    "three_link": Demo("three_link", "free fall without and with friction, animated"),
-    "two_link": Demo(
-        "two_link", "a swing, joint-space control, lines of the tool, gravity compensation"
+    "three_link": Demo(
+        "arm_dynamics.demos.three_link", "free fall without and with friction, animated"
     ),
-    "four_joint": Demo("four_joint", "a turning arm falls; LQR with a gain table"),
-    "five_dof": Demo("five_dof", "a fall braked by back-EMF, and with motors disconnected"),
-    "five_dof_task": Demo("five_dof_task", "the tool draws a square, empty and with a payload"),
-    "puma560": Demo("puma560", "sliders command servos of limited speed", live=True),
-    "puma560_fall": Demo("puma560_fall", "a fall: stuck joints, back-EMF, supply limit"),
-    "identification": Demo("identification", "a square with a wrong and with an identified model"),
+    "puma560": Demo(
+        "arm_dynamics.demos.puma560", "sliders command servos of limited speed", live=True
+    ),
 }
 
 
-def find_demo(name: str) -> Demo:
+def find_demo(name: str, demos: Mapping[str, Demo] = DEMOS) -> Demo:
     """Return the demonstration ``name``; raises UnknownName with the names that exist."""
-    if name not in DEMOS:
-        raise UnknownName("demonstration", name, tuple(DEMOS))
-    return DEMOS[name]
+    if name not in demos:
+        raise UnknownName("demonstration", name, tuple(demos))
+    return demos[name]
 
 
-def load_demo(name: str) -> Any:
+def load_demo(name: str, demos: Mapping[str, Demo] = DEMOS) -> Any:
     """Import the module of a demonstration.
 
     Raises
@@ -62,7 +62,7 @@ def load_demo(name: str) -> Any:
         If a library is missing; the message contains the command that installs it.
 
     """
-    module = f"arm_dynamics.demos.{find_demo(name).module}"
+    module = find_demo(name, demos).module
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

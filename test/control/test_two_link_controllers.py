@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import two_link_controllers as laws
 
 from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.core.state import Reference
-from arm_dynamics.demos import two_link_controllers as controllers
 from arm_dynamics.dynamics.kinematics import pose
 
 DATA = Path(__file__).parents[1] / "data" / "two_link"

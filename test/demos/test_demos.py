@@ -5,8 +5,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import draw
+import five_dof
+import four_joint
 import numpy as np
+import puma560_fall
 import pytest
+import two_link
 from conftest import shown
 from PIL import Image
 
@@ -14,15 +19,7 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.core.figure_style import figure, label
 from arm_dynamics.core.state import Command
-from arm_dynamics.demos import (
-    five_dof,
-    four_joint,
-    puma560_fall,
-    registry,
-    three_link,
-    two_link,
-    writer,
-)
+from arm_dynamics.demos import registry, three_link, writer
 from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
 from arm_dynamics.demos.planar import animate
@@ -33,6 +30,7 @@ from arm_dynamics.model.load import load_arm
 
 DATA = Path(__file__).parents[1] / "data"
 G = 9.81
+ALL = registry.DEMOS | draw.GALLERY
 
 
 @cache
@@ -266,7 +264,7 @@ def command(interface, value):
 
 
 @pytest.mark.figures
-@pytest.mark.parametrize("name", registry.DEMOS)
+@pytest.mark.parametrize("name", ALL)
 def test_figures_are_complete(name):
     """Axis labels have units, lines have finite points."""
     show = shown(name)
@@ -356,7 +354,7 @@ def test_the_animation_shows_the_motion_of_the_arms():
 def test_gallery_is_current():
     """Update the gallery with ``make gallery``."""
     gallery = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "gallery.py"))
-    assert list(gallery["faults"]({name: shown(name) for name in registry.DEMOS})) == []
+    assert list(gallery["faults"]({name: shown(name) for name in ALL})) == []
 
 
 def test_numbers_as_text_have_no_negative_zero():
@@ -419,18 +417,35 @@ def run(*arguments):
     return ended.value.code
 
 
+def test_the_gallery_lists_its_figures_and_names_a_wrong_one(capsys):
+    assert draw.main([]) == 0
+    assert all(name in capsys.readouterr().out for name in draw.GALLERY)
+    assert draw.main(["three_link"]) == 2
+    assert "draw.py: unknown demonstration 'three_link'; known: two_link" in capsys.readouterr().err
+
+
+@pytest.mark.figures
+def test_the_gallery_draws_into_a_folder(tmp_path, capsys, monkeypatch):
+    figures = shown("two_link")
+    monkeypatch.setattr(two_link, "show", lambda: figures)
+    assert draw.main(["two_link", "--output", str(tmp_path)]) == 0
+    assert "two_link_pb: energy after 10 s" in capsys.readouterr().out
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == sorted(f"{picture.name}.png" for picture in figures.figures)
+
+
 @pytest.mark.figures
 def test_the_command_writes_figures_and_prints_their_paths(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    drawn = shown("two_link")
-    monkeypatch.setattr(two_link, "show", lambda: drawn)
-    assert run("two_link") == 0
+    drawn = shown("three_link")
+    monkeypatch.setattr(three_link, "show", lambda: drawn)
+    assert run("three_link") == 0
     printed = capsys.readouterr().out
-    folder = tmp_path / "arm_dynamics_demo" / "two_link"
+    folder = tmp_path / "arm_dynamics_demo" / "three_link"
     assert str(folder) in printed.replace("\n", "")
-    assert "two_link_pb: energy after 10 s" in printed
+    assert "energy lost with friction" in printed
     names = sorted(file.name for file in folder.iterdir())
-    assert names == sorted(f"{picture.name}.png" for picture in shown("two_link").figures)
+    assert names == sorted(writer.file_name(picture) for picture in drawn.figures)
     assert all(name in printed for name in names)
     for file in folder.iterdir():
         Image.open(file).verify()
@@ -452,11 +467,11 @@ def test_an_unknown_name_lists_the_demonstrations(capsys):
 
 
 def test_an_impossible_folder_is_rejected_before_the_computation(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(two_link, "show", lambda: pytest.fail("computed"))
+    monkeypatch.setattr(three_link, "show", lambda: pytest.fail("computed"))
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below"):
-        assert run("two_link", "--output", folder) == 2
+        assert run("three_link", "--output", folder) == 2
         message = capsys.readouterr().err
         assert str(folder) in message
         assert "--output" in message
@@ -470,7 +485,7 @@ def test_a_folder_with_the_name_of_a_figure_is_named(tmp_path):
         writer.write_figures(small(), tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [["--output"], ["--dance"], ["two_link", "x"]])
+@pytest.mark.parametrize("arguments", [["--output"], ["--dance"], ["three_link", "x"]])
 def test_an_invalid_call_shows_the_usage(arguments, capsys):
     assert run(*arguments) == 2
     assert "usage: arm-dynamics demo" in capsys.readouterr().err
@@ -482,7 +497,7 @@ def test_without_matplotlib_the_required_extra_is_named(monkeypatch, capsys):
         if name != "arm_dynamics.demos.registry":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run("two_link") == 2
+    assert run("three_link") == 2
     message = capsys.readouterr().err
     assert "-m pip install 'matplotlib>=" in message
     assert "matplotlib" in message
@@ -492,6 +507,6 @@ def test_a_live_demonstration_receives_the_remaining_arguments(monkeypatch):
     calls = []
     page = type("Page", (), {"run": staticmethod(lambda rest: calls.append(rest) or 7)})
     monkeypatch.setitem(registry.DEMOS, "page", registry.Demo("page", "a page", live=True))
-    monkeypatch.setattr(registry, "load_demo", lambda name: page)
+    monkeypatch.setattr(registry, "load_demo", lambda name, demos: page)
     assert run("page", "--port", "0") == 7
     assert calls == [["--port", "0"]]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from four_joint_ik import elbow_postures, nearest_reachable_point
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import InvalidValue, Unreachable
-from arm_dynamics.demos.four_joint_ik import elbow_postures, nearest_reachable_point
 from arm_dynamics.dynamics.kinematics import tool_position
 
 DATASET = json.loads((Path(__file__).parents[1] / "data/four_joint/fk_ik_pairs.json").read_text())

@@ -10,12 +10,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from conftest import chain
+from four_joint_ik import elbow_postures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName, Unreachable
-from arm_dynamics.demos.four_joint_ik import elbow_postures
 from arm_dynamics.dynamics.kinematics import jacobian, pose
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,

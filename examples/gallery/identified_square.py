@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from five_dof_task import upright_square
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
@@ -17,7 +18,6 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
-from arm_dynamics.demos.five_dof_task import upright_square
 from arm_dynamics.identification.efforts.arm_identification import (
     Identification,
     Prediction,

@@ -31,6 +31,8 @@ def test_the_page_shows_every_figure_and_command():
     assert pictures == set(STORED)
     for name in registry.DEMOS:
         assert f"arm-dynamics demo {name}\n" in page
+    for name in GALLERY["GALLERY"]:
+        assert f"python examples/gallery/draw.py {name}\n" in page
 
 
 @pytest.mark.figures

@@ -4,19 +4,17 @@ import json
 from functools import cache
 from pathlib import Path
 
+import five_dof_task
+import four_joint_lqr
+import identified_square
 import numpy as np
 import pytest
+import two_link_hold
+import two_link_joints
+import two_link_tool
+from two_link_tool import JOINT, LINES, TASK
 
 from arm_dynamics.control.lqr_design.lqr_gain import lqr_gain
-from arm_dynamics.demos import (
-    five_dof_task,
-    four_joint_lqr,
-    identification,
-    two_link_hold,
-    two_link_joints,
-    two_link_tool,
-)
-from arm_dynamics.demos.two_link_tool import JOINT, LINES, TASK
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.identification import nominal_parameters
 from arm_dynamics.model.load import load_arm
@@ -42,7 +40,7 @@ def square(run):
 
 @cache
 def experiment():
-    return identification.experiment()
+    return identified_square.experiment()
 
 
 @cache
@@ -248,7 +246,7 @@ def test_an_unmodeled_payload_deflects_the_tool_by_weight_over_stiffness():
 
 def test_the_description_is_wrong_by_a_fifth_and_has_no_friction():
     values, actual = (
-        nominal_parameters(arm) for arm in (identification.described(), load_arm("puma560"))
+        nominal_parameters(arm) for arm in (identified_square.described(), load_arm("puma560"))
     )
     friction = slice(66, 78)
     np.testing.assert_allclose(values[:66], 1.2 * actual[:66], rtol=1e-9)

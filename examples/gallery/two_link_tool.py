@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import two_link_controllers as published
 from matplotlib.axes import Axes
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
@@ -28,7 +29,6 @@ from arm_dynamics.core.figure_style import (
     styled,
 )
 from arm_dynamics.core.state import State
-from arm_dynamics.demos import two_link_controllers as published
 from arm_dynamics.demos.demo_result import DemoFigure
 from arm_dynamics.demos.planar import plane, snapshots
 from arm_dynamics.dynamics.kinematics import joint_origins

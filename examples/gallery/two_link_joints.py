@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from two_link_controllers import GAINS
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.velocity_pid import VelocityPid
@@ -11,7 +12,6 @@ from arm_dynamics.core.arrays import Matrix, as_readonly
 from arm_dynamics.core.figure_style import INK, curves, figure, heading, label, legend, styled
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure
-from arm_dynamics.demos.two_link_controllers import GAINS
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.model_error import with_model_error
 from arm_dynamics.simulation.trace import MotionRecord

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import two_link_hold
+import two_link_joints
+import two_link_tool
+
 from arm_dynamics.core.figure_style import curves, figure, heading, label, styled
-from arm_dynamics.demos import two_link_hold, two_link_joints, two_link_tool
 from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
 from arm_dynamics.demos.planar import energies, snapshots

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import four_joint_lqr
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector, as_readonly
@@ -14,7 +15,6 @@ from arm_dynamics.core.figure_style import (
     label,
     styled,
 )
-from arm_dynamics.demos import four_joint_lqr
 from arm_dynamics.demos.constant_command import release_from_rest, simulate_constant_command
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
 from arm_dynamics.demos.planar import energies

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import two_link_controllers as laws
+import two_link_controllers as controllers
 
 from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.task_space import TaskSpace

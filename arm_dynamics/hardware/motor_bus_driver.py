@@ -76,7 +76,7 @@ class MotorBusDriver(Driver):
         self.extra_interfaces = (interface,)
         self._joint_interface = "effort" if interface == "voltage" else interface
         if self._joint_interface == "effort":
-            require_masses(arm, f"interface '{interface}'")
+            _require_effort_control(arm, interface)
         self._transmission = Transmission(arm, self.wiring, bus, interface)
         self.capabilities = self._transmission.capabilities
         """Command interfaces of each joint, and the source of its effort."""
@@ -93,12 +93,6 @@ class MotorBusDriver(Driver):
             feedback=self._feedback, limiter=self._limiter, period=self._period,
             lifecycle=self._lifecycle, trips=self._trips, events=self.events,
         )  # fmt: skip
-        for actuator in arm.actuators:
-            if self._joint_interface == "effort" and actuator.prescribes_motion:
-                raise ConfigError(
-                    f"joint '{actuator.joint}': interface = 'effort'; expected"
-                    f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
-                )
         self._sent_time = 0.0
         self._reads_without_command = 0
 
@@ -314,3 +308,14 @@ class MotorBusDriver(Driver):
     def timing(self) -> LoopTiming | None:
         """Longer of the configured and the measured control period, and the feedback's delay."""
         return self._period.timing
+
+
+def _require_effort_control(arm: ArmModel, interface: str) -> None:
+    """Raise ConfigError unless the masses are known and no actuator prescribes the motion."""
+    require_masses(arm, f"interface '{interface}'")
+    for actuator in arm.actuators:
+        if actuator.prescribes_motion:
+            raise ConfigError(
+                f"joint '{actuator.joint}': interface = 'effort'; expected"
+                f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
+            )

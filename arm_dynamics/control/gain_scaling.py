@@ -94,7 +94,7 @@ def scale_gains(
 
 
 def max_stable_factor(oscillates: Callable[[float], bool]) -> float:
-    """Return the largest factor below 1 found not to oscillate; 0 if none is above the minimum."""
+    """Return the largest factor found without oscillation; 0 if all above the minimum oscillate."""
     low = high = 1.0
     while oscillates(low := low * BANDWIDTH_STEP):
         high = low

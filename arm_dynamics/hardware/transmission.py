@@ -165,6 +165,11 @@ def _to_joints(rows: Matrix, reduction: Vector, offset: Vector) -> None:
         rows[i, 3] *= reduction[i]
 
 
+def joint_interface(interface: str) -> str:
+    """Return the command interface of the joints: "effort" where commands are voltages."""
+    return "effort" if interface == "voltage" else interface
+
+
 def _by_joint(arm: ArmModel, motors: Sequence[JointMotor]) -> tuple[JointMotor, ...]:
     """Return the motor of each joint; raises ConfigError for a joint without one."""
     by_joint = {motor.joint: motor for motor in motors}

@@ -5,7 +5,7 @@ The check runs before torque is enabled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from arm_dynamics.control.controller_switch import ActiveController
@@ -76,27 +76,34 @@ def scale_gains(
     scalable = any(p.order for group in controller.parameter_groups.values() for p in group)
     margin = DESIGN_MARGIN if scalable and not any(controller.given.values()) else MARGIN
     at_full = oscillation(1.0, margin)
+    factor = 1.0 if not at_full else max_stable_factor(lambda x: bool(oscillation(x, margin)))
+    if factor == 0.0:
+        raise InvalidValue(
+            f"{type(controller).__name__}: gains unstable with {timing}: {at_full}; expected no"
+            f" oscillation at up to {margin:g} times the gains; lower the gains or the period"
+            f" (`arm-dynamics stability ARM --period {timing.period:.4g} --delay"
+            f" {timing.delay:.3g}`)"
+        )
+    controller.slow_down(factor)
     if not at_full:
-        controller.slow_down(1.0)
         return ""
-    low = high = 1.0
-    while oscillation(low := low * BANDWIDTH_STEP, margin):
-        high = low
-        if low < MIN_BANDWIDTH_FACTOR:
-            raise InvalidValue(
-                f"{type(controller).__name__}: gains unstable with {timing}: {at_full}; expected no"
-                f" oscillation at up to {margin:g} times the gains; lower the gains or the period"
-                f" (`arm-dynamics stability ARM --period {timing.period:.4g} --delay"
-                f" {timing.delay:.3g}`)"
-            )
-    for _ in range(BISECTIONS):
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if oscillation(middle, margin) else (middle, high)
-    controller.slow_down(low)
     return (
-        f"{type(controller).__name__}: default gains of {low:.3g} times the full bandwidth, for"
+        f"{type(controller).__name__}: default gains of {factor:.3g} times the full bandwidth, for"
         f" {timing}: with the full one an {at_full}"
     )
+
+
+def max_stable_factor(oscillates: Callable[[float], bool]) -> float:
+    """Return the largest factor found without oscillation; 0 if all above the minimum oscillate."""
+    low = high = 1.0
+    while oscillates(low := low * BANDWIDTH_STEP):
+        high = low
+        if low < MIN_BANDWIDTH_FACTOR:
+            return 0.0
+    for _ in range(BISECTIONS):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if oscillates(middle) else (middle, high)
+    return low
 
 
 class GainScaling:

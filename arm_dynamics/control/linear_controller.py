@@ -40,7 +40,7 @@ class LinearController:
     F, G, H, J : (nc, nc), (nc, 2 nv), (nv, nc), (nv, 2 nv) arrays
         Coefficients of the controller's memory c (nc,) and of the change u (nv,) of its command.
     K : (nv, 2 nv) array
-        Slope of the feedforward, which no gain scales.
+        Jacobian of the feedforward, which no gain scales.
 
     """
 
@@ -113,20 +113,11 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
         gravity_jacobian[:, :nv] = pin.computeGeneralizedGravityDerivatives(
             model.model, data, position
         )
-    if isinstance(controller, GravityCompensation | Lqr):
-        if isinstance(controller, Lqr):
-            J = -controller.gain(position)
-        else:
-            J = np.hstack([np.zeros((nv, nv)), -np.diag(g["d"])])
-        none = np.zeros((0, 0))
-        return LinearController(
-            "effort",
-            none,
-            np.zeros((0, 2 * nv)),
-            np.zeros((nv, 0)),
-            as_readonly(J),
-            gravity_jacobian,
-        )
+    if isinstance(controller, Lqr):
+        return _without_memory(-controller.gain(position), gravity_jacobian)
+    if isinstance(controller, GravityCompensation):
+        damping = np.hstack([np.zeros((nv, nv)), -np.diag(g["d"])])
+        return _without_memory(damping, gravity_jacobian)
     if not isinstance(controller, Pid):
         raise InvalidValue(
             f"controller {type(controller).__name__}: no exact linear form; expected Pid,"
@@ -143,6 +134,13 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     used = np.flatnonzero(np.concatenate([i, d * g["d_filter"]]))
     parts = F[np.ix_(used, used)], G[used], H[:, used], J, gravity_jacobian
     return LinearController("effort", *map(as_readonly, parts))
+
+
+def _without_memory(J: Matrix, K: Matrix) -> LinearController:
+    """Return u = (J + K) x without memory."""
+    nv = len(J)
+    F, G, H = np.zeros((0, 0)), np.zeros((0, 2 * nv)), np.zeros((nv, 0))
+    return LinearController("effort", F, G, H, as_readonly(J), K)
 
 
 def linearized_controller(controller: Controller, q: Vector, period: float) -> LinearController:

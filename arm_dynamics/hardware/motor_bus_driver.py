@@ -14,7 +14,7 @@ from arm_dynamics.hardware.driver_lifecycle import CLOSED, DriverLifecycle, as_d
 from arm_dynamics.hardware.feedback_buffer import TEMPERATURE, FeedbackBuffer, Q
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.safety_supervisor import SafetySupervisor
-from arm_dynamics.hardware.transmission import Transmission
+from arm_dynamics.hardware.transmission import Transmission, joint_interface
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
@@ -74,9 +74,9 @@ class MotorBusDriver(Driver):
         self.wiring = tuple(read_hardware_info(arm).motors if wiring is None else wiring)
         self.events = events or Events()
         self.extra_interfaces = (interface,)
-        self._joint_interface = "effort" if interface == "voltage" else interface
+        self._joint_interface = joint_interface(interface)
         if self._joint_interface == "effort":
-            require_masses(arm, f"interface '{interface}'")
+            _require_effort_control(arm, interface)
         self._transmission = Transmission(arm, self.wiring, bus, interface)
         self.capabilities = self._transmission.capabilities
         """Command interfaces of each joint, and the source of its effort."""
@@ -89,16 +89,10 @@ class MotorBusDriver(Driver):
             self._feedback, self._period, self._trips, self.events,
         )  # fmt: skip
         self._supervisor = SafetySupervisor(
-            arm, safety, interface, self._joint_interface,
+            arm, safety, interface,
             feedback=self._feedback, limiter=self._limiter, period=self._period,
-            lifecycle=self._lifecycle, trips=self._trips, events=self.events,
+            lifecycle=self._lifecycle, trips=self._trips,
         )  # fmt: skip
-        for actuator in arm.actuators:
-            if self._joint_interface == "effort" and actuator.prescribes_motion:
-                raise ConfigError(
-                    f"joint '{actuator.joint}': interface = 'effort'; expected"
-                    f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
-                )
         self._sent_time = 0.0
         self._reads_without_command = 0
 
@@ -314,3 +308,14 @@ class MotorBusDriver(Driver):
     def timing(self) -> LoopTiming | None:
         """Longer of the configured and the measured control period, and the feedback's delay."""
         return self._period.timing
+
+
+def _require_effort_control(arm: ArmModel, interface: str) -> None:
+    """Raise ConfigError unless the masses are known and no actuator prescribes the motion."""
+    require_masses(arm, f"interface '{interface}'")
+    for actuator in arm.actuators:
+        if actuator.prescribes_motion:
+            raise ConfigError(
+                f"joint '{actuator.joint}': interface = 'effort'; expected"
+                f" {' or '.join(map(repr, actuator.interfaces))} (prescribed motion)"
+            )

@@ -12,11 +12,12 @@ from arm_dynamics.core.timing import PeriodMeter
 from arm_dynamics.hardware.driver import ArmFeedback, DriverState
 from arm_dynamics.hardware.driver_lifecycle import DriverLifecycle
 from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Q, V
+from arm_dynamics.hardware.transmission import joint_interface
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
 from arm_dynamics.safety.controlled_stop import StopMotion, make_stop, require_policy
-from arm_dynamics.safety.events import Events, Trip, Trips
+from arm_dynamics.safety.events import Trip, Trips
 from arm_dynamics.safety.limit_monitor import LimitMonitor
 from arm_dynamics.safety.oscillation import OscillationMonitor, SettlingMonitor
 from arm_dynamics.safety.safety_settings import SafetySettings
@@ -33,25 +34,24 @@ class SafetySupervisor:
         Time-outs, limits and the stop policy.
     interface : str
         Interface of the submitted commands.
-    joint_interface : str
-        Command interface of the joints: "effort" where commands are voltages.
-    feedback, limiter, period, lifecycle, trips, events
+    feedback, limiter, period, lifecycle, trips
         Parts shared with the driver.
 
     """
 
     def __init__(
-        self, arm: ArmModel, safety: SafetySettings, interface: str, joint_interface: str,
+        self, arm: ArmModel, safety: SafetySettings, interface: str,
         *, feedback: FeedbackBuffer, limiter: CommandLimiter, period: PeriodMeter,
-        lifecycle: DriverLifecycle, trips: Trips, events: Events,
+        lifecycle: DriverLifecycle, trips: Trips,
     ) -> None:  # fmt: skip
-        self._safety, self._interface, self._joint_interface = safety, interface, joint_interface
+        self._safety, self._interface = safety, interface
+        self._joint_interface = joint_interface(interface)
         self._feedback, self._limiter = feedback, limiter
-        self._lifecycle, self._trips, self._events = lifecycle, trips, events
-        self._monitor = TripMonitor(arm, safety, joint_interface)
-        self._stop = StopController(safety.stop_policy, joint_interface, arm, limiter, period)
+        self._lifecycle, self._trips, self._events = lifecycle, trips, trips.events
+        self._monitor = TripMonitor(arm, safety, self._joint_interface)
+        self._stop = StopController(safety.stop_policy, self._joint_interface, arm, limiter, period)
         self._watchdog = CommandWatchdog(
-            arm, safety.command_timeout, events,
+            arm, safety.command_timeout, trips.events,
             extra_interfaces=(interface,), stop=self._stop.hold,
         )  # fmt: skip
         self._good_cycles = 0

@@ -65,26 +65,13 @@ class Transmission:
         self, arm: ArmModel, motors: Sequence[JointMotor], bus: MotorBus, interface: str
     ) -> None:
         self.arm = arm
-        by_joint = {motor.joint: motor for motor in motors}
-        for name in arm.joint_names:
-            if name not in by_joint:
-                raise ConfigError(
-                    f"joint '{name}': motor is missing; expected a <joint> in the <ros2_control>"
-                    f" block; configured: {', '.join(by_joint)}"
-                )
-        self.motors = tuple(by_joint[name] for name in arm.joint_names)
+        self.motors = _by_joint(arm, motors)
         self.ids = tuple(motor.id for motor in self.motors)
         self._sign = np.array([motor.sign for motor in self.motors])
         self._reduction = self._sign * [motor.mechanical_reduction for motor in self.motors]
         self._offset = np.array([motor.offset for motor in self.motors])
         accepted = [_accepted(arm, i, bus.interfaces(id)) for i, id in enumerate(self.ids)]
-        for motor, interfaces in zip(self.motors, accepted, strict=True):
-            if interface not in interfaces:
-                raise ConfigError(
-                    f"joint '{motor.joint}': interface = '{interface}'; expected"
-                    f" {' or '.join(map(repr, interfaces)) or 'none'} for motor {motor.id}"
-                    f" ({motor.motor})"
-                )
+        _require_accepted(interface, self.motors, accepted)
         direct = all(interface in bus.interfaces(id) for id in self.ids)
         self.interface = interface if direct else "voltage"
         self._motor_constants = [
@@ -176,6 +163,36 @@ def _to_joints(rows: Matrix, reduction: Vector, offset: Vector) -> None:
         rows[i, 1] = rows[i, 1] / reduction[i] + offset[i]
         rows[i, 2] /= reduction[i]
         rows[i, 3] *= reduction[i]
+
+
+def joint_interface(interface: str) -> str:
+    """Return the command interface of the joints: "effort" where commands are voltages."""
+    return "effort" if interface == "voltage" else interface
+
+
+def _by_joint(arm: ArmModel, motors: Sequence[JointMotor]) -> tuple[JointMotor, ...]:
+    """Return the motor of each joint; raises ConfigError for a joint without one."""
+    by_joint = {motor.joint: motor for motor in motors}
+    for name in arm.joint_names:
+        if name not in by_joint:
+            raise ConfigError(
+                f"joint '{name}': motor is missing; expected a <joint> in the <ros2_control>"
+                f" block; configured: {', '.join(by_joint)}"
+            )
+    return tuple(by_joint[name] for name in arm.joint_names)
+
+
+def _require_accepted(
+    interface: str, motors: Sequence[JointMotor], accepted: Sequence[Sequence[str]]
+) -> None:
+    """Raise ConfigError for a motor that does not accept ``interface``."""
+    for motor, interfaces in zip(motors, accepted, strict=True):
+        if interface not in interfaces:
+            raise ConfigError(
+                f"joint '{motor.joint}': interface = '{interface}'; expected"
+                f" {' or '.join(map(repr, interfaces)) or 'none'} for motor {motor.id}"
+                f" ({motor.motor})"
+            )
 
 
 def _accepted(arm: ArmModel, i: int, interfaces: Sequence[str]) -> tuple[str, ...]:

@@ -105,14 +105,14 @@ class Trips:
     """Active trips, newest last: one entry and one event for each kind and joint."""
 
     def __init__(self, events: Events) -> None:
-        self._events = events
+        self.events = events
         self._active: dict[tuple[str, str], Trip] = {}
 
     def add(self, trip: Trip) -> None:
         """Add and report a trip, unless its kind is active for the joint already."""
         if (trip.kind, trip.joint) not in self._active:
             self._active[trip.kind, trip.joint] = trip
-            self._events.report(trip.kind, str(trip))
+            self.events.report(trip.kind, str(trip))
 
     def __iter__(self) -> Iterator[Trip]:
         return iter(tuple(self._active.values()))

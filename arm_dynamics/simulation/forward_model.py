@@ -220,14 +220,19 @@ def forward_model(
             f"compatibility '{compatibility}': integrator = '{integrator}', interface ="
             f" '{interface}'; expected neither: it takes voltages and has its own integrator"
         )
+    return join_state_vector(arm, _published_step(arm, before, command, dt))
+
+
+def _published_step(
+    arm: ArmModel, before: StateVectorParts, command: Command, dt: float
+) -> StateVectorParts:
+    """Return the parts of the state after the step of ``dynamechs``."""
     q, v, a, stiction, previous = _plants.dynamechs_of(arm).step(
         before.q, before.v, before.a, before.stiction, before.previous, command.value, dt
     )
     if not (np.isfinite(q) & np.isfinite(v) & np.isfinite(a)).all():
         raise InvalidValue(f"simulation diverged (dynamechs, dt = {dt:g} s); reduce dt")
-    return join_state_vector(
-        arm, StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
-    )
+    return StateVectorParts(q, v, a, tool_position(arm, q), stiction, previous, before.act)
 
 
 @lru_cache(maxsize=PLANT_CAPACITY)

@@ -64,24 +64,24 @@ class _LinearSystem:
         self.dry_friction_joints = np.zeros(nv, dtype=bool)
         self.linear, self.input = linear, np.zeros(linear.B.shape[0])
 
-    def acceleration(self, q: Vector, v: Vector, z: Vector) -> Vector:
+    def acceleration(self, q: Vector, v: Vector, act: Vector) -> Vector:
         """Return v̇."""
-        return self._rate(q, v, z)[q.size : 2 * q.size]
+        return self._rate(q, v, act)[q.size : 2 * q.size]
 
-    def implicit_acceleration(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
-        """Return (I - dt A_vz dt φ₁(-λ dt) A_zv)⁻¹ v̇: v̇ with z integrated over dt."""
+    def implicit_acceleration(self, q: Vector, v: Vector, act: Vector, dt: float) -> Vector:
+        """Return (I - dt A_vz dt φ₁(-λ dt) A_zv)⁻¹ v̇: v̇ with the states integrated over dt."""
         nv, A = q.size, self.linear.A
         reach = dt * phi_functions(self.linear.decay * dt)[0]
         back = A[nv : 2 * nv, 2 * nv :] @ (reach[:, None] * A[2 * nv :, nv : 2 * nv])
-        settled: Vector = np.linalg.solve(np.eye(nv) - dt * back, self.acceleration(q, v, z))
+        settled: Vector = np.linalg.solve(np.eye(nv) - dt * back, self.acceleration(q, v, act))
         return settled
 
-    def act_dot_terms(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def act_dot_terms(self, q: Vector, v: Vector, act: Vector) -> tuple[Vector, Vector]:
         """Return λ and n of ż = n - λ z."""
         decay = self.linear.decay
-        return decay.copy(), self._rate(q, v, z)[2 * q.size :] + decay * z
+        return decay.copy(), self._rate(q, v, act)[2 * q.size :] + decay * act
 
-    def dry_friction_bounds(self, q: Vector, v: Vector, z: Vector) -> tuple[Vector, Vector]:
+    def dry_friction_bounds(self, q: Vector, v: Vector, act: Vector) -> tuple[Vector, Vector]:
         """Return zeros."""
         return np.zeros(q.size), np.zeros(q.size)
 
@@ -92,6 +92,6 @@ class _LinearSystem:
     def set_end_stops(self, lower: Vector, upper: Vector) -> None:
         """Do nothing: a linear system has no end stops."""
 
-    def _rate(self, q: Vector, v: Vector, z: Vector) -> Vector:
-        rate: Vector = self.linear.A @ np.concatenate([q, v, z]) + self.input
+    def _rate(self, q: Vector, v: Vector, act: Vector) -> Vector:
+        rate: Vector = self.linear.A @ np.concatenate([q, v, act]) + self.input
         return rate

@@ -109,23 +109,15 @@ class Controller(ABC):
             For a value out of its range. The previous gains stay active.
 
         """
-        groups, computed = self.parameter_groups, self.default_gains()
-        usual: dict[str, dict[str, float]] = {}  # defaults at full bandwidth
-        model: dict[str, dict[str, float]] = {}  # defaults at ``scale`` times the full bandwidth
-        for group, parameters in groups.items():
-            fixed = {p.name: p.default for p in parameters if p.default is not None}
-            usual[group] = row = {**fixed, **computed.get(group, {})}
-            order = {p.name: p.order for p in parameters}
-            model[group] = {n: x * self.scale ** order.get(n, 0) for n, x in row.items()}
-        for name in _require_mapping("gains", gains):
-            if name not in groups:
-                raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
-            _require_mapping(f"gains of '{name}'", gains[name])
+        groups = self.parameter_groups
+        computed = self.default_gains()
+        full, scaled = self._defaults(computed, 1.0), self._defaults(computed, self.scale)
+        self._require_groups(gains)
         values = {
             name: with_defaults(
                 f"'{name}'" if name not in self.arm.joint_names else f"joint '{name}'",
                 parameters,
-                {**model[name], **gains.get(name, {})},
+                {**scaled[name], **gains.get(name, {})},
             )
             for name, parameters in groups.items()
         }
@@ -133,17 +125,35 @@ class Controller(ABC):
             group: {
                 name: value
                 for name, value in row.items()
-                if value not in (usual[group].get(name), model[group].get(name))
+                if value not in (full[group].get(name), scaled[group].get(name))
             }
             for group, row in gains.items()
         }
         for group, row in given.items():
-            values[group] |= self.matched(row, model[group])
+            values[group] |= self.matched(row, scaled[group])
         self.values = values
         self.gains = _columns(values, self.parameters, self.arm.joint_names)
         self.axis_gains = _columns(values, self.axis_parameters, [f"tool.{a}" for a in AXES])
         self.controller_gains = dict(values.get("controller", {}))
         self.given = given
+
+    def _require_groups(self, gains: Gains) -> None:
+        """Raise UnknownName or InvalidValue unless ``gains`` has a mapping for each group."""
+        groups = self.parameter_groups
+        for name in _require_mapping("gains", gains):
+            if name not in groups:
+                raise UnknownName(f"joint of arm '{self.arm.name}'", name, tuple(groups))
+            _require_mapping(f"gains of '{name}'", gains[name])
+
+    def _defaults(self, computed: Gains, scale: float) -> dict[str, dict[str, float]]:
+        """Return the defaults at ``scale`` times the full bandwidth, by group and name."""
+        defaults: dict[str, dict[str, float]] = {}
+        for group, parameters in self.parameter_groups.items():
+            fixed = {p.name: p.default for p in parameters if p.default is not None}
+            order = {p.name: p.order for p in parameters}
+            row = {**fixed, **computed.get(group, {})}
+            defaults[group] = {n: x * scale ** order.get(n, 0) for n, x in row.items()}
+        return defaults
 
     def matched(self, given: Mapping[str, float], default: Mapping[str, float]) -> dict[str, float]:
         """Return gains of one group that follow from ``given`` ones instead of ``default``."""

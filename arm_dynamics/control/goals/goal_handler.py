@@ -106,15 +106,7 @@ class GoalHandler:
             is invalid, or the driver executes no commands. The active goal continues.
 
         """
-        loop = self.loop
-        if inactive := loop.driver.inactive:
-            raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {inactive}")
-        state, reference = loop.state, loop.reference
-        if state is None or reference is None:
-            text = "not active: no state of the arm received"
-            raise GoalRejected(ErrorCode.INVALID_GOAL, text)
-        if not loop.controller.tracks_reference:
-            raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {self._no_tracking()}")
+        loop, state = self.loop, self._require_active()
         if fault := joint_fault(loop.arm, request.names, partial=self.allow_partial):
             raise GoalRejected(ErrorCode.INVALID_JOINTS, fault)
         options = loop.options(
@@ -141,6 +133,20 @@ class GoalHandler:
         finally:
             self._is_accepting = False
         return goal
+
+    def _require_active(self) -> State:
+        """Return the state; raises GoalRejected unless the arm follows references now."""
+        loop = self.loop
+        state, reference = loop.state, loop.reference
+        if inactive := loop.driver.inactive:
+            cause = inactive
+        elif state is None or reference is None:
+            cause = "no state of the arm received"
+        elif not loop.controller.tracks_reference:
+            cause = self._no_tracking()
+        else:
+            return state
+        raise GoalRejected(ErrorCode.INVALID_GOAL, f"not active: {cause}")
 
     def cancel(self, goal: Goal) -> None:
         """Stop the arm; the goal has its result when the reference is at rest."""
@@ -178,16 +184,21 @@ class GoalHandler:
                 text = f"interrupted: {cause}"
                 goal.finish(ErrorCode.INVALID_GOAL, text, canceled=goal.canceling)
             elif goal.canceling:
-                overridden = generator.number != self._number
-                # during a pause the reference is at rest before the end of the stop
-                paused = generator.clock.factor == 0.0
-                ended = generator.trajectory and generator.time >= generator.trajectory.end
-                if overridden or paused or ended:
+                if self._stop_has_ended():
                     goal.finish(ErrorCode.SUCCESSFUL, "canceled: stopped", canceled=True)
             else:
                 self._update_goal(goal, state, reference)
             if goal.result is not None:
                 self.active = None
+
+    def _stop_has_ended(self) -> bool:
+        """Return whether the stop of a canceled goal has ended, or another trajectory follows."""
+        generator = self.loop.reference_generator
+        overridden = generator.number != self._number
+        # during a pause the reference is at rest before the end of the stop
+        paused = generator.clock.factor == 0.0
+        trajectory = generator.trajectory
+        return overridden or paused or bool(trajectory and generator.time >= trajectory.end)
 
     def _update_goal(self, goal: Goal, state: State, reference: Reference) -> None:
         generator = self.loop.reference_generator

@@ -234,20 +234,13 @@ def build_gain_table(
         and joint, if the gravity torque exceeds an effort limit or no gain stabilizes.
 
     """
-    axes = {arm.index(name): _check_axis(name, axis) for name, axis in grid.items()}
-    if not axes:
-        raise InvalidValue(f"grid = {grid!r}; expected at least one joint of {arm.joint_names}")
+    axes = _checked_axes(arm, grid)
     lower, upper, counts = map(list, zip(*axes.values(), strict=True))
-    count, limit = math.prod(counts), int(MAX_TABLE_SIZE // (2 * arm.nv**2))
-    if count > limit:
-        raise InvalidValue(
-            f"grid: {count} configurations; expected at most {limit}; use fewer per joint, or fewer"
-            " joints"
-        )
     start = arm.configuration("initial")
     if configuration is not None:
         start = check_vector("configuration", configuration, arm.nv)
     points = list(itertools.product(*(np.linspace(*axis) for axis in axes.values())))
+    count = len(points)
     configurations = np.tile(start, (count, 1))
     configurations[:, list(axes)] = points
     gains, done = np.empty((count, arm.nv, 2 * arm.nv)), 0
@@ -264,6 +257,21 @@ def build_gain_table(
         turns([arm.joints[j].kind for j in axes]),
         as_readonly(gains.reshape(*counts, arm.nv, 2 * arm.nv)),
     )
+
+
+def _checked_axes(arm: ArmModel, grid: Mapping[str, Axis]) -> dict[int, Axis]:
+    """Return the axes by index of their joint; raises InvalidValue for none and for a huge grid."""
+    axes = {arm.index(name): _check_axis(name, axis) for name, axis in grid.items()}
+    if not axes:
+        raise InvalidValue(f"grid = {grid!r}; expected at least one joint of {arm.joint_names}")
+    count = math.prod(count for _, _, count in axes.values())
+    limit = int(MAX_TABLE_SIZE // (2 * arm.nv**2))
+    if count > limit:
+        raise InvalidValue(
+            f"grid: {count} configurations; expected at most {limit}; use fewer per joint, or fewer"
+            " joints"
+        )
+    return axes
 
 
 def _check_axis(name: str, axis: Axis) -> Axis:

@@ -98,11 +98,7 @@ def parse_trajectory(
     v, a = (table(n, rows, len(times), names, optional=q is not None) for n, rows in rates)
     effort = table("efforts", efforts, len(times), names)
     if q is not None and a is not None:
-        has_velocity = np.zeros(len(times), dtype=bool) if v is None else np.isfinite(v).all(axis=1)
-        for i in np.flatnonzero(np.isfinite(a).all(axis=1) & ~has_velocity).tolist():
-            raise TrajectoryRejected(
-                f"accelerations: given without velocities at waypoint {i}; expected both"
-            )
+        check_velocities_with(a, v)
     if not options.end_in_motion:
         check_end(v, names)
     held = np.zeros(arm.nv) if options.held is None else options.held
@@ -122,11 +118,15 @@ def parse_trajectory(
     feedforward = None
     if effort is not None:
         feedforward = FeedForward(tuple(at), tuple(map(as_readonly, effort)))
-    last, stop = points[-1], None
-    if last.v is not None and last.v.any():
-        end = Reference(last.q, last.v, as_readonly(np.zeros(arm.nv)))
-        stop = StopTrajectory.of(arm, default_deceleration(arm)).starting_from(last.time, end)
-    return JointTrajectory(points, feedforward, stop, start)
+    return JointTrajectory(points, feedforward, stop_after(arm, points[-1]), start)
+
+
+def stop_after(arm: ArmModel, last: Waypoint) -> StopTrajectory | None:
+    """Return the stop from the velocity of the last waypoint; None if it is at rest."""
+    if last.v is None or not last.v.any():
+        return None
+    end = Reference(last.q, last.v, as_readonly(np.zeros(arm.nv)))
+    return StopTrajectory.of(arm, default_deceleration(arm)).starting_from(last.time, end)
 
 
 def joint_fault(arm: ArmModel, names: Sequence[str], *, partial: bool = False) -> str:
@@ -178,6 +178,15 @@ def check_times(times: Sequence[float], start: float) -> None:
                 f" strictly increasing times (previous: {previous})"
             )
         previous = time
+
+
+def check_velocities_with(a: Matrix, v: Matrix | None) -> None:
+    """Raise TrajectoryRejected for a row of accelerations without one of velocities."""
+    has_velocity = np.zeros(len(a), dtype=bool) if v is None else np.isfinite(v).all(axis=1)
+    for i in np.flatnonzero(np.isfinite(a).all(axis=1) & ~has_velocity).tolist():
+        raise TrajectoryRejected(
+            f"accelerations: given without velocities at waypoint {i}; expected both"
+        )
 
 
 def check_end(v: Matrix | None, names: Sequence[str]) -> None:

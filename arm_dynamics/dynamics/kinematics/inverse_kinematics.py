@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -34,6 +34,16 @@ STALLED = 1e-15
 """Relative decrease of the cost below which a descent ends."""
 MAX_SEEDS = 2**32
 """Largest number of restarts; seeds are taken modulo this."""
+
+
+class SearchOptions(NamedTuple):
+    """Options of ``search_pose``, in its order: when a descent ends, and how many there are."""
+
+    tolerance: float
+    stalled: float
+    restarts: int = 0
+    seed: int = 0
+    single_descent: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +186,7 @@ def solve_from(
     The descent ends when a step lowers the cost by at most the fraction ``stalled``. Arguments are
     not checked.
     """
-    return _solve(arm, target, start, None, tolerance, stalled, 0, 0, True)
+    return _solve(arm, target, start, None, SearchOptions(tolerance, stalled, single_descent=True))
 
 
 def sampling_ranges(arm: ArmModel, center: Vector) -> tuple[Vector, Vector]:
@@ -203,7 +213,8 @@ def _search(
     limit = check_float("tolerance", tolerance, above=0)
     count, index = check_int("restarts", restarts), check_int("seed", seed)
     count = min(count, MAX_SEEDS)
-    return _solve(arm, target, first, frame, limit, STALLED, count, index % MAX_SEEDS, False)
+    options = SearchOptions(limit, STALLED, count, index % MAX_SEEDS)
+    return _solve(arm, target, first, frame, options)
 
 
 @cache
@@ -215,22 +226,14 @@ def _search_pose() -> Callable[..., Any]:
 
 
 def _solve(
-    arm: ArmModel,
-    target: PoseTarget,
-    start: Vector,
-    frame: str | None,
-    tolerance: float,
-    stalled: float,
-    restarts: int,
-    seed: int,
-    once: bool,
+    arm: ArmModel, target: PoseTarget, start: Vector, frame: str | None, options: SearchOptions
 ) -> IkSolution:
     chain = chain_of(arm, frame)
     whole_arm = chain.joints.size == start.size
     angles, position_error, orientation_error, iterations, used = _search_pose()(
         chain.placements, chain.slides, chain.lower, chain.upper, chain.strides,
         target.position, target.rotation, target.weights, target.axes,
-        start if whole_arm else start[chain.joints], tolerance, stalled, restarts, seed, once,
+        start if whole_arm else start[chain.joints], *options,
     )  # fmt: skip
     q = angles
     if not whole_arm:

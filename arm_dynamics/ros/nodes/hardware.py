@@ -70,12 +70,16 @@ class HardwareNode(LoopLifecycleNode):
             lambda: self._report.summary(self._driver, self._engaged, self.rejection),
             lambda name: self._report.joints(name, self._driver),
         )
+        self._start_timers(auto_configure=auto_configure)
+        on_change(self, self.change_parameters)
+
+    def _start_timers(self, *, auto_configure: bool) -> None:
+        """Start the check whether the driver is active, and the attempts to configure."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._driver_timer = self.create_timer(CHECK_PERIOD, self._follow_driver, clock=steady)
         self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
             self._configure_timer.cancel()
-        on_change(self, self.change_parameters)
 
     # --- transitions, in the loop's thread
 

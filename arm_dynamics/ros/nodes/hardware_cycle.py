@@ -29,7 +29,7 @@ from arm_dynamics.ros.topics.diagnostics import (
     status,
 )
 from arm_dynamics.ros.topics.frames import declare_frames, publish_description
-from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.events import Events, Trip
 
 REST_VELOCITY = 0.02
 """Velocity of every joint [rad/s] below which the arm is at rest."""
@@ -133,6 +133,13 @@ def is_at_rest(driver: MotorBusDriver) -> bool:
     return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST_VELOCITY).all())
 
 
+def _trip_text(trips: Sequence[Trip]) -> str:
+    """Return the first trip, the number of the others, and the remedy of a latched one."""
+    more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
+    latched = any(not trip.self_clearing for trip in trips)
+    return f"{trips[0]}{more}{'; reset, then activate' if latched else ''}"
+
+
 LEVELS = {
     DriverState.UNCONFIGURED: WARN,
     DriverState.INACTIVE: OK,
@@ -174,10 +181,7 @@ class HardwareReport:
         if state is DriverState.ERROR and self._cycle.fault:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
-            more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
-            latched = any(not trip.self_clearing for trip in trips)
-            remedy = "; reset, then activate" if latched else ""
-            return ERROR, f"{state.value}: {trips[0]}{more}{remedy}", values
+            return ERROR, f"{state.value}: {_trip_text(trips)}", values
         trouble = "; ".join(filter(None, (self._cycle.conflict, queue.trouble if queue else "")))
         if trouble:
             return WARN, f"{state.value}; {trouble}", values

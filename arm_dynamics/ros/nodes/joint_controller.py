@@ -114,7 +114,7 @@ class JointControllerNode(ControllerNode):
             return incompatible
         topic = self.resolve_topic_name(STATES)
         missing = "" if self.count_publishers(topic) else f"no publisher on {topic}"
-        return self._topics.publisher.conflict or missing
+        return self._topics.publisher.conflict or missing or self._topics.missing
 
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""

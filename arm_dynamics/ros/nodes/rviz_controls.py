@@ -116,7 +116,6 @@ class RvizControlsNode(Node):
             self, RELEASE, True, "move when the mouse button is released; false: by the menu"
         )
         self._header = Header(frame_id=self._frames.base)
-        throttle = Throttle(self.get_logger())
         self._status = DiagnosticsSummary(self.get_namespace())
         self._messages = ActionMessages(self)
         self._tracking = TrackingSubscription(self, self._arm)
@@ -138,13 +137,18 @@ class RvizControlsNode(Node):
         clear = RemoteDemo(self).end
         self._joints = JointTargets(self, self._arm, self._status, clear, self._messages)
         self._tool = ToolTargets(self, self._frames, self._messages)
-        self._server = MarkerServer(self, self._events.append, partial(throttle.warn, "~/feedback"))
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        """Subscribe to the feedback of RViz, the diagnostics and the task-space reference."""
+        warn = Throttle(self.get_logger()).warn
+        self._server = MarkerServer(self, self._events.append, partial(warn, "~/feedback"))
         reference = f"{TASK_SPACE}/reference_pose"
         for kind, topic, take, profile in (
             (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
             (PoseStamped, reference, self._take_tool_reference, qos.VIEW),
         ):
-            listen(self, kind, topic, take, profile, partial(throttle.warn, topic))
+            listen(self, kind, topic, take, profile, partial(warn, topic))
 
     def run(self, stop: ShutdownFlag) -> None:
         """Update at 20 Hz until ``stop`` is set."""

@@ -155,6 +155,7 @@ class SimulationControls:
             self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _find(self) -> None:
+        """Add the controls once all services of the simulator exist."""
         if time.monotonic() < self._next_search:
             return
         self._next_search = time.monotonic() + SEARCH_PERIOD
@@ -167,6 +168,14 @@ class SimulationControls:
             self._node, self._arm, self._status, end_demo, feedback, sliders.send_again
         )
         sliders.on_target(targets.go)
+        self._fields = RemoteFields(self._node, controls)
+        self._row = controls.add_actions("Simulation", self._actions(targets), (PAUSE, RESET, PUSH))
+        self._targets = targets
+        if self._page.emergency is not None:
+            self._page.emergency.allow_release(self._release.do)
+
+    def _actions(self, targets: JointTargets) -> dict[str, Callable[[], str]]:
+        """Return what each button does; a reset and the demo motion discard the targets."""
 
         def reset() -> str:
             targets.reset()
@@ -176,7 +185,7 @@ class SimulationControls:
             targets.reset()
             return self._demo.set(True)
 
-        actions = {
+        return {
             PAUSE: lambda: self._set_paused(True),
             CONTINUE: lambda: self._set_paused(False),
             RESET: reset,
@@ -184,11 +193,6 @@ class SimulationControls:
             STOP_DEMO: lambda: self._demo.set(False),
             START_DEMO: start_demo,
         }
-        self._fields = RemoteFields(self._node, controls)
-        self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
-        self._targets = targets
-        if self._page.emergency is not None:
-            self._page.emergency.allow_release(self._release.do)
 
     def _set_paused(self, paused: bool) -> str:
         message = self._pause.do(SetBool.Request(data=paused))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -69,10 +69,7 @@ def own_domain(
     folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
-        first = os.getuid() % len(FREE_DOMAINS)  # an order that depends on the user
-        for domain in (
-            (*FREE_DOMAINS[first:], *FREE_DOMAINS[:first]) if requested is None else (requested,)
-        ):
+        for domain in _free_domains() if requested is None else (requested,):
             lock = try_locked(folder / f"domain_{domain}", holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
@@ -94,6 +91,12 @@ def own_domain(
                 " set --domain"
             )
         yield domain, node
+
+
+def _free_domains() -> Sequence[int]:
+    """Return FREE_DOMAINS in an order that depends on the user."""
+    first = os.getuid() % len(FREE_DOMAINS)
+    return *FREE_DOMAINS[first:], *FREE_DOMAINS[:first]
 
 
 def _environment_domain() -> int | None:

@@ -37,6 +37,7 @@ TRAJECTORY = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
 INTERRUPTED = (
     "control_restarted",
+    "states_missing",
     "trajectory_rejected",
     "path_tolerance_violated",
     "goal_tolerance_violated",
@@ -222,6 +223,7 @@ class JointTargets:
             self._feedback.rejected(self._status.values.get(f"last {event}", event))
 
     def _send(self, reference: Vector | None) -> None:
+        """Send the pending target once it no longer changes and the controller is discovered."""
         pending, now = self._pending, time.monotonic()
         if pending is None or (
             now - pending[2] < SETTLING_TIME and now - pending[1] < MAX_DRAG_DELAY
@@ -237,13 +239,16 @@ class JointTargets:
                 return  # a newer target was given during this time
             self._pending = None
         self._sent()
-        self._target, target = None, pending[0]
+        self._target = None
         if self._status.stopped:
             self._feedback.rejected(f"{self._status.emergency}; reset it before a target")
-            return
-        if reference is None or missing:
+        elif reference is None or missing:
             self._feedback.rejected("joint controllers = 0; expected one that moves the arm")
-            return
+        else:
+            self._move(reference, pending[0])
+
+    def _move(self, reference: Vector, target: Vector) -> None:
+        """Publish the motion from the reference to a target (nv,)."""
         target = as_readonly(target + whole_turns(self._arm, target, reference))
         duration = move_time(self._arm, reference, target)
         self._interrupted, self._target = self._counts(), target

@@ -139,7 +139,6 @@ class ReferenceTopics:
         """``goal_time``: constraint of the time to the goal [s]."""
         self._loop, self._streams = loop, Streams(loop)
         self.parameters = StreamParameters(node)
-        self._timeout_ignored = ""
         self.configure({}, goal_time)
         report = loop.events.report
         for kind, topic, take, event in (
@@ -170,9 +169,8 @@ class ReferenceTopics:
                 f" ({goal_time:g} s); the time-out is disabled"
             )
             timeout = 0.0
-        if ignored and ignored != self._timeout_ignored:
-            self._loop.events.report("cmd_timeout_ignored", ignored)
-        self._streams.timeout, self._timeout_ignored = timeout, ignored
+        self._loop.events.report_lasting("cmd_timeout_ignored", ignored)
+        self._streams.timeout = timeout
         self._loop.reference_generator.from_desired = given[FROM_DESIRED]
 
     def observe(self) -> None:

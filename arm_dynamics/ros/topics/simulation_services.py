@@ -173,11 +173,8 @@ class SimulationReport:
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
         commands; ``queue``: queue of the recording.
         """
-        simulation, watchdog, paused = (
-            self._simulation,
-            self._simulation.watchdog,
-            self._control.paused,
-        )
+        simulation, paused = self._simulation, self._control.paused
+        watchdog = simulation.watchdog
         self._post(self._read_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",

@@ -6,6 +6,7 @@ controller.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from math import nan
 from typing import Protocol
@@ -30,6 +31,10 @@ from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.capability_topics import Capabilities
 from arm_dynamics.ros.topics.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
+
+STATE_TIMEOUT = 1.0
+"""Time [s] without a state after which a physical arm has failed, and after which a canceled goal
+no longer waits for the arm to stop."""
 
 
 class CommandSink(Protocol):
@@ -94,6 +99,7 @@ class TopicDriver(Driver):
         self._states = StateSubscription(node, arm.joint_names, events.report)
         self.publisher = self._states.publisher
         self._newest: State | None = None
+        self._silence = 0.0  # time waited without a state [s]
         self._commands = output or CommandPublisher(node, arm)
         self._timing: LoopTiming | None = None
 
@@ -131,9 +137,23 @@ class TopicDriver(Driver):
     def wait(self, timeout: float) -> bool:
         """Return whether a new state was received within ``timeout`` [s]."""
         self.publisher.listen()
+        started = time.monotonic()
         if self._newest is None and self._states.wait(timeout):
             self._newest = self._states.newest()
+        # A process that did not run has waited for no longer than this.
+        waited = min(time.monotonic() - started, timeout)
+        self._silence = self._silence + waited if self._newest is None else 0.0
         return self._newest is not None
+
+    @property
+    def missing(self) -> str:
+        """Why an active physical arm has failed: it publishes no states. "" if it does.
+
+        A simulated arm publishes none while its time is paused.
+        """
+        failed = self._silence > STATE_TIMEOUT and not self.inactive
+        physical = self._capabilities is not None and self._capabilities.physical
+        return f"no joint states for {STATE_TIMEOUT:g} s" if failed and physical else ""
 
     def discard_state(self) -> None:
         """Discard a state."""

@@ -89,11 +89,11 @@ class ExcitationNode(Node):
                 self._result_of(canceled, CANCEL_TIMEOUT)
                 self._result_of(result, CANCEL_TIMEOUT)
                 return
-        answer = result.result().result
-        if answer.error_code != ErrorCode.SUCCESSFUL:
+        outcome = result.result().result
+        if outcome.error_code != ErrorCode.SUCCESSFUL:
             raise GoalRejected(
-                answer.error_code,
-                f"excitation = {self._file}: aborted by joint_controller: {answer.error_string}",
+                outcome.error_code,
+                f"excitation = {self._file}: aborted by joint_controller: {outcome.error_string}",
             )
         self.get_logger().info(f"{self._file}: completed; the arm holds its configuration")
 
@@ -102,11 +102,13 @@ class ExcitationNode(Node):
 
         Raise GoalRejected if the controller rejects it.
         """
-        sent = self._request(self._action.send_goal_async, self._goal_type(trajectory=trajectory))
-        while not sent.done():
+        request = self._request(
+            self._action.send_goal_async, self._goal_type(trajectory=trajectory)
+        )
+        while not request.done():
             if stop.wait(PERIOD):
                 break
-        handle = self._result_of(sent, CANCEL_TIMEOUT)
+        handle = self._result_of(request, CANCEL_TIMEOUT)
         if handle is not None and not handle.accepted:
             raise GoalRejected(
                 int(ErrorCode.INVALID_GOAL),
@@ -127,10 +129,10 @@ class ExcitationNode(Node):
             if not self._state.service_is_ready():
                 continue
             request = self._state.call_async(GetState.Request())
-            answer = self._result_of(request, CANCEL_TIMEOUT)
-            if answer is None:
+            response = self._result_of(request, CANCEL_TIMEOUT)
+            if response is None:
                 self._state.remove_pending_request(request)
-            elif answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
+            elif response.current_state.id == State.PRIMARY_STATE_ACTIVE:
                 active = not stop.wait(SETTLING_TIME)
         self._tracking.newest = None  # the controller restarted
         while active and not stop.wait(PERIOD):
@@ -145,17 +147,17 @@ class ExcitationNode(Node):
         rclpy stores the request after it has sent it, and discards a reply that its executor
         receives in between.
         """
-        answer = Future()
+        reply = Future()
 
         def forward(done: Any) -> None:
             if done.exception() is None:
-                answer.set_result(done.result())
+                reply.set_result(done.result())
             else:
-                answer.set_exception(done.exception())
+                reply.set_exception(done.exception())
 
         executor: Any = self.executor
         executor.create_task(lambda: send(*arguments).add_done_callback(forward))
-        return answer
+        return reply
 
     @staticmethod
     def _result_of(future: Any, timeout: float) -> Any:

@@ -164,13 +164,15 @@ class HardwareReport:
         state = DriverState.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
         queue = self._cycle.log.queue if self._cycle.log else None
-        late = min(1.0, self._misses.update(self._cycle.pacer.missed) * self._cycle.pacer.period)
+        late_fraction = min(
+            1.0, self._misses.update(self._cycle.pacer.missed) * self._cycle.pacer.period
+        )
         values = {
             "state": state.value,
             "emergency stop": engaged or "released",
             "commands per second": f"{self._rate.update(self._cycle.commands):.0f}",
             "round trip p50 / p99 [ms]": self._cycle.states.round_trip.summary(),
-            "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
+            "deadlines missed": f"{self._cycle.pacer.missed}, {late_fraction:.0%} of the last",
             **({"last rejected transition": rejection} if rejection else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
             **(queue.values() if queue else {}),
@@ -185,8 +187,8 @@ class HardwareReport:
         trouble = "; ".join(filter(None, (self._cycle.conflict, queue.trouble if queue else "")))
         if trouble:
             return WARN, f"{state.value}; {trouble}", values
-        if late > MAX_LATE_FRACTION:
-            return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
+        if late_fraction > MAX_LATE_FRACTION:
+            return WARN, f"{state.value}; {late_fraction:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values
 
     def joints(self, name: str, driver: MotorBusDriver | None) -> Sequence[DiagnosticStatus]:

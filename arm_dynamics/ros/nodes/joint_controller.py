@@ -88,12 +88,12 @@ class JointControllerNode(ControllerNode):
         constraints = self._constraints.changed(values)
         self._references.configure(values, constraints.goal_time)
         if self._interfaces is not None:
-            given = self._references.parameters.values
+            values = self._references.parameters.values
             self._interfaces.configure(constraints, reject=self._constraints.reject)
             self._interfaces.allow(
-                end_in_motion=given[END_IN_MOTION],
-                integrate=given[INTEGRATE],
-                partial=given[PARTIAL],
+                end_in_motion=values[END_IN_MOTION],
+                integrate=values[INTEGRATE],
+                partial=values[PARTIAL],
             )
 
     def step(self) -> bool:

@@ -189,12 +189,14 @@ def _model_parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 def ros_arguments(parameters: Mapping[str, Any], file: Path | None = None) -> list[str]:
     """Return the arguments of a node; parameters that are not None override the ``file``."""
-    given = {name: value for name, value in parameters.items() if value is not None}
-    words = [f"{name}:={str(v).lower() if isinstance(v, bool) else v}" for name, v in given.items()]
+    values = {name: value for name, value in parameters.items() if value is not None}
+    assignments = [
+        f"{name}:={str(v).lower() if isinstance(v, bool) else v}" for name, v in values.items()
+    ]
     return [
         "--ros-args",
         *(["--params-file", str(file)] if file else []),
-        *(argument for word in words for argument in ("-p", word)),
+        *(argument for assignment in assignments for argument in ("-p", assignment)),
     ]
 
 
@@ -242,8 +244,9 @@ class _Session:
             self._notice = now + NOTICE_PERIOD
             messages, ok = self._status.messages, self._status.ok
             causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
-            why = "; ".join(causes) or "the first start compiles (up to minutes)"
-            print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
+            cause_text = "; ".join(causes) or "the first start compiles (up to minutes)"
+            duration = f"{now - self._alive:.0f} s"
+            print(f"no command reached the arm for {duration}: {cause_text}", flush=True)
 
     def _commands_arrive(self) -> bool:
         """Return whether new diagnostics report that commands reach the arm."""

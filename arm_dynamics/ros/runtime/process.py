@@ -213,10 +213,11 @@ class ServiceThread(Thread):
                 self._executor.spin_once()
                 last_success = time.monotonic()
             except Exception as error:
-                at = traceback.extract_tb(error.__traceback__)[-1]
+                frame = traceback.extract_tb(error.__traceback__)[-1]
                 self._events.report(
                     "callback_failed",
-                    f"{type(error).__name__}: {error} ({at.name}, {at.filename}:{at.lineno})",
+                    f"{type(error).__name__}: {error}"
+                    f" ({frame.name}, {frame.filename}:{frame.lineno})",
                 )
                 if time.monotonic() - last_success > FAILURE_TIMEOUT:
                     self.failed = True

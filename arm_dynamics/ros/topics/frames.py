@@ -56,8 +56,8 @@ def _transforms(arm: ArmModel, frames: Frames, q: Vector) -> list[TransformStamp
     for parent, child, position, rotation in link_placements(arm, q):
         message = TransformStamped(child_frame_id=frames.prefix + child)
         message.header.frame_id = frames.prefix + parent
-        at, quaternion = message.transform.translation, message.transform.rotation
-        at.x, at.y, at.z = position.tolist()
+        translation, quaternion = message.transform.translation, message.transform.rotation
+        translation.x, translation.y, translation.z = position.tolist()
         quaternion.x, quaternion.y, quaternion.z, quaternion.w = quaternion_from_rotation(
             rotation
         ).tolist()

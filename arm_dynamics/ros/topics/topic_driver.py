@@ -161,9 +161,9 @@ class TopicDriver(Driver):
 
     def read(self) -> State:
         """Return the newest state; raise DriverFault without one."""
-        newer, known = self._states.newest(), self._newest
+        newer, waiting = self._states.newest(), self._newest
         self._newest = None
-        state = known if newer is None else newer
+        state = waiting if newer is None else newer
         if state is None:
             raise DriverFault("joint_states: new messages = 0; expected 1")
         if self._capabilities is not None:
@@ -233,7 +233,7 @@ class TrajectoryPublisher:
 
 
 OUTPUTS = ("joint_commands", "joint_trajectory")
-OTHERS = "joint_trajectory_controller/joint_trajectory"
+DEFAULT_OUTPUT_TOPIC = "joint_trajectory_controller/joint_trajectory"
 
 
 def declare_output(
@@ -245,7 +245,9 @@ def declare_output(
     command positions.
     """
     output = declare_fixed(node, "output", OUTPUTS[0], f"one of {', '.join(OUTPUTS)}")
-    topic = declare_fixed(node, "output_topic", OTHERS, "topic of output joint_trajectory")
+    topic = declare_fixed(
+        node, "output_topic", DEFAULT_OUTPUT_TOPIC, "topic of output joint_trajectory"
+    )
     if output not in OUTPUTS:
         raise ConfigError(f"output = '{output}'; expected one of {', '.join(OUTPUTS)}")
     if output == OUTPUTS[0]:

@@ -21,13 +21,15 @@ def generate_launch_description():
     return parts.description(ARGUMENTS, _sliders, view, use_sim_time="false")
 
 
-def _sliders(given):
+def _sliders(arguments):
     """Return the requested sliders; those of the page if the others are not installed."""
-    gui = given["gui"] == "true"
+    gui = arguments["gui"] == "true"
     if gui and has_resource("packages", GUI):
-        return [Node(package=GUI, executable=GUI, namespace=given["namespace"], output="screen")]
+        return [
+            Node(package=GUI, executable=GUI, namespace=arguments["namespace"], output="screen")
+        ]
     missing = [LogInfo(msg=f"{GUI} is not installed: the sliders are on a page")] if gui else []
     return [
         *missing,
-        parts.viewer_node("joint_sliders", given, "sliders", **parts.description_parameters()),
+        parts.viewer_node("joint_sliders", arguments, "sliders", **parts.description_parameters()),
     ]

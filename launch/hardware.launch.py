@@ -79,51 +79,53 @@ def generate_launch_description():
     return parts.description(ARGUMENTS, _nodes, view, use_sim_time="false")
 
 
-def _nodes(given):
+def _nodes(arguments):
     """Return the nodes of this package; invalid arguments end the launch."""
-    files = parts.params_files(given)
-    controller = [] if given["controller"] == "none" else _controller(given, files)
-    viewer = [parts.viewer_node("viewer", given, "page")] if given["viewer"] == "true" else []
-    return [_arm(given, files), *controller, *_excitation(given), *viewer]
+    files = parts.params_files(arguments)
+    controller = [] if arguments["controller"] == "none" else _controller(arguments, files)
+    viewer = (
+        [parts.viewer_node("viewer", arguments, "page")] if arguments["viewer"] == "true" else []
+    )
+    return [_arm(arguments, files), *controller, *_excitation(arguments), *viewer]
 
 
-def _excitation(given):
+def _excitation(arguments):
     """Return the node that sends the excitation trajectory, if any."""
-    file = given["excitation"]
+    file = arguments["excitation"]
     if not file:
         return []
-    if given["controller"] == "none":
+    if arguments["controller"] == "none":
         raise ConfigError("excitation: controller = none; expected a controller")
-    Excitation.load(file).require_joints(parts.given_arm(given))
-    waits = {"wait_for_activation": False} if given["driver"] == SIMULATED else {}
-    parameters = {**parts.model_parameters(given), "file": file}
+    Excitation.load(file).require_joints(parts.loaded_arm(arguments))
+    waits = {"wait_for_activation": False} if arguments["driver"] == SIMULATED else {}
+    parameters = {**parts.model_parameters(arguments), "file": file}
     # It ends after its motion, which must not be repeated.
-    return [parts.node("excitation", given, parameters, waits, respawn=False)]
+    return [parts.node("excitation", arguments, parameters, waits, respawn=False)]
 
 
-def _controller(given, files):
+def _controller(arguments, files):
     """Return a controller that the arm accepts, and a message if it replaces another one."""
-    controller, message = select_controller(given, files)
-    parameters = parts.controller_parameters({**given, "controller": controller})
+    controller, message = select_controller(arguments, files)
+    parameters = parts.controller_parameters({**arguments, "controller": controller})
     log = [LogInfo(msg=message)] if message else []
-    return [*log, parts.node("joint_controller", given, *files, parameters)]
+    return [*log, parts.node("joint_controller", arguments, *files, parameters)]
 
 
-def _arm(given, files):
+def _arm(arguments, files):
     """Return the arm's node; the driver simulated has the same topics, at wall-clock time."""
-    record = {"recording_path": given["record"]} if given["record"] else {}
-    rate = given["update_rate"]
+    record = {"recording_path": arguments["record"]} if arguments["record"] else {}
+    rate = arguments["update_rate"]
     rates = {"update_rate": parts.positive_argument("update_rate", rate)} if rate else {}
-    if given["driver"] == SIMULATED:
+    if arguments["driver"] == SIMULATED:
         time = {"use_sim_time": "false", "publish_clock": "false", "real_time_factor": ""}
-        simulator = simulator_parameters({**given, **time, "rate": ""})
-        return parts.required_node("simulator", given, *files, simulator | rates | record)
+        simulator = simulator_parameters({**arguments, **time, "rate": ""})
+        return parts.required_node("simulator", arguments, *files, simulator | rates | record)
     names = ("driver", "port", "driver_settings", "command_interface")
-    controller = given["controller"]
+    controller = arguments["controller"]
     motors = {}
     if controller not in ("", "none"):
         motors["command_interface"] = plugins.load_class("controllers", controller).interface
-    motors |= {name: given[name] for name in names if given[name]}
-    configure = {"auto_configure": given["auto_configure"] == "true"}
-    start = {**parts.model_parameters(given), **parts.description_parameters(), **configure}
-    return parts.required_node("hardware", given, *files, start | motors | rates | record)
+    motors |= {name: arguments[name] for name in names if arguments[name]}
+    configure = {"auto_configure": arguments["auto_configure"] == "true"}
+    start = {**parts.model_parameters(arguments), **parts.description_parameters(), **configure}
+    return parts.required_node("hardware", arguments, *files, start | motors | rates | record)

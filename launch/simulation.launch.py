@@ -27,9 +27,9 @@ def generate_launch_description():
     return parts.description(ARGUMENTS, _nodes, view)
 
 
-def _nodes(given):
+def _nodes(arguments):
     """Return the nodes of this package; invalid arguments end the launch."""
-    files = parts.params_files(given)
-    controller = parts.controller_parameters(given | parts.usual_controller(given, files))
+    files = parts.params_files(arguments)
+    controller = parts.controller_parameters(arguments | parts.default_controller(arguments, files))
     executables = ("joint_controller", "composed")
-    return simulated_arm(given, files, executables, controller, controls=True)
+    return simulated_arm(arguments, files, executables, controller, controls=True)

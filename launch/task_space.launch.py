@@ -22,9 +22,9 @@ def generate_launch_description():
     return parts.description(ARGUMENTS, _nodes, view)
 
 
-def _nodes(given):
+def _nodes(arguments):
     """Return the nodes of this package; invalid arguments end the launch."""
-    files = parts.params_files(given)
+    files = parts.params_files(arguments)
     executables = ("task_space_controller", "task_space_composed")
-    controller = parts.controller_parameters(given)
-    return simulated_arm(given, files, executables, controller, controls=False)
+    controller = parts.controller_parameters(arguments)
+    return simulated_arm(arguments, files, executables, controller, controls=False)

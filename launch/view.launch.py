@@ -21,10 +21,10 @@ def generate_launch_description():
     return parts.description(ARGUMENTS, _viewed)
 
 
-def _viewed(given):
+def _viewed(arguments):
     """Return the nodes; an arm that cannot be loaded ends the launch."""
-    arm = parts.given_arm(given)
-    time = {"use_sim_time": given["use_sim_time"] == "true"}
+    arm = parts.loaded_arm(arguments)
+    time = {"use_sim_time": arguments["use_sim_time"] == "true"}
     # Without its type, launch would read the text as YAML.
     description = ParameterValue(robot_description(arm), value_type=str)
     actions = [
@@ -34,29 +34,31 @@ def _viewed(given):
             Node(
                 package=parts.STATE_PUBLISHER,
                 executable=parts.STATE_PUBLISHER,
-                namespace=given["namespace"],
+                namespace=arguments["namespace"],
                 parameters=[
                     time,
                     {
                         "robot_description": description,
-                        "frame_prefix": given["frame_prefix"],
+                        "frame_prefix": arguments["frame_prefix"],
                     },
                 ],
                 output="screen",
             ),
         )
     ]
-    if given["rviz"] == "true":
+    if arguments["rviz"] == "true":
         rviz = Node(
             package="rviz2",
             executable="rviz2",
-            namespace=given["namespace"],
-            arguments=["-d", parts.rviz_file(given, arm)],
+            namespace=arguments["namespace"],
+            arguments=["-d", parts.rviz_file(arguments, arm)],
             parameters=[time],
             output="screen",
         )
-        release = {"move_on_release": given["move_on_release"] == "true"}
-        controls = parts.node("rviz_controls", given, {**parts.model_parameters(given), **release})
+        release = {"move_on_release": arguments["move_on_release"] == "true"}
+        controls = parts.node(
+            "rviz_controls", arguments, {**parts.model_parameters(arguments), **release}
+        )
         actions += [
             _if_installed("rviz2", "no RViz", rviz),
             *([controls] if has_resource("packages", "rviz2") else []),

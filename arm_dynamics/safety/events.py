@@ -56,6 +56,14 @@ class Events:
         self.counts: Counter[str] = Counter()
         self.latest: dict[str, str] = {}
         self.listener = listener or Throttle(logging.getLogger("arm_dynamics")).warn
+        self._lasting: dict[str, str] = {}
+
+    def report_lasting(self, kind: str, cause: str) -> None:
+        """Report a cause that lasts, evaluated in each cycle, once; "" ends it."""
+        if cause != self._lasting.get(kind, ""):
+            self._lasting[kind] = cause
+            if cause:
+                self.report(kind, cause)
 
     def report(self, kind: str, message: str) -> None:
         """Count one event of ``kind`` and pass it to the listener."""

@@ -411,7 +411,7 @@ def ignores(pid, number):
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["SIGQUIT", "SIGHUP", "SIGINT"])
 def test_a_signal_while_active_ends_with_0_and_torque_disabled(active, name):
-    """Last test of the fixture, because it restarts the node."""
+    """Last test of ``active``, because it restarts the node."""
     assert ignores(active.process.pid, signal.SIGTSTP), "Ctrl-Z would stop the loop"
     active.is_disabled = False
     active.process.signal(getattr(signal, name))
@@ -420,3 +420,21 @@ def test_a_signal_while_active_ends_with_0_and_torque_disabled(active, name):
     assert active.is_disabled
     active.restart()
     assert active.change_state("configure")
+
+
+def test_a_goal_ends_when_its_killed_arm_is_silent(motors, shared):
+    """Last test of the file, because other nodes list the killed one for up to LEASE."""
+    assert motors.change_state("activate"), shared.report("not activated")
+    client = shared.action(FollowJointTrajectory, ACTION)
+    handle = None
+    while handle is None or not handle.accepted:  # rejected until the controller has a state
+        message = FollowJointTrajectory.Goal(trajectory=slow())
+        handle = shared.answer(client.send_goal_async(message))
+    shared.wait_for(lambda: np.abs(motors.states.newest.velocity).max() > 0, "no motion")
+    motors.process.kill()
+    result = shared.answer(handle.get_result_async()).result
+    assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
+    assert result.error_string == "interrupted: no joint states for 1 s"
+    status = shared.diagnosis("joint_controller", lambda v: "last states_missing" in v)
+    assert status["last states_missing"] == "no joint states for 1 s"
+    assert status["states_missing"] == "1"

@@ -227,7 +227,7 @@ def test_a_suspended_simulator_ends_the_run_with_1(ros):
 def test_a_missing_first_command_is_explained_and_ends_the_run_with_1(ros):
     """The times are shorter than any start of a node, as on a busy machine without a cache."""
     text = (
-        "from arm_dynamics.ros import sim;"
+        "from arm_dynamics.ros.nodes import sim;"
         "sim.START_TIMEOUT, sim.NOTICE_PERIOD = 1.0, 0.3;"
         "raise SystemExit(sim.run(['--headless']))"
     )

@@ -55,6 +55,14 @@ def test_a_flood_of_goals_is_counted_beyond_a_burst(log):
     assert log.events.counts["goal_rejected"] == 1001
 
 
+def test_a_lasting_cause_is_reported_once_and_again_after_a_change(log):
+    for cause in ("hot", "hot", "hotter", "hotter", "", "", "hotter"):
+        log.events.report_lasting("motor", cause)
+        log.now += 2 * PERIOD
+    assert log.lines == ["motor: hot", "motor: hotter", "motor: hotter"]
+    assert log.events.counts["motor"] == 3
+
+
 def test_event_kinds_are_throttled_separately(log):
     for kind in ("goal_rejected", "state_rejected", "goal_aborted"):
         log.events.report(kind, "why")

@@ -92,10 +92,10 @@ def guarded(message: Any, convert: Callable[[int], Any]) -> Any:
     return derived(message, {}, {"_CONVERT_TO_PY": capsule, "kept": function})
 
 
-def derived(kind: Any, own: dict[str, Any], of_type: dict[str, Any] | None = None) -> Any:
+def derived(kind: Any, attributes: dict[str, Any], of_type: dict[str, Any] | None = None) -> Any:
     """Return a subclass with attributes of the class and of its type; others are inherited."""
     metaclass = type("Limited", (type(kind),), of_type or {})
-    return metaclass(kind.__name__, (kind,), own)
+    return metaclass(kind.__name__, (kind,), attributes)
 
 
 def from_c(message: Any, address: int) -> Any:

@@ -118,11 +118,11 @@ class RawTake:
                 self._library.rcutils_reset_error()
             return None
         # Another layout of the structure would have a different value here.
-        known = self._info.implementation == self._implementation
+        known_layout = self._info.implementation == self._implementation
         return Taken(
             ctypes.string_at(self._buffer.data, self._buffer.length),
             self._info.received_timestamp * 1e-9,
-            bytes(self._info.gid) if known else b"",
+            bytes(self._info.gid) if known_layout else b"",
         )
 
 
@@ -147,7 +147,7 @@ class Mailbox:
             message, topic, _never, qos, callback_group=_NoExecutor(), raw=True
         )
         self.topic = self._subscription.topic_name
-        self._most = qos if isinstance(qos, int) else qos.depth
+        self._depth = qos if isinstance(qos, int) else qos.depth
         self._take = RawTake(self._subscription)
         self._waiting = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
@@ -160,7 +160,7 @@ class Mailbox:
 
     def take(self) -> Iterator[Taken]:
         """Yield waiting messages, oldest first; at most the depth of the queue."""
-        for _ in range(self._most):
+        for _ in range(self._depth):
             taken = self._take.take()
             if taken is None:
                 return

@@ -58,7 +58,7 @@ class Limit(NamedTuple):
     named: bool = False
 
 
-USUAL = Limit(2**16)
+DEFAULT_LIMIT = Limit(2**16)
 LIMITS = {
     DiagnosticArray: Limit(2**20),
     JointTrajectory: Limit(2**24, "points", named=True),
@@ -77,19 +77,19 @@ def decode(data: bytes, kind: type) -> Any:
         an object; or invalid bytes.
 
     """
-    limit = LIMITS.get(kind, USUAL)
+    limit = LIMITS.get(kind, DEFAULT_LIMIT)
     if len(data) > limit.size:
         raise InvalidValue(f"message = {len(data)} bytes; expected at most {limit.size}")
     if limit.sequence:
-        at = after_string(data, HEADER_SIZE + STAMP.size)
+        offset = after_string(data, HEADER_SIZE + STAMP.size)
         if limit.named:
-            count, at = length(data, at)
+            count, offset = length(data, offset)
             check_names(count, 0)
             for _ in range(count):
-                size, at = length(data, at)
+                size, offset = length(data, offset)
                 check_names(0, size - 1)
-                at += size
-        check_points(length(data, at)[0], limit.sequence)
+                offset += size
+        check_points(length(data, offset)[0], limit.sequence)
     try:
         return deserialize_message(data, kind)
     except Exception as error:  # RMWError, MemoryError and more, by middleware and message
@@ -112,26 +112,26 @@ def check_names(names: int, longest: int) -> None:
         raise InvalidValue(f"joint name of {longest} bytes; expected at most {MAX_NAME_LENGTH}")
 
 
-def aligned(at: int, size: int) -> int:
-    """Return the first offset from ``at`` on that is aligned for an item of this size."""
-    return at + (HEADER_SIZE - at) % size
+def aligned(offset: int, size: int) -> int:
+    """Return the first offset from ``offset`` on that is aligned for an item of this size."""
+    return offset + (HEADER_SIZE - offset) % size
 
 
-def length(data: bytes | bytearray, at: int) -> tuple[int, int]:
+def length(data: bytes | bytearray, offset: int) -> tuple[int, int]:
     """Return a length and the offset after it; raise InvalidValue at the end of the message."""
-    at = aligned(at, 4)
-    if at + 4 > len(data):
+    offset = aligned(offset, 4)
+    if offset + 4 > len(data):
         raise InvalidValue(
-            f"message = {len(data)} bytes; expected at least {at + 4}: it is truncated"
+            f"message = {len(data)} bytes; expected at least {offset + 4}: it is truncated"
         )
     # The second byte is odd if numbers are little-endian.
-    return int.from_bytes(data[at : at + 4], "little" if data[1] & 1 else "big"), at + 4
+    return int.from_bytes(data[offset : offset + 4], "little" if data[1] & 1 else "big"), offset + 4
 
 
-def after_string(data: bytes | bytearray, at: int) -> int:
+def after_string(data: bytes | bytearray, offset: int) -> int:
     """Return the offset after a string."""
-    size, at = length(data, at)
-    return at + size
+    size, offset = length(data, offset)
+    return offset + size
 
 
 def listen(
@@ -193,16 +193,16 @@ def field_offsets(data: bytes | bytearray) -> list[slice]:
 
     Raise InvalidValue for a length beyond the end.
     """
-    at = after_string(data, HEADER_SIZE + STAMP.size)
-    count, at = length(data, at)
+    offset = after_string(data, HEADER_SIZE + STAMP.size)
+    count, offset = length(data, offset)
     for _ in range(count):
-        at = after_string(data, at)
+        offset = after_string(data, offset)
     ranges = []
     for _ in FIELDS:
-        count, at = length(data, at)
-        begin = aligned(at, 8) if count else at
-        at = begin + 8 * count
-        ranges.append(slice(begin, at))
+        count, offset = length(data, offset)
+        begin = aligned(offset, 8) if count else offset
+        offset = begin + 8 * count
+        ranges.append(slice(begin, offset))
     return ranges
 
 
@@ -217,22 +217,22 @@ class JointStateReader:
 
     def read(self, data: bytes) -> JointStateContent:
         """Return the content of a serialized message; raise InvalidValue for an invalid one."""
-        if len(data) != self._size or any(data[part] != kept for part, kept in self._fixed):
+        if len(data) != self._size or any(data[span] != expected for span, expected in self._fixed):
             return self._read_layout(data)
         sec, nanosec = STAMP.unpack_from(data, HEADER_SIZE)
-        fields = (np.frombuffer(data[part]) for part in self._slots)
+        fields = (np.frombuffer(data[span]) for span in self._slots)
         return JointStateContent(self._names, seconds(sec, nanosec), *fields)
 
     def _read_layout(self, data: bytes) -> JointStateContent:
         content = decode_joint_state(decode(data, JointState))
         self._size = -1
-        places = field_offsets(data)
+        spans = field_offsets(data)
         if all(
-            data[p] == getattr(content, f).tobytes() for p, f in zip(places, FIELDS, strict=True)
+            data[p] == getattr(content, f).tobytes() for p, f in zip(spans, FIELDS, strict=True)
         ):
-            self._size, self._names, self._slots = len(data), content.names, places
-            edges = [slice(0, HEADER_SIZE), slice(HEADER_SIZE + STAMP.size, places[0].start)]
-            edges += [slice(a.stop, b.start) for a, b in pairwise(places)]
+            self._size, self._names, self._slots = len(data), content.names, spans
+            edges = [slice(0, HEADER_SIZE), slice(HEADER_SIZE + STAMP.size, spans[0].start)]
+            edges += [slice(a.stop, b.start) for a, b in pairwise(spans)]
             self._fixed = [(edge, data[edge]) for edge in edges]
         return content
 
@@ -241,17 +241,17 @@ class JointStateWriter:
     """Serializes JointStates whose names and frame never change."""
 
     def __init__(self, names: tuple[str, ...], fields: tuple[str, ...], frame: str = "") -> None:
-        zeros = {field: [0.0] * len(names) for field in fields}
+        zeros = {span: [0.0] * len(names) for span in fields}
         message = JointState(name=list(names), **zeros)
         message.header.frame_id = frame
         self._bytes = bytearray(serialize_message(message))
-        self._slots = [place for place in field_offsets(self._bytes) if place.stop > place.start]
+        self._slots = [span for span in field_offsets(self._bytes) if span.stop > span.start]
 
     def write(self, time: float, *values: Vector) -> bytes:
         """Return the message of ``time`` [s] with one vector (n,) per field."""
         STAMP.pack_into(self._bytes, HEADER_SIZE, *split_time(time))
-        for place, vector in zip(self._slots, values, strict=True):
-            self._bytes[place] = vector.tobytes()
+        for span, vector in zip(self._slots, values, strict=True):
+            self._bytes[span] = vector.tobytes()
         return bytes(self._bytes)
 
 

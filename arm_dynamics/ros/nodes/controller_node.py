@@ -22,7 +22,7 @@ from arm_dynamics.safety.events import Events
 
 COMMAND_AGE = 1.0
 """Time [s] without a command after which a controller is no longer active."""
-STATE_TIMEOUT = 0.1
+MAX_WAIT = 0.1
 """Time [s] after which a loop without states checks the shutdown flag."""
 
 
@@ -54,8 +54,9 @@ class ControllerNode(Node):
         """Reply to every state until ``stop`` is set."""
         assert isinstance(self._driver, TopicDriver)
         while not stop.is_set():
-            if self._driver.wait(STATE_TIMEOUT):
+            if self._driver.wait(MAX_WAIT):
                 self.run_cycle()
+            self.events.report_lasting("states_missing", self._driver.missing)
 
     def run_cycle(self) -> bool:
         """Run one control cycle; return whether a command was written.
@@ -65,10 +66,10 @@ class ControllerNode(Node):
         """
         topics, awaited = self._topics, self._capabilities.awaited
         incompatibility = self._capabilities.incompatibility(type(self.loop.controller))
+        if topics is not None and not awaited:
+            self.events.report_lasting("controller_incompatible", incompatibility)
         if topics is not None and (awaited or incompatibility):
             topics.discard_state()
-            if not awaited:
-                self.events.report("controller_incompatible", incompatibility)
             return False
         commanded = not incompatibility and self.step()
         self._command_count += commanded
@@ -121,6 +122,7 @@ class ControllerNode(Node):
         if self._topics is not None and self._topics.publisher.conflict:
             return False, self._topics.publisher.conflict, values
         if rate <= 0:
-            return False, waiting(self._capabilities), values
+            missing = self._topics.missing if self._topics is not None else ""
+            return False, missing or waiting(self._capabilities), values
         warnings = self.warnings()
         return not warnings, warnings or "running", values

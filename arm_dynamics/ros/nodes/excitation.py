@@ -12,6 +12,7 @@ from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.task import Future
+from trajectory_msgs.msg import JointTrajectory
 
 from arm_dynamics.control.goals.goal import ErrorCode
 from arm_dynamics.core.arrays import Vector
@@ -76,22 +77,11 @@ class ExcitationNode(Node):
         if reference is None:
             return
         motion = excitation_motion(self._arm, self._excitation, reference, 0.0)
-        trajectory = trajectory_message(self._arm.joint_names, motion.waypoints)
-        sent = self._request(self._action.send_goal_async, self._goal_type(trajectory=trajectory))
-        while not sent.done():
-            if stop.wait(PERIOD):
-                break
-        handle = self._result_of(sent, CANCEL_TIMEOUT)
+        handle = self._send_goal(trajectory_message(self._arm.joint_names, motion.waypoints), stop)
         if handle is None:
             return
-        if not handle.accepted:
-            raise GoalRejected(
-                int(ErrorCode.INVALID_GOAL),
-                f"excitation = {self._file}: rejected by joint_controller; expected a motion within"
-                " its limits; the log of joint_controller has the reason",
-            )
-        seconds = motion.waypoints[-1].time
-        self.get_logger().info(f"moving to the start, then {self._file}: {seconds:.1f} s in all")
+        duration = motion.waypoints[-1].time
+        self.get_logger().info(f"moving to the start, then {self._file}: {duration:.1f} s in all")
         result = self._request(handle.get_result_async)
         while not result.done():
             if stop.wait(PERIOD):
@@ -99,13 +89,33 @@ class ExcitationNode(Node):
                 self._result_of(canceled, CANCEL_TIMEOUT)
                 self._result_of(result, CANCEL_TIMEOUT)
                 return
-        answer = result.result().result
-        if answer.error_code != ErrorCode.SUCCESSFUL:
+        outcome = result.result().result
+        if outcome.error_code != ErrorCode.SUCCESSFUL:
             raise GoalRejected(
-                answer.error_code,
-                f"excitation = {self._file}: aborted by joint_controller: {answer.error_string}",
+                outcome.error_code,
+                f"excitation = {self._file}: aborted by joint_controller: {outcome.error_string}",
             )
         self.get_logger().info(f"{self._file}: completed; the arm holds its configuration")
+
+    def _send_goal(self, trajectory: JointTrajectory, stop: ShutdownFlag) -> Any:
+        """Return the handle of the accepted goal, or None if ``stop`` was set before.
+
+        Raise GoalRejected if the controller rejects it.
+        """
+        request = self._request(
+            self._action.send_goal_async, self._goal_type(trajectory=trajectory)
+        )
+        while not request.done():
+            if stop.wait(PERIOD):
+                break
+        handle = self._result_of(request, CANCEL_TIMEOUT)
+        if handle is not None and not handle.accepted:
+            raise GoalRejected(
+                int(ErrorCode.INVALID_GOAL),
+                f"excitation = {self._file}: rejected by joint_controller; expected a motion within"
+                " its limits; the log of joint_controller has the reason",
+            )
+        return handle
 
     def _reference_once_active(self, stop: ShutdownFlag) -> Vector | None:
         """Wait for the arm and its controller; return the controller's reference (nv,).
@@ -119,10 +129,10 @@ class ExcitationNode(Node):
             if not self._state.service_is_ready():
                 continue
             request = self._state.call_async(GetState.Request())
-            answer = self._result_of(request, CANCEL_TIMEOUT)
-            if answer is None:
+            response = self._result_of(request, CANCEL_TIMEOUT)
+            if response is None:
                 self._state.remove_pending_request(request)
-            elif answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
+            elif response.current_state.id == State.PRIMARY_STATE_ACTIVE:
                 active = not stop.wait(SETTLING_TIME)
         self._tracking.newest = None  # the controller restarted
         while active and not stop.wait(PERIOD):
@@ -137,17 +147,17 @@ class ExcitationNode(Node):
         rclpy stores the request after it has sent it, and discards a reply that its executor
         receives in between.
         """
-        answer = Future()
+        reply = Future()
 
         def forward(done: Any) -> None:
             if done.exception() is None:
-                answer.set_result(done.result())
+                reply.set_result(done.result())
             else:
-                answer.set_exception(done.exception())
+                reply.set_exception(done.exception())
 
         executor: Any = self.executor
         executor.create_task(lambda: send(*arguments).add_done_callback(forward))
-        return answer
+        return reply
 
     @staticmethod
     def _result_of(future: Any, timeout: float) -> Any:

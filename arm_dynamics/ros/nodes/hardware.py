@@ -70,12 +70,16 @@ class HardwareNode(LoopLifecycleNode):
             lambda: self._report.summary(self._driver, self._engaged, self.rejection),
             lambda name: self._report.joints(name, self._driver),
         )
+        self._start_timers(auto_configure=auto_configure)
+        on_change(self, self.change_parameters)
+
+    def _start_timers(self, *, auto_configure: bool) -> None:
+        """Start the check whether the driver is active, and the attempts to configure."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._driver_timer = self.create_timer(CHECK_PERIOD, self._follow_driver, clock=steady)
         self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
         if not auto_configure:
             self._configure_timer.cancel()
-        on_change(self, self.change_parameters)
 
     # --- transitions, in the loop's thread
 
@@ -175,13 +179,13 @@ class HardwareNode(LoopLifecycleNode):
 
     def _publish_capabilities(self, driver: MotorBusDriver) -> None:
         """Publish after configure and activation, and if commands start or end."""
-        held = None if driver.commanded else driver.held
+        hold_goals = None if driver.commanded else driver.held
         servo_state: tuple[int, bool] | tuple[()] = ()
         if driver.interface == "position":
-            servo_state = driver.command_epoch, held is not None
+            servo_state = driver.command_epoch, hold_goals is not None
         if (published := (driver.inactive, *servo_state)) != self._published:
             self._published = published
-            servos = (driver.command_epoch, held) if servo_state else None
+            servos = (driver.command_epoch, hold_goals) if servo_state else None
             open_interfaces = (driver.interface,)
             self._capabilities.publish(
                 driver.capabilities,
@@ -237,8 +241,8 @@ class HardwareNode(LoopLifecycleNode):
             and driver is not None
             and not driver.status.torque_enabled
         ):
-            why = driver.trips[0] if driver.trips else f"the arm is {driver.status.value}"
-            self.get_logger().error(f"no longer active: {why}")
+            cause = driver.trips[0] if driver.trips else f"the arm is {driver.status.value}"
+            self.get_logger().error(f"no longer active: {cause}")
             self.trigger_deactivate()
 
     def _configure_once(self) -> None:
@@ -250,11 +254,11 @@ class HardwareNode(LoopLifecycleNode):
 
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""
-        named = self._hardware_parameters.concerns(values)
-        if named and self._driver is not None:
+        driver_parameters = self._hardware_parameters.concerns(values)
+        if driver_parameters and self._driver is not None:
             raise ConfigError(
-                f"{named[0]}: lifecycle state = {self.lifecycle_state}; expected unconfigured;"
-                " clean up first"
+                f"{driver_parameters[0]}: lifecycle state = {self.lifecycle_state};"
+                " expected unconfigured; clean up first"
             )
         self._hardware_parameters.config(values)
 

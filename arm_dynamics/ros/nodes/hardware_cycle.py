@@ -29,7 +29,7 @@ from arm_dynamics.ros.topics.diagnostics import (
     status,
 )
 from arm_dynamics.ros.topics.frames import declare_frames, publish_description
-from arm_dynamics.safety.events import Events
+from arm_dynamics.safety.events import Events, Trip
 
 REST_VELOCITY = 0.02
 """Velocity of every joint [rad/s] below which the arm is at rest."""
@@ -133,6 +133,13 @@ def is_at_rest(driver: MotorBusDriver) -> bool:
     return bool((np.abs(np.nan_to_num(driver.feedback.v)) < REST_VELOCITY).all())
 
 
+def _trip_text(trips: Sequence[Trip]) -> str:
+    """Return the first trip, the number of the others, and the remedy of a latched one."""
+    more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
+    latched = any(not trip.self_clearing for trip in trips)
+    return f"{trips[0]}{more}{'; reset, then activate' if latched else ''}"
+
+
 LEVELS = {
     DriverState.UNCONFIGURED: WARN,
     DriverState.INACTIVE: OK,
@@ -157,13 +164,15 @@ class HardwareReport:
         state = DriverState.UNCONFIGURED if driver is None else driver.status
         trips = () if driver is None else driver.trips
         queue = self._cycle.log.queue if self._cycle.log else None
-        late = min(1.0, self._misses.update(self._cycle.pacer.missed) * self._cycle.pacer.period)
+        late_fraction = min(
+            1.0, self._misses.update(self._cycle.pacer.missed) * self._cycle.pacer.period
+        )
         values = {
             "state": state.value,
             "emergency stop": engaged or "released",
             "commands per second": f"{self._rate.update(self._cycle.commands):.0f}",
             "round trip p50 / p99 [ms]": self._cycle.states.round_trip.summary(),
-            "deadlines missed": f"{self._cycle.pacer.missed}, {late:.0%} of the last",
+            "deadlines missed": f"{self._cycle.pacer.missed}, {late_fraction:.0%} of the last",
             **({"last rejected transition": rejection} if rejection else {}),
             **{f"trip {i}": str(trip) for i, trip in enumerate(trips, 1)},
             **(queue.values() if queue else {}),
@@ -174,15 +183,12 @@ class HardwareReport:
         if state is DriverState.ERROR and self._cycle.fault:
             return ERROR, f"error: {self._cycle.fault}", values
         if trips:
-            more = f", and {len(trips) - 1} more" if len(trips) > 1 else ""
-            latched = any(not trip.self_clearing for trip in trips)
-            remedy = "; reset, then activate" if latched else ""
-            return ERROR, f"{state.value}: {trips[0]}{more}{remedy}", values
+            return ERROR, f"{state.value}: {_trip_text(trips)}", values
         trouble = "; ".join(filter(None, (self._cycle.conflict, queue.trouble if queue else "")))
         if trouble:
             return WARN, f"{state.value}; {trouble}", values
-        if late > MAX_LATE_FRACTION:
-            return WARN, f"{state.value}; {late:.0%} of the cycles are late", values
+        if late_fraction > MAX_LATE_FRACTION:
+            return WARN, f"{state.value}; {late_fraction:.0%} of the cycles are late", values
         return LEVELS[state], state.value, values
 
     def joints(self, name: str, driver: MotorBusDriver | None) -> Sequence[DiagnosticStatus]:

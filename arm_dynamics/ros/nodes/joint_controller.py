@@ -88,12 +88,12 @@ class JointControllerNode(ControllerNode):
         constraints = self._constraints.changed(values)
         self._references.configure(values, constraints.goal_time)
         if self._interfaces is not None:
-            given = self._references.parameters.values
+            values = self._references.parameters.values
             self._interfaces.configure(constraints, reject=self._constraints.reject)
             self._interfaces.allow(
-                end_in_motion=given[END_IN_MOTION],
-                integrate=given[INTEGRATE],
-                partial=given[PARTIAL],
+                end_in_motion=values[END_IN_MOTION],
+                integrate=values[INTEGRATE],
+                partial=values[PARTIAL],
             )
 
     def step(self) -> bool:
@@ -115,7 +115,7 @@ class JointControllerNode(ControllerNode):
             return incompatible
         topic = self.resolve_topic_name(STATES)
         missing = "" if self.count_publishers(topic) else f"no publisher on {topic}"
-        return self._topics.publisher.conflict or missing
+        return self._topics.publisher.conflict or missing or self._topics.missing
 
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""

@@ -163,8 +163,8 @@ def tool_marker(
 
 def locked_marker(marker: InteractiveMarker) -> InteractiveMarker:
     """Return the marker with its menu only, which cannot be dragged."""
-    kept = [c for c in marker.controls if c.interaction_mode == InteractiveMarkerControl.MENU]
-    marker.controls = kept
+    menu = [c for c in marker.controls if c.interaction_mode == InteractiveMarkerControl.MENU]
+    marker.controls = menu
     return marker
 
 
@@ -197,12 +197,12 @@ def ghost(
     return markers
 
 
-def text_marker(text: str, at: Vector, height: float, severe: bool, header: Header) -> Marker:
+def text_marker(text: str, position: Vector, height: float, severe: bool, header: Header) -> Marker:
     """Return text that faces the camera, ``height`` [m] high; empty text removes it."""
     marker = Marker(header=header, ns="state", type=Marker.TEXT_VIEW_FACING)
     marker.action = Marker.ADD if text else Marker.DELETE
     marker.pose.orientation.w = 1.0
-    marker.pose.position.x, marker.pose.position.y, marker.pose.position.z = at.tolist()
+    marker.pose.position.x, marker.pose.position.y, marker.pose.position.z = position.tolist()
     marker.scale.x, marker.scale.z = SPACE_WIDTH * height, height
     marker.color = _color(STOP if severe else NOTE)
     marker.text = textwrap.fill(

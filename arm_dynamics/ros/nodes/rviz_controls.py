@@ -116,7 +116,6 @@ class RvizControlsNode(Node):
             self, RELEASE, True, "move when the mouse button is released; false: by the menu"
         )
         self._header = Header(frame_id=self._frames.base)
-        throttle = Throttle(self.get_logger())
         self._status = DiagnosticsSummary(self.get_namespace())
         self._messages = ActionMessages(self)
         self._tracking = TrackingSubscription(self, self._arm)
@@ -124,12 +123,15 @@ class RvizControlsNode(Node):
         """Reference of the task-space controller, and the time of its reception [s]."""
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
-        self._held, self._pending, self._last_event = False, False, 0.0
+        self._dragging, self._pending, self._last_event = False, False, 0.0
         reach, link = arm_reach(self._arm), link_length(self._arm)
         self._scene = Scene(self, self._arm, self._header, reach)
         self._joint_size, self._tool_size = (
-            min(part * length for part, length in zip(parts, (link, reach.radius), strict=True))
-            for parts in (JOINT_SIZE, TOOL_SIZE)
+            min(
+                fraction * length
+                for fraction, length in zip(fractions, (link, reach.radius), strict=True)
+            )
+            for fractions in (JOINT_SIZE, TOOL_SIZE)
         )
         self._offered = ""
         self._emergency = StopRequest(self, self._status)
@@ -138,13 +140,18 @@ class RvizControlsNode(Node):
         clear = RemoteDemo(self).end
         self._joints = JointTargets(self, self._arm, self._status, clear, self._messages)
         self._tool = ToolTargets(self, self._frames, self._messages)
-        self._server = MarkerServer(self, self._events.append, partial(throttle.warn, "~/feedback"))
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        """Subscribe to the feedback of RViz, the diagnostics and the task-space reference."""
+        warn = Throttle(self.get_logger()).warn
+        self._server = MarkerServer(self, self._events.append, partial(warn, "~/feedback"))
         reference = f"{TASK_SPACE}/reference_pose"
         for kind, topic, take, profile in (
             (DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM),
             (PoseStamped, reference, self._take_tool_reference, qos.VIEW),
         ):
-            listen(self, kind, topic, take, profile, partial(throttle.warn, topic))
+            listen(self, kind, topic, take, profile, partial(warn, topic))
 
     def run(self, stop: ShutdownFlag) -> None:
         """Update at 20 Hz until ``stop`` is set."""
@@ -160,8 +167,8 @@ class RvizControlsNode(Node):
                 self._handle(self._events.popleft())
             except ArmDynamicsError as error:
                 self._messages.rejected(error)
-        if self._held and time.monotonic() - self._last_event > DRAG_TIMEOUT:
-            self._held = self._pending = False
+        if self._dragging and time.monotonic() - self._last_event > DRAG_TIMEOUT:
+            self._dragging = self._pending = False
         mode = self._mode()
         joints = self._tracking.newest if mode == TRACKING else None
         tool = self._tool_reference if mode == TASK_SPACE else None
@@ -177,7 +184,7 @@ class RvizControlsNode(Node):
     @property
     def _busy(self) -> bool:
         under_way = self._joints.under_way or self._tool.under_way
-        return self._held or self._pending or under_way
+        return self._dragging or self._pending or under_way
 
     def _mode(self) -> str:
         """Return the topic or node with a fresh reference; "" if no controller moves the arm."""
@@ -194,18 +201,18 @@ class RvizControlsNode(Node):
             self._server.move(markers.poses(self._target))
             return
         self._offered = offered
-        shown, target, head = [], self._target, self._header
+        interactive, target, head = [], self._target, self._header
         if mode:
             size = self._tool_size
-            shown.append(markers.tool_marker(target, head, size, MENU))
+            interactive.append(markers.tool_marker(target, head, size, MENU))
         if mode == TRACKING:
             size = self._joint_size
-            shown += [
+            interactive += [
                 markers.joint_marker(target, handle, head, size, MENU) for handle in target.handles
             ]
         if self._status.stopped:
-            shown = [markers.locked_marker(marker) for marker in shown]
-        self._server.put(shown)
+            interactive = [markers.locked_marker(marker) for marker in interactive]
+        self._server.put(interactive)
 
     def _show(self, mode: str) -> None:
         status, is_stop = status_text(self._status)
@@ -229,9 +236,9 @@ class RvizControlsNode(Node):
             if 1 <= event.menu_entry_id <= len(actions):
                 actions[event.menu_entry_id - 1]()
         elif self._status.stopped or not self._mode():
-            self._held = self._pending = False
+            self._dragging = self._pending = False
         elif event.event_type == Event.MOUSE_DOWN:
-            self._held = True
+            self._dragging = True
         elif event.event_type == Event.POSE_UPDATE:
             pose = read_pose(self._frames, PoseStamped(header=event.header, pose=event.pose))
             self._pending = True
@@ -244,7 +251,7 @@ class RvizControlsNode(Node):
             else:
                 self._target.set_tool(*pose)
         elif event.event_type == Event.MOUSE_UP:
-            self._held = False
+            self._dragging = False
             if self._pending and self.get_parameter(RELEASE).value:
                 self._go()
 

@@ -7,9 +7,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -146,49 +147,57 @@ def check_options(options: argparse.Namespace) -> ArmModel:
 
 def start_nodes(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
     """Start simulator, joint controller and viewer as nodes of the run ``run``."""
-    params = options.gains or parameter_file(options.arm)
-    files = ["--params-file", str(params)] if params else []
-    named = ["-p", f"{RUN}:={run}"]
-    # In lockstep simulated time waits for commands.
-    lockstep = str(not options.realtime and lockstep_by_default(params)).lower()
-    if options.controller is None and params is None:
+    file = options.gains or parameter_file(options.arm)
+    if options.controller is None and file is None:
         options.controller = controller_name(build_arm(options))
-    ros = ["--ros-args", "-p", f"arm:={options.arm}"]
-    if options.lock:
-        ros += ["-p", f"lock:={json.dumps(options.lock)}"]
-    if options.tool_frame is not None:
-        ros += ["-p", f"tool_frame:={json.dumps(options.tool_frame)}"]
-    if options.configuration != "initial":
-        start = build_arm(options).configuration("initial").tolist()
-        ros += ["-p", f"simulator:initial_positions:={start}"]
-    if options.payload:
-        for node in ("simulator", *("joint_controller",) * options.payload_modeled):
-            ros += ["-p", f"{node}:payload_mass:={options.payload}"]
-    simulator = [*_given(options, "dt"), "-p", f"lockstep:={lockstep}"]
-    if options.rate is not None:
-        simulator += ["-p", f"update_rate:={options.rate}"]
-    if options.record is not None:
-        simulator += ["-p", f"recording_path:={options.record.absolute()}"]
-    controller = _given(options, "controller")
-    if options.composed:
-        arguments = [*ros[:1], *files, *ros[1:], *named, *simulator, *controller]
-        children.start("composed", "arm_dynamics.ros.nodes.composed", arguments)
-    else:
-        arguments = [*ros[:1], *files, *ros[1:], *named]
-        children.start("simulator", "arm_dynamics.ros.nodes.simulator", [*arguments, *simulator])
-        children.start(
-            "joint_controller", "arm_dynamics.ros.nodes.joint_controller", [*arguments, *controller]
-        )
+    model = _model_parameters(options)
+    simulator = {
+        "dt": options.dt,
+        # In lockstep simulated time waits for commands.
+        "lockstep": not options.realtime and lockstep_by_default(file),
+        "update_rate": options.rate,
+        "recording_path": options.record and options.record.absolute(),
+    }
+    controller = {"controller": options.controller}
+    nodes = (
+        {"composed": simulator | controller}
+        if options.composed
+        else {"simulator": simulator, "joint_controller": controller}
+    )
+    for node, parameters in nodes.items():
+        arguments = ros_arguments(model | {RUN: run} | parameters, file)
+        children.start(node, f"arm_dynamics.ros.nodes.{node}", arguments)
     if not options.headless:
-        page = ["-p", f"port:={options.port}", "-p", "controls:=true"]
-        children.start("viewer", "arm_dynamics.ros.nodes.viewer", [*ros, *page])
+        page = ros_arguments(model | {"port": options.port, "controls": True})
+        children.start("viewer", "arm_dynamics.ros.nodes.viewer", page)
 
 
-def _given(options: argparse.Namespace, *names: str) -> list[str]:
-    """Return the given options as ROS arguments, which override the parameter file."""
-    values = {name: getattr(options, name) for name in names}
-    given = [f"{name}:={str(v).lower()}" for name, v in values.items() if v is not None]
-    return [word for parameter in given for word in ("-p", parameter)]
+def _model_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the arm, which every node gets; None: not given."""
+    loaded = ["simulator", *(["joint_controller"] if options.payload_modeled else [])]
+    initial = options.configuration != "initial"
+    return {
+        "arm": options.arm,
+        "lock": json.dumps(options.lock) if options.lock else None,
+        "tool_frame": None if options.tool_frame is None else json.dumps(options.tool_frame),
+        "simulator:initial_positions": (
+            build_arm(options).configuration("initial").tolist() if initial else None
+        ),
+        **{f"{node}:payload_mass": options.payload or None for node in loaded},
+    }
+
+
+def ros_arguments(parameters: Mapping[str, Any], file: Path | None = None) -> list[str]:
+    """Return the arguments of a node; parameters that are not None override the ``file``."""
+    values = {name: value for name, value in parameters.items() if value is not None}
+    assignments = [
+        f"{name}:={str(v).lower() if isinstance(v, bool) else v}" for name, v in values.items()
+    ]
+    return [
+        "--ros-args",
+        *(["--params-file", str(file)] if file else []),
+        *(argument for assignment in assignments for argument in ("-p", assignment)),
+    ]
 
 
 class _Session:
@@ -235,8 +244,9 @@ class _Session:
             self._notice = now + NOTICE_PERIOD
             messages, ok = self._status.messages, self._status.ok
             causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
-            why = "; ".join(causes) or "the first start compiles (up to minutes)"
-            print(f"no command reached the arm for {now - self._alive:.0f} s: {why}", flush=True)
+            cause_text = "; ".join(causes) or "the first start compiles (up to minutes)"
+            duration = f"{now - self._alive:.0f} s"
+            print(f"no command reached the arm for {duration}: {cause_text}", flush=True)
 
     def _commands_arrive(self) -> bool:
         """Return whether new diagnostics report that commands reach the arm."""

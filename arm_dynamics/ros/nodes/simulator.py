@@ -78,7 +78,7 @@ class SimulatorNode(Node):
         self._recording: Recorder | None = None
         self._cost = 0.0  # of computing one period [s], smoothed
         self._ready = False  # whether a command has been received
-        self._shown = not source.follows_clock  # whether the current state is published, or due
+        self._state_due = not source.follows_clock  # whether the current state is published, or due
         self._states_paused_until = 0.0  # simulated time [s]
         self._stopped_by, self.emergency_stops = "", 0
         self._requests = LoopRequests()
@@ -99,8 +99,8 @@ class SimulatorNode(Node):
         If this node publishes the description, no robot_state_publisher runs.
         """
         transforms = partial(initial_transforms, self, self._nominal, self._frames)
-        shown = (lambda _: nullcontext()) if self._description else transforms
-        return declared_simulation(self, self._arm, self._nominal, shown)
+        display = (lambda _: nullcontext()) if self._description else transforms
+        return declared_simulation(self, self._arm, self._nominal, display)
 
     def _build_commands(self) -> CommandTopics:
         """Subscribe to the commands; they expire by simulated time, and by the wall clock."""
@@ -163,8 +163,8 @@ class SimulatorNode(Node):
     @property
     def _states_paused(self) -> bool:
         """Whether states are not published, so that the next controller restarts."""
-        left = self._states_paused_until - self.simulation.state.time
-        return 0 < left < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
+        remaining = self._states_paused_until - self.simulation.state.time
+        return 0 < remaining < PAUSE + self.simulation.period  # (t + PAUSE) - t may exceed PAUSE
 
     def _pause_states(self) -> None:
         """Publish no states and ignore commands for PAUSE: controllers then restart."""
@@ -173,9 +173,9 @@ class SimulatorNode(Node):
     def _conflict(self) -> str:
         """Return conflicting publishers, the lag behind /clock, and a wait for a command."""
         commands = self._commands.publisher.conflict if self._commands is not None else ""
-        others = (sole.conflict() for sole in self._sole_publishers)
+        conflicts = (sole.conflict() for sole in self._sole_publishers)
         waits = (self.pacer.trouble, self._lockstep_wait.trouble)
-        return "; ".join(filter(None, (commands, *others, *waits)))
+        return "; ".join(filter(None, (commands, *conflicts, *waits)))
 
     def engage_emergency_stop(self, source: str) -> str:
         """Stop simulated time until the reset; return the text of the emergency stop."""
@@ -231,7 +231,7 @@ class SimulatorNode(Node):
             if loop is None:
                 record_references(self, self._nominal, recorder.references)
         with recording as self._recording:
-            if self._shown:
+            if self._state_due:
                 self.states.publish(self.simulation.state)
             self.pacer.restart()
             while not stop.is_set():
@@ -251,7 +251,7 @@ class SimulatorNode(Node):
             self.pacer.restart()
             return
         try:
-            if self._shown and not advance():
+            if self._state_due and not advance():
                 return
         except InvalidValue as error:
             self.simulation.watchdog.events.report(
@@ -259,11 +259,11 @@ class SimulatorNode(Node):
             )
             self.control.paused = True
             return
-        self._shown = self.pacer.wait()
+        self._state_due = self.pacer.wait()
         if not self._ready and self.simulation.watchdog.accepted:
             self._ready = True
             self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
-        if self._shown:
+        if self._state_due:
             self.control.period_elapsed()
             if not self._states_paused:
                 self.states.publish(self.simulation.state)
@@ -272,8 +272,8 @@ class SimulatorNode(Node):
         """Simulate one period after the reply to the current state, or in time for its end."""
         assert self._commands is not None
         assert self._reply_wait is not None
-        left = self.pacer.time_left
-        replied = self._commands.read_until_reply(lambda: max(0.0, left() - self._cost))
+        time_left = self.pacer.time_left
+        replied = self._commands.read_until_reply(lambda: max(0.0, time_left() - self._cost))
         self._reply_wait.wait(self.pacer.factor, replied)
         started = time.monotonic()
         self.simulation.advance()
@@ -299,9 +299,9 @@ class SimulatorNode(Node):
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""
         self.control.check(values)
-        for own in LIVE:
-            if own.name in values:
-                own.check("simulator", values[own.name])
+        for parameter in LIVE:
+            if parameter.name in values:
+                parameter.check("simulator", values[parameter.name])
         if affects_arm(values):
             arm = changed_arm(self._arm, values)
             Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)

@@ -155,6 +155,7 @@ class SimulationControls:
             self._page.add_controls().sliders.show(first_turn.tolist())
 
     def _find(self) -> None:
+        """Add the controls once all services of the simulator exist."""
         if time.monotonic() < self._next_search:
             return
         self._next_search = time.monotonic() + SEARCH_PERIOD
@@ -167,6 +168,14 @@ class SimulationControls:
             self._node, self._arm, self._status, end_demo, feedback, sliders.send_again
         )
         sliders.on_target(targets.go)
+        self._fields = RemoteFields(self._node, controls)
+        self._row = controls.add_actions("Simulation", self._actions(targets), (PAUSE, RESET, PUSH))
+        self._targets = targets
+        if self._page.emergency is not None:
+            self._page.emergency.allow_release(self._release.do)
+
+    def _actions(self, targets: JointTargets) -> dict[str, Callable[[], str]]:
+        """Return what each button does; a reset and the demo motion discard the targets."""
 
         def reset() -> str:
             targets.reset()
@@ -176,7 +185,7 @@ class SimulationControls:
             targets.reset()
             return self._demo.set(True)
 
-        actions = {
+        return {
             PAUSE: lambda: self._set_paused(True),
             CONTINUE: lambda: self._set_paused(False),
             RESET: reset,
@@ -184,11 +193,6 @@ class SimulationControls:
             STOP_DEMO: lambda: self._demo.set(False),
             START_DEMO: start_demo,
         }
-        self._fields = RemoteFields(self._node, controls)
-        self._row = controls.add_actions("Simulation", actions, (PAUSE, RESET, PUSH))
-        self._targets = targets
-        if self._page.emergency is not None:
-            self._page.emergency.allow_release(self._release.do)
 
     def _set_paused(self, paused: bool) -> str:
         message = self._pause.do(SetBool.Request(data=paused))
@@ -201,7 +205,7 @@ PUSH_GROUP = "push"
 PAYLOAD = "payload_mass"
 
 
-class Place(NamedTuple):
+class RemoteNumber(NamedTuple):
     """Parameter of a remote node and its current number."""
 
     remote: RemoteParameters
@@ -209,7 +213,7 @@ class Place(NamedTuple):
     number: float
 
 
-Places = Mapping[Field, Place]
+RemoteNumbers = Mapping[Field, RemoteNumber]
 
 
 class RemoteFields:
@@ -246,41 +250,43 @@ class RemoteFields:
     def _note(self, event: ParameterEvent) -> None:
         self._due = self._due or event.node in self._nodes
 
-    def _loads(self) -> Places:
+    def _loads(self) -> RemoteNumbers:
         push = self._simulator.numbers(PUSH_GROUP)
-        places = {
-            (PUSH_GROUP, f"{name.rpartition('.')[2]} [N·s]"): Place(self._simulator, name, number)
+        parameters = {
+            (PUSH_GROUP, f"{name.rpartition('.')[2]} [N·s]"): RemoteNumber(
+                self._simulator, name, number
+            )
             for name, number in push.items()
         }
         owners = {"simulated arm": self._simulator, "controller's model": self._controller}
         for label, remote in owners.items():
             for name, number in remote.numbers(PAYLOAD).items():
-                places["payload", f"{label} [kg]"] = Place(remote, name, number)
-        return dict(sorted(places.items()))
+                parameters["payload", f"{label} [kg]"] = RemoteNumber(remote, name, number)
+        return dict(sorted(parameters.items()))
 
-    def _gains(self) -> Places:
-        places = {}
+    def _gains(self) -> RemoteNumbers:
+        parameters = {}
         for name, number in self._controller.numbers(GAINS).items():
             group, _, gain = name.removeprefix(f"{GAINS}.").rpartition(".")
-            places[group, gain] = Place(self._controller, name, number)
-        return places
+            parameters[group, gain] = RemoteNumber(self._controller, name, number)
+        return parameters
 
 
 class _Folder:
     """Fields of the parameters that ``find`` returns; recreated if the set changes."""
 
-    def __init__(self, controls: Controls, title: str, find: Callable[[], Places]) -> None:
+    def __init__(self, controls: Controls, title: str, find: Callable[[], RemoteNumbers]) -> None:
         self._controls, self._title, self._find = controls, title, find
-        self._places: Places = {}
+        self._numbers: RemoteNumbers = {}
         self._fields: ParameterFields | None = None
 
     def read(self) -> None:
         """Show the current numbers."""
-        before, self._places = self._places, self._find()
+        before, self._numbers = self._numbers, self._find()
         numbers: dict[str, dict[str, float]] = {}
-        for (owner, label), place in self._places.items():
-            numbers.setdefault(owner, {})[label] = place.number
-        if self._fields is not None and self._places.keys() == before.keys():
+        for (owner, label), parameter in self._numbers.items():
+            numbers.setdefault(owner, {})[label] = parameter.number
+        if self._fields is not None and self._numbers.keys() == before.keys():
             self._fields.show(numbers)
             return
         if self._fields is not None:
@@ -289,8 +295,8 @@ class _Folder:
         self._fields = add(self._title, numbers, self._accept, folded=True) if numbers else None
 
     def _accept(self, owner: str, label: str, number: float) -> None:
-        place = self._places[owner, label]
-        place.remote.set({place.name: number})
+        parameter = self._numbers[owner, label]
+        parameter.remote.set({parameter.name: number})
 
 
 def main() -> None:

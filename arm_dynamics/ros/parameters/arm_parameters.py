@@ -142,15 +142,8 @@ def declared_simulation(
     q = arm.check_position("initial q", start) if start else arm.configuration("initial")
     period = control_period(rate, dt)
     with display(q):
-        simulation = Simulation(
-            arm,
-            q=q,
-            dt=dt,
-            period=period,
-            timeout=timeout,
-            integrator=method,
-            nominal=nominal,
-        )
+        terms = {"dt": dt, "period": period, "timeout": timeout, "integrator": method}
+        simulation = Simulation(arm, q=q, nominal=nominal, **terms)
     return simulation, factor
 
 
@@ -248,15 +241,9 @@ class HardwareParameters:
             raise ConfigError(f"baud = {values['baud']}; expected 0 (the URDF's) or more")
         if values["driver"]:
             require_bus(values["driver"])
-        given = {name: str(values[name]) for name in ("port", "baud") if values[name]}
-        for word in values["driver_settings"].split():
-            name, sign, value = word.partition("=")
-            if not (name and sign and value):
-                raise ConfigError(f"driver_settings = '{word}'; expected name=value")
-            given[name] = value
         return HardwareConfig(
             values["driver"],
-            given,
+            _driver_settings(values),
             values["command_interface"],
             RATE.check("hardware", values[RATE.name]),
             SafetySettings.of(
@@ -277,6 +264,17 @@ class HardwareParameters:
             )
         require_bus(name)
         return name
+
+
+def _driver_settings(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings of a driver that the parameters give: port, baud, driver_settings."""
+    settings = {name: str(values[name]) for name in ("port", "baud") if values[name]}
+    for word in values["driver_settings"].split():
+        name, sign, value = word.partition("=")
+        if not (name and sign and value):
+            raise ConfigError(f"driver_settings = '{word}'; expected name=value")
+        settings[name] = value
+    return settings
 
 
 def require_bus(name: str) -> None:

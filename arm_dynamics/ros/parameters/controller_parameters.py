@@ -32,9 +32,9 @@ from arm_dynamics.ros.parameters.ros_parameters import (
 
 ERRORS = tuple(
     Parameter(
-        f"model_error.{name}", 0.0, "%", f"error of the controller's {what}", above=-100, upper=1e3
+        f"model_error.{name}", 0.0, "%", f"error of the controller's {kind}", above=-100, upper=1e3
     )
-    for name, what in (
+    for name, kind in (
         ("mass", "masses"),
         ("length", "lengths"),
         ("inertia", "inertias"),
@@ -51,19 +51,19 @@ class ControllerModelParameters:
     def __init__(self, node: Node, nominal: ArmModel) -> None:
         self._nominal = nominal
         self._values: dict[str, Any] = {
-            one.name: declare_number(node, one.name, one, 0.0) for one in (PAYLOAD, *ERRORS)
+            spec.name: declare_number(node, spec.name, spec, 0.0) for spec in (PAYLOAD, *ERRORS)
         }
         text = f"seed of random errors within ± the given ones; {NO_SEED}: exactly the given ones"
         self._values[SEED] = declare_live(node, SEED, NO_SEED, text)
-        self.arm = self._made(self._values)
+        self.arm = self._build_model(self._values)
 
     def changed(self, values: Mapping[str, Any]) -> ArmModel | None:
         """Return the model after a change of ``values``, None if they do not affect it.
 
         Raise InvalidValue or ConfigError for invalid values. The active model does not change.
         """
-        mine = {name: value for name, value in values.items() if name in self._values}
-        return self._made({**self._values, **mine}) if mine else None
+        changes = {name: value for name, value in values.items() if name in self._values}
+        return self._build_model({**self._values, **changes}) if changes else None
 
     def take(self, values: Mapping[str, Any]) -> ArmModel | None:
         """Apply ``values``; return the model as ``changed`` does."""
@@ -73,11 +73,11 @@ class ControllerModelParameters:
             self.arm = model
         return model
 
-    def _made(self, values: Mapping[str, Any]) -> ArmModel:
+    def _build_model(self, values: Mapping[str, Any]) -> ArmModel:
         seed = values[SEED]
         if not isinstance(seed, int) or isinstance(seed, bool) or seed < NO_SEED:
             raise ConfigError(f"{SEED} = {seed}; expected a whole number of at least {NO_SEED}")
-        errors = {one.name.partition(".")[2]: values[one.name] for one in ERRORS}
+        errors = {spec.name.partition(".")[2]: values[spec.name] for spec in ERRORS}
         loaded = require_holdable(self._nominal.with_payload(values[PAYLOAD.name]))
         if not any(errors.values()):
             return loaded

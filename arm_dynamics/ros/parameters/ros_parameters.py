@@ -77,9 +77,9 @@ def declare_number(
             )
         ],
     )
-    given = node._parameter_overrides.get(name)  # rclpy has no public access
-    if given is not None and given.type_ == DOUBLE and isinf(given.value):
-        node._parameter_overrides[name] = RosParameter(name, DOUBLE, bounded(given.value))
+    override = node._parameter_overrides.get(name)  # rclpy has no public access
+    if override is not None and override.type_ == DOUBLE and isinf(override.value):
+        node._parameter_overrides[name] = RosParameter(name, DOUBLE, bounded(override.value))
     value = _declare(node, name, bounded(float(default)), descriptor, ignore_given)
     return parameter.check(node.get_name(), value)
 
@@ -121,23 +121,25 @@ def take_numbers_as_text(node: Node) -> None:
     A parameter that the node does not declare is rejected with its name, which rclpy omits.
     """
 
-    def as_number(given: RosParameter) -> RosParameter:
+    def as_number(parameter: RosParameter) -> RosParameter:
         """Return text converted to the declared number or numbers; anything else unchanged."""
-        if not node.has_parameter(given.name):
-            remedy = did_you_mean(given.name, node._parameters, SIMILAR_NAME_RATIO)
-            raise ParameterNotDeclaredException(f"'{given.name}'{remedy}")
-        descriptor = node.describe_parameter(given.name)
-        text, declared = given.type_ == RosParameter.Type.STRING, descriptor.type
+        if not node.has_parameter(parameter.name):
+            remedy = did_you_mean(parameter.name, node._parameters, SIMILAR_NAME_RATIO)
+            raise ParameterNotDeclaredException(f"'{parameter.name}'{remedy}")
+        descriptor = node.describe_parameter(parameter.name)
+        text, declared = parameter.type_ == RosParameter.Type.STRING, descriptor.type
         try:
-            if declared == DOUBLE.value and (text or given.type_ == DOUBLE):
-                value = float(given.value)
-                return RosParameter(given.name, DOUBLE, bounded(value) if isinf(value) else value)
+            if declared == DOUBLE.value and (text or parameter.type_ == DOUBLE):
+                value = float(parameter.value)
+                return RosParameter(
+                    parameter.name, DOUBLE, bounded(value) if isinf(value) else value
+                )
             if text and (declared == DOUBLES.value or descriptor.dynamic_typing):
-                values = [float(number) for number in given.value.strip("[] ").split(",")]
-                return RosParameter(given.name, DOUBLES, values)
+                values = [float(number) for number in parameter.value.strip("[] ").split(",")]
+                return RosParameter(parameter.name, DOUBLES, values)
         except ValueError:
             pass
-        return given
+        return parameter
 
     node.add_pre_set_parameters_callback(lambda given: [as_number(one) for one in given])
 
@@ -182,12 +184,12 @@ def require_declared(node: Node, *only: str, entries: Entries = ()) -> None:
     launch_ros writes a dictionary of parameters under ``/**``. It writes one under the full name of
     a node that has both a name and a namespace, also one of PushRosNamespace.
     """
-    given = getattr(node, "_parameter_overrides", {})  # rclpy has no public access
+    overrides = getattr(node, "_parameter_overrides", {})  # rclpy has no public access
     declared = node._parameters
     addressed = addressed_parameters(entries, node.get_name())
     groups = {name.partition(".")[0] for name in declared if "." in name} - {*FOREIGN}
     locked = declared["lock"].value if "lock" in declared else ()
-    for name in given:
+    for name in overrides:
         head, _, rest = name.partition(".")
         if (
             (only and head not in only)
@@ -197,12 +199,12 @@ def require_declared(node: Node, *only: str, entries: Entries = ()) -> None:
             or (head == "gains" and _is_gain_of_other_controller(rest, declared))
         ):
             continue
-        near = closest_name(name, declared, SIMILAR_NAME_RATIO)
+        closest = closest_name(name, declared, SIMILAR_NAME_RATIO)
         if rest and head in groups:
             siblings = [other for other in declared if other.startswith(f"{head}.")]
             remedy = suggest(name, siblings, "known")
-        elif near:
-            remedy = f"did you mean '{near}'?"
+        elif closest:
+            remedy = f"did you mean '{closest}'?"
         elif name in addressed:
             similar = get_close_matches(name, declared, n=SIMILAR_NAMES, cutoff=SIMILARITY)
             remedy = f"similar: {', '.join(similar) or 'none'}; {OTHER_NODE}"
@@ -228,8 +230,8 @@ def parameter_entries(arguments: Sequence[str]) -> Entries:
                     f"{value}: content = {kind}; expected a table of nodes with ros__parameters"
                 )
             for path in _leaves(content or {}):
-                at = path.index("ros__parameters") if "ros__parameters" in path else 0
-                entries.append(("/".join(path[:at]), ".".join(path[at + 1 :])))
+                index = path.index("ros__parameters") if "ros__parameters" in path else 0
+                entries.append(("/".join(path[:index]), ".".join(path[index + 1 :])))
         elif option in ("-p", "--param"):
             section, _, name = value.partition(":=")[0].rpartition(":")
             entries.append((section, name))

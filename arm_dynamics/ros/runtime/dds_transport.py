@@ -45,17 +45,17 @@ def _stay_on_this_machine(setting: str) -> str:
     """Replace the range LOCALHOST, unless another setting of the user is present."""
     profile = resources.resource_folder("config") / "loopback.xml"
     names = (*PROFILES, "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER")
-    given = {name: os.environ[name] for name in names if os.environ.get(name)}
-    others = [
+    environment = {name: os.environ[name] for name in names if os.environ.get(name)}
+    conflicting = [
         f"{name}={value}"
-        for name, value in given.items()
+        for name, value in environment.items()
         # The profile may be installed in another prefix.
         if not (Path(value).is_file() and Path(value).read_bytes() == profile.read_bytes())
     ]
-    others += [name for name in IN_FOLDER if Path(name).exists()]
-    if others:
+    conflicting += [name for name in IN_FOLDER if Path(name).exists()]
+    if conflicting:
         return (
-            f"{setting} adds shared memory, and {others[0]} keeps this node from replacing it:"
+            f"{setting} adds shared memory, and {conflicting[0]} keeps this node from replacing it:"
             f" {STALL}; set {RANGE}=SYSTEM_DEFAULT and {PROFILES[0]}={profile}"
             f" ({PROFILES[1]} from Kilted on), or unset the other"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -36,11 +36,11 @@ ARM_TOPICS = ("joint_states", "joint_commands")
 
 @contextmanager
 def own_domain(
-    name: str, given: int | None, holder: str, stop: ShutdownFlag
+    name: str, domain_id: int | None, holder: str, stop: ShutdownFlag
 ) -> Iterator[tuple[int, Node]]:
     """Start ROS in a domain that no other run of this user has; yield the domain and a node in it.
 
-    Without ``given``, and without ROS_DOMAIN_ID in the environment, the domain is one of
+    Without ``domain_id``, and without ROS_DOMAIN_ID in the environment, the domain is one of
     FREE_DOMAINS without other nodes. A given domain may have other nodes, but neither another run
     nor another arm or controller. Children inherit it by ROS_DOMAIN_ID.
 
@@ -48,7 +48,7 @@ def own_domain(
     ----------
     name : str
         Name of the node.
-    given : int or None
+    domain_id : int or None
         Domain id.
     holder : str
         Description of this run in the error of another run that is given the same domain.
@@ -65,14 +65,11 @@ def own_domain(
         For a domain in use, with its user.
 
     """
-    requested = _environment_domain() if given is None else given
+    requested = _environment_domain() if domain_id is None else domain_id
     folder = Path(tempfile.gettempdir(), f"arm_dynamics_{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
-        first = os.getuid() % len(FREE_DOMAINS)  # an order that depends on the user
-        for domain in (
-            (*FREE_DOMAINS[first:], *FREE_DOMAINS[:first]) if requested is None else (requested,)
-        ):
+        for domain in _free_domains() if requested is None else (requested,):
             lock = try_locked(folder / f"domain_{domain}", holder)
             with ExitStack() as attempt:
                 other = attempt.enter_context(lock)
@@ -94,6 +91,12 @@ def own_domain(
                 " set --domain"
             )
         yield domain, node
+
+
+def _free_domains() -> Sequence[int]:
+    """Return FREE_DOMAINS in an order that depends on the user."""
+    first = os.getuid() % len(FREE_DOMAINS)
+    return *FREE_DOMAINS[first:], *FREE_DOMAINS[:first]
 
 
 def _environment_domain() -> int | None:
@@ -129,26 +132,26 @@ def require_alone(node: Node) -> None:
 
 def _others(node: Node, stop: ShutdownFlag, *, arms: bool) -> str:
     """Return the names of discovered nodes, "" for none; with ``arms`` only of arms."""
-    others: list[str] = []
-    begun = time.monotonic()
-    end = begun + DISCOVERY_TIME
+    nodes: list[str] = []
+    started = time.monotonic()
+    end = started + DISCOVERY_TIME
     while time.monotonic() < end and not stop.wait(0.05):
         if arms:
-            others = [
+            nodes = [
                 f"{name} (publishes /{topic})"
                 for topic in ARM_TOPICS
                 for name in publishers(node, topic).values()
             ]
         else:
-            others = [
+            nodes = [
                 f"{space.rstrip('/')}/{name}"
                 for name, space in node.get_node_names_and_namespaces()
                 if not name.startswith(HIDDEN)
             ]
             with suppress(ValueError):  # another node of the same name remains
-                others.remove(node.get_fully_qualified_name())
-        if others and UNKNOWN not in " ".join(others):
+                nodes.remove(node.get_fully_qualified_name())
+        if nodes and UNKNOWN not in " ".join(nodes):
             break
-        if others:  # no name yet
-            end = min(end + 0.05, begun + NAMING_TIME)
-    return ", ".join(sorted(others))
+        if nodes:  # no name yet
+            end = min(end + 0.05, started + NAMING_TIME)
+    return ", ".join(sorted(nodes))

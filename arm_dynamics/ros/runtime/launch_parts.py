@@ -116,77 +116,79 @@ def description(
         lists none of the other files' arguments.
 
     """
-    known = list(arguments)
+    declared = list(arguments)
     files = [
         IncludeLaunchDescription(str(file), launch_arguments=list(fixed.items()))
         for file in included
     ]
 
     def function(context: Any) -> list[Any]:
-        _check_names([name for name, *_ in known])
-        given = {name: LaunchConfiguration(name).perform(context) for name, *_ in known}
-        check_frame_prefix(given[FRAME_PREFIX[0]])
-        check_rviz(given)
-        return [*nodes(given), *(files if fixed else ())]
+        _check_names([name for name, *_ in declared])
+        values = {name: LaunchConfiguration(name).perform(context) for name, *_ in declared}
+        check_frame_prefix(values[FRAME_PREFIX[0]])
+        check_rviz(values)
+        return [*nodes(values), *(files if fixed else ())]
 
-    declared = [
+    actions = [
         DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
-        for name, default, text, choices in known
+        for name, default, text, choices in declared
     ]
     listed = [] if fixed else files  # --show-args does not look into a function
-    return LaunchDescription([*declared, OpaqueFunction(function=function), *listed])
+    return LaunchDescription([*actions, OpaqueFunction(function=function), *listed])
 
 
-def _check_names(known: Sequence[str]) -> None:
+def _check_names(declared: Sequence[str]) -> None:
     """Raise ConfigError for a misspelled argument: ``ros2 launch`` ignores unknown ones."""
     if PACKAGE not in sys.argv:  # another package includes the launch file
         return
     for name in (word.partition(":=")[0] for word in sys.argv if ":=" in word):
-        hint = "" if name in known else did_you_mean(name, known, SIMILAR)
+        hint = "" if name in declared else did_you_mean(name, declared, SIMILAR)
         if hint:
             raise ConfigError(f"launch argument '{name}'{hint}")
 
 
-def node(executable: str, given: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
+def node(executable: str, arguments: Mapping[str, str], *parameters: Any, **more: Any) -> Node:
     """Return a node of this package; later parameters override earlier ones.
 
     The launch file prints the warnings of the arm: the node does not repeat them.
     """
-    if given[RESPAWN[0]] == "true":
+    if arguments[RESPAWN[0]] == "true":
         more = {"respawn": True, "respawn_delay": RESPAWN_DELAY, **more}
     return Node(
         package="arm_dynamics",
         executable=executable,
-        namespace=given["namespace"],
+        namespace=arguments["namespace"],
         parameters=list(parameters),
-        ros_arguments=["--log-level", given["log_level"]],
+        ros_arguments=["--log-level", arguments["log_level"]],
         additional_env=without_arm_warnings(),
         output="screen",
         **more,
     )
 
 
-def required_node(executable: str, given: Mapping[str, str], *parameters: Any) -> Node:
+def required_node(executable: str, arguments: Mapping[str, str], *parameters: Any) -> Node:
     """Return a node whose end also ends the launch, unless it is started again."""
-    ends = {} if given[RESPAWN[0]] == "true" else {"on_exit": _arm_ended}
-    return node(executable, given, *parameters, **ends)
+    ends = {} if arguments[RESPAWN[0]] == "true" else {"on_exit": _arm_ended}
+    return node(executable, arguments, *parameters, **ends)
 
 
-def model_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+def model_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of every node that loads the arm, such as URDF and locked joints."""
-    named = {name: given[name] for name, *_ in (TOOL_FRAME, FRAME_PREFIX)}
-    optional = {"lock": locked(given), **named}
-    return {"arm": given["arm"], **{name: value for name, value in optional.items() if value}}
+    named = {name: arguments[name] for name, *_ in (TOOL_FRAME, FRAME_PREFIX)}
+    optional = {"lock": locked(arguments), **named}
+    return {"arm": arguments["arm"], **{name: value for name, value in optional.items() if value}}
 
 
-def locked(given: Mapping[str, str]) -> list[str]:
+def locked(arguments: Mapping[str, str]) -> list[str]:
     """Return the names of the locked joints."""
-    return given["lock"].replace(",", " ").split()
+    return arguments["lock"].replace(",", " ").split()
 
 
-def given_arm(given: Mapping[str, str]) -> ArmModel:
+def loaded_arm(arguments: Mapping[str, str]) -> ArmModel:
     """Load the arm with locked joints and tool frame; raise the errors of ``load_arm``."""
-    return load_arm(given["arm"], locked(given), tool_frame=given[TOOL_FRAME[0]] or None)
+    return load_arm(
+        arguments["arm"], locked(arguments), tool_frame=arguments[TOOL_FRAME[0]] or None
+    )
 
 
 def description_parameters() -> dict[str, Any]:
@@ -195,27 +197,27 @@ def description_parameters() -> dict[str, Any]:
     return {"publish_robot_description": False} if installed else {}
 
 
-def check_rviz(given: Mapping[str, str]) -> None:
+def check_rviz(arguments: Mapping[str, str]) -> None:
     """Raise for a missing RViz configuration or a prefix that RViz cannot show.
 
     Every launch file checks this before its first node: launch does not stop a node that starts
     when the included view fails.
     """
-    if given[RVIZ[0]] != "true":
+    if arguments[RVIZ[0]] != "true":
         return
-    own = given[RVIZ_CONFIG[0]]
+    own = arguments[RVIZ_CONFIG[0]]
     if not own:
-        check_rviz_prefix(given[FRAME_PREFIX[0]])
+        check_rviz_prefix(arguments[FRAME_PREFIX[0]])
     elif not Path(own).is_file():
         raise ConfigError(f"rviz_config = {own}; expected an existing file")
 
 
-def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
+def rviz_file(arguments: Mapping[str, str], arm: ArmModel) -> str:
     """Return the RViz configuration: the given file, or a new one in the folder of the log."""
-    own = given[RVIZ_CONFIG[0]]
+    own = arguments[RVIZ_CONFIG[0]]
     if own:
         return own
-    config = rviz_config(arm, given[FRAME_PREFIX[0]])
+    config = rviz_config(arm, arguments[FRAME_PREFIX[0]])
     folder = launch_config.log_dir
     with NamedTemporaryFile(
         "w", dir=folder, prefix="arm_", suffix=".rviz", delete=False, encoding="utf-8"
@@ -224,29 +226,29 @@ def rviz_file(given: Mapping[str, str], arm: ArmModel) -> str:
     return file.name
 
 
-def usual_controller(given: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
+def default_controller(arguments: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
     """Return the default controller of an arm without parameter file and argument."""
-    if files or given["controller"]:
+    if files or arguments["controller"]:
         return {}
-    return {"controller": controller_name(given_arm(given))}
+    return {"controller": controller_name(loaded_arm(arguments))}
 
 
-def controller_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+def controller_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of a controller node, with ``controller`` only if given."""
-    controller = {"controller": given["controller"]} if given["controller"] else {}
-    return {**model_parameters(given), **controller}
+    controller = {"controller": arguments["controller"]} if arguments["controller"] else {}
+    return {**model_parameters(arguments), **controller}
 
 
-def params_files(given: Mapping[str, str]) -> list[str]:
+def params_files(arguments: Mapping[str, str]) -> list[str]:
     """Return the parameter file as a list, empty without argument and file of the arm.
 
     Raise ConfigError for a missing file, and the errors of ``load_arm``.
     """
-    given_arm(given)
-    file = given["params_file"]
+    loaded_arm(arguments)
+    file = arguments["params_file"]
     if file and not Path(file).is_file():
         raise ConfigError(f"params_file = {file}; expected an existing file")
-    chosen = file or parameter_file(given["arm"])
+    chosen = file or parameter_file(arguments["arm"])
     return [str(chosen)] if chosen else []
 
 
@@ -262,7 +264,7 @@ def positive_argument(name: str, text: str) -> float:
 
 
 def viewer_node(
-    executable: str, given: Mapping[str, str], shows: str, **more: Any
+    executable: str, arguments: Mapping[str, str], shows: str, **more: Any
 ) -> Node | LogInfo:
     """Return a node with a browser page, or a message about missing packages.
 
@@ -270,7 +272,7 @@ def viewer_node(
     ----------
     executable : str
         Executable of this package.
-    given : mapping of str to str
+    arguments : mapping of str to str
         Launch arguments.
     shows : str
         Name of the page in the message.
@@ -285,10 +287,10 @@ def viewer_node(
     """
     if find_spec("viser") is None or find_spec("yourdfpy") is None:
         return LogInfo(msg=f"viser is not installed: no {shows} ({to_install('viewer')})")
-    port = given["viewer_port"]
+    port = arguments["viewer_port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"viewer_port = '{port}'; expected an integer")
-    return node(executable, given, {**model_parameters(given), "port": int(port), **more})
+    return node(executable, arguments, {**model_parameters(arguments), "port": int(port), **more})
 
 
 def _arm_ended(event: Any, context: Any) -> Any:
@@ -305,7 +307,7 @@ FALLBACKS = (NAMELESS, "position")
 """Controllers that replace one with an unavailable command interface."""
 
 
-def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
+def select_controller(arguments: Mapping[str, str], files: Sequence[str]) -> tuple[str, str]:
     """Return the controller of an arm, by its command interfaces.
 
     A physical arm uses the given controller; a simulated one may have other interfaces than the
@@ -313,7 +315,7 @@ def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[s
 
     Parameters
     ----------
-    given : mapping of str to str
+    arguments : mapping of str to str
         Launch arguments: arm, driver, command_interface, controller and more.
     files : sequence of str
         Parameter file, if any.
@@ -332,17 +334,17 @@ def select_controller(given: Mapping[str, str], files: Sequence[str]) -> tuple[s
         For an unreadable parameter file.
 
     """
-    requested, simulated = given["controller"], given["driver"] == SIMULATED
+    requested, simulated = arguments["controller"], arguments["driver"] == SIMULATED
     if requested and not simulated:
         return requested, ""
-    default = controller_name(given_arm(given), file=files[0] if files else None)
+    default = controller_name(loaded_arm(arguments), file=files[0] if files else None)
     if simulated:  # the command interfaces of all joints
-        first, *others = (actuator.interfaces for actuator in given_arm(given).actuators)
+        first, *others = (actuator.interfaces for actuator in loaded_arm(arguments).actuators)
         accepted = tuple(one for one in first if all(one in other for other in others))
     else:
         settings = node_parameters(files[0], "hardware") if files else {}
         interface = settings.get("command_interface", "effort")
-        accepted = (given["command_interface"] or str(interface),)
+        accepted = (arguments["command_interface"] or str(interface),)
     preferred = requested or default
     usable = (
         name for name in (preferred, default, *FALLBACKS) if _commands(name) in (*accepted, MIXED)

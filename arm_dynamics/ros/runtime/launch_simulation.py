@@ -63,7 +63,7 @@ SIMULATION = (
 
 
 def simulated_arm(
-    given: Mapping[str, str],
+    arguments: Mapping[str, str],
     files: Sequence[str],
     executables: tuple[str, str],
     controller: Mapping[str, Any],
@@ -74,7 +74,7 @@ def simulated_arm(
 
     Parameters
     ----------
-    given : mapping of str to str
+    arguments : mapping of str to str
         Launch arguments.
     files : sequence of str
         Parameter file, if any.
@@ -91,54 +91,54 @@ def simulated_arm(
         For arguments that exclude each other.
 
     """
-    simulator = simulator_parameters(given) | lockstep(given, files)
-    shown = given["viewer"] == "true"
-    page_nodes = [viewer_node("viewer", given, "page", controls=controls)] if shown else []
+    simulator = simulator_parameters(arguments) | lockstep(arguments, files)
+    shown = arguments["viewer"] == "true"
+    page_nodes = [viewer_node("viewer", arguments, "page", controls=controls)] if shown else []
     controller_node, composed = executables
-    if given["composed"] == "true":
-        return [required_node(composed, given, *files, simulator, controller), *page_nodes]
+    if arguments["composed"] == "true":
+        return [required_node(composed, arguments, *files, simulator, controller), *page_nodes]
     # Controller and viewer use the stamps of the states: following /clock would load a core.
     return [
-        required_node("simulator", given, *files, simulator),
-        node(controller_node, given, *files, controller),
+        required_node("simulator", arguments, *files, simulator),
+        node(controller_node, arguments, *files, controller),
         *page_nodes,
     ]
 
 
-def simulator_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+def simulator_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of a simulator: its clock, model and rates.
 
     Raise ConfigError for arguments that exclude each other.
     """
-    simulated = given["use_sim_time"] == "true"
-    source = given["publish_clock"] == "true" if given["publish_clock"] else simulated
+    simulated = arguments["use_sim_time"] == "true"
+    source = arguments["publish_clock"] == "true" if arguments["publish_clock"] else simulated
     if source and not simulated:
         raise ConfigError("use_sim_time = false; expected true with publish_clock:=true")
-    if given["real_time_factor"] and simulated and not source:
+    if arguments["real_time_factor"] and simulated and not source:
         raise ConfigError(
             "real_time_factor: publish_clock = false; expected true; set the real_time_factor of"
             " the arm that publishes /clock"
         )
     numbers = {"rate": "update_rate", "real_time_factor": "real_time_factor"}
     return {
-        **model_parameters(given),
+        **model_parameters(arguments),
         **description_parameters(),
         "publish_clock": source,
         "use_sim_time": simulated and not source,  # else it would wait for its own /clock
         **{
-            parameter: positive_argument(argument, given[argument])
+            parameter: positive_argument(argument, arguments[argument])
             for argument, parameter in numbers.items()
-            if given[argument]
+            if arguments[argument]
         },
     }
 
 
-def lockstep(given: Mapping[str, str], files: Sequence[str]) -> dict[str, Any]:
+def lockstep(arguments: Mapping[str, str], files: Sequence[str]) -> dict[str, Any]:
     """Return whether the simulator waits for commands: the argument, the file's value, or true.
 
     Lockstep requires simulated time; raise ConfigError without.
     """
-    requested, simulated = given["lockstep"], given["use_sim_time"] == "true"
+    requested, simulated = arguments["lockstep"], arguments["use_sim_time"] == "true"
     if requested == "true" and not simulated:
         raise ConfigError("use_sim_time = false; expected true with lockstep:=true")
     default = lockstep_by_default(files[0] if files else None) and simulated

@@ -87,11 +87,11 @@ class LoopLifecycleNode(LifecycleNode):
         finally:
             self._logs_changes_only = False
 
-    def _transition(self, what: str, work: Callable[[], None]) -> TransitionCallbackReturn:
+    def _transition(self, transition: str, work: Callable[[], None]) -> TransitionCallbackReturn:
         try:
             self.requests.call(work)
         except ArmDynamicsError as error:
-            before, self.rejection = self.rejection, f"{what}: {error}"
+            before, self.rejection = self.rejection, f"{transition}: {error}"
             if not self._logs_changes_only or self.rejection != before:
                 self.get_logger().error(self.rejection)
             return FAILURE

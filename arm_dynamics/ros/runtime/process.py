@@ -177,47 +177,61 @@ def spin_in_background(nodes: Sequence[Node], work: MainLoop, stop: ShutdownFlag
     sys.setswitchinterval(5e-5)
     gc.collect()
     gc.freeze()
-    failures: list[BaseException] = []
-    ending = Event()
-
-    def serve() -> None:
-        last_success = time.monotonic()
-        while not ending.is_set():
-            try:
-                executor.spin_once()
-                last_success = time.monotonic()
-            except Exception as error:
-                at = traceback.extract_tb(error.__traceback__)[-1]
-                events.report(
-                    "callback_failed",
-                    f"{type(error).__name__}: {error} ({at.name}, {at.filename}:{at.lineno})",
-                )
-                if time.monotonic() - last_success > FAILURE_TIMEOUT:
-                    failures.append(error)
-                    traceback.print_exc()
-                    stop.set()
-                    return
-                time.sleep(RETRY_PAUSE)
-
-    thread = Thread(target=serve, name="services")
-    thread.start()
+    services = ServiceThread(executor, events, stop)
+    services.start()
     try:
         with output_in_background():
             work(stop)
     finally:
         # In this order: after a shutdown nothing wakes a spin, which may then never end.
-        ending.set()
-        executor.create_task(lambda: None)
-        while thread.is_alive() and not compiling:
-            thread.join(RETRY_PAUSE)
+        services.end()
         if compiling:  # in a callback or in the background, for up to a minute
             if sys.exc_info()[0] is not None:
                 traceback.print_exc()
-            EndProcess(1 if failures or sys.exc_info()[0] is not None else 0)()
+            EndProcess(1 if services.failed or sys.exc_info()[0] is not None else 0)()
         executor.shutdown()
         for node in nodes:
             node.destroy_node()
-    return not failures
+    return not services.failed
+
+
+class ServiceThread(Thread):
+    """Spins an executor. A failing callback is an event; permanent failure sets ``stop``."""
+
+    def __init__(self, executor: Any, events: Events, stop: ShutdownFlag) -> None:
+        super().__init__(name="services")
+        self._executor, self._events, self._stop_flag = executor, events, stop
+        self._ending = Event()
+        self.failed = False
+        """Whether every callback failed for FAILURE_TIMEOUT."""
+
+    def run(self) -> None:
+        """Spin until ``end`` is called."""
+        last_success = time.monotonic()
+        while not self._ending.is_set():
+            try:
+                self._executor.spin_once()
+                last_success = time.monotonic()
+            except Exception as error:
+                frame = traceback.extract_tb(error.__traceback__)[-1]
+                self._events.report(
+                    "callback_failed",
+                    f"{type(error).__name__}: {error}"
+                    f" ({frame.name}, {frame.filename}:{frame.lineno})",
+                )
+                if time.monotonic() - last_success > FAILURE_TIMEOUT:
+                    self.failed = True
+                    traceback.print_exc()
+                    self._stop_flag.set()
+                    return
+                time.sleep(RETRY_PAUSE)
+
+    def end(self) -> None:
+        """End the thread; a callback that compiles is not waited for."""
+        self._ending.set()
+        self._executor.create_task(lambda: None)
+        while self.is_alive() and not compiling:
+            self.join(RETRY_PAUSE)
 
 
 EXIT_TIMEOUT = 5.0

@@ -68,14 +68,14 @@ class LimitedExecutor(SingleThreadedExecutor):
             try:
                 check_request(kind.Request, address)
                 request = from_c(kind.Request, address)
-                answer = service.callback
+                callback = service.callback
             except InvalidValue as error:
-                why = f"{service.srv_name}: {error}"
-                self._events.report("request_rejected", why)
-                request, answer = None, _rejection(why)
+                reason = f"{service.srv_name}: {error}"
+                self._events.report("request_rejected", reason)
+                request, callback = None, _rejection(reason)
 
         async def execute() -> None:
-            response = await await_or_execute(answer, request, kind.Response())
+            response = await await_or_execute(callback, request, kind.Response())
             with service.handle, new(kind.Response) as address:
                 to_c(response, address)
                 request_id = ctypes.addressof(info) + REQUEST_ID
@@ -98,23 +98,23 @@ def _count(sequences: Iterable[Part], sums: list[int]) -> None:
     """Count items and characters; raise InvalidValue at the first excess."""
     for part in sequences:
         sums[part.is_text] += part.size
-        limit, what = ((ITEMS, "items"), (TEXT, "characters"))[part.is_text]
+        limit, unit = ((ITEMS, "items"), (TEXT, "characters"))[part.is_text]
         if sums[part.is_text] > limit:
             total = sums[part.is_text]
-            raise InvalidValue(f"{part.name}: {what} = {total}; expected at most {limit}")
+            raise InvalidValue(f"{part.name}: {unit} = {total}; expected at most {limit}")
         _count(part.inner(), sums)
 
 
-def _rejection(why: str) -> Callable[[Any, Any], Any]:
+def _rejection(reason: str) -> Callable[[Any, Any], Any]:
     """Return what answers a request that is too large."""
 
-    def answer(_: Any, response: Any) -> Any:
+    def respond(_: Any, response: Any) -> Any:
         for part, text in ((response, "message"), (getattr(response, "result", None), "reason")):
             if hasattr(part, text):
-                setattr(part, text, why)
+                setattr(part, text, reason)
         return response
 
-    return answer
+    return respond
 
 
 @cache

@@ -85,12 +85,12 @@ class StateTopics:
             self.round_trip.send(stamp, time.time())  # no reply to a partial state
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))
             return
-        known = np.flatnonzero(np.isfinite(state.q + state.v))
-        if known.size:
-            names = tuple(self._names[i] for i in known)
+        finite = np.flatnonzero(np.isfinite(state.q + state.v))
+        if finite.size:
+            names = tuple(self._names[i] for i in finite)
             writer = JointStateWriter(names, FIELDS, self._frame)
             self._states.publish(
-                writer.write(stamp, state.q[known], state.v[known], state.tau[known])
+                writer.write(stamp, state.q[finite], state.v[finite], state.tau[finite])
             )
 
 
@@ -122,8 +122,8 @@ class CommandTopics:
         self._reader, self._sent = JointStateReader(), 0
         self.publisher = OnePublisher(node, events.report, restart, kind="commander")
 
-    def read_until_reply(self, left: Callable[[], float]) -> bool:
-        """Read commands until one replies to the current state or no time is ``left`` [s].
+    def read_until_reply(self, time_left: Callable[[], float]) -> bool:
+        """Read commands until one replies to the current state or no time is ``time_left`` [s].
 
         A reply has the state's stamp. A rejected command is a reply too: time continues, and the
         last valid command expires. Return whether there was a reply.
@@ -132,10 +132,10 @@ class CommandTopics:
             self._sent = self._round_trip.sent
             self.publisher.listen()
         replied = False
-        while not replied and self._stream.wait(left()):
+        while not replied and self._stream.wait(time_left()):
             for taken in self._stream.take():
                 replied |= self._take_command(taken)
-            if left() <= 0.0:
+            if time_left() <= 0.0:
                 break  # a publisher faster than this loop would block the cycle
         for taken in self._voltages.take():
             try:
@@ -273,7 +273,7 @@ class ReplyWait:
         simulation, watchdog = self._simulation, self._simulation.watchdog
         until = 0.0
 
-        def left() -> float:
+        def time_left() -> float:
             return max(0.0, until - time.monotonic())
 
         self._record_command()
@@ -284,7 +284,7 @@ class ReplyWait:
             if not (allowed and (self._replied or age > watchdog.timeout)):
                 break
             until = time.monotonic() + POLL_PERIOD
-            replied = self._commands.read_until_reply(left)
+            replied = self._commands.read_until_reply(time_left)
             self._record_command()
         self._replied = replied
 

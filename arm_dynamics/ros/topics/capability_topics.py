@@ -57,10 +57,7 @@ class CapabilityPublisher:
         driver; replies over the topics arrive REPLY_TIME later. A simulator has a ``period`` [s].
         ``inactive`` is why the arm executes no commands, "" while it does.
         """
-        shared = {} if period is None else {PERIOD: f"{period:.6g}"}
-        if timing is not None:
-            delay = min(timing.delay + min(1.0, REPLY_TIME / timing.period), LATEST)
-            shared |= {PERIOD: f"{timing.period:.6g}", DELAY: f"{delay:.4g}"}
+        shared = _timing_values(timing, period)
         if inactive:
             shared[INACTIVE] = inactive
         epoch, goals = (None, None) if servos is None else servos
@@ -80,6 +77,14 @@ class CapabilityPublisher:
             message.status.append(status(capability.joint, OK, text, values))
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
+
+
+def _timing_values(timing: LoopTiming | None, period: float | None) -> dict[str, str]:
+    """Return control period and delay of a driver, or only the ``period`` [s] of a simulator."""
+    if timing is None:
+        return {} if period is None else {PERIOD: f"{period:.6g}"}
+    delay = min(timing.delay + min(1.0, REPLY_TIME / timing.period), LATEST)
+    return {PERIOD: f"{timing.period:.6g}", DELAY: f"{delay:.4g}"}
 
 
 def simulated_capabilities(arm: ArmModel) -> tuple[Capability, ...]:
@@ -122,6 +127,8 @@ class Capabilities:
         """Number of times that the arm stopped or began to execute commands."""
         self.period: float | None = None
         """Control period [s] of the arm; None before it is received."""
+        self.physical = False
+        """Whether the arm has motors: only a driver publishes its delay."""
         reject = partial(events.report, "capabilities_rejected")
         self._topic = listen(
             node, DiagnosticArray, TOPIC, self._take, qos.LATCHED, reject
@@ -141,6 +148,7 @@ class Capabilities:
                 self.period = published.period
                 timing = published if DELAY in values else timing
         self._available = read_available(message)
+        self.physical = timing is not None
         self._timed(timing)
         self.activity_changes += bool(inactive) != bool(self.inactive)
         self.inactive = inactive

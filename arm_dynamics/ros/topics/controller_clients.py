@@ -37,6 +37,7 @@ TRAJECTORY = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
 INTERRUPTED = (
     "control_restarted",
+    "states_missing",
     "trajectory_rejected",
     "path_tolerance_violated",
     "goal_tolerance_violated",
@@ -222,6 +223,7 @@ class JointTargets:
             self._feedback.rejected(self._status.values.get(f"last {event}", event))
 
     def _send(self, reference: Vector | None) -> None:
+        """Send the pending target once it no longer changes and the controller is discovered."""
         pending, now = self._pending, time.monotonic()
         if pending is None or (
             now - pending[2] < SETTLING_TIME and now - pending[1] < MAX_DRAG_DELAY
@@ -237,19 +239,22 @@ class JointTargets:
                 return  # a newer target was given during this time
             self._pending = None
         self._sent()
-        self._target, target = None, pending[0]
+        self._target = None
         if self._status.stopped:
             self._feedback.rejected(f"{self._status.emergency}; reset it before a target")
-            return
-        if reference is None or missing:
+        elif reference is None or missing:
             self._feedback.rejected("joint controllers = 0; expected one that moves the arm")
-            return
+        else:
+            self._move(reference, pending[0])
+
+    def _move(self, reference: Vector, target: Vector) -> None:
+        """Publish the motion from the reference to a target (nv,)."""
         target = as_readonly(target + whole_turns(self._arm, target, reference))
         duration = move_time(self._arm, reference, target)
         self._interrupted, self._target = self._counts(), target
-        rest = as_readonly(np.zeros(target.size))
+        zero = as_readonly(np.zeros(target.size))
         self._publisher.publish(
-            trajectory_message(self._arm.joint_names, [Waypoint(duration, target, rest)])
+            trajectory_message(self._arm.joint_names, [Waypoint(duration, target, zero)])
         )
         self._feedback.note(f"moving to the joint targets, {duration:.1f} s")
 
@@ -335,17 +340,17 @@ class ToolTargets:
     def _send(self, now: float) -> None:
         """Publish once the controller's subscription is known."""
         resolved = self._publisher.topic_name
-        known = self._node.get_subscriptions_info_by_topic(resolved)
-        is_known = any(end.node_name == TASK_SPACE for end in known)
-        matched = self._publisher.get_subscription_count() >= len(known) > 0
+        subscriptions = self._node.get_subscriptions_info_by_topic(resolved)
+        is_known = any(end.node_name == TASK_SPACE for end in subscriptions)
+        matched = self._publisher.get_subscription_count() >= len(subscriptions) > 0
         if is_known and matched and self._node.count_publishers(resolved) == 1:
             self._publisher.publish(self._message)
             self._message, self._since = None, now
         elif now - self._since > DISCOVERY_TIMEOUT:
             self._message = self._target = None
-            others = self._node.count_publishers(resolved) > 1
+            several = self._node.count_publishers(resolved) > 1
             self._feedback.rejected(
                 f"publishers of {self._topic} > 1; expected only this one"
-                if others
+                if several
                 else "task-space controllers = 0; expected one that moves the arm"
             )

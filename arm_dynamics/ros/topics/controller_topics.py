@@ -139,7 +139,6 @@ class ReferenceTopics:
         """``goal_time``: constraint of the time to the goal [s]."""
         self._loop, self._streams = loop, Streams(loop)
         self.parameters = StreamParameters(node)
-        self._timeout_ignored = ""
         self.configure({}, goal_time)
         report = loop.events.report
         for kind, topic, take, event in (
@@ -162,18 +161,17 @@ class ReferenceTopics:
     def configure(self, values: Mapping[str, Any], goal_time: float) -> None:
         """Apply changed parameters; raise InvalidValue for one out of its range."""
         self._streams.commands = self.parameters.changed(values)
-        given = self.parameters.values
-        timeout, ignored = given["cmd_timeout"], ""
+        parameters = self.parameters.values
+        timeout, ignored = parameters["cmd_timeout"], ""
         if 0 < timeout <= goal_time:  # as in joint_trajectory_controller
             ignored = (
                 f"cmd_timeout = {timeout:g} s; expected more than constraints.goal_time"
                 f" ({goal_time:g} s); the time-out is disabled"
             )
             timeout = 0.0
-        if ignored and ignored != self._timeout_ignored:
-            self._loop.events.report("cmd_timeout_ignored", ignored)
-        self._streams.timeout, self._timeout_ignored = timeout, ignored
-        self._loop.reference_generator.from_desired = given[FROM_DESIRED]
+        self._loop.events.report_lasting("cmd_timeout_ignored", ignored)
+        self._streams.timeout = timeout
+        self._loop.reference_generator.from_desired = parameters[FROM_DESIRED]
 
     def observe(self) -> None:
         """Check the stream after a control cycle."""
@@ -181,9 +179,9 @@ class ReferenceTopics:
 
     def take_trajectory(self, message: JointTrajectory) -> None:
         """Follow the trajectory; raise TrajectoryRejected if the arm cannot."""
-        loop, given = self._loop, self.parameters.values
+        loop, parameters = self._loop, self.parameters.values
         options = loop.options(
-            integrate=given[INTEGRATE], end_in_motion=True, partial=given[PARTIAL]
+            integrate=parameters[INTEGRATE], end_in_motion=True, partial=parameters[PARTIAL]
         )
         trajectory = conversions.read_trajectory(loop.arm, message, options.now, options)
         velocities = any(len(point.velocities) for point in message.points)

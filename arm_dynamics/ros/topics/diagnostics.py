@@ -37,7 +37,7 @@ PERIOD = Parameter(
 )
 RUN = "run"
 """Parameter and key: name of the run that a node belongs to, if one run started several."""
-OWN = "arm_dynamics"
+HARDWARE_ID = "arm_dynamics"
 """hardware_id of every status of this package."""
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -51,7 +51,9 @@ def status(
 ) -> DiagnosticStatus:
     """Return a DiagnosticStatus of this package."""
     pairs = [KeyValue(key=key, value=value) for key, value in (values or {}).items()]
-    return DiagnosticStatus(level=level, name=name, message=message, hardware_id=OWN, values=pairs)
+    return DiagnosticStatus(
+        level=level, name=name, message=message, hardware_id=HARDWARE_ID, values=pairs
+    )
 
 
 def event_values(events: Events) -> dict[str, str]:
@@ -90,8 +92,8 @@ class Diagnostics:
         ok, summary, values = self._report()
         name = self._node.get_fully_qualified_name().lstrip("/")
         level = ok if isinstance(ok, bytes) else OK if ok else WARN
-        own = status(name, level, summary, {**values, **self._run})
-        message = DiagnosticArray(status=[own, *self._more(name)])
+        node_status = status(name, level, summary, {**values, **self._run})
+        message = DiagnosticArray(status=[node_status, *self._more(name)])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
@@ -133,9 +135,9 @@ class DiagnosticsSummary:
         """Store the statuses of this package's nodes in the namespace; ignore others."""
         for status in message.status:
             namespace, _, name = status.name.rpartition("/")
-            own = status.hardware_id == OWN and namespace == self._namespace
+            of_package = status.hardware_id == HARDWARE_ID and namespace == self._namespace
             run = not self._run or KeyValue(key=RUN, value=self._run) in status.values
-            if not (own and run):
+            if not (of_package and run):
                 continue
             self.messages[name] = status.message
             self.ok[name] = status.level == DiagnosticStatus.OK

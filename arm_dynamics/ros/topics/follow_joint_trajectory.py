@@ -36,6 +36,7 @@ from arm_dynamics.ros.messages.c_message import derived, from_c, guarded, is_kno
 from arm_dynamics.ros.messages.conversions import header, to_double_array, to_seconds
 from arm_dynamics.ros.messages.serialization import check_names, check_points, listen
 from arm_dynamics.ros.topics.controller_topics import state_points
+from arm_dynamics.ros.topics.topic_driver import STATE_TIMEOUT
 
 SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
 TOLERANCES = (
@@ -121,9 +122,6 @@ def _tolerances(messages: Iterable[Any]) -> ToleranceOverrides:
 
 PERIOD = 0.05
 """Time [s] between two feedbacks, and maximum delay of a result."""
-STATE_TIMEOUT = 1.0
-"""Time [s] without a state after which a canceled goal no longer waits for the arm to stop, and a
-goal ends if no state can come."""
 
 
 @dataclass(eq=False)

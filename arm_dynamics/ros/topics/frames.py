@@ -50,6 +50,21 @@ def publish_description(node: Node, arm: ArmModel) -> Publisher | None:
     return publisher
 
 
+def _transforms(arm: ArmModel, frames: Frames, q: Vector) -> list[TransformStamped]:
+    """Return the transform of every link from its parent at the configuration ``q`` (nv,)."""
+    messages = []
+    for parent, child, position, rotation in link_placements(arm, q):
+        message = TransformStamped(child_frame_id=frames.prefix + child)
+        message.header.frame_id = frames.prefix + parent
+        translation, quaternion = message.transform.translation, message.transform.rotation
+        translation.x, translation.y, translation.z = position.tolist()
+        quaternion.x, quaternion.y, quaternion.z, quaternion.w = quaternion_from_rotation(
+            rotation
+        ).tolist()
+        messages.append(message)
+    return messages
+
+
 TRANSFORM_PERIOD = 0.2
 """Time [s] between two messages: RViz may subscribe at any moment."""
 
@@ -70,16 +85,7 @@ def initial_transforms(node: Node, arm: ArmModel, frames: Frames, q: Vector) -> 
         yield
         return
     publisher, ended = node.create_publisher(kind, "/tf", 10), Event()
-    transforms = []
-    for parent, child, position, rotation in link_placements(arm, q):
-        message = TransformStamped(child_frame_id=frames.prefix + child)
-        message.header.frame_id = frames.prefix + parent
-        at, orientation = message.transform.translation, message.transform.rotation
-        at.x, at.y, at.z = position.tolist()
-        orientation.x, orientation.y, orientation.z, orientation.w = quaternion_from_rotation(
-            rotation
-        ).tolist()
-        transforms.append(message)
+    transforms = _transforms(arm, frames, q)
 
     def publish() -> None:
         count = 0

@@ -104,8 +104,8 @@ class ClockPacer:
         self._publisher.listen()
         self._take()
         while self._latest is None or self._latest < self._simulation.state.time - CLOCK_TOLERANCE:
-            left = until - time.monotonic()
-            if left <= 0 or not self._mailbox.wait(left):
+            remaining = until - time.monotonic()
+            if remaining <= 0 or not self._mailbox.wait(remaining):
                 return False
             self._take()
         return True

@@ -110,12 +110,12 @@ class OnePublisher:
         gone = not any(first in self._names for first in self._first.values())
         if not gone and (self._silence < PUBLISHER_TIMEOUT or gid in self._displaced):
             return False
-        why = "is gone" if gone else f"is silent for {self._silence:.1f} s"
+        cause = "is gone" if gone else f"is silent for {self._silence:.1f} s"
         before = self._accepted_name()
         self._displaced = set() if gone else {*self._displaced, *self._first.values()}
         self._first = {topic: gid}
         self._report(
-            f"{self._kind}_changed", f"{topic}: {self._name(gid)} is accepted; {before} {why}"
+            f"{self._kind}_changed", f"{topic}: {self._name(gid)} is accepted; {before} {cause}"
         )
         if gid in self._rejected:
             self._rejected.clear()

@@ -80,8 +80,8 @@ class RemoteParameters:
 
     def __init__(self, node: Node, name: str) -> None:
         self._services = {
-            what: Remote(node, kind, f"{name}/{what}_parameters")
-            for what, kind in PARAMETERS.items()
+            action: Remote(node, kind, f"{name}/{action}_parameters")
+            for action, kind in PARAMETERS.items()
         }
 
     @property

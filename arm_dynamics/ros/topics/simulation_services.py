@@ -65,8 +65,8 @@ class SimulationServices:
             text = f"{axis} of the impulse of ~/push on the tool"
             spec = Parameter(f"push.{axis}", 0.0, "N·s", text, lower=-1e6, upper=1e6)
             declare_number(node, spec.name, spec, float(f"{default:.2g}"))
-        given = ("reset_configuration", "reset_positions", "step_count")
-        self.check({name: node.get_parameter(name).value for name in given})
+        checked = ("reset_configuration", "reset_positions", "step_count")
+        self.check({name: node.get_parameter(name).value for name in checked})
         serve(node, SetBool, "~/pause", lambda request: self.pause(request.data))
         serve(node, Trigger, "~/step", lambda _: self.step())
         serve(node, Trigger, "~/reset", lambda _: self.reset())
@@ -119,11 +119,11 @@ class SimulationServices:
 
     def reset(self) -> str:
         """Set the state to rest at ``reset_positions``, or at ``reset_configuration``."""
-        given = list(self._node.get_parameter("reset_positions").value or [])
+        positions = list(self._node.get_parameter("reset_positions").value or [])
         name = self._node.get_parameter("reset_configuration").value
         q = (
-            self._arm.check_position("reset_positions", given)
-            if given
+            self._arm.check_position("reset_positions", positions)
+            if positions
             else self._arm.configuration(name)
         )
 
@@ -132,7 +132,7 @@ class SimulationServices:
             self._publish(self._simulation.state)
 
         self._requests.post(reset_to)
-        return self._with_stop(f"at {given or name}; {TIME_CONTINUES}")
+        return self._with_stop(f"at {positions or name}; {TIME_CONTINUES}")
 
     def push(self) -> str:
         """Apply the impulse ``push.x``, ``push.y``, ``push.z`` [N·s] to the tool."""
@@ -173,11 +173,8 @@ class SimulationReport:
         ``stopped_by``: source of the emergency stop; ``conflict``: rejected publishers of
         commands; ``queue``: queue of the recording.
         """
-        simulation, watchdog, paused = (
-            self._simulation,
-            self._simulation.watchdog,
-            self._control.paused,
-        )
+        simulation, paused = self._simulation, self._control.paused
+        watchdog = simulation.watchdog
         self._post(self._read_efforts)
         values = {
             "simulated time [s]": f"{simulation.state.time:.3f}",

@@ -222,9 +222,9 @@ class ToolStatePublisher:
         if latest is None:
             return
         state, reference, _ = latest
-        head, at = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
+        head, tool_pose = header(self._frames.base, state.time), pose(self._loop.arm, state.q)
         if self._pose.get_subscription_count():
-            self._pose.publish(PoseStamped(header=head, pose=pose_message(*at)))
+            self._pose.publish(PoseStamped(header=head, pose=pose_message(*tool_pose)))
         if self._twist.get_subscription_count():
             message = TwistStamped(header=head)
             components = twist(self._loop.arm, state.q, state.v).tolist()
@@ -237,12 +237,12 @@ class ToolStatePublisher:
             # In the axes of the tool, in which RViz draws it.
             applied = WrenchStamped(header=Header(stamp=head.stamp, frame_id=self._frames.tool))
             force, torque = applied.wrench.force, applied.wrench.torque
-            wrench = in_axes(at[1], task.wrench).tolist()
+            wrench = in_axes(tool_pose[1], task.wrench).tolist()
             force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench
             self._wrench.publish(applied)
             target = pose_message(task.position, task.rotation)
             self._reference.publish(PoseStamped(header=head, pose=target))
-            self._markers.publish(self._reference_markers(head, task, at[0]))
+            self._markers.publish(self._reference_markers(head, task, tool_pose[0]))
 
     def _reference_markers(self, head: Header, task: TaskReference, tool: Vector) -> MarkerArray:
         """Return the reference's axes, and a line to it from the tool if it is out of reach."""

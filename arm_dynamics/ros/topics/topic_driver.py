@@ -6,6 +6,7 @@ controller.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from math import nan
 from typing import Protocol
@@ -30,6 +31,10 @@ from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.capability_topics import Capabilities
 from arm_dynamics.ros.topics.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
+
+STATE_TIMEOUT = 1.0
+"""Time [s] without a state after which a physical arm has failed, and after which a canceled goal
+no longer waits for the arm to stop."""
 
 
 class CommandSink(Protocol):
@@ -94,6 +99,7 @@ class TopicDriver(Driver):
         self._states = StateSubscription(node, arm.joint_names, events.report)
         self.publisher = self._states.publisher
         self._newest: State | None = None
+        self._silence = 0.0  # time waited without a state [s]
         self._commands = output or CommandPublisher(node, arm)
         self._timing: LoopTiming | None = None
 
@@ -131,9 +137,23 @@ class TopicDriver(Driver):
     def wait(self, timeout: float) -> bool:
         """Return whether a new state was received within ``timeout`` [s]."""
         self.publisher.listen()
+        started = time.monotonic()
         if self._newest is None and self._states.wait(timeout):
             self._newest = self._states.newest()
+        # A process that did not run has waited for no longer than this.
+        waited = min(time.monotonic() - started, timeout)
+        self._silence = self._silence + waited if self._newest is None else 0.0
         return self._newest is not None
+
+    @property
+    def missing(self) -> str:
+        """Why an active physical arm has failed: it publishes no states. "" if it does.
+
+        A simulated arm publishes none while its time is paused.
+        """
+        failed = self._silence > STATE_TIMEOUT and not self.inactive
+        physical = self._capabilities is not None and self._capabilities.physical
+        return f"no joint states for {STATE_TIMEOUT:g} s" if failed and physical else ""
 
     def discard_state(self) -> None:
         """Discard a state."""
@@ -141,9 +161,9 @@ class TopicDriver(Driver):
 
     def read(self) -> State:
         """Return the newest state; raise DriverFault without one."""
-        newer, known = self._states.newest(), self._newest
+        newer, waiting = self._states.newest(), self._newest
         self._newest = None
-        state = known if newer is None else newer
+        state = waiting if newer is None else newer
         if state is None:
             raise DriverFault("joint_states: new messages = 0; expected 1")
         if self._capabilities is not None:
@@ -213,7 +233,7 @@ class TrajectoryPublisher:
 
 
 OUTPUTS = ("joint_commands", "joint_trajectory")
-OTHERS = "joint_trajectory_controller/joint_trajectory"
+DEFAULT_OUTPUT_TOPIC = "joint_trajectory_controller/joint_trajectory"
 
 
 def declare_output(
@@ -225,7 +245,9 @@ def declare_output(
     command positions.
     """
     output = declare_fixed(node, "output", OUTPUTS[0], f"one of {', '.join(OUTPUTS)}")
-    topic = declare_fixed(node, "output_topic", OTHERS, "topic of output joint_trajectory")
+    topic = declare_fixed(
+        node, "output_topic", DEFAULT_OUTPUT_TOPIC, "topic of output joint_trajectory"
+    )
     if output not in OUTPUTS:
         raise ConfigError(f"output = '{output}'; expected one of {', '.join(OUTPUTS)}")
     if output == OUTPUTS[0]:

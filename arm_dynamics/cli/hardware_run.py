@@ -40,8 +40,9 @@ from arm_dynamics.identification.excitation.excitation_start import (
     checked_excitation,
     excitation_motion,
 )
-from arm_dynamics.recording import StateLog
-from arm_dynamics.viewer import ArmPage, open_page
+from arm_dynamics.recording.recorder import StateLog
+from arm_dynamics.viewer import ArmPage
+from arm_dynamics.viewer.show import open_page
 
 RATE = 200.0
 """Control rate [Hz] if neither --rate nor the parameter file sets one."""

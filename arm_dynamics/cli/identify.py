@@ -47,7 +47,8 @@ from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS
 from arm_dynamics.identification.parameters.uncertainty import uncertainty_yaml
 from arm_dynamics.identification.results.fit_report import write_fit_report
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.audit.proportion import mass_unit_faults
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import parse_xml

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
-from arm_dynamics.cli import hardware_calibrate_gravity
+from arm_dynamics.cli.hardware import calibrate_gravity as command
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core import ArmDynamicsError, ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.state import Reference, State
@@ -202,7 +202,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     monkeypatch.setattr("sys.stdin", io.StringIO())
     output = tmp_path / "mine.urdf"
     words = ["two_link", "--driver", "simulated", "--payload", "0.2", "--output", str(output)]
-    assert hardware_calibrate_gravity.run(words) == 0
+    assert command.run(words) == 0
     assert "12 static poses of a simulated arm" in output.read_text()
     actual, described = load_arm("two_link").with_payload(0.2), load_arm("two_link")
     new = random_configurations(actual, 40, 11)
@@ -215,7 +215,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     assert len(poses) == 24
     written = output.read_bytes()
     with pytest.raises(ConfigError, match="exists; expected a new file, or a terminal"):
-        hardware_calibrate_gravity.run(words)
+        command.run(words)
     assert output.read_bytes() == written
 
 
@@ -230,7 +230,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
 def test_the_command_rejects_options_of_motors_for_a_simulated_arm(tmp_path, words, message):
     words = ["so101", "--driver", "simulated", "--output", str(tmp_path / "a.urdf"), *words]
     with pytest.raises(ArmDynamicsError, match=message):
-        hardware_calibrate_gravity.run(words)
+        command.run(words)
     assert not [*tmp_path.iterdir()]
 
 

@@ -17,26 +17,24 @@ from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification import (
-    StaticPose,
-    approach_distance,
     calibrate_gravity,
-    choose_poses,
-    measure_poses,
     nominal_parameters,
-    plan_legs,
     read_poses,
     with_parameters,
     write_poses,
 )
-from arm_dynamics.identification import static_poses as poses_of_recording
 from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.gravity.gravity_calibration import (
+    StaticPose,
     least_pose_count,
     pose_condition,
     random_configurations,
     static_rows,
 )
+from arm_dynamics.identification.gravity.pose_measurement import measure_poses, plan_legs
+from arm_dynamics.identification.gravity.pose_selection import approach_distance, choose_poses
 from arm_dynamics.identification.gravity.recorded_poses import is_pose_table
+from arm_dynamics.identification.gravity.recorded_poses import static_poses as poses_of_recording
 from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
 from arm_dynamics.model.load import parse_arm

@@ -18,9 +18,9 @@ from arm_dynamics.identification import (
     identify_servos,
     nominal_parameters,
     servo_loops,
-    with_servo_gains,
 )
 from arm_dynamics.identification.servos import servo_fit, servo_identification
+from arm_dynamics.identification.servos.position_loops import with_servo_gains
 from arm_dynamics.identification.servos.servo_fit import ServoFit, servo_windows
 from arm_dynamics.identification.servos.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servos.servo_variation import ServoVariation

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
         inverse_kinematics,
         nearest_reachable,
     )
-    from arm_dynamics.hardware.simulation_driver import SimulationDriver
     from arm_dynamics.model.arm_model import ArmModel
     from arm_dynamics.model.load import load_arm
     from arm_dynamics.simulation.forward_model import forward_model, pack_state, unpack_state
-    from arm_dynamics.simulation.linearization import linearize
     from arm_dynamics.simulation.plant import Plant
     from arm_dynamics.simulation.simulation import Simulation
 
@@ -37,11 +35,9 @@ _MODULES = {
     "Plant": ".simulation.plant",
     "Reference": ".core.state",
     "Simulation": ".simulation.simulation",
-    "SimulationDriver": ".hardware.simulation_driver",
     "State": ".core.state",
     "forward_model": ".simulation.forward_model",
     "inverse_kinematics": ".dynamics.kinematics.inverse_kinematics",
-    "linearize": ".simulation.linearization",
     "load_arm": ".model.load",
     "nearest_reachable": ".dynamics.kinematics.inverse_kinematics",
     "pack_state": ".simulation.forward_model",
@@ -59,11 +55,9 @@ __all__ = [
     "Plant",
     "Reference",
     "Simulation",
-    "SimulationDriver",
     "State",
     "forward_model",
     "inverse_kinematics",
-    "linearize",
     "load_arm",
     "nearest_reachable",
     "pack_state",

@@ -28,7 +28,7 @@ from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.lqr_design.gain_table import build_gain_table
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core import plugins
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import with_model_error
 

@@ -23,8 +23,8 @@ from roboticstoolbox import ET, ETS
 
 from arm_dynamics import load_arm, nearest_reachable
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.dynamics.kinematics.chain import chain_of
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import sampling_ranges
 from arm_dynamics.model.arm_model import ArmModel
 

@@ -22,8 +22,9 @@ from arm_dynamics import Command, Simulation, load_arm
 from arm_dynamics.core import ArmDynamicsError
 from arm_dynamics.identification import compare, read_poses
 from arm_dynamics.identification.gravity.recorded_poses import is_pose_table
-from arm_dynamics.recording import Recorder, Recording, check_units, load_motion
+from arm_dynamics.recording import Recorder, Recording, load_motion
 from arm_dynamics.recording.bag import STATES, BagWriter, Message
+from arm_dynamics.recording.motions.motion_checks import check_units
 from arm_dynamics.recording.replay import replay
 
 ARM = load_arm("two_link")

@@ -26,7 +26,8 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.arrays import as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import frames
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.safety.command_watchdog import Guard
@@ -59,7 +60,7 @@ def functions_of_an_arm(module):
 
 TAKE_AN_ARM = {
     **dict(functions_of_an_arm(rigid_body)),
-    **dict(functions_of_an_arm(kinematics.frames)),
+    **dict(functions_of_an_arm(frames)),
     "forward_model": lambda arm: forward_model(arm, X, [0.0] * N, 1e-4),
     "pack_state": lambda arm: pack_state(arm, S),
     "unpack_state": lambda arm: unpack_state(arm, X),

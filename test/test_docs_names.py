@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_dynamics.cli import hardware, main
+from arm_dynamics.cli import main
+from arm_dynamics.cli.hardware import command
 from arm_dynamics.core import plugins
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -136,7 +137,7 @@ def command_fault(span, _page):
     else:
         known = set(main.COMMANDS)
         if rest[0] == "hardware" and len(rest) > 1:
-            rest, known = rest[1:], set(hardware.COMMANDS)
+            rest, known = rest[1:], set(command.COMMANDS)
     is_name = re.fullmatch("[a-z][a-z-]+", rest[0])
     return f"no {rest[0]} of {program}" if is_name and rest[0] not in known else None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_dynamics.dynamics.kinematics import tool_pose
+from arm_dynamics.dynamics.kinematics.frames import tool_pose
 from arm_dynamics.dynamics.rigid_body import gravity
 
 FOLDER = Path(__file__).parents[1] / "examples"

@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.batch.kernels.derivative import StepDerivative, linearize_by_trace
+    from arm_dynamics.batch.kernels.derivative import StepDerivative
     from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
-    from arm_dynamics.batch.rollouts.open_loop import rollout, simulate
-    from arm_dynamics.batch.rollouts.output_injection import OutputInjection
+    from arm_dynamics.batch.rollouts.open_loop import rollout
     from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
-    from arm_dynamics.batch.rollouts.result import RolloutResult
-    from arm_dynamics.batch.stability.stability_report import (
-        StabilityReport,
-        analyze_stability,
-        controlled_loop,
-    )
+    from arm_dynamics.batch.stability.stability_report import analyze_stability, controlled_loop
     from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
     from arm_dynamics.batch.tuning.gain_optimizer import Budget
-    from arm_dynamics.batch.tuning.gain_search import TuningResult, TuningTask, tune
-    from arm_dynamics.batch.tuning.montecarlo import MonteCarlo, StepMotion, montecarlo
-    from arm_dynamics.batch.tuning.objective import ObjectiveWeights
+    from arm_dynamics.batch.tuning.gain_search import TuningTask, tune
+    from arm_dynamics.batch.tuning.montecarlo import MonteCarlo, montecarlo
     from arm_dynamics.batch.tuning.tolerance import Tolerance, data_sheet_tolerances
     from arm_dynamics.batch.variation import variable_names
 
@@ -34,23 +27,15 @@ _MODULES = {
     "CaseDistribution": ".tuning.case_distribution",
     "MeasurementNoise": ".rollouts.reference_table",
     "MonteCarlo": ".tuning.montecarlo",
-    "ObjectiveWeights": ".tuning.objective",
-    "OutputInjection": ".rollouts.output_injection",
-    "RolloutResult": ".rollouts.result",
-    "StabilityReport": ".stability.stability_report",
     "StepDerivative": ".kernels.derivative",
-    "StepMotion": ".tuning.montecarlo",
     "Tolerance": ".tuning.tolerance",
-    "TuningResult": ".tuning.gain_search",
     "TuningTask": ".tuning.gain_search",
     "analyze_stability": ".stability.stability_report",
     "controlled_loop": ".stability.stability_report",
     "data_sheet_tolerances": ".tuning.tolerance",
-    "linearize_by_trace": ".kernels.derivative",
     "montecarlo": ".tuning.montecarlo",
     "rollout": ".rollouts.open_loop",
     "rollout_closed_loop": ".rollouts.closed_loop",
-    "simulate": ".rollouts.open_loop",
     "tune": ".tuning.gain_search",
     "variable_names": ".variation",
 }
@@ -60,23 +45,15 @@ __all__ = [
     "CaseDistribution",
     "MeasurementNoise",
     "MonteCarlo",
-    "ObjectiveWeights",
-    "OutputInjection",
-    "RolloutResult",
-    "StabilityReport",
     "StepDerivative",
-    "StepMotion",
     "Tolerance",
-    "TuningResult",
     "TuningTask",
     "analyze_stability",
     "controlled_loop",
     "data_sheet_tolerances",
-    "linearize_by_trace",
     "montecarlo",
     "rollout",
     "rollout_closed_loop",
-    "simulate",
     "tune",
     "variable_names",
 ]

@@ -9,7 +9,8 @@ from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.suggesting_parser import SuggestingParser
-from arm_dynamics.model.audit import audit_urdf, format_report
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import format_report
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.inertia_estimate import density_faults, with_estimated_inertia

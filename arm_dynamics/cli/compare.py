@@ -22,12 +22,9 @@ from arm_dynamics.cli.motion_options import (
 from arm_dynamics.cli.terminal import print_table, waiting
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.core.suggesting_parser import SuggestingParser
-from arm_dynamics.identification import (
-    PositionPrediction,
-    Prediction,
-    compare,
-    compare_servos,
-)
+from arm_dynamics.identification import compare, compare_servos
+from arm_dynamics.identification.efforts.arm_identification import Prediction
+from arm_dynamics.identification.servos.servo_fit import PositionPrediction
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_checks import effort_scale_warning
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from arm_dynamics.cli.terminal import print_table
-from arm_dynamics.identification import PayloadFit, nominal_parameters
+from arm_dynamics.identification import nominal_parameters
 from arm_dynamics.identification.gravity.gravity_calibration import GravityFit
-from arm_dynamics.identification.payload.payload_fit import QUANTITIES
+from arm_dynamics.identification.payload.payload_fit import QUANTITIES, PayloadFit
 from arm_dynamics.identification.results.fit_report import fit_tables
 from arm_dynamics.identification.results.fit_summary import FitSummary
 

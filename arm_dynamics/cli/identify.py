@@ -31,23 +31,27 @@ from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import (
-    StaticPose,
     calibrate_gravity,
     identify,
     identify_payload,
     identify_servos,
     nominal_parameters,
-    static_poses,
-    with_servo_gains,
 )
 from arm_dynamics.identification.efforts.drive_gain_fit import required_gains, with_efforts
 from arm_dynamics.identification.efforts.fit_faults import fit_faults
-from arm_dynamics.identification.gravity.recorded_poses import is_pose_table, read_poses
+from arm_dynamics.identification.gravity.gravity_calibration import StaticPose
+from arm_dynamics.identification.gravity.recorded_poses import (
+    is_pose_table,
+    read_poses,
+    static_poses,
+)
 from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS, identified_urdf
 from arm_dynamics.identification.parameters.uncertainty import uncertainty_yaml
 from arm_dynamics.identification.results.fit_report import write_fit_report
+from arm_dynamics.identification.servos.position_loops import with_servo_gains
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.audit.proportion import mass_unit_faults
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.xml_source import parse_xml

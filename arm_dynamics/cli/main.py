@@ -26,7 +26,10 @@ COMMANDS = {
         "compute a trajectory that reveals the parameters of an arm",
     ),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
-    "hardware": ("arm_dynamics.cli.hardware", "scan, check, calibrate, jog and run a physical arm"),
+    "hardware": (
+        "arm_dynamics.cli.hardware.command",
+        "scan, check, calibrate, jog and run a physical arm",
+    ),
     "gain-table": ("arm_dynamics.cli.gain_table", "compute an LQR gain table"),
     "identify": (
         "arm_dynamics.cli.identify",

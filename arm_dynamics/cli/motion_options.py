@@ -11,7 +11,8 @@ from pathlib import Path
 from arm_dynamics.cli.arm_options import named_values
 from arm_dynamics.core.number_option import Number
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.recording import MotionData, check_units, load_motion
+from arm_dynamics.recording import MotionData, load_motion
+from arm_dynamics.recording.motions.motion_checks import check_units
 
 RECORDING = (
     "recorded motion: folder of a recording, rosbag2 or LeRobot dataset, or .mcap, .csv or"

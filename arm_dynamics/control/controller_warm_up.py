@@ -27,7 +27,7 @@ from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Reference, State
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 
 STEP = 1e-3
 """Time between two updates [s]."""

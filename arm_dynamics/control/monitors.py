@@ -9,8 +9,8 @@ from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Reference, State
-from arm_dynamics.dynamics.kinematics import pose
 from arm_dynamics.dynamics.kinematics.closed_loop_ik import pose_error
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.safety.events import Events
 
 OUT_OF_REACH_THRESHOLD = 0.01

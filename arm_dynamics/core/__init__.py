@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.core.arrays import (
-        Vector,
-        as_readonly,
-        check_float,
-        check_int,
-        check_vector,
-    )
     from arm_dynamics.core.errors import (
         ArmDynamicsError,
         CommandRejected,
@@ -34,29 +27,12 @@ if TYPE_CHECKING:
     from arm_dynamics.core.parameters import (
         Parameter,
     )
-    from arm_dynamics.core.plugins import (
-        PluginError,
-        load_class,
-        registered_names,
-    )
-    from arm_dynamics.core.resources import (
-        resource_folder,
-        resource_names,
-    )
-    from arm_dynamics.core.rotations import (
-        quaternion_from_rotation,
-        rotation_from_quaternion,
-        rotation_vector,
-    )
+    from arm_dynamics.core.plugins import PluginError
     from arm_dynamics.core.state import (
         Command,
         Reference,
         State,
         TaskReference,
-    )
-    from arm_dynamics.core.timing import (
-        LoopTiming,
-        StepClock,
     )
 
 _MODULES = {
@@ -68,29 +44,15 @@ _MODULES = {
     "DriverFault": ".errors",
     "GoalRejected": ".errors",
     "InvalidValue": ".errors",
-    "LoopTiming": ".timing",
     "Parameter": ".parameters",
     "PluginError": ".plugins",
     "RecordingError": ".errors",
     "Reference": ".state",
     "State": ".state",
-    "StepClock": ".timing",
     "TaskReference": ".state",
     "TrajectoryRejected": ".errors",
     "UnknownName": ".errors",
     "Unreachable": ".errors",
-    "Vector": ".arrays",
-    "as_readonly": ".arrays",
-    "check_float": ".arrays",
-    "check_int": ".arrays",
-    "check_vector": ".arrays",
-    "load_class": ".plugins",
-    "quaternion_from_rotation": ".rotations",
-    "registered_names": ".plugins",
-    "resource_folder": ".resources",
-    "resource_names": ".resources",
-    "rotation_from_quaternion": ".rotations",
-    "rotation_vector": ".rotations",
 }
 
 __all__ = [
@@ -102,29 +64,15 @@ __all__ = [
     "DriverFault",
     "GoalRejected",
     "InvalidValue",
-    "LoopTiming",
     "Parameter",
     "PluginError",
     "RecordingError",
     "Reference",
     "State",
-    "StepClock",
     "TaskReference",
     "TrajectoryRejected",
     "UnknownName",
     "Unreachable",
-    "Vector",
-    "as_readonly",
-    "check_float",
-    "check_int",
-    "check_vector",
-    "load_class",
-    "quaternion_from_rotation",
-    "registered_names",
-    "resource_folder",
-    "resource_names",
-    "rotation_from_quaternion",
-    "rotation_vector",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.dynamics.kinematics.closed_loop_ik import (
-        ClosedLoopIk,
-    )
     from arm_dynamics.dynamics.kinematics.frames import (
         acceleration,
         frame_id,
@@ -27,27 +24,12 @@ if TYPE_CHECKING:
         twist,
     )
     from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
-        IkSolution,
         inverse_kinematics,
         nearest_reachable,
     )
-    from arm_dynamics.dynamics.kinematics.pose_target import (
-        PoseTarget,
-    )
-    from arm_dynamics.dynamics.kinematics.tool_motion import (
-        ToolKinematics,
-        operational_inertia,
-    )
-    from arm_dynamics.dynamics.kinematics.workspace import (
-        Manipulability,
-        Workspace,
-        WorkspaceSlice,
-        manipulability,
-        reachable_points,
-        workspace_slice,
-    )
+    from arm_dynamics.dynamics.kinematics.tool_motion import operational_inertia
+    from arm_dynamics.dynamics.kinematics.workspace import manipulability, workspace_slice
     from arm_dynamics.dynamics.rigid_body import (
-        RigidBodyDynamics,
         aba,
         coriolis_matrix,
         gravity,
@@ -59,14 +41,6 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "ClosedLoopIk": ".kinematics.closed_loop_ik",
-    "IkSolution": ".kinematics.inverse_kinematics",
-    "Manipulability": ".kinematics.workspace",
-    "PoseTarget": ".kinematics.pose_target",
-    "RigidBodyDynamics": ".rigid_body",
-    "ToolKinematics": ".kinematics.tool_motion",
-    "Workspace": ".kinematics.workspace",
-    "WorkspaceSlice": ".kinematics.workspace",
     "aba": ".rigid_body",
     "acceleration": ".kinematics.frames",
     "coriolis_matrix": ".rigid_body",
@@ -85,7 +59,6 @@ _MODULES = {
     "operational_inertia": ".kinematics.tool_motion",
     "pose": ".kinematics.frames",
     "potential_energy": ".rigid_body",
-    "reachable_points": ".kinematics.workspace",
     "rnea": ".rigid_body",
     "tool_pose": ".kinematics.frames",
     "tool_position": ".kinematics.frames",
@@ -94,14 +67,6 @@ _MODULES = {
 }
 
 __all__ = [
-    "ClosedLoopIk",
-    "IkSolution",
-    "Manipulability",
-    "PoseTarget",
-    "RigidBodyDynamics",
-    "ToolKinematics",
-    "Workspace",
-    "WorkspaceSlice",
     "aba",
     "acceleration",
     "coriolis_matrix",
@@ -120,7 +85,6 @@ __all__ = [
     "operational_inertia",
     "pose",
     "potential_energy",
-    "reachable_points",
     "rnea",
     "tool_pose",
     "tool_position",

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.hardware.build import build_bus, build_driver, bus_class
-    from arm_dynamics.hardware.driver import ArmFeedback, Capability, Driver, DriverState
+    from arm_dynamics.hardware.build import build_driver
+    from arm_dynamics.hardware.driver import Driver
     from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
     from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
     from arm_dynamics.hardware.serial_port import Port, SerialPort
     from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
 _MODULES = {
-    "ArmFeedback": ".driver",
-    "Capability": ".driver",
     "DiscoveredMotor": ".motor_bus",
     "Driver": ".driver",
-    "DriverState": ".driver",
     "MotorBus": ".motor_bus",
     "MotorBusDriver": ".motor_bus_driver",
     "MotorCommand": ".motor_bus",
@@ -31,17 +28,12 @@ _MODULES = {
     "Reading": ".motor_bus",
     "SerialPort": ".serial_port",
     "SimulationDriver": ".simulation_driver",
-    "build_bus": ".build",
     "build_driver": ".build",
-    "bus_class": ".build",
 }
 
 __all__ = [
-    "ArmFeedback",
-    "Capability",
     "DiscoveredMotor",
     "Driver",
-    "DriverState",
     "MotorBus",
     "MotorBusDriver",
     "MotorCommand",
@@ -49,9 +41,7 @@ __all__ = [
     "Reading",
     "SerialPort",
     "SimulationDriver",
-    "build_bus",
     "build_driver",
-    "bus_class",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -15,7 +15,8 @@ from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel, Joint
-from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.audit.joints import initial_position
 from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot

@@ -20,20 +20,15 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from arm_dynamics.recording.motions.motion_checks import check_units
     from arm_dynamics.recording.motions.motion_data import MotionData
     from arm_dynamics.recording.motions.motion_readers import load_motion
-    from arm_dynamics.recording.recorder import Recorder, StateLog
-    from arm_dynamics.recording.replay import ReplayReport
+    from arm_dynamics.recording.recorder import Recorder
     from arm_dynamics.recording.table import Recording
 
 _MODULES = {
     "MotionData": ".motions.motion_data",
     "Recorder": ".recorder",
     "Recording": ".table",
-    "ReplayReport": ".replay",
-    "StateLog": ".recorder",
-    "check_units": ".motions.motion_checks",
     "load_motion": ".motions.motion_readers",
 }
 
@@ -41,9 +36,6 @@ __all__ = [
     "MotionData",
     "Recorder",
     "Recording",
-    "ReplayReport",
-    "StateLog",
-    "check_units",
     "load_motion",
 ]
 

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
         sign,
         where,
     )
-    from arm_dynamics.simulation.actuators.actuator import (
-        Actuator,
-        ActuatorState,
-        Inconsistency,
-    )
+    from arm_dynamics.simulation.actuators.actuator import Actuator, ActuatorState
     from arm_dynamics.simulation.actuators.compiled_actuator import (
         ActuatorEquations,
         CompiledActuator,
@@ -42,43 +38,12 @@ if TYPE_CHECKING:
     from arm_dynamics.simulation.actuators.rate_limited import (
         RateLimited,
     )
-    from arm_dynamics.simulation.dynamechs import (
-        Dynamechs,
-    )
-    from arm_dynamics.simulation.equations_of_motion import (
-        EquationsOfMotion,
-        JointEfforts,
-        MotorValues,
-    )
-    from arm_dynamics.simulation.friction import (
-        stribeck_friction,
-        velocity_after_dry_friction,
-        viscous_effort,
-    )
-    from arm_dynamics.simulation.integrators import (
-        INTEGRATORS,
-        find_integrator,
-    )
-    from arm_dynamics.simulation.integrators.integrator import (
-        Integrator,
-        System,
-    )
-    from arm_dynamics.simulation.linearization import (
-        Linearization,
-        find_equilibrium,
-        linearize,
-        zero_order_hold,
-    )
+    from arm_dynamics.simulation.integrators import INTEGRATORS
+    from arm_dynamics.simulation.linearization import find_equilibrium, linearize, zero_order_hold
     from arm_dynamics.simulation.plant import (
         Plant,
     )
-    from arm_dynamics.simulation.simulation import (
-        Simulation,
-        steps_per_period,
-    )
-    from arm_dynamics.simulation.trace import (
-        MotionRecord,
-    )
+    from arm_dynamics.simulation.simulation import Simulation
 
 _MODULES = {
     "Actuator": ".actuators.actuator",
@@ -87,34 +52,20 @@ _MODULES = {
     "CompiledActuator": ".actuators.compiled_actuator",
     "DataSheet": ".actuators.data_sheet",
     "DcMotor": ".actuators.dc_motor",
-    "Dynamechs": ".dynamechs",
-    "EquationsOfMotion": ".equations_of_motion",
     "INTEGRATORS": ".integrators",
     "Ideal": ".actuators.ideal",
-    "Inconsistency": ".actuators.actuator",
-    "Integrator": ".integrators.integrator",
-    "JointEfforts": ".equations_of_motion",
-    "Linearization": ".linearization",
-    "MotionRecord": ".trace",
-    "MotorValues": ".equations_of_motion",
     "Plant": ".plant",
     "RateLimited": ".actuators.rate_limited",
     "Simulation": ".simulation",
-    "System": ".integrators.integrator",
     "clip": "arm_dynamics.core.compiled_math",
     "compiled": "arm_dynamics.core.compiled_math",
     "exp": "arm_dynamics.core.compiled_math",
     "find_equilibrium": ".linearization",
-    "find_integrator": ".integrators",
     "from_rpm": ".actuators.data_sheet",
     "linearize": ".linearization",
     "maximum": "arm_dynamics.core.compiled_math",
     "minimum": "arm_dynamics.core.compiled_math",
     "sign": "arm_dynamics.core.compiled_math",
-    "steps_per_period": ".simulation",
-    "stribeck_friction": ".friction",
-    "velocity_after_dry_friction": ".friction",
-    "viscous_effort": ".friction",
     "where": "arm_dynamics.core.compiled_math",
     "zero_order_hold": ".linearization",
 }
@@ -127,33 +78,19 @@ __all__ = [
     "CompiledActuator",
     "DataSheet",
     "DcMotor",
-    "Dynamechs",
-    "EquationsOfMotion",
     "Ideal",
-    "Inconsistency",
-    "Integrator",
-    "JointEfforts",
-    "Linearization",
-    "MotionRecord",
-    "MotorValues",
     "Plant",
     "RateLimited",
     "Simulation",
-    "System",
     "clip",
     "compiled",
     "exp",
     "find_equilibrium",
-    "find_integrator",
     "from_rpm",
     "linearize",
     "maximum",
     "minimum",
     "sign",
-    "steps_per_period",
-    "stribeck_friction",
-    "velocity_after_dry_friction",
-    "viscous_effort",
     "where",
     "zero_order_hold",
 ]

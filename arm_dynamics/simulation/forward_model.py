@@ -19,7 +19,7 @@ from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import BoolArray, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State, require_state
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.dynamechs import Dynamechs

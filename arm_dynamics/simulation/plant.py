@@ -13,7 +13,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import MIXED, NO_STATES, Command, State, require_state
-from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
 from arm_dynamics.model.arm_model import ArmModel

@@ -12,7 +12,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vec
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_command
 from arm_dynamics.core.timing import UNTIMED, LoopTiming, StepClock
-from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.dynamics.kinematics import joint_origins
+from arm_dynamics.dynamics.kinematics.frames import joint_origins
 from arm_dynamics.dynamics.rigid_body import kinetic_energy, potential_energy
 from arm_dynamics.model.arm_model import ArmModel
 

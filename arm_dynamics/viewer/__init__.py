@@ -5,6 +5,6 @@ May import model, dynamics and below; requires viser and yourdfpy. Start with ``
 """
 
 from arm_dynamics.viewer.page import ArmPage
-from arm_dynamics.viewer.show import open_page, show
+from arm_dynamics.viewer.show import show
 
-__all__ = ["ArmPage", "open_page", "show"]
+__all__ = ["ArmPage", "show"]

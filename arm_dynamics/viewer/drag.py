@@ -13,7 +13,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
-from arm_dynamics.dynamics.kinematics import link_poses, pose, tool_position
+from arm_dynamics.dynamics.kinematics.frames import link_poses, pose, tool_position
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,
     nearest_reachable,

@@ -11,7 +11,7 @@ import yaml
 
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.dynamics.kinematics import joint_origins
+from arm_dynamics.dynamics.kinematics.frames import joint_origins
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.viewer.scene_stage import VIEW, BoundingSphere, arm_reach

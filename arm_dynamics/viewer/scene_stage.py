@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.dynamics.kinematics import link_poses
+from arm_dynamics.dynamics.kinematics.frames import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.viewer.skeleton import ScenePose, Skeleton

@@ -23,7 +23,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure
-from arm_dynamics.dynamics.kinematics import joint_origins
+from arm_dynamics.dynamics.kinematics.frames import joint_origins
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm

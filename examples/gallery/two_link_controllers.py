@@ -17,7 +17,7 @@ from arm_dynamics.control.controllers.velocity_pid import VelocityPid
 from arm_dynamics.control.trajectories.joint_splines import cubic_trajectory
 from arm_dynamics.core.arrays import Matrix, Vector, check_vector
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics import jacobian, jacobian_derivative, pose
+from arm_dynamics.dynamics.kinematics.frames import jacobian, jacobian_derivative, pose
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.trace import MotionRecord
 

@@ -31,7 +31,7 @@ from arm_dynamics.core.figure_style import (
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure
 from arm_dynamics.demos.planar import plane, snapshots
-from arm_dynamics.dynamics.kinematics import joint_origins
+from arm_dynamics.dynamics.kinematics.frames import joint_origins
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from arm_dynamics.dynamics.kinematics.workspace import reachable_points
 from arm_dynamics.model.load import load_arm

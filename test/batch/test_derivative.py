@@ -8,7 +8,8 @@ from conftest import chain, five_dof
 from scipy.linalg import expm
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch import StepDerivative, linearize_by_trace
+from arm_dynamics.batch import StepDerivative
+from arm_dynamics.batch.kernels.derivative import linearize_by_trace
 from arm_dynamics.batch.kernels.kernel_cache import KernelRejected
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS
 from arm_dynamics.batch.stability.discrete_map import discrete_map

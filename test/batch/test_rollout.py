@@ -14,7 +14,8 @@ import pytest
 from conftest import five_dof
 
 from arm_dynamics import Command, Plant, State
-from arm_dynamics.batch import rollout, simulate, variation
+from arm_dynamics.batch import rollout, variation
+from arm_dynamics.batch.rollouts.open_loop import simulate
 from arm_dynamics.batch.rollouts.rollout_task import require_memory_limit
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 

@@ -8,8 +8,9 @@ import pytest
 from conftest import chain, five_dof
 
 from arm_dynamics import Command, State, load_arm
-from arm_dynamics.batch import MeasurementNoise, rollout, rollout_closed_loop, simulate, variation
+from arm_dynamics.batch import MeasurementNoise, rollout, rollout_closed_loop, variation
 from arm_dynamics.batch.kernels import kernel_cache
+from arm_dynamics.batch.rollouts.open_loop import simulate
 from arm_dynamics.batch.rollouts.task_runner import tool_positions
 from arm_dynamics.control.controllers.pid import Pid
 from arm_dynamics.core.errors import (
@@ -20,7 +21,7 @@ from arm_dynamics.core.errors import (
     UnknownName,
 )
 from arm_dynamics.core.files import file_lock
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 
 COUNT, DT = 3, 1e-4
 HERE = State.of(five_dof().configuration("initial"))

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch import RolloutResult
+from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning import evaluation_log, gain_search, report
 from arm_dynamics.batch.tuning import objective as objective_module
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution

@@ -19,7 +19,6 @@ from rich.console import Console
 from arm_dynamics import load_arm
 from arm_dynamics.cli import (
     gain_table,
-    hardware_scan,
     list_arms,
     montecarlo,
     record,
@@ -28,6 +27,7 @@ from arm_dynamics.cli import (
 )
 from arm_dynamics.cli import terminal as wait
 from arm_dynamics.cli.arm_options import ALL
+from arm_dynamics.cli.hardware import scan
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.config import build_controller
@@ -185,7 +185,7 @@ def test_each_signal_ends_a_hardware_command_without_torque_as_ctrl_c_does(
             passed.append(name)
             raise
 
-    monkeypatch.setattr(hardware_scan, "run", run)
+    monkeypatch.setattr(scan, "run", run)
     assert ended(capsys, "hardware", "scan") == (130, "arm-dynamics hardware: interrupted\n")
     assert passed == [name]
 

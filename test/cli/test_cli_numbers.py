@@ -4,7 +4,8 @@ import argparse
 
 import pytest
 
-from arm_dynamics.cli import gain_table, hardware_jog, montecarlo, record, stability, tune
+from arm_dynamics.cli import gain_table, montecarlo, record, stability, tune
+from arm_dynamics.cli.hardware import jog
 from arm_dynamics.cli.main import main
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.number_option import Number
@@ -14,7 +15,7 @@ from arm_dynamics.simulation.simulation import steps_per_period
 PARSERS = {
     "stability": stability.command_parser,
     "gain-table": gain_table.command_parser,
-    "hardware jog": hardware_jog.command_parser,
+    "hardware jog": jog.command_parser,
     "montecarlo": montecarlo.command_parser,
     "record": record.command_parser,
     "tune": tune.command_parser,

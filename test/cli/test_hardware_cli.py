@@ -21,13 +21,9 @@ from hardware_terminal import Line, User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
 from arm_dynamics import load_arm
-from arm_dynamics.cli import (
-    hardware,
-    hardware_calibrate,
-    hardware_calibrate_gravity,
-    torque_session,
-)
-from arm_dynamics.cli.hardware_options import with_advice
+from arm_dynamics.cli.hardware import calibrate, calibrate_gravity, torque_session
+from arm_dynamics.cli.hardware import command as hardware
+from arm_dynamics.cli.hardware.options import with_advice
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core import resources, signals
 from arm_dynamics.core.errors import (
@@ -1091,7 +1087,7 @@ def test_calibration_of_motors_without_a_common_interface_names_each():
         " position; expected one that all motors have; calibrate .* --lock"
     )
     with pytest.raises(DriverFault, match=expected):
-        hardware_calibrate._prepare(bus)
+        calibrate._prepare(bus)
 
 
 def test_calibration_needs_an_existing_folder_for_its_file(terminal, arm_line, tmp_path):
@@ -1223,7 +1219,7 @@ def test_the_poses_are_saved_before_a_fit_that_fails(monkeypatch, terminal, arm_
     def rejected(*_):
         raise InvalidValue("poses = bad; expected others")
 
-    monkeypatch.setattr(hardware_calibrate_gravity, "calibrate_gravity", rejected)
+    monkeypatch.setattr(calibrate_gravity, "calibrate_gravity", rejected)
     output = tmp_path / "mine.urdf"
     with pytest.raises(InvalidValue, match="poses = bad"):
         calibrated_gravity(

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from motor_rig import PERIOD, Rig
 
-from arm_dynamics.cli.hardware_calibrate import calibrate_joint
-from arm_dynamics.cli.hardware_jog import LEAD, JogBounds, JogMotion
-from arm_dynamics.cli.keyboard import HOLD, HoldToRunKey
+from arm_dynamics.cli.hardware.calibrate import calibrate_joint
+from arm_dynamics.cli.hardware.jog import LEAD, JogBounds, JogMotion
+from arm_dynamics.cli.hardware.keyboard import HOLD, HoldToRunKey
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ConfigError

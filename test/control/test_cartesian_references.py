@@ -31,8 +31,8 @@ from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.core.state import Reference, State, TaskReference
-from arm_dynamics.dynamics.kinematics import tool_position
 from arm_dynamics.dynamics.kinematics.closed_loop_ik import clik_step
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.safety.events import Events

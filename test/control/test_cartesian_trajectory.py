@@ -14,11 +14,11 @@ from arm_dynamics.control.trajectories.profiles import cubic, quintic, trapezoid
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.state import Reference, TaskReference
-from arm_dynamics.dynamics import kinematics
+from arm_dynamics.dynamics.kinematics import frames
 
 ARM = five_dof()
 HOME = ARM.configuration("initial")
-P0, R0 = kinematics.pose(ARM, HOME)
+P0, R0 = frames.pose(ARM, HOME)
 
 triples = st.lists(st.floats(-1, 1), min_size=3, max_size=3).map(np.array)
 timings = st.sampled_from(
@@ -225,9 +225,9 @@ def test_a_transition_from_a_joint_reference_starts_at_its_tool():
         P0 + 0.05, quintic(2.0)
     )
     first = line.starting_from(0.0, Reference(HOME + 0.1, v, a)).at(0.0)
-    np.testing.assert_allclose(first.position, kinematics.tool_position(ARM, HOME + 0.1))
-    np.testing.assert_allclose(first.twist, kinematics.twist(ARM, HOME + 0.1, v), atol=1e-12)
-    expected = kinematics.acceleration(ARM, HOME + 0.1, v, a)
+    np.testing.assert_allclose(first.position, frames.tool_position(ARM, HOME + 0.1))
+    np.testing.assert_allclose(first.twist, frames.twist(ARM, HOME + 0.1, v), atol=1e-12)
+    expected = frames.acceleration(ARM, HOME + 0.1, v, a)
     np.testing.assert_allclose(first.acceleration, expected, atol=1e-12)
 
 

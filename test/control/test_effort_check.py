@@ -23,7 +23,7 @@ from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import gravity, rnea
 
 ARM = five_dof()

@@ -15,17 +15,17 @@ from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics import kinematics
+from arm_dynamics.dynamics.kinematics import frames
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.simulation import Simulation
 
 ARM = load_arm("two_link")  # both links 1 m long
 BENT = np.array([0.6, 1.2])
-BASE = kinematics.joint_origins(ARM, BENT)[0]
+BASE = frames.joint_origins(ARM, BENT)[0]
 
 
 def tool(q=BENT):
-    return kinematics.tool_position(ARM, q)
+    return frames.tool_position(ARM, q)
 
 
 def rest(arm=ARM, q=BENT):
@@ -47,10 +47,10 @@ def test_the_joints_follow_a_reachable_path():
     joints = found.joints()
     assert (joints.start, joints.end) == (2.0, 4.0)
     for t in np.linspace(2.0, 4.0, 33):
-        miss = kinematics.tool_position(ARM, joints.at(t).q) - path.at(t).position
+        miss = frames.tool_position(ARM, joints.at(t).q) - path.at(t).position
         assert np.abs(miss).max() < 1e-5
     t = 3.1
-    twist = kinematics.twist(ARM, joints.at(t).q, joints.at(t).v)
+    twist = frames.twist(ARM, joints.at(t).q, joints.at(t).v)
     np.testing.assert_allclose(twist[:3], path.at(t).twist[:3], atol=1e-3)
 
 
@@ -108,7 +108,7 @@ def test_a_joint_limit_on_the_path_is_named():
     """Two links of 0.5 m whose elbow range ends at 1 rad."""
     arm = chain({}, {"lower": 1.0}, more=TIP)
     q = np.array([0.2, 1.4])
-    start, base = (kinematics.joint_origins(arm, q)[i] for i in (-1, 0))
+    start, base = (frames.joint_origins(arm, q)[i] for i in (-1, 0))
     outward = start - base
     path = rest(arm, q).line(base + 1.2 * outward, quintic(2.0))
     (part,) = feasibility.solve_along(arm, path, weights=np.array([1.0, 0, 1, 0, 0, 0])).faults
@@ -161,7 +161,7 @@ def test_a_loop_rejects_an_unreachable_path_before_its_start_and_follows_a_reach
     far = 0.0
     while sim.state.time < 1.2:
         loop.step()
-        miss = kinematics.tool_position(ARM, sim.state.q) - loop.reference.position
+        miss = frames.tool_position(ARM, sim.state.q) - loop.reference.position
         far = max(far, np.abs(miss[[0, 2]]).max()) if sim.state.time > 0.01 else far
     assert far < 5e-3
     np.testing.assert_allclose(tool(sim.state.q), to, atol=1e-3)
@@ -221,7 +221,7 @@ def test_a_very_long_trajectory_is_rejected_immediately():
 
 def test_rotation_about_the_only_axis_that_counts_is_followed():
     arm, q = chain({}, {}, {}), np.array([0.3, 0.8, -0.5])
-    to, angle = kinematics.tool_position(arm, q) + np.array([-0.1, 0.0, 0.1]), q.sum() + 0.4
+    to, angle = frames.tool_position(arm, q) + np.array([-0.1, 0.0, 0.1]), q.sum() + 0.4
     turned = [[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]]
     path = CartesianTrajectory.from_configuration(arm, q).line(to, quintic(1.0), turned)
     found = feasibility.solve_along(arm, path, weights=np.array([1.0, 0, 1, 0, 1, 0]))

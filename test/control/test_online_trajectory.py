@@ -18,7 +18,7 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 from arm_dynamics.control.trajectories.tool_paths import MIN_LIMIT, ToolLimits
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.model.load import load_arm
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)

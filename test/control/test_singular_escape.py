@@ -14,7 +14,7 @@ from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.control.monitors import ReachabilityMonitor
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics import kinematics
+from arm_dynamics.dynamics.kinematics import frames
 from arm_dynamics.dynamics.kinematics.closed_loop_ik import ClosedLoopIk
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import nearest_reachable
 from arm_dynamics.dynamics.kinematics.singular_escape import second_order
@@ -43,10 +43,10 @@ HAND = """<link name="hand"/><joint name="hand_fixed" type="fixed"><origin xyz="
 def along_lost_direction(arm, q, distance):
     """Return the tool pose of q, displaced outward [m] along the direction lost by J."""
     virtual, held = ClosedLoopIk(arm), to_task_reference(arm, Reference.hold(q))
-    rows = (virtual.scale[:, None] * kinematics.jacobian(arm, q))[virtual.axes]
+    rows = (virtual.scale[:, None] * frames.jacobian(arm, q))[virtual.axes]
     u = np.zeros(6)
     u[virtual.axes] = np.linalg.svd(rows)[0][:, -1]
-    u *= np.sign(u[:3] @ (held.position - kinematics.joint_origins(arm, q)[1])) or 1.0
+    u *= np.sign(u[:3] @ (held.position - frames.joint_origins(arm, q)[1])) or 1.0
     turned = pin.exp3(distance / virtual.reach * u[3:]) @ held.rotation
     return replace(held, position=held.position + distance * u[:3], rotation=turned)
 
@@ -70,9 +70,9 @@ def tracked_ik(arm, q, task, seconds=3.0):
 def test_second_order_motion_is_the_derivative_of_the_jacobian(name):
     arm, y, h = load_arm(name), np.array([0.3, -0.7, 0.5, 0.2, 0.9, -0.4]), 1e-6
     q = np.clip(np.linspace(-0.6, 0.8, arm.nv), arm.lower, arm.upper)
-    found = second_order(np.array(kinematics.jacobian(arm, q)), y)
+    found = second_order(np.array(frames.jacobian(arm, q)), y)
     columns = [
-        y @ (kinematics.jacobian(arm, q + h * e) - kinematics.jacobian(arm, q - h * e)) / (2 * h)
+        y @ (frames.jacobian(arm, q + h * e) - frames.jacobian(arm, q - h * e)) / (2 * h)
         for e in np.eye(arm.nv)
     ]
     np.testing.assert_allclose(found, (np.array(columns) + np.array(columns).T) / 2, atol=1e-8)
@@ -139,15 +139,15 @@ def chosen_direction(sideways, last=(0.0, 0.0)):
     """
     arm, q = load_arm("two_link"), np.zeros(2)
     held = to_task_reference(arm, Reference.hold(q))
-    outward = held.position - kinematics.joint_origins(arm, q)[0]
+    outward = held.position - frames.joint_origins(arm, q)[0]
     outward /= np.linalg.norm(outward)
     side = sideways * np.cross([0.0, 1.0, 0.0], outward)
     virtual = ClosedLoopIk(arm)
     virtual.reset(q)
     virtual.leaving = np.array(last)
     virtual.update(replace(held, position=held.position - 0.05 * outward + side), DT, GAINS)
-    moved = q + np.linalg.pinv(kinematics.jacobian(arm, q)[:3]) @ side
-    return virtual.leaving, kinematics.jacobian(arm, moved)[:3].T @ (0.05 * outward)
+    moved = q + np.linalg.pinv(frames.jacobian(arm, q)[:3]) @ side
+    return virtual.leaving, frames.jacobian(arm, moved)[:3].T @ (0.05 * outward)
 
 
 @pytest.mark.parametrize("sideways", [0.19, -0.19])
@@ -208,7 +208,7 @@ def test_the_arm_leaves_a_stretched_configuration(kind):
     controller.reset(state)
     for k in range(1000):
         state = plant.step(state, controller.update(state, task, DT * (k > 0)), DT / 2, 2)
-    reached = kinematics.tool_position(arm, state.q)
+    reached = frames.tool_position(arm, state.q)
     assert np.linalg.norm(reached - task.position) < (2e-2 if kind is Impedance else 1e-3)
 
 

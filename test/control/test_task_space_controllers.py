@@ -19,7 +19,8 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.core.small_matrices import damped_pseudoinverse, solve_spd
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import frames
 from arm_dynamics.dynamics.kinematics.closed_loop_ik import ClosedLoopIk
 from arm_dynamics.dynamics.kinematics.tool_motion import (
     ToolKinematics,
@@ -188,7 +189,7 @@ def test_a_tool_wrench_gives_the_joint_efforts_of_the_transposed_jacobian():
         without = controller.update(State.of(q), held, 0.0).value
         controller.reset(State.of(q))
         pushed = controller.update(State.of(q), replace(held, wrench=wrench), 0.0).value
-        expected = kinematics.jacobian(arm, q).T @ wrench
+        expected = frames.jacobian(arm, q).T @ wrench
         np.testing.assert_allclose(pushed - without, expected, atol=1e-9)
 
 
@@ -222,9 +223,9 @@ def test_impedance_deflects_by_force_over_stiffness():
     push = np.append(force, np.zeros(3))
     for k in range(4000):
         changes = controller.update(state, held, DT * (k > 0))
-        outside = kinematics.jacobian(arm, state.q).T @ push
+        outside = frames.jacobian(arm, state.q).T @ push
         state = plant.step(state, replace(changes, value=changes.value + outside), 2e-4, 10)
-    moved = kinematics.tool_position(arm, state.q) - held.position
+    moved = frames.tool_position(arm, state.q) - held.position
     np.testing.assert_allclose(moved, force / 800.0, atol=1e-4)
 
 
@@ -242,7 +243,7 @@ def test_default_stiffnesses_are_sufficient_and_damped(name, ideal):
     assert not np.delete(K, axes).any()
     for seed in range(30):
         q, _, _ = scattered(arm, seed, 1.0)
-        J = kinematics.jacobian(arm, q)
+        J = frames.jacobian(arm, q)
         squares = np.linalg.eigvals(np.linalg.solve(rigid_body.mass_matrix(arm, q), (J.T * K) @ J))
         assert squares.real.max() < (1.2 * 150.0) ** 2
 
@@ -303,7 +304,7 @@ def test_impedance_is_stable_with_a_wrong_model(name):
     for k in range(3000):
         changes = controller.update(state, held, 1e-3 * (k > 0))
         push = np.array([2.0, 0.0, 2.0, 0, 0, 0]) * (k < 1500)
-        outside = kinematics.jacobian(arm, state.q).T @ push
+        outside = frames.jacobian(arm, state.q).T @ push
         state = plant.step(state, replace(changes, value=changes.value + outside), 5e-4, 2)
         fastest[k] = np.abs(state.v).max()
     assert fastest[:1500].max() > 0.05
@@ -329,7 +330,7 @@ def test_the_integral_compensates_an_unmodeled_load_and_friction(kind, name, loa
         controller.reset(state)
         for k in range(steps):
             state = plant.step(state, controller.update(state, goal, DT * (k > 0)), DT / 2, 2)
-        reached = kinematics.tool_position(arm, state.q)
+        reached = frames.tool_position(arm, state.q)
         missed[not changes] = np.linalg.norm(reached - goal.position)
     assert missed[False] > least
     assert missed[True] < 0.1 * least
@@ -348,7 +349,7 @@ def test_the_tool_reaches_its_target_and_unreachable_targets_stay_finite(kind, n
     for k in range(1500):
         state = plant.step(state, controller.update(state, near, DT * (k > 0)), 2e-4, 10)
     axes = controller.clik.axes
-    missed = (kinematics.tool_position(arm, state.q) - near.position)[axes[axes < 3]]
+    missed = (frames.tool_position(arm, state.q) - near.position)[axes[axes < 3]]
     assert np.abs(missed).max() < (2e-3 if kind is not Impedance else 2e-2)
     far = replace(held, position=np.array([5.0, 0.0, 5.0]))
     for _ in range(1000):
@@ -363,9 +364,9 @@ def test_a_joint_reference_equals_the_reference_of_its_tool():
     arm = five_dof()
     q, v, a = scattered(arm, 4)
     task, h = to_task_reference(arm, Reference(q, v, a)), 1e-6
-    ahead, behind = (kinematics.tool_pose(arm, q + s * h * v)[0] for s in (1, -1))
+    ahead, behind = (frames.tool_pose(arm, q + s * h * v)[0] for s in (1, -1))
     np.testing.assert_allclose(task.twist[:3], (ahead - behind) / (2 * h), atol=1e-8)
-    expected = kinematics.jacobian(arm, q) @ a + kinematics.jacobian_derivative(arm, q, v) @ v
+    expected = frames.jacobian(arm, q) @ a + frames.jacobian_derivative(arm, q, v) @ v
     np.testing.assert_allclose(task.acceleration, expected, atol=1e-10)
     assert to_task_reference(arm, task) is task
 

@@ -12,7 +12,8 @@ from arm_dynamics import load_arm
 from arm_dynamics.control.trajectories import joint_splines
 from arm_dynamics.control.trajectories.time_scaling import time_optimal_trajectory
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import frames
 
 FLAT = chain({"axis": "0 0 1"}, {"axis": "0 0 1"})  # without gravity torque
 FREE = [1e6, 1e6]
@@ -124,13 +125,13 @@ def test_a_tool_line_is_as_fast_as_the_joints_allow():
     from arm_dynamics.control.trajectories.profiles import quintic
 
     arm, q = load_arm("two_link"), np.array([0.6, 1.2])
-    start = kinematics.tool_position(arm, q)
+    start = frames.tool_position(arm, q)
     direction = np.array([-0.5, 0.0, 0.3])
     line = CartesianTrajectory.from_configuration(arm, q).line(start + direction, quintic(1.0))
     found = time_optimal_trajectory(arm, list(feasibility.solve_along(arm, line, period=0.05).q))
     assert found.end < 1.0
     for t in np.linspace(0, found.end, 41):
-        off = kinematics.tool_position(arm, found.at(t).q) - start
+        off = frames.tool_position(arm, found.at(t).q) - start
         assert np.linalg.norm(np.cross(off, direction)) / np.linalg.norm(direction) < 1e-3
 
 

@@ -12,7 +12,7 @@ from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTraj
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.control.trajectories.tool_splines import MAX_POSES, spline_through, timed_spline
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.model.load import load_arm
 
 LIMITS = ToolLimits(0.25, 1.0, 1.0, 4.0)

@@ -14,7 +14,7 @@ from arm_dynamics.control.trajectories.feasibility import solve_along
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import with_model_error
 from arm_dynamics.simulation.trace import MotionRecord

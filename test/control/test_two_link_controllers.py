@@ -11,7 +11,7 @@ from arm_dynamics import Plant, State, load_arm
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 
 DATA = Path(__file__).parents[1] / "data" / "two_link"
 DT = 4e-3

@@ -25,7 +25,7 @@ from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, fo
 from arm_dynamics.demos.planar import animate
 from arm_dynamics.demos.writer import POINT_CAPACITY, content, digest
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.dynamics.kinematics import joint_origins, tool_position
+from arm_dynamics.dynamics.kinematics.frames import joint_origins, tool_position
 from arm_dynamics.model.load import load_arm
 
 DATA = Path(__file__).parents[1] / "data"

@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import inverse_kinematics, load_arm, nearest_reachable
-from arm_dynamics.dynamics.kinematics import jacobian, pose
 from arm_dynamics.dynamics.kinematics.chain import chain_of, error_jacobian, place_chain, pose_error
+from arm_dynamics.dynamics.kinematics.frames import jacobian, pose
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     STALLED,
     TOLERANCE,

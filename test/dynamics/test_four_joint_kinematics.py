@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import InvalidValue, Unreachable
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 
 DATASET = json.loads((Path(__file__).parents[1] / "data/four_joint/fk_ik_pairs.json").read_text())
 ARM = load_arm("four_joint")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName, Unreachable
-from arm_dynamics.dynamics.kinematics import jacobian, pose
+from arm_dynamics.dynamics.kinematics.frames import jacobian, pose
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,
     inverse_kinematics,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.dynamics.kinematics import (
+from arm_dynamics.dynamics.kinematics.frames import (
     acceleration,
     in_axes,
     jacobian,

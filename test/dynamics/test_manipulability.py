@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.dynamics.kinematics import AXIS_NAMES, jacobian
+from arm_dynamics.dynamics.kinematics.frames import AXIS_NAMES, jacobian
 from arm_dynamics.dynamics.kinematics.workspace import manipulability
 
 arm_of = cache(load_arm)

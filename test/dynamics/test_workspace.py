@@ -8,7 +8,7 @@ from conftest import chain
 
 from arm_dynamics import load_arm
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import nearest_reachable
 from arm_dynamics.dynamics.kinematics.workspace import reachable_points, workspace_slice
 

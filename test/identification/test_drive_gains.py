@@ -11,16 +11,11 @@ from test_payload_fit import loaded
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue
-from arm_dynamics.identification import (
-    compare,
-    drive_gains,
-    identify,
-    nominal_parameters,
-    regressor,
-)
+from arm_dynamics.identification import compare, identify, nominal_parameters, regressor
 from arm_dynamics.identification.efforts.drive_gain_fit import (
     DriveGainProblem,
     described_gains,
+    drive_gains,
     with_described_efforts,
     with_efforts,
 )

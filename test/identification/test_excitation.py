@@ -14,13 +14,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.errors import ConfigError, InvalidValue, TrajectoryRejected
-from arm_dynamics.identification import (
-    Excitation,
-    excitation_quality,
-    excite,
-    extreme_values,
-    unrevealed,
-)
+from arm_dynamics.identification import Excitation, excitation_quality, excite
 from arm_dynamics.identification.excitation import excitation_search as search
 from arm_dynamics.identification.excitation.evolution_strategy import (
     _Constants,
@@ -30,9 +24,11 @@ from arm_dynamics.identification.excitation.evolution_strategy import (
 from arm_dynamics.identification.excitation.excitation_information import (
     effort_weights,
     planned_effort,
+    unrevealed,
 )
 from arm_dynamics.identification.excitation.excitation_limits import (
     MotionLimits,
+    extreme_values,
     fourier_extremes,
     scale_to_limits,
 )

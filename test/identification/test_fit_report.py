@@ -10,15 +10,9 @@ import numpy as np
 import pytest
 
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
-from arm_dynamics.identification import (
-    FitSummary,
-    JointFit,
-    ParameterFit,
-    fit_html,
-    fit_tables,
-    fit_text,
-    write_fit_report,
-)
+from arm_dynamics.identification import write_fit_report
+from arm_dynamics.identification.results.fit_report import fit_html, fit_tables, fit_text
+from arm_dynamics.identification.results.fit_summary import FitSummary, JointFit, ParameterFit
 
 VOID = {"meta"}
 GROUP = "J1.m + 0.4 J2.m - J3.mz"

@@ -10,33 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
-from arm_dynamics.cli import hardware_calibrate_gravity
+from arm_dynamics.cli.hardware import calibrate_gravity as command
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core import ArmDynamicsError, ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics import gravity, mass_matrix
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification import (
-    StaticPose,
-    approach_distance,
     calibrate_gravity,
-    choose_poses,
-    measure_poses,
     nominal_parameters,
-    plan_legs,
     read_poses,
     with_parameters,
     write_poses,
 )
-from arm_dynamics.identification import static_poses as poses_of_recording
 from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.gravity.gravity_calibration import (
+    StaticPose,
     least_pose_count,
     pose_condition,
     random_configurations,
     static_rows,
 )
+from arm_dynamics.identification.gravity.pose_measurement import measure_poses, plan_legs
+from arm_dynamics.identification.gravity.pose_selection import approach_distance, choose_poses
 from arm_dynamics.identification.gravity.recorded_poses import is_pose_table
+from arm_dynamics.identification.gravity.recorded_poses import static_poses as poses_of_recording
 from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
 from arm_dynamics.model.load import parse_arm
@@ -202,7 +200,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     monkeypatch.setattr("sys.stdin", io.StringIO())
     output = tmp_path / "mine.urdf"
     words = ["two_link", "--driver", "simulated", "--payload", "0.2", "--output", str(output)]
-    assert hardware_calibrate_gravity.run(words) == 0
+    assert command.run(words) == 0
     assert "12 static poses of a simulated arm" in output.read_text()
     actual, described = load_arm("two_link").with_payload(0.2), load_arm("two_link")
     new = random_configurations(actual, 40, 11)
@@ -215,7 +213,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     assert len(poses) == 24
     written = output.read_bytes()
     with pytest.raises(ConfigError, match="exists; expected a new file, or a terminal"):
-        hardware_calibrate_gravity.run(words)
+        command.run(words)
     assert output.read_bytes() == written
 
 
@@ -230,7 +228,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
 def test_the_command_rejects_options_of_motors_for_a_simulated_arm(tmp_path, words, message):
     words = ["so101", "--driver", "simulated", "--output", str(tmp_path / "a.urdf"), *words]
     with pytest.raises(ArmDynamicsError, match=message):
-        hardware_calibrate_gravity.run(words)
+        command.run(words)
     assert not [*tmp_path.iterdir()]
 
 

@@ -15,7 +15,6 @@ from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rnea
 from arm_dynamics.identification import (
-    EffortEquations,
     base_parameters,
     compare,
     fit_torque,
@@ -28,6 +27,7 @@ from arm_dynamics.identification import (
 )
 from arm_dynamics.identification.efforts.effort_equations import description_prior
 from arm_dynamics.identification.efforts.motion_preparation import PRESLIDING, dahl_states
+from arm_dynamics.identification.efforts.torque_fit import EffortEquations
 from arm_dynamics.identification.efforts.torque_problem import TorqueProblem
 from arm_dynamics.identification.parameters.base_parameter_set import structural_rows
 from arm_dynamics.identification.parameters.consistent_least_squares import (

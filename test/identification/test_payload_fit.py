@@ -13,14 +13,13 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.core import InvalidValue
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.identification import (
-    drive_gains,
     excite,
     identify_payload,
     nominal_parameters,
     regressor,
     with_parameters,
 )
-from arm_dynamics.identification.efforts.drive_gain_fit import described_gains
+from arm_dynamics.identification.efforts.drive_gain_fit import described_gains, drive_gains
 from arm_dynamics.identification.parameters.pseudo_inertia import is_consistent
 from arm_dynamics.recording import MotionData
 

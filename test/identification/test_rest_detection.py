@@ -8,7 +8,8 @@ from arm_dynamics import load_arm
 from arm_dynamics.cli import identify
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.dynamics import gravity
-from arm_dynamics.identification import nominal_parameters, static_poses
+from arm_dynamics.identification import nominal_parameters
+from arm_dynamics.identification.gravity.recorded_poses import static_poses
 from arm_dynamics.recording import MotionData
 
 MOVE, HOLD, RATE = 1.5, 1.2, 100.0

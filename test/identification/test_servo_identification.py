@@ -18,14 +18,15 @@ from arm_dynamics.identification import (
     identify_servos,
     nominal_parameters,
     servo_loops,
-    with_servo_gains,
 )
 from arm_dynamics.identification.servos import servo_fit, servo_identification
+from arm_dynamics.identification.servos.position_loops import with_servo_gains
 from arm_dynamics.identification.servos.servo_fit import ServoFit, servo_windows
 from arm_dynamics.identification.servos.servo_simulation import ServoSimulation
 from arm_dynamics.identification.servos.servo_variation import ServoVariation
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.recording import MotionData, StateLog, load_motion
+from arm_dynamics.recording import MotionData, load_motion
+from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.safety.events import Events
 
 LOCKED = ("shoulder_pan", "wrist_flex", "wrist_roll", "gripper")

@@ -27,7 +27,7 @@ from arm_dynamics.core import resources
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.audit import audit_urdf
 from tools.urdf import four_joint, puma560, seven_dof_can, so101, three_link, two_link

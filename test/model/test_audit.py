@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.model import audit as package
 from arm_dynamics.model import xml_source
-from arm_dynamics.model.audit import Fault, UrdfRejected, audit_urdf, format_report
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import Fault, UrdfRejected, format_report
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.urdf_text import UrdfText
 from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml, with_valid_comments

@@ -19,7 +19,7 @@ from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.identification import compare, excite, identify
 from arm_dynamics.identification.excitation.self_collision import SelfCollision
-from arm_dynamics.model.audit import UrdfRejected
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.recording import MotionData

@@ -19,7 +19,8 @@ from arm_dynamics.cli import audit as audit_cli
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue, UnknownName
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.model.audit import UrdfRejected, audit_urdf
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.load import parse_arm
 
 DATA = Path(__file__).parents[1] / "data" / "urdf"

@@ -11,7 +11,8 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import frames
 from arm_dynamics.model.model_error import require_holdable, with_model_error
 
 Q = np.array([0.3, -0.8, 0.2, 0.5, -0.4])
@@ -44,7 +45,7 @@ def test_gravity_is_proportional_to_masses_and_payload(error):
 def test_distances_scale_with_the_length_error(error):
     arm, factor = five_dof(), 1 + error / 100
     wrong = with_model_error(arm, length=error)
-    for points in (kinematics.tool_position, kinematics.joint_origins, rigid_body.gravity):
+    for points in (frames.tool_position, frames.joint_origins, rigid_body.gravity):
         np.testing.assert_allclose(points(wrong, Q), factor * points(arm, Q), atol=1e-12)
 
 

@@ -9,7 +9,8 @@ import pytest
 from arm_dynamics import Plant, load_arm
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, State
-from arm_dynamics.dynamics import kinematics, rigid_body
+from arm_dynamics.dynamics import rigid_body
+from arm_dynamics.dynamics.kinematics import frames
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.simulation.actuators.data_sheet import DataSheet, from_rpm
@@ -79,13 +80,13 @@ def test_gravity_inertia_and_tool_equal_the_published_model(sample):
     np.testing.assert_allclose(rigid_body.gravity(ARM, q), sample["gravity"], rtol=0, atol=4e-4)
     M = rigid_body.mass_matrix(ARM, q) - rotors
     np.testing.assert_allclose(M, sample["mass_matrix"], rtol=0, atol=1e-4)
-    np.testing.assert_allclose(kinematics.tool_position(ARM, q), sample["tool"], atol=2e-4)
+    np.testing.assert_allclose(frames.tool_position(ARM, q), sample["tool"], atol=2e-4)
 
 
 def test_the_gripper_moves_neither_tool_nor_arm():
     q = np.array(PUBLISHED["samples"][0]["q"])
-    assert not kinematics.jacobian(ARM, q)[:, 5].any()
-    assert kinematics.jacobian(ARM, q)[:, :5].any(axis=0).all()
+    assert not frames.jacobian(ARM, q)[:, 5].any()
+    assert frames.jacobian(ARM, q)[:, :5].any(axis=0).all()
     assert (ARM.effort_limit > 3 * np.abs(rigid_body.gravity(ARM, np.zeros(6)))).all()
 
 

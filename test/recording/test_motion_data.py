@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from arm_dynamics import Command, Simulation, load_arm
 from arm_dynamics.cli.motion_options import add_motion_options, read_motions
 from arm_dynamics.core import ConfigError, InvalidValue, RecordingError
-from arm_dynamics.identification import PositionPrediction, Prediction, identify
-from arm_dynamics.recording import MotionData, Recorder, Recording, check_units, load_motion
+from arm_dynamics.identification import identify
+from arm_dynamics.identification.efforts.arm_identification import Prediction
+from arm_dynamics.identification.servos.servo_fit import PositionPrediction
+from arm_dynamics.recording import MotionData, Recorder, Recording, load_motion
 from arm_dynamics.recording.bag import COMMANDS, STATES, BagWriter, Message
-from arm_dynamics.recording.motions.motion_checks import require_speeds
+from arm_dynamics.recording.motions.motion_checks import check_units, require_speeds
 from arm_dynamics.recording.motions.motion_columns import find_columns, unit_scale, words_of
 from arm_dynamics.recording.motions.motion_tables import reason
 

@@ -19,9 +19,9 @@ from arm_dynamics.core import figure_style
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.state import Command, Reference
 from arm_dynamics.hardware import SimulationDriver
-from arm_dynamics.recording import Recording, StateLog, bag, load_motion, segment_header
+from arm_dynamics.recording import Recording, bag, load_motion, segment_header
 from arm_dynamics.recording.bag import truncate_to_valid
-from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.recording.recorder import Recorder, StateLog
 from arm_dynamics.recording.replay import replay
 from arm_dynamics.safety.events import Events
 

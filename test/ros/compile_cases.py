@@ -28,7 +28,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, 
 from arm_dynamics.core.plugins import BUILT_IN, load_class
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.core.state import State
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.nodes.joint_controller import JointControllerNode
 from arm_dynamics.ros.nodes.task_space_controller import TaskSpaceControllerNode

@@ -11,7 +11,7 @@ from visualization_msgs.msg import InteractiveMarkerControl, Marker
 
 from arm_dynamics import load_arm
 from arm_dynamics.core import resources
-from arm_dynamics.dynamics.kinematics import link_poses, pose
+from arm_dynamics.dynamics.kinematics.frames import link_poses, pose
 from arm_dynamics.model.visuals import visuals
 from arm_dynamics.ros.nodes import markers as mm
 from arm_dynamics.ros.nodes.rviz_controls import status_text

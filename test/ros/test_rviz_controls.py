@@ -13,7 +13,7 @@ from visualization_msgs.msg import (
 )
 
 from arm_dynamics import load_arm
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.ros.messages.conversions import pose_message
 from arm_dynamics.ros.nodes.markers import JOINT, TOOL
 from arm_dynamics.viewer.drag import DragTarget

@@ -12,7 +12,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.core.rotations import quaternion_from_rotation
-from arm_dynamics.dynamics.kinematics import pose, twist
+from arm_dynamics.dynamics.kinematics.frames import pose, twist
 from arm_dynamics.model.load import load_arm
 
 from .link import INTRODUCTION, LOCKSTEP, Motion, stamp, to_time

@@ -15,7 +15,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.model.audit import UrdfRejected
+from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.simulation.actuators.data_sheet import DataSheet
 from arm_dynamics.simulation.actuators.dc_motor import DcMotor
 from arm_dynamics.simulation.actuators.winding import (

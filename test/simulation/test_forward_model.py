@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from arm_dynamics import Simulation, State, forward_model
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.dynamics.rigid_body import aba
 from arm_dynamics.simulation.forward_model import (
     entry_names,

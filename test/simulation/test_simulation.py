@@ -15,7 +15,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.timing import Pacer, StepClock
 from arm_dynamics.dynamics import rigid_body
-from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.simulation.plant import Plant

@@ -28,7 +28,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.actuators.dc_motor import DcMotor
 from arm_dynamics.simulation.actuators.dc_motor_equations import voltage_for_effort
 from arm_dynamics.simulation.actuators.winding import REFERENCE_TEMPERATURE
-from arm_dynamics.simulation.integrators import Integrator, find_integrator
+from arm_dynamics.simulation.integrators import find_integrator
+from arm_dynamics.simulation.integrators.integrator import Integrator
 
 INTEGRATORS = ("explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4")
 """Integrators whose step is one expression."""

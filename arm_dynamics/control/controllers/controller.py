@@ -17,7 +17,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vec
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics import AXIS_NAMES
+from arm_dynamics.dynamics.kinematics.frames import AXIS_NAMES
 from arm_dynamics.dynamics.rigid_body import RigidBodyDynamics
 from arm_dynamics.model.arm_argument import check_arm, require_masses, require_same_joints
 from arm_dynamics.model.arm_model import ArmModel

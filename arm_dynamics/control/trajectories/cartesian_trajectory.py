@@ -31,7 +31,7 @@ from arm_dynamics.control.trajectories.transition_blend import (
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.state import Reference, TaskReference
-from arm_dynamics.dynamics.kinematics import pose
+from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.dynamics.kinematics.pose_target import rotation_matrix
 from arm_dynamics.model.arm_model import ArmModel
 

@@ -17,7 +17,7 @@ from arm_dynamics.control.trajectories.transition_blend import ZERO_TWIST
 from arm_dynamics.core.arrays import Matrix, Vector, check_vector
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import TaskReference
-from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import rnea, rnea_batch
 from arm_dynamics.model.arm_model import ArmModel
 

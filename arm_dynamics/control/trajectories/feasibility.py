@@ -21,7 +21,7 @@ from arm_dynamics.control.trajectories.path_inverse_kinematics import (
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import TrajectoryRejected
-from arm_dynamics.dynamics.kinematics import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import IkSolution
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel

@@ -21,7 +21,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, c
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.core.state import Reference, TaskReference
-from arm_dynamics.dynamics.kinematics import AXIS_NAMES
+from arm_dynamics.dynamics.kinematics.frames import AXIS_NAMES
 from arm_dynamics.dynamics.kinematics.pose_target import check_coordinates, rotation_matrix
 from arm_dynamics.dynamics.kinematics.tool_motion import controlled_axes
 from arm_dynamics.model.arm_model import ArmModel

@@ -17,7 +17,7 @@ import pinocchio as pin
 from arm_dynamics.control.trajectories.polynomials import boundary_polynomial, evaluate
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.state import Reference, TaskReference
-from arm_dynamics.dynamics.kinematics import acceleration, pose, twist
+from arm_dynamics.dynamics.kinematics.frames import acceleration, pose, twist
 from arm_dynamics.model.arm_model import ArmModel
 
 ZERO_TWIST = as_readonly(np.zeros(6))

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
-from arm_dynamics.dynamics.kinematics import AXES, frame_id, jacobian
+from arm_dynamics.dynamics.kinematics.frames import AXES, frame_id, jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel

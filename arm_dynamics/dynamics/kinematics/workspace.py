@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.argument_checks import check_names
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_int, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.dynamics.kinematics import AXIS_NAMES, jacobian, pose
+from arm_dynamics.dynamics.kinematics.frames import AXIS_NAMES, jacobian, pose
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import (
     TOLERANCE,
     nearest_reachable,

@@ -23,11 +23,9 @@ from arm_dynamics.model.audit import (
     ros2_control,
     structure,
 )
-from arm_dynamics.model.audit.fault import Fault, UrdfRejected, format_report, title
+from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.xml_source import Node, XmlSyntaxError, parse_xml
-
-__all__ = ["Fault", "UrdfRejected", "audit_urdf", "format_report"]
 
 ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
     structure.naming_faults,

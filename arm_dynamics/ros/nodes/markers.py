@@ -32,7 +32,7 @@ from visualization_msgs.srv import GetInteractiveMarkers
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.rotations import quaternion_from_rotation
-from arm_dynamics.dynamics.kinematics import link_poses
+from arm_dynamics.dynamics.kinematics.frames import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import Visual, visuals
 from arm_dynamics.ros.messages import qos

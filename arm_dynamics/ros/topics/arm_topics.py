@@ -19,7 +19,7 @@ from std_msgs.msg import Float64MultiArray
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.core.timing import RoundTrip
-from arm_dynamics.dynamics.kinematics import tool_position
+from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.messages import conversions, qos
 from arm_dynamics.ros.messages.conversions import Frames, header

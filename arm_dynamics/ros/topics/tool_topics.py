@@ -34,7 +34,7 @@ from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference, TaskReference
-from arm_dynamics.dynamics.kinematics import in_axes, pose, twist
+from arm_dynamics.dynamics.kinematics.frames import in_axes, pose, twist
 from arm_dynamics.ros.messages import conversions, qos
 from arm_dynamics.ros.messages.conversions import Frames, header, pose_message
 from arm_dynamics.ros.messages.serialization import listen

@@ -12,7 +12,7 @@ from arm_dynamics.simulation.integrators.explicit_integrators import (
     VelocityVerlet,
 )
 from arm_dynamics.simulation.integrators.implicit_midpoint import ImplicitMidpoint
-from arm_dynamics.simulation.integrators.integrator import Integrator, System
+from arm_dynamics.simulation.integrators.integrator import Integrator
 
 INTEGRATORS: dict[str, type[Integrator]] = {
     c.name: c
@@ -25,6 +25,3 @@ def find_integrator(name: str) -> Integrator:
     if check_type(str, "integrator", name) not in INTEGRATORS:
         raise UnknownName("integrator", name, tuple(INTEGRATORS))
     return INTEGRATORS[name]()
-
-
-__all__ = ["INTEGRATORS", "Integrator", "System", "find_integrator"]

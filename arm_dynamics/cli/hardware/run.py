@@ -12,10 +12,10 @@ from math import degrees, isfinite
 
 import numpy as np
 
-from arm_dynamics.cli import arm_options, hardware_options
-from arm_dynamics.cli.keyboard import require_terminal
-from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.cli.torque_session import (
+from arm_dynamics.cli import arm_options
+from arm_dynamics.cli.hardware import options as hardware_options
+from arm_dynamics.cli.hardware.keyboard import require_terminal
+from arm_dynamics.cli.hardware.torque_session import (
     TorqueSession,
     confirm_torque,
     exit_code,
@@ -23,6 +23,7 @@ from arm_dynamics.cli.torque_session import (
     printed_events,
     torque_session,
 )
+from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import (
     build_controller,
     controller_name,
@@ -40,8 +41,9 @@ from arm_dynamics.identification.excitation.excitation_start import (
     checked_excitation,
     excitation_motion,
 )
-from arm_dynamics.recording import StateLog
-from arm_dynamics.viewer import ArmPage, open_page
+from arm_dynamics.recording.recorder import StateLog
+from arm_dynamics.viewer import ArmPage
+from arm_dynamics.viewer.show import open_page
 
 RATE = 200.0
 """Control rate [Hz] if neither --rate nor the parameter file sets one."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
-from arm_dynamics.cli import hardware_options
 from arm_dynamics.cli.arm_options import path_argument
-from arm_dynamics.cli.keyboard import ENDS, Keyboard, confirm, require_terminal
+from arm_dynamics.cli.hardware import options as hardware_options
+from arm_dynamics.cli.hardware.keyboard import ENDS, Keyboard, confirm, require_terminal
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.files import output_file

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from arm_dynamics.cli import hardware_options
+from arm_dynamics.cli.hardware import options as hardware_options
 from arm_dynamics.cli.terminal import number_text
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.number_option import Number

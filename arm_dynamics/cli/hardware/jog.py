@@ -10,10 +10,15 @@ from math import degrees, nan, pi
 
 import numpy as np
 
-from arm_dynamics.cli import hardware_options
-from arm_dynamics.cli.keyboard import ENDS, HoldToRunKey, Keyboard, confirm, require_terminal
-from arm_dynamics.cli.terminal import StatusLine, number_text
-from arm_dynamics.cli.torque_session import (
+from arm_dynamics.cli.hardware import options as hardware_options
+from arm_dynamics.cli.hardware.keyboard import (
+    ENDS,
+    HoldToRunKey,
+    Keyboard,
+    confirm,
+    require_terminal,
+)
+from arm_dynamics.cli.hardware.torque_session import (
     confirm_torque,
     disable_torque,
     exit_code,
@@ -22,6 +27,7 @@ from arm_dynamics.cli.torque_session import (
     torque_guard,
     wait_for_rest,
 )
+from arm_dynamics.cli.terminal import StatusLine, number_text
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, check_float

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from arm_dynamics.cli.hardware_options import comma_list, make_parser, settings
+from arm_dynamics.cli.hardware.options import comma_list, make_parser, settings
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.hardware.build import bus_class
 from arm_dynamics.hardware.motor_bus import CORRUPT, DiscoveredMotor

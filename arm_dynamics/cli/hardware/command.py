@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from arm_dynamics.cli.hardware_options import with_advice
+from arm_dynamics.cli.hardware.options import with_advice
 from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.signals import INTERRUPTS, STOP_SIGNALS, Interrupt, handling
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
     args, rest = parser.parse_known_args(arguments or ["--help"])
-    command = import_module(f"arm_dynamics.cli.hardware_{args.command.replace('-', '_')}")
+    command = import_module(f"arm_dynamics.cli.hardware.{args.command.replace('-', '_')}")
     ending = handling(Interrupt(interruption("hardware")), *STOP_SIGNALS, *INTERRUPTS)
     try:
         with ending:

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_dynamics.cli import arm_options, hardware_options
+from arm_dynamics.cli import arm_options
 from arm_dynamics.cli.arm_options import path_argument
-from arm_dynamics.cli.hardware_jog import MOVED_THRESHOLD
-from arm_dynamics.cli.identification_tables import print_gravity_fit
-from arm_dynamics.cli.keyboard import confirm, require_terminal
-from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.cli.torque_session import (
+from arm_dynamics.cli.hardware import options as hardware_options
+from arm_dynamics.cli.hardware.jog import MOVED_THRESHOLD
+from arm_dynamics.cli.hardware.keyboard import confirm, require_terminal
+from arm_dynamics.cli.hardware.torque_session import (
     confirm_torque,
     motors_are_healthy,
     printed_events,
     torque_session,
 )
+from arm_dynamics.cli.identification_tables import print_gravity_fit
+from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.cli.hardware_check import check_health
-from arm_dynamics.cli.keyboard import ENDS, Keyboard, confirm
+from arm_dynamics.cli.hardware.check import check_health
+from arm_dynamics.cli.hardware.keyboard import ENDS, Keyboard, confirm
 from arm_dynamics.cli.terminal import StatusLine
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.background_output import output_in_background

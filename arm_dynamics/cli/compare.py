@@ -14,9 +14,11 @@ import numpy as np
 from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
 from arm_dynamics.cli.motion_options import (
     RECORDING,
+    add_currents_option,
+    add_cutoff_option,
     add_motion_options,
     add_servo_option,
-    fits_positions,
+    has_loads,
     read_motions,
 )
 from arm_dynamics.cli.terminal import print_table, waiting
@@ -41,6 +43,8 @@ def command_parser() -> argparse.ArgumentParser:
     add_arm(parser)
     parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
     add_motion_options(parser)
+    add_currents_option(parser)
+    add_cutoff_option(parser)
     add_servo_option(parser)
     text = "new .png, .pdf or .svg file of measured and predicted curves and their differences"
     parser.add_argument("--figure", type=path_argument, metavar="FILE", help=text)
@@ -58,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         (motion,) = read_motions(arm, args, [args.recording])
         prediction: Prediction | PositionPrediction
         quantity, scale, units = "efforts", 1.0, ("N·m", "N")
-        if fits_positions(args, [motion]):
+        if args.servo or not has_loads([motion]):
             quantity, scale, units = "positions", 1e3, ("mrad", "mm")
             prediction = compare_servos(arm, motion, servos=args.servo)
         else:

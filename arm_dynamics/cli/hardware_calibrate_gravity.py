@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 from collections.abc import Callable, Sequence
 from math import pi
@@ -14,7 +13,7 @@ import numpy as np
 from arm_dynamics.cli import arm_options, hardware_options
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.hardware_jog import MOVED_THRESHOLD
-from arm_dynamics.cli.identification_tables import print_gravity_fit
+from arm_dynamics.cli.identification_tables import print_report
 from arm_dynamics.cli.keyboard import confirm, require_terminal
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.cli.torque_session import (
@@ -29,7 +28,6 @@ from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
 from arm_dynamics.core.state import Command
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -47,7 +45,6 @@ from arm_dynamics.identification.gravity.pose_measurement import (
 )
 from arm_dynamics.identification.gravity.pose_selection import choose_poses
 from arm_dynamics.identification.gravity.recorded_poses import write_poses
-from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
 from arm_dynamics.simulation.simulation import Simulation
@@ -114,18 +111,11 @@ def run(arguments: Sequence[str]) -> int:
         return 1
     table = _pose_table(args.output)
     write_poses(arm, measured, table)
-    print(f"{table} is written: arm-dynamics identify {args.arm} {table} --gravity reads it")
-    fit = calibrate_gravity(arm, measured)
-    print_gravity_fit(fit, args.stiffness)
-    urdf = identified_urdf(
-        arm,
-        fit.parameters,
-        deviations=fit.deviation,
-        date=datetime.date.today(),
-        sources=[f"{count} static poses{' of a simulated arm' if simulated else ''}"],
-    )
-    with output_file(args.output) as target:
-        target.write_text(urdf, encoding="utf-8")
+    print(f"{table} is written: arm-dynamics identify gravity {args.arm} {table} reads it")
+    source = f"{count} static poses{' of a simulated arm' if simulated else ''}"
+    fit = calibrate_gravity(arm, measured, [source])
+    print_report(fit.report(args.stiffness))
+    fit.write_urdf(args.output)
     print(f"{args.output} is written")
     return 0
 

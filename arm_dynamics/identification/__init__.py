@@ -11,12 +11,12 @@ from arm_dynamics.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from arm_dynamics.identification.efforts.arm_identification import (
         Identification,
-        Prediction,
         compare,
         identify,
     )
     from arm_dynamics.identification.efforts.drive_gain_fit import DriveGains, drive_gains
     from arm_dynamics.identification.efforts.effort_equations import EffortEquations
+    from arm_dynamics.identification.efforts.effort_prediction import Prediction
     from arm_dynamics.identification.efforts.friction_terms import JointFriction
     from arm_dynamics.identification.efforts.motion_preparation import (
         PreparedMotion,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from arm_dynamics.identification.excitation.excitation_information import (
         ExcitationQuality,
         excitation_quality,
-        unrevealed,
+        unidentifiable,
     )
     from arm_dynamics.identification.excitation.excitation_limits import extreme_values
     from arm_dynamics.identification.excitation.excitation_search import excite
@@ -102,7 +102,7 @@ _MODULES = {
     "PendulumMotion": ".servos.servo_pendulum",
     "PositionLoop": ".servos.servo_parameters",
     "PositionPrediction": ".servos.servo_fit",
-    "Prediction": ".efforts.arm_identification",
+    "Prediction": ".efforts.effort_prediction",
     "PreparedMotion": ".efforts.motion_preparation",
     "ServoFriction": ".servos.servo_friction",
     "ServoIdentification": ".servos.servo_identification",
@@ -141,7 +141,7 @@ _MODULES = {
     "simulate_pendulum": ".servos.servo_pendulum",
     "static_poses": ".gravity.recorded_poses",
     "uncertainty_yaml": ".parameters.uncertainty",
-    "unrevealed": ".excitation.excitation_information",
+    "unidentifiable": ".excitation.excitation_information",
     "with_bam": ".servos.servo_motor",
     "with_parameters": ".parameters.dynamic_parameters",
     "with_servo_gains": ".servos.position_loops",
@@ -206,7 +206,7 @@ __all__ = [
     "simulate_pendulum",
     "static_poses",
     "uncertainty_yaml",
-    "unrevealed",
+    "unidentifiable",
     "with_bam",
     "with_parameters",
     "with_servo_gains",

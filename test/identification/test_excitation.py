@@ -19,7 +19,7 @@ from arm_dynamics.identification import (
     excitation_quality,
     excite,
     extreme_values,
-    unrevealed,
+    unidentifiable,
 )
 from arm_dynamics.identification.excitation import excitation_search as search
 from arm_dynamics.identification.excitation.evolution_strategy import (
@@ -322,7 +322,7 @@ def test_better_than_random_motions():
         other = scale_to_limits(motion.with_coefficients(x), limits, np.zeros_like(x))
         conditions.append(excitation_quality(arm, other).condition)
     assert excitation_quality(arm, motion).condition < np.median(conditions)
-    assert not unrevealed(arm, motion)
+    assert not unidentifiable(arm, motion)
 
 
 def test_a_motion_of_one_joint_does_not_reveal_the_others():
@@ -331,7 +331,7 @@ def test_a_motion_of_one_joint_does_not_reveal_the_others():
     x = motion.coefficients
     x[1:] = 0.0
     still = motion.with_coefficients(x)
-    words = unrevealed(arm, still)
+    words = unidentifiable(arm, still)
     assert any(text.startswith("R3.viscous: no effect") for text in words)
     assert not any(text.startswith("R1.viscous") for text in words)
     assert excitation_quality(arm, still).condition == np.inf
@@ -558,7 +558,5 @@ def test_the_search_conditions_the_regressor_of_six_joints(monkeypatch):
 
 def test_a_start_that_friction_alone_prevents_is_rejected():
     arm = load_arm("two_link").with_joint("J1", friction=170.0)
-    with pytest.raises(
-        InvalidValue, match="limit 200 N·m less its friction 170"
-    ):
+    with pytest.raises(InvalidValue, match="limit 200 N·m less its friction 170"):
         excite(arm, 5.0, evaluations=1)

@@ -115,8 +115,8 @@ def compare_output_errors(arm: ArmModel) -> None:
     data = simulated(arm)
     prepared = prepare_motion(arm, data)
     fit = fit_torque(arm, prepared.equations)
-    data, prepared = without_terms(data, prepared, fit)
-    simulations = simulations_of(arm, fit, [data], prepared.cutoff, prepared.delay)
+    prepared = without_terms(prepared, fit)
+    simulations = simulations_of(arm, fit, [prepared.data], prepared.cutoff, prepared.delay)
     chart = ParameterChart(fit)
     problem, zero = output_error(chart, simulations), np.zeros(chart.size + 1)
     problem.minimum(zero, 1, TOLERANCE)  # compiles
@@ -161,8 +161,8 @@ def main() -> None:
         seconds, fit = timed(partial(fit_torque, arm, equations))
         found["fit_torque"].append(seconds)
     times = {name: statistics.median(each) for name, each in found.items()}
-    whole, _ = timed(partial(refine, arm, [data], [prepared], fit))
-    whole, _ = timed(partial(refine, arm, [data], [prepared], fit))  # compiled
+    whole, _ = timed(partial(refine, arm, [prepared], fit))
+    whole, _ = timed(partial(refine, arm, [prepared], fit))  # compiled
     both = times["prepare_motion"] + times["fit_torque"]
     planned, _ = timed(partial(excite, arm, PLANNED))
     print(machine())

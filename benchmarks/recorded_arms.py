@@ -38,8 +38,8 @@ from threadpoolctl import threadpool_limits
 from arm_dynamics import load_arm
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector
 from arm_dynamics.identification import Identification, identify, prepare_motion
+from arm_dynamics.identification.efforts.coupled_motors import coupling_factors
 from arm_dynamics.identification.efforts.low_pass import low_pass
-from arm_dynamics.identification.parameters.coupled_motors import coupling_factors
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.load import parse_arm

@@ -14,16 +14,18 @@ import numpy as np
 from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
 from arm_dynamics.cli.motion_options import (
     RECORDING,
+    add_currents_option,
+    add_cutoff_option,
     add_motion_options,
     add_servo_option,
-    fits_positions,
+    has_loads,
     read_motions,
 )
 from arm_dynamics.cli.terminal import print_table, waiting
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.identification import compare, compare_servos
-from arm_dynamics.identification.efforts.arm_identification import Prediction
+from arm_dynamics.identification.efforts.effort_prediction import Prediction
 from arm_dynamics.identification.servos.servo_fit import PositionPrediction
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_checks import effort_scale_warning
@@ -38,6 +40,8 @@ def command_parser() -> argparse.ArgumentParser:
     add_arm(parser)
     parser.add_argument("recording", type=path_argument, metavar="RECORDING", help=RECORDING)
     add_motion_options(parser)
+    add_currents_option(parser)
+    add_cutoff_option(parser)
     add_servo_option(parser)
     text = "new .png, .pdf or .svg file of measured and predicted curves and their differences"
     parser.add_argument("--figure", type=path_argument, metavar="FILE", help=text)
@@ -55,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
         (motion,) = read_motions(arm, args, [args.recording])
         prediction: Prediction | PositionPrediction
         quantity, scale, units = "efforts", 1.0, ("N·m", "N")
-        if fits_positions(args, [motion]):
+        if args.servo or not has_loads([motion]):
             quantity, scale, units = "positions", 1e3, ("mrad", "mm")
             prediction = compare_servos(arm, motion, servos=args.servo)
         else:

@@ -1,4 +1,4 @@
-"""Compute a trajectory that reveals the dynamic parameters of an arm, within all its limits."""
+"""Compute an excitation trajectory for the dynamic parameters of an arm, within its limits."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from arm_dynamics.model.arm_model import ArmModel
 FIGURE_SAMPLES = 2000
 ROW = "{:<20} {:>18} {:>18} {:>15} {:>15}"
 SHOWN = 12
-"""Parameters in the list of those not revealed."""
+"""Parameters in the list of unidentifiable ones."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Search the trajectory, write it and print what it does not reveal."""
+    """Search the trajectory, write it and print what is not identifiable from it."""
     args = command_parser().parse_args(arguments)
     require_new_file("--output", args.output)
     if args.figure is not None:
@@ -95,7 +95,7 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def _print_report(arm: ArmModel, found: Excitation, file: Path) -> None:
-    """Print the extremes of each joint, the condition number and what is not revealed."""
+    """Print the extremes of each joint, the condition number and what is not identifiable."""
     q, v, _ = extreme_values(found)
     times = np.linspace(0, found.duration, FIGURE_SAMPLES)
     effort = np.abs(planned_effort(arm, *found.sample(times))).max(axis=0)
@@ -116,14 +116,15 @@ def _print_report(arm: ArmModel, found: Excitation, file: Path) -> None:
         f" {found.harmonics} harmonics; condition number {quality.condition:.3g} of"
         f" {quality.base.size} base parameters"
     )
-    hidden = quality.unrevealed
+    hidden = quality.unidentifiable
     if hidden:
-        print(f"not revealed by this motion: {len(hidden)} of {quality.base.size} base parameters")
+        count = f"{len(hidden)} of {quality.base.size} base parameters"
+        print(f"not identifiable from this trajectory: {count}")
         print(*(f"  {text}" for text in hidden[:SHOWN]), sep="\n")
         if len(hidden) > SHOWN:
             print(f"  ... {len(hidden) - SHOWN} more")
     else:
-        print("all base parameters are revealed by this motion")
+        print("all base parameters are identifiable from this trajectory")
     print("not checked: collision with the floor and with objects around the arm")
 
 

@@ -1,32 +1,27 @@
-"""Identify the dynamic parameters of an arm from recorded motion, and write its URDF."""
+"""Identify the dynamic parameters of an arm from recorded motion, and write its URDF.
+
+Without a sub-command the content of the recordings selects one.
+"""
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-import numpy as np
+from collections.abc import Sequence
 
 from arm_dynamics.cli.arm_options import add_arm, build_arm, path_argument, require_new_file
-from arm_dynamics.cli.identification_tables import (
-    print_gravity_fit,
-    print_payload_fit,
-    print_summary,
-)
+from arm_dynamics.cli.identification_tables import print_report
 from arm_dynamics.cli.motion_options import (
     RECORDING,
+    add_currents_option,
+    add_cutoff_option,
     add_motion_options,
     add_servo_option,
-    fits_positions,
+    has_loads,
     read_motions,
 )
 from arm_dynamics.cli.terminal import waiting, waiting_stages
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.files import output_file
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import MAX_NUMBER, Number
 from arm_dynamics.core.requirements import require_matplotlib
 from arm_dynamics.core.suggesting_parser import SuggestingParser
@@ -35,78 +30,90 @@ from arm_dynamics.identification import (
     identify,
     identify_payload,
     identify_servos,
-    nominal_parameters,
 )
-from arm_dynamics.identification.efforts.drive_gain_fit import required_gains, with_efforts
-from arm_dynamics.identification.efforts.fit_faults import fit_faults
-from arm_dynamics.identification.gravity.gravity_calibration import StaticPose
 from arm_dynamics.identification.gravity.recorded_poses import (
+    different_poses,
     is_pose_table,
     read_poses,
-    static_poses,
+    recorded_poses,
 )
-from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS, identified_urdf
-from arm_dynamics.identification.parameters.uncertainty import uncertainty_yaml
-from arm_dynamics.identification.results.fit_report import write_fit_report
-from arm_dynamics.identification.servos.position_loops import with_servo_gains
+from arm_dynamics.identification.results.identification_result import (
+    IdentificationResult,
+    PredictedResult,
+    Report,
+)
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.audit import audit_urdf
-from arm_dynamics.model.audit.fault import UrdfRejected
-from arm_dynamics.model.audit.proportion import mass_unit_faults
-from arm_dynamics.model.audit.robot import Robot
-from arm_dynamics.model.xml_source import parse_xml
 from arm_dynamics.recording import MotionData
-from arm_dynamics.recording.motions.motion_checks import effort_scale_warning
+
+COMMANDS = {
+    "efforts": "bodies, friction and rotor inertia from joint efforts or motor currents",
+    "servos": "position servos from positions and target positions",
+    "gravity": "masses, Coulomb friction and offsets from poses at which the arm rests",
+    "payload": "mass, center of mass and inertia of a payload at the tool",
+}
 
 
-def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of ``arm-dynamics identify``."""
-    parser = SuggestingParser(prog="arm-dynamics identify", description=__doc__)
+def command_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of ``arm-dynamics identify``, or of a sub-command."""
+    listed = "; ".join(f"{name}: {text}" for name, text in COMMANDS.items())
+    parser = SuggestingParser(
+        prog=" ".join(filter(None, ("arm-dynamics identify", command))),
+        description=__doc__ if command is None else f"Identify {COMMANDS[command]}.",
+        epilog=f"sub-commands with further options: {listed}" if command is None else None,
+    )
     add_arm(parser)
     add = parser.add_argument
     add("recordings", type=path_argument, nargs="+", metavar="RECORDING", help=RECORDING)
-    text = "recorded motion that checks the result; repeat the option for each (default: the last"
-    text += " 30 %% of each RECORDING, which then are not fitted)"
-    add(
-        "--held-out", type=path_argument, action="append", default=[], metavar="RECORDING",
-        help=text,
-    )  # fmt: skip
-    text = "calibrate masses, Coulomb friction and offsets from the poses at which the arm rests"
-    add("--gravity", action="store_true", help=text)
-    text = "stiffness of the position servos; with --gravity, efforts are stiffness times target"
-    text += " minus measured position [N·m/rad] (default: recorded efforts)"
-    number = Number("--stiffness", 0, MAX_NUMBER, "N·m/rad")
-    add("--stiffness", type=number, metavar="STIFFNESS", help=text)
-    text = "identify the payload that the tool carries in the recordings; the arm counts as known"
-    add("--payload", action="store_true", help=text)
-    text = (
-        "recorded motion without the payload, to which the arm is fitted first; repeat the option"
-    )
-    add(
-        "--without", type=path_argument, action="append", default=[], metavar="RECORDING",
-        help=text + " for each",
-    )  # fmt: skip
-    text = (
-        "known mass of the payload in the recordings [kg], for drive gains from currents; the arm"
-    )
-    text += " is fitted to the recordings --without it"
-    add("--payload-mass", type=Number("--payload-mass", 1e-3, 1e4, "kg"), metavar="KG", help=text)
     add_motion_options(parser)
-    add_servo_option(parser)
+    if command != "gravity":
+        text = "recorded motion that checks the result; repeat the option for each (default: the"
+        text += " last 30 %% of each RECORDING, which then are not fitted)"
+        _add_recordings(parser, "--held-out", text)
+    if command in ("efforts", "payload"):
+        text = "recorded motion without the payload, to which the arm is fitted; repeat for each"
+        _add_recordings(parser, "--without", text)
+        add_cutoff_option(parser)
+    if command != "servos":
+        loads = parser.add_mutually_exclusive_group()
+        add_currents_option(loads)
+    if command == "efforts":
+        _add_effort_options(parser)
+    elif command == "servos":
+        add_servo_option(parser)
+    elif command == "gravity":
+        text = "stiffness of position servos, whose efforts are stiffness times target minus"
+        text += " measured position [N·m/rad] (default: recorded efforts)"
+        number = Number("--stiffness", 0, MAX_NUMBER, "N·m/rad")
+        loads.add_argument("--stiffness", type=number, metavar="STIFFNESS", help=text)
+    add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
+    text = "tolerances for the option --tolerance-file of montecarlo and tune (YAML)"
+    add("--tolerances", type=path_argument, metavar="FILE", help=text)
+    if command not in ("gravity", "payload"):
+        text = "report with figures (HTML)"
+        add("--report", type=path_argument, metavar="FILE", help=text)
+    return parser
+
+
+def _add_recordings(parser: argparse.ArgumentParser, option: str, text: str) -> None:
+    parser.add_argument(
+        option, type=path_argument, action="append", default=[], metavar="RECORDING", help=text
+    )
+
+
+def _add_effort_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    text = "known mass of the payload in the recordings [kg], for drive gains from currents; the"
+    text += " arm is fitted to the recordings --without it"
+    mass = Number("--payload-mass", 1e-3, 1e4, "kg")
+    group.add_argument("--payload-mass", type=mass, metavar="KG", help=text)
     text = "motor that several joints turn: factors of their velocities, for example J5=1,J6=1;"
     text += " repeat the option for each motor"
-    add(
+    group.add_argument(
         "--coupled", type=coupled_motor, action="append", default=[],
         metavar="JOINT=FACTOR,...", help=text,
     )  # fmt: skip
     text = "regression of the efforts only, without simulation of the motions"
-    add("--no-simulation", action="store_true", help=text)
-    add("--output", type=path_argument, metavar="FILE", help="URDF of the identified arm")
-    text = "report with figures (HTML)"
-    add("--report", type=path_argument, metavar="FILE", help=text)
-    text = "tolerances for the option --tolerance-file of montecarlo and tune (YAML)"
-    add("--tolerances", type=path_argument, metavar="FILE", help=text)
-    return parser
+    parser.add_argument("--no-simulation", action="store_true", help=text)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -118,214 +125,108 @@ def run(arguments: Sequence[str]) -> int:
         0; 1 if the fit does not predict the held-out motion, which the URDF then states.
 
     """
-    args = command_parser().parse_args(arguments)
-    for option in ("output", "report", "tolerances"):
-        require_new_file(f"--{option}", getattr(args, option))
-    if args.gravity and (args.held_out or args.servo or args.report is not None):
-        raise ConfigError("--gravity: --held-out or --report or --servo = given; expected none")
-    if args.stiffness is not None and (args.currents or not args.gravity):
-        raise ConfigError(
-            f"--stiffness = {args.stiffness:g} N·m/rad; expected with --gravity, and without"
-            " --currents"
-        )
-    if args.payload and (args.gravity or args.servo or args.report or args.tolerances):
-        raise ConfigError("--payload: --gravity, --servo, --report or --tolerances = given;"
-                          " expected none")  # fmt: skip
-    known = args.payload_mass is not None
-    if known and (args.payload or args.gravity or args.servo or not args.without):
-        raise ConfigError(
-            f"--payload-mass = {args.payload_mass:g} kg; expected with recordings --without the"
-            " payload, and without --payload, --gravity and --servo"
-        )
-    if args.without and not (args.payload or known):
-        raise ConfigError("--without = given; expected with --payload or --payload-mass only")
-    if args.coupled and (args.gravity or args.payload or known or args.servo):
-        raise ConfigError(
-            "--coupled = given; expected without --gravity, --payload, --payload-mass and --servo"
-        )
-    if args.report is not None:
+    words = list(arguments)
+    command = words.pop(0) if words and words[0] in COMMANDS else None
+    args = command_parser(command).parse_args(words)
+    if command is None and all(map(is_pose_table, args.recordings)):
+        command = _selected("gravity", "static poses")
+        args = command_parser(command).parse_args(words)
+    for option in ("output", "tolerances", "report"):
+        require_new_file(f"--{option}", getattr(args, option, None))
+    if getattr(args, "report", None) is not None:
         require_matplotlib("--report")
-    arm, is_poor = build_arm(args), False
-    if args.gravity:
-        written = _calibrate(arm, args)
-    elif args.payload:
-        written = _payload(arm, args)
-    else:
-        with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
-            motions = read_motions(arm, args, args.recordings)
-            held_out = read_motions(arm, args, args.held_out)
-            without = read_motions(arm, args, args.without)
-        loaded, motions = (motions, without) if known else ([], motions)
-        written, is_poor = _fit(arm, motions, held_out, args, loaded)
-    if written:
-        print(f"written: {', '.join(map(str, written))}")
-    return int(is_poor)
-
-
-def _fit(
-    arm: ArmModel,
-    motions: Sequence[MotionData],
-    held_out: Sequence[MotionData],
-    args: argparse.Namespace,
-    loaded: Sequence[MotionData],
-) -> tuple[list[Path], bool]:
-    """Identify the arm, print the report and write the files of the options.
-
-    Returns
-    -------
-    tuple of list of Path and bool
-        The files, and whether the fit does not predict the held-out motion.
-
-    """
-    gains: Vector | None = None
-    remarks: list[str] = []
-    constants: dict[str, float] = {}
-    if fits_positions(args, motions):
-        if args.coupled:
-            raise ConfigError("--coupled = given; expected with recordings of efforts")
+    arm = build_arm(args)
+    if command == "gravity":
+        return _gravity(arm, args)
+    with waiting(f"reading {len(args.recordings) + len(args.held_out)} recordings"):
+        motions = read_motions(arm, args, args.recordings)
+        held_out = read_motions(arm, args, args.held_out)
+        without = read_motions(arm, args, getattr(args, "without", []))
+    if command is None and has_loads(motions):
+        command = _selected("efforts", "joint efforts or motor currents")
+    command = command or _selected("servos", "no joint efforts")
+    if command == "efforts":
+        return _efforts(arm, args, motions, held_out, without)
+    if command == "servos":
         with waiting("fitting the positions"):
-            servos = identify_servos(arm, motions, held_out, servos=args.servo)
-        summary = servos.summary(_today())
-        changed, values, deviations = servos.identified, servos.parameters, servos.deviation
-        gains = servos.loop_gain
-        constants = {one.name: one.deviation for one in servos.quantities if one.is_determined}
-    else:
-        with waiting_stages() as begin:
-            result = identify(
-                arm, motions, held_out, cutoff=args.cutoff, loaded=loaded,
-                payload_mass=args.payload_mass, coupled=args.coupled,
-                simulate=not args.no_simulation, stage=begin,
-            )  # fmt: skip
-        summary = result.summary(_today())
-        changed, values, deviations = result.identified, result.fit.simulated, result.fit.deviation
-        remarks = result.fit.friction.coupled.notes(arm.joint_names)
-        constants = result.constant_deviations
-    print_summary(summary)
-    with waiting("checking the fit"):
-        poor = fit_faults(arm, motions, summary, args.cutoff)
-    print(*poor, sep="\n", end="\n" if poor else "")
-    if gains is None:
-        curves = (
-            np.column_stack([getattr(x, key) for x in summary.joints])
-            for key in ("measured", "before")
+            result = identify_servos(arm, motions, held_out, servos=getattr(args, "servo", ()))
+        return _finish(result, result.report(), args)
+    with waiting("fitting the payload"):
+        fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
+    return _finish(fit, fit.report(), args)
+
+
+def _selected(command: str, content: str) -> str:
+    """Return the sub-command that the ``content`` of the recordings selects; print it."""
+    print(f"{content} in the recordings: arm-dynamics identify {command}")
+    return command
+
+
+def _efforts(
+    arm: ArmModel,
+    args: argparse.Namespace,
+    motions: list[MotionData],
+    held_out: list[MotionData],
+    without: list[MotionData],
+) -> int:
+    """Fit the efforts; with a known payload the recordings without it are the training data."""
+    mass = getattr(args, "payload_mass", None)
+    if (mass is None) != (not without):
+        raise ConfigError(
+            "--payload-mass KG and recordings --without the payload are required together"
         )
-        warning = effort_scale_warning(arm.joint_names, *curves)
-        if warning:
-            print(warning)
-    written = _write(
-        changed, values, deviations, summary.sources, args, gains, [*remarks, *poor], constants,
-        nominal_parameters(arm),
-    )  # fmt: skip
-    if args.report is not None:
-        written.append(write_fit_report(summary, args.report))
-    return written, bool(poor)
+    training, loaded = (motions, []) if mass is None else (without, motions)
+    with waiting_stages() as begin:
+        result = identify(
+            arm, training, held_out, cutoff=getattr(args, "cutoff", None), loaded=loaded,
+            payload_mass=mass, coupled=getattr(args, "coupled", ()),
+            simulate=not getattr(args, "no_simulation", False), stage=begin,
+        )  # fmt: skip
+    return _finish(result, result.report(), args)
 
 
-def coupled_motor(text: str) -> dict[str, float]:
-    """Return the factors of the joint velocities of a motor, "J5=1,J6=1", by joint name."""
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, factor = (word.strip() for word in part.rpartition("="))
-        if not name or name in found:
-            raise ConfigError(
-                f"--coupled = {text}; expected JOINT=FACTOR of each joint, for example J5=1,J6=1"
-            )
-        found[name] = Number(f"--coupled {name}", -1e3, 1e3)(factor)
-    return found
-
-
-def _calibrate(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
-    """Calibrate gravity, print the result and write the files of the options; return them."""
-    poses: list[StaticPose] = []
-    sources = []
-    earlier: dict[bytes, Path] = {}  # positions and efforts of a pose
+def _gravity(arm: ArmModel, args: argparse.Namespace) -> int:
+    """Calibrate gravity from tables of poses, and from recordings in which the arm rests."""
+    groups = []
     for path in args.recordings:
         if is_pose_table(path):
-            found = read_poses(arm, path, currents=args.currents, stiffness=args.stiffness)
+            poses = read_poses(arm, path, currents=args.currents, stiffness=args.stiffness)
         else:
             with waiting(f"reading {path}"):
                 (motion,) = read_motions(arm, args, [path])
                 print(*motion.notes, sep="\n", end="\n" if motion.notes else "")
-                if args.stiffness is None and motion.effort is None and motion.current is not None:
-                    motion = with_efforts(motion, required_gains(arm, motion.source))
-                found = list(static_poses(motion, stiffness=args.stiffness))
-        values = [pose.q.tobytes() + pose.effort.tobytes() for pose in found]
-        repeated = [earlier[key] for key in values if key in earlier]
-        if repeated:
-            raise InvalidValue(
-                f"{path}: {len(repeated)} poses = those of {repeated[0]}; expected other"
-                " measurements, because repeated ones count twice; leave one out"
-            )
-        earlier |= dict.fromkeys(values, path)
-        poses += found
-        sources.append(f"{len(found)} static poses of {path}")
+                poses = list(recorded_poses(arm, motion, stiffness=args.stiffness))
+        groups.append((str(path), poses))
+    sources = [f"{len(poses)} static poses of {source}" for source, poses in groups]
     with waiting("fitting the poses"):
-        fit = calibrate_gravity(arm, poses)
-    print_gravity_fit(fit, args.stiffness)
-    return _write(arm, fit.parameters, fit.deviation, sources, args)
+        fit = calibrate_gravity(arm, different_poses(groups), sources)
+    return _finish(fit, fit.report(args.stiffness), args)
 
 
-def _payload(arm: ArmModel, args: argparse.Namespace) -> list[Path]:
-    """Identify the payload, print the result and write the file of --output; return it."""
-    with waiting("reading the recordings"):
-        motions = read_motions(arm, args, args.recordings)
-        held_out = read_motions(arm, args, args.held_out)
-        without = read_motions(arm, args, args.without)
-    with waiting("fitting the payload"):
-        fit = identify_payload(arm, motions, held_out, without=without, cutoff=args.cutoff)
-    print_payload_fit(fit)
-    sources = [motion.source for motion in (*motions, *without)]
-    return _write(fit.loaded, fit.parameters, fit.parameter_deviation, sources, args)
-
-
-def _write(
-    arm: ArmModel,
-    values: Vector,
-    deviations: Vector,
-    sources: Sequence[str],
-    args: argparse.Namespace,
-    servo_gains: Vector | None = None,
-    remarks: Sequence[str] = (),
-    constants: Mapping[str, float] = NO_DEVIATIONS,
-    described: Vector | None = None,
-) -> list[Path]:
-    """Write --output and --tolerances; return the files."""
-    texts: list[tuple[Path, str]] = []
+def _finish(result: IdentificationResult, report: Report, args: argparse.Namespace) -> int:
+    """Print the report, write the files of the options, and return the exit code."""
+    print_report(report)
     if args.output is not None:
-        text = identified_urdf(
-            arm, values, deviations=deviations, date=_today(), sources=sources, remarks=remarks,
-            constant_deviations=constants,
-        )  # fmt: skip
-        if servo_gains is not None:
-            text = with_servo_gains(text, arm, servo_gains)
-        _check_written(arm, text, args)
-        texts.append((args.output, text))
-    if args.tolerances is not None:
-        text = uncertainty_yaml(
-            arm, values, deviations, described=described, constant_deviations=constants
-        )
-        texts.append((args.tolerances, text))
-    for path, text in texts:
-        with output_file(path) as file:
-            file.write_text(text, encoding="utf-8")
-    return [path for path, _ in texts]
-
-
-def _check_written(arm: ArmModel, text: str, args: argparse.Namespace) -> None:
-    """Raise UrdfRejected for an invalid URDF; warn of elements that were not warned of before.
-
-    The unit of the masses is that of the nominal ones: a fit does not change it.
-    """
-    folder = arm.source.parent if arm.source else None
-    known = {fault.element for fault in audit_urdf(arm.urdf, folder, args.lock)}
-    faults = audit_urdf(text, args.output.parent, args.lock)
-    if any(fault.severity == "error" for fault in faults):
-        raise UrdfRejected(str(args.output), faults)
-    units = {*mass_unit_faults(Robot(parse_xml(text), frozenset(args.lock)))}
-    for fault in faults:
-        if fault.element not in known and fault not in units:
+        for fault in result.write_urdf(args.output):
             print(f"{args.output}: {fault}", file=sys.stderr)
+    if args.tolerances is not None:
+        result.write_tolerances(args.tolerances)
+    files = [args.output, args.tolerances, getattr(args, "report", None)]
+    if files[-1] is not None and isinstance(result, PredictedResult):
+        result.write_report(files[-1])
+    if any(files):
+        print(f"written: {', '.join(str(file) for file in files if file)}")
+    return int(not result.is_usable)
 
 
-def _today() -> datetime.date:
-    return datetime.datetime.now(tz=datetime.timezone.utc).date()
+def coupled_motor(text: str) -> dict[str, float]:
+    """Return the factors of the joint velocities of a motor, "J5=1,J6=1", by joint name."""
+    factors: dict[str, float] = {}
+    for word in text.split(","):
+        name, _, factor = (x.strip() for x in word.rpartition("="))
+        if not name or name in factors:
+            raise ConfigError(
+                f"--coupled = {text}; expected JOINT=FACTOR of each joint, for example J5=1,J6=1"
+            )
+        factors[name] = Number(f"--coupled {name}", -1e3, 1e3)(factor)
+    return factors

@@ -23,7 +23,7 @@ COMMANDS = {
     "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
     "excite": (
         "arm_dynamics.cli.excite",
-        "compute a trajectory that reveals the parameters of an arm",
+        "compute an excitation trajectory for the parameters of an arm",
     ),
     "export": ("arm_dynamics.cli.export", "write a recording as CSV or Parquet"),
     "hardware": (

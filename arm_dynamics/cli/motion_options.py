@@ -21,7 +21,7 @@ RECORDING = (
 
 
 def add_motion_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of recorded motion, from --lock to --cutoff."""
+    """Add the options of recorded motion, from --lock to --episode."""
     add = parser.add_argument
     text = "movable joint to lock; repeat the option for each joint"
     add("--lock", action="append", default=[], metavar="JOINT", help=text)
@@ -36,10 +36,19 @@ def add_motion_options(parser: argparse.ArgumentParser) -> None:
     add("--topic", metavar="TOPIC", help=text)
     text = "episode of the LeRobot datasets that have no :N"
     add("--episode", type=Number("--episode", 0, 1e6, whole=True), metavar="N", help=text)
+
+
+def add_currents_option(parser: argparse._ActionsContainer) -> None:
+    """Add --currents."""
     text = "efforts of the recordings are motor currents [A]"
-    add("--currents", action="store_true", help=text)
+    parser.add_argument("--currents", action="store_true", help=text)
+
+
+def add_cutoff_option(parser: argparse.ArgumentParser) -> None:
+    """Add --cutoff."""
     text = "cut-off frequency of the filter [Hz] (default: from the spectrum of the positions)"
-    add("--cutoff", type=Number("--cutoff", 0.01, 1e4, "Hz"), metavar="HZ", help=text)
+    number = Number("--cutoff", 0.01, 1e4, "Hz")
+    parser.add_argument("--cutoff", type=number, metavar="HZ", help=text)
 
 
 def add_servo_option(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +59,9 @@ def add_servo_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--servo", action="append", default=[], metavar="[JOINT=]NAME", help=text)
 
 
-def fits_positions(args: argparse.Namespace, motions: Sequence[MotionData]) -> bool:
-    """Return whether positions are compared instead of efforts."""
-    measured = (motion.effort is not None or motion.current is not None for motion in motions)
-    return bool(args.servo) or not any(measured)
+def has_loads(motions: Sequence[MotionData]) -> bool:
+    """Return whether any motion has joint efforts or motor currents."""
+    return any(motion.effort is not None or motion.current is not None for motion in motions)
 
 
 def read_motions(
@@ -62,13 +70,13 @@ def read_motions(
     """Return the motions of ``paths``; print warnings of ``check_units``."""
     columns = named_values("--column", args.column, "NAME=COLUMN, for example time=t")
     motions = []
-    for given in paths:
-        path, episode = _path_and_episode(given, args.episode)
+    for path_text in paths:
+        path, episode = _path_and_episode(path_text, args.episode)
         motion = load_motion(
             arm, path, columns=columns or None, degrees=args.degrees,
             normalized=args.normalized, topic=args.topic, episode=episode,
         )  # fmt: skip
-        if args.currents and motion.effort is not None:
+        if getattr(args, "currents", False) and motion.effort is not None:
             motion = replace(motion, effort=None, current=motion.effort)
         for warning in check_units(arm, motion):
             print(f"warning: {warning}", file=sys.stderr)

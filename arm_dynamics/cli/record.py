@@ -101,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         f" ({args.integrator}){', stopped early' if stop.is_set() else ''}"
     )
     if legs:
-        print(f"arm-dynamics identify {args.arm} {args.folder} --gravity reads it")
+        print(f"arm-dynamics identify gravity {args.arm} {args.folder} reads it")
     return 0
 
 

@@ -56,6 +56,11 @@ class Joint:
         """Unit of the joint's position: "m" for a prismatic one, else "rad"."""
         return "m" if self.kind == "prismatic" else "rad"
 
+    @property
+    def effort_unit(self) -> str:
+        """Unit of the joint's effort: "N" for a prismatic one, else "N·m"."""
+        return "N" if self.kind == "prismatic" else "N·m"
+
 
 STANDARD_GRAVITY = as_readonly([0.0, 0.0, -9.81])
 

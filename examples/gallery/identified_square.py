@@ -18,12 +18,8 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
-from arm_dynamics.identification.efforts.arm_identification import (
-    Identification,
-    Prediction,
-    compare,
-    identify,
-)
+from arm_dynamics.identification.efforts.arm_identification import Identification, compare, identify
+from arm_dynamics.identification.efforts.effort_prediction import Prediction
 from arm_dynamics.identification.excitation.excitation_search import excite
 from arm_dynamics.identification.parameters.dynamic_parameters import (
     nominal_parameters,

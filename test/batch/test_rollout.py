@@ -282,7 +282,7 @@ for name in {blocked}:
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from arm_dynamics import State, load_arm
-    from arm_dynamics.batch import simulate
+    from arm_dynamics.batch.rollouts.open_loop import simulate
     arm = load_arm("five_dof").with_payload(0.123456)
     start = State.of(arm.configuration("initial"))
     batch = simulate(arm, start, [1.0] * 5, 1e-4, 20, interface="voltage")

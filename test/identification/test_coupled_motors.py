@@ -17,7 +17,7 @@ from arm_dynamics.identification import (
     prepare_motion,
     with_parameters,
 )
-from arm_dynamics.identification.parameters.coupled_motors import (
+from arm_dynamics.identification.efforts.coupled_motors import (
     coupled_rows,
     coupling_factors,
     typical_terms,

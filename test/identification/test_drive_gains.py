@@ -14,10 +14,10 @@ from arm_dynamics.core import InvalidValue
 from arm_dynamics.identification import compare, identify, nominal_parameters, regressor
 from arm_dynamics.identification.efforts.drive_gain_fit import (
     DriveGainProblem,
-    described_gains,
     drive_gains,
-    with_described_efforts,
+    nominal_gains,
     with_efforts,
+    with_nominal_efforts,
 )
 from arm_dynamics.identification.efforts.motion_preparation import prepare_motion
 from arm_dynamics.recording import MotionData
@@ -41,7 +41,7 @@ def currents(arm, parameters, gain, seed, seconds=20.0):
 def case():
     arm = load_arm("five_dof")
     parameters = np.array(nominal_parameters(hidden_arm(arm, 3)))
-    gain = FACTORS * described_gains(arm)
+    gain = FACTORS * nominal_gains(arm)
     return arm, parameters, gain, currents(arm, parameters, gain, 0)
 
 
@@ -56,7 +56,7 @@ def test_currents_determine_the_ratios_of_coupled_gains(case):
     assert abs(error.mean()) < 2 * found.scale_deviation
     assert found.scale_deviation > 0.05
     assert not found.undetermined
-    assert "masses and torque constants of the description" in found.notes()[0]
+    assert "nominal masses and torque constants" in found.notes()[0]
 
 
 def test_a_known_payload_determines_the_scale(case):
@@ -81,13 +81,13 @@ def test_gains_of_an_arm_without_torque_constants():
     more = currents(arm, loaded(arm, parameters), gain, 1)
     found = drive_gains(arm, [motion], [more], payload_mass=PAYLOAD)
     np.testing.assert_allclose(found.gain, gain, rtol=0.01)
-    assert np.isnan(described_gains(arm)).all()
-    assert with_described_efforts(arm, motion) is motion
+    assert np.isnan(nominal_gains(arm)).all()
+    assert with_nominal_efforts(arm, motion) is motion
     with pytest.raises(InvalidValue, match="joints J2: sign = opposite"):
         drive_gains(arm, [replace(motion, current=motion.current * [1, -1])])
 
 
-def test_gains_of_an_arm_without_friction_and_rotors_in_its_description():
+def test_gains_of_an_arm_without_friction_and_rotors_in_its_nominal_model():
     """Large friction and rotors explain most currents; J1 has no gravity load."""
     arm = load_arm("puma560").with_actuator("ideal")
     for joint in arm.joint_names:
@@ -97,13 +97,13 @@ def test_gains_of_an_arm_without_friction_and_rotors_in_its_description():
     gain = np.array([12.0, 12.0, 10.0, 10.0, 11.0, 11.0])
     found = drive_gains(arm, [currents(arm, values, gain, 0)])
     error = np.log(found.gain / gain)
-    # The masses of the description are the true ones: the scale is known where they show.
+    # The nominal masses are the true ones: the scale is known where they show.
     assert (np.abs(error) < 3 * np.maximum(found.deviation, 0.05)).all()
     assert np.abs(error[:3]).max() < 0.2
     assert (found.prior[:3] > 0.3 * gain[:3]).all()
 
 
-def test_wrong_centers_of_mass_of_the_description_do_not_reduce_the_scale():
+def test_wrong_centers_of_mass_of_the_nominal_model_do_not_reduce_the_scale():
     """The divergence from bodies elsewhere is least for small masses."""
     arm, random = load_arm("puma560").with_actuator("ideal"), np.random.default_rng(0)
     values, gain = np.array(nominal_parameters(arm)), np.linspace(4, 12, arm.nv)
@@ -121,7 +121,7 @@ def test_wrong_centers_of_mass_of_the_description_do_not_reduce_the_scale():
     assert abs(error.mean()) < 3 * found.scale_deviation < 0.7
 
 
-def test_the_gradient_is_the_derivative_of_the_cost(case):
+def test_derivatives_are_the_derivatives_of_the_cost(case):
     arm, _, gain, motion = case
     for payload in (None, PAYLOAD):
         equations = prepare_motion(arm, with_efforts(motion, gain)).equations
@@ -131,7 +131,7 @@ def test_the_gradient_is_the_derivative_of_the_cost(case):
         random = np.random.default_rng(1)
         z = 1.05 * problem._z  # the bodies remain consistent
         z[-arm.nv :] = random.normal(scale=0.2, size=arm.nv)
-        gradient = problem.slopes(z)[0]
+        gradient = problem.derivatives(z)[0]
         for _ in range(20):
             step = 1e-5 * random.normal(size=z.size) * np.maximum(np.abs(z), 1e-3)
             difference = problem.cost(z + step) - problem.cost(z - step)
@@ -139,7 +139,7 @@ def test_the_gradient_is_the_derivative_of_the_cost(case):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
-def test_a_gain_that_the_motion_does_not_reveal_is_named(noise):
+def test_a_gain_that_the_motion_does_not_identify_is_named(noise):
     """J2 is at rest, with a current that no model explains; exact efforts keep the covariance."""
     arm = load_arm("two_link").with_actuator("dc_motor", kt=5.0, ke=5.0, resistance=1.0)
     nv, time, random = arm.nv, np.arange(0, 30, 0.004), np.random.default_rng(0)
@@ -158,7 +158,9 @@ def test_a_gain_that_the_motion_does_not_reveal_is_named(noise):
     np.testing.assert_allclose(alone.deviation, [0.2660, 0.3], rtol=0.01 if noise == 0 else 0.1)
     found = drive_gains(arm, motions[:1], motions[1:], payload_mass=PAYLOAD)
     assert found.undetermined == ("J2",)
-    assert any("not revealed by this motion, close to the prior: J2" in x for x in found.notes())
+    assert any(
+        "not identifiable from this trajectory, near the prior: J2" in x for x in found.notes()
+    )
     assert np.isnan(found.parameters()[1].deviation)
     assert found.gain.shape == (nv,)
     assert found.gain[0] == pytest.approx(5.0, rel=0.01)
@@ -186,12 +188,12 @@ def test_inconsistent_motions_are_rejected(case):
     arm, _, _, motion = case
     with pytest.raises(InvalidValue, match=r"payload mass = 0.5 with 0 motions"):
         drive_gains(arm, [motion], payload_mass=0.5)
-    with pytest.raises(InvalidValue, match="currents = none"):
+    with pytest.raises(InvalidValue, match="no motor currents in the recording"):
         drive_gains(arm, [replace(motion, current=None)])
     with pytest.raises(InvalidValue, match="R1 = 0 in all samples"):
         drive_gains(arm, [replace(motion, current=motion.current * [0, 1, 1, 1, 1])])
     measured = replace(motion, effort=motion.current)
-    with pytest.raises(InvalidValue, match="efforts = recorded; expected currents without"):
+    with pytest.raises(InvalidValue, match="joint efforts in the recording; expected curr"):
         identify(arm, [measured], loaded=[motion.part(slice(1, None), "loaded")], payload_mass=0.5)
 
 
@@ -213,11 +215,14 @@ def test_the_command_identifies_from_currents(case, tmp_path, capsys):
         table = np.column_stack([data.time, data.q, data.current])
         np.savetxt(files[-1], table, delimiter=",", header=head, comments="")
     output = tmp_path / "mine.urdf"
-    arguments = ["identify", "five_dof", str(files[0]), "--without", str(files[1])]
+    arguments = ["identify", "efforts", "five_dof", str(files[0]), "--without", str(files[1])]
     assert ends([*arguments, "--payload-mass", "0.8", "--output", str(output)]) == 0
     assert "R2.drive_gain" in capsys.readouterr().out
     kt = [motor.constants["kt"] for motor in load_arm(output).actuators]
     np.testing.assert_allclose(kt, gain, rtol=0.02)
     assert ends(["compare", str(output), str(files[1])]) == 0
-    assert ends(["identify", "five_dof", str(files[0]), "--payload-mass", "0.8"]) != 0
-    assert "expected with recordings --without" in capsys.readouterr().err
+    assert ends(["identify", "efforts", "five_dof", str(files[0]), "--payload-mass", "0.8"]) != 0
+    assert (
+        "--payload-mass KG and recordings --without the payload are required"
+        in capsys.readouterr().err
+    )

@@ -24,7 +24,7 @@ from arm_dynamics.identification.excitation.evolution_strategy import (
 from arm_dynamics.identification.excitation.excitation_information import (
     effort_weights,
     planned_effort,
-    unrevealed,
+    unidentifiable,
 )
 from arm_dynamics.identification.excitation.excitation_limits import (
     MotionLimits,
@@ -318,7 +318,7 @@ def test_better_than_random_motions():
         other = scale_to_limits(motion.with_coefficients(x), limits, np.zeros_like(x))
         conditions.append(excitation_quality(arm, other).condition)
     assert excitation_quality(arm, motion).condition < np.median(conditions)
-    assert not unrevealed(arm, motion)
+    assert not unidentifiable(arm, motion)
 
 
 def test_a_motion_of_one_joint_does_not_reveal_the_others():
@@ -327,7 +327,7 @@ def test_a_motion_of_one_joint_does_not_reveal_the_others():
     x = motion.coefficients
     x[1:] = 0.0
     still = motion.with_coefficients(x)
-    words = unrevealed(arm, still)
+    words = unidentifiable(arm, still)
     assert any(text.startswith("R3.viscous: no effect") for text in words)
     assert not any(text.startswith("R1.viscous") for text in words)
     assert excitation_quality(arm, still).condition == np.inf

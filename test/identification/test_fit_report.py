@@ -96,7 +96,7 @@ def test_tables_and_text_have_all_values():
     text = fit_text(summary())
     for part in (
         "arm & co: identification of 2026-11-24", "Fitted: run1.", "Held out: run2.", "32.12",
-        "1.235", GROUP, "delay of the efforts: 4.9 ms", "not distinguished by this motion",
+        "1.235", GROUP, "delay of the efforts: 4.9 ms", "not identifiable from this trajectory",
     ):  # fmt: skip
         assert part in text
     lines = text.splitlines()

@@ -19,6 +19,7 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
+from arm_dynamics.identification.efforts.coupled_motors import CoupledMotors
 from arm_dynamics.identification.efforts.friction_terms import (
     JointFriction,
     with_friction_terms,
@@ -26,7 +27,6 @@ from arm_dynamics.identification.efforts.friction_terms import (
     without_gear_loss,
 )
 from arm_dynamics.identification.efforts.torque_problem import TorqueProblem, is_less
-from arm_dynamics.identification.parameters.coupled_motors import CoupledMotors
 from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.recording import MotionData

@@ -128,10 +128,10 @@ def test_the_sag_under_gravity_compensation_disappears(name, error):
     smooth = with_parameters(actual, smooth)
     worst = new[np.unique(change[:, loaded].argmax(axis=0))]
     before = sag(smooth, described, stiffness, worst)
-    after = sag(smooth, fit.calibrated, stiffness, worst)
+    after = sag(smooth, fit.identified, stiffness, worst)
     assert (before[:, loaded].max(axis=0) >= BEFORE).all()
     assert after.max() <= AFTER
-    everywhere = np.abs(torques(actual, new) - torques(fit.calibrated, new)) / stiffness
+    everywhere = np.abs(torques(actual, new) - torques(fit.identified, new)) / stiffness
     assert everywhere.max() <= AFTER
 
 
@@ -142,7 +142,7 @@ def test_standard_deviations_contain_the_errors(name):
     new = random_configurations(actual, 100, 12)
     for seed in range(3):
         fit = calibrate_gravity(described, static_poses(actual, poses_of(name), seed=seed))
-        error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
+        error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
         assert (error <= 4 * fit.effort_error + 1e-9).all()
         friction = slice(12 * actual.nv, 13 * actual.nv)
         shown = fit.base.values(fit.parameters - nominal_parameters(actual))
@@ -188,7 +188,7 @@ def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
     change = np.abs(torques(actual, new) - torques(described, new)).max(axis=0)
     for poses in (measured, recorded):
         fit = calibrate_gravity(described, poses)
-        error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
+        error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
         stiffness = np.where(change > 0.02 * change.max(), change, change.max()) / 25e-3
         assert (error / stiffness <= AFTER).all()
         assert (error <= 4 * fit.effort_error + 1e-9).all()
@@ -296,7 +296,7 @@ def test_joints_that_relax_do_not_change_the_gravity_torque(name):
         relaxed += [replace(p, effort=p.effort - p.direction * rest) for p in (one, other)]
     fit = calibrate_gravity(described, relaxed)
     new = random_configurations(actual, 40, 11)
-    error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
+    error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
     before = np.abs(torques(actual, new) - torques(described, new)).max()
     assert error.max() < 0.02 * before
     assert (error <= 4 * fit.effort_error + 1e-9).all()
@@ -312,7 +312,7 @@ def test_pauses_between_pairs_have_any_friction():
         five_dof(), [*poses[:7], *pauses, *poses[7:], replace(pauses[0], q=q[1])]
     )
     new = random_configurations(actual, 40, 11)
-    error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
+    error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
     assert (error <= 4 * exact.effort_error + 1e-9).all()
     np.testing.assert_allclose(fit.coulomb, exact.coulomb, rtol=0.02)
 
@@ -336,7 +336,7 @@ def test_efforts_without_noise_give_exact_gravity_torques(name, error, payload, 
         described, static_poses(actual, poses_of(name), noise=0.0, offset=offset)
     )
     new = random_configurations(actual, 30, 13)
-    np.testing.assert_allclose(torques(fit.calibrated, new), torques(actual, new), atol=1e-5 * size)
+    np.testing.assert_allclose(torques(fit.identified, new), torques(actual, new), atol=1e-5 * size)
     np.testing.assert_allclose(fit.coulomb, coulomb(actual), atol=1e-5 * size)
     for body in fit.parameters[: 10 * actual.nv].reshape(-1, 10):
         assert body[0] > 0
@@ -376,7 +376,7 @@ def test_without_directions_friction_is_an_error():
     np.testing.assert_array_equal(fit.coulomb, coulomb(five_dof()))
     assert (fit.effort_error > 1.5 * both.effort_error)[1:].all()
     new = random_configurations(actual, 40, 11)
-    error = np.abs(torques(actual, new) - torques(fit.calibrated, new)).max(axis=0)
+    error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
     assert (error <= 4 * fit.effort_error + 1e-9).all()
 
 
@@ -406,7 +406,7 @@ def test_a_fit_names_what_poses_do_not_show_and_gives_an_arm_and_a_urdf():
     )
     again = parse_arm(text)
     new = random_configurations(arm, 20, 1)
-    np.testing.assert_allclose(torques(again, new), torques(fit.calibrated, new), atol=1e-8)
+    np.testing.assert_allclose(torques(again, new), torques(fit.identified, new), atol=1e-8)
 
 
 # Poses -----------------------------------------------------------------------------------------

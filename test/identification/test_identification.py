@@ -25,13 +25,13 @@ from arm_dynamics.identification import (
     regressor,
     with_parameters,
 )
-from arm_dynamics.identification.efforts.effort_equations import description_prior
+from arm_dynamics.identification.efforts.effort_equations import nominal_prior
 from arm_dynamics.identification.efforts.motion_preparation import PRESLIDING, dahl_states
 from arm_dynamics.identification.efforts.torque_fit import EffortEquations
 from arm_dynamics.identification.efforts.torque_problem import TorqueProblem
 from arm_dynamics.identification.parameters.base_parameter_set import structural_rows
 from arm_dynamics.identification.parameters.consistent_least_squares import (
-    DescriptionPrior,
+    NominalPrior,
     regularized_cholesky,
 )
 from arm_dynamics.identification.parameters.pseudo_inertia import (
@@ -169,13 +169,13 @@ def test_the_divergence_is_zero_only_for_equal_bodies_and_has_its_derivatives(on
     divergence = LogDetDivergence(prior)
     assert divergence.value(prior) == pytest.approx(0.0, abs=1e-9)
     assert divergence.value(body) >= -1e-9
-    gradient, hessian = divergence.slopes(body)
+    gradient, hessian = divergence.derivatives(body)
     step = 1e-6
     for k in range(10):
         change = np.zeros((1, 10))
         change[0, k] = step
         ends = [divergence.value(body + s * change) for s in (1, -1)]
-        gradients = [divergence.slopes(body + s * change)[0] for s in (1, -1)]
+        gradients = [divergence.derivatives(body + s * change)[0] for s in (1, -1)]
         scale = 1 + np.abs(hessian).max()
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(gradient[0, k], abs=1e-5 * scale)
         np.testing.assert_allclose(
@@ -189,7 +189,7 @@ def test_the_metric_is_the_curvature_of_the_divergence(theta):
     body = from_log_cholesky(theta)
     step = 1e-6 * np.eye(10)
     jacobian = (from_log_cholesky(theta + step) - from_log_cholesky(theta - step)).T / 2e-6
-    curvature = LogDetDivergence(body[None]).slopes(body[None])[1][0]
+    curvature = LogDetDivergence(body[None]).derivatives(body[None])[1][0]
     expected = jacobian.T @ curvature @ jacobian
     found = log_cholesky_metric(theta)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
@@ -380,7 +380,7 @@ def test_the_deviations_of_a_degenerate_body_are_those_of_the_description():
     """A hundredth of the described body has no deviations of a hundredth."""
     arm = load_arm("two_link")
     equations, _, _ = ideal_equations(arm, arm, 0)
-    prior = description_prior(arm, equations)
+    prior = nominal_prior(arm, equations)
     problem = TorqueProblem(equations, prior)
     small = prior.start.copy()
     small[:20] *= 0.01
@@ -424,7 +424,7 @@ def test_dahl_states_solve_their_differential_equation(distance):
 
 
 def simulated(arm, actual, seed, seconds, *, noise=1e-4, delay=0.005):
-    """Return a recording of ``truth`` at 500 Hz, and the same without noise and delay.
+    """Return a recording of the arm ``actual`` at 500 Hz, and the same without noise and delay.
 
     Positions have ``noise`` [rad] and 16 bits per turn, efforts 1 % noise and a ``delay`` [s].
     """
@@ -559,19 +559,19 @@ def test_a_joint_at_rest_is_named_and_has_no_error():
 def test_the_divergence_from_a_description_has_its_derivatives():
     """Bodies, friction, offsets and further terms, each against finite differences."""
     body = pin.Inertia.FromBox(3.0, 0.1, 0.2, 0.3).toDynamicParameters()
-    prior = DescriptionPrior(
+    prior = NominalPrior(
         np.array([body, body]), np.array([0.1, 0.2, 0.5, 0.4, 2.0, 3.0]), np.array([0.5, 4.0]),
         np.array([0.05, 7.0]),
     )  # fmt: skip
     assert prior.divergence(prior.start) == pytest.approx(0.0, abs=1e-12)
     away = prior.start * np.linspace(1.01, 1.2, prior.start.size)
     away[26:28] = 0.3, -2.0
-    gradient, hessian = prior.slopes(away)
+    gradient, hessian = prior.derivatives(away)
     steps = 1e-5 * np.diag(np.where(np.abs(away) > 1e-9, np.abs(away), 1e-3))
     for k, step in enumerate(steps):
         size = 2 * step[k]
         slope = (prior.divergence(away + step) - prior.divergence(away - step)) / size
-        curvature = (prior.slopes(away + step)[0] - prior.slopes(away - step)[0]) / size
+        curvature = (prior.derivatives(away + step)[0] - prior.derivatives(away - step)[0]) / size
         assert gradient[k] == pytest.approx(slope, rel=1e-6, abs=1e-5)
         np.testing.assert_allclose(
             hessian[k], curvature, rtol=1e-6, atol=1e-6 * np.abs(hessian).max()

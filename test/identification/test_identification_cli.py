@@ -1,6 +1,5 @@
 """Commands identify and compare."""
 
-import argparse
 import io
 
 import numpy as np
@@ -12,15 +11,15 @@ from test_identification import hidden_arm, simulated
 from arm_dynamics import load_arm
 from arm_dynamics.batch.tuning.tolerance import read_tolerances
 from arm_dynamics.cli import compare, identify, record
-from arm_dynamics.cli.identify import _check_written
 from arm_dynamics.cli.main import main
 from arm_dynamics.cli.terminal import print_table
 from arm_dynamics.core.errors import ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.identification import nominal_parameters, parameter_names, write_poses
-from arm_dynamics.identification.efforts.drive_gain_fit import described_gains
+from arm_dynamics.identification.efforts.drive_gain_fit import nominal_gains
 from arm_dynamics.identification.gravity.gravity_calibration import random_configurations
+from arm_dynamics.identification.results.identification_result import new_faults
 from arm_dynamics.model.audit import audit_urdf
 
 
@@ -98,11 +97,11 @@ def test_a_folder_that_does_not_exist_is_rejected_before_the_fit(recordings, tmp
     [
         (
             [1, 1, 1, -1, -1],
-            "efforts of all joints: sign = opposite to those of the description or of friction",
+            "efforts of all joints: sign = opposite to those of the nominal model or of friction",
         ),
         (
             [1, 1, 1, 1, -1],
-            "efforts of joints J2: sign = opposite to those of the description or of friction",
+            "efforts of joints J2: sign = opposite to those of the nominal model or of friction",
         ),
         ([0, 1, 2, 4, 3], "held-out error of the efforts of joints J"),
     ],
@@ -114,7 +113,7 @@ def test_efforts_of_other_signs_or_joints_are_named(recordings, tmp_path, capsys
     file, heads = tmp_path / "run.csv", text.splitlines()[0]
     np.savetxt(file, table, delimiter=",", header=heads, comments="")
     output = tmp_path / "mine.urdf"
-    words = ["two_link", str(file), "--no-simulation", "--output", str(output)]
+    words = ["efforts", "two_link", str(file), "--no-simulation", "--output", str(output)]
     assert identify.run(words) == 1
     assert message in capsys.readouterr().out
     header = " ".join(output.read_text().split("<robot")[0].split())
@@ -130,20 +129,23 @@ def test_efforts_of_another_scale_are_named_with_the_likely_unit(
     file = tmp_path / "run.csv"
     scales = [1, 1, 1, factor, factor]
     np.savetxt(file, table * scales, delimiter=",", header=heads, comments="")
-    for run, options in ((compare.run, []), (identify.run, ["--no-simulation"])):
-        assert run(["two_link", str(file), *options]) == 0
+    for run, command, options in (
+        (compare.run, [], []),
+        (identify.run, ["efforts"], ["--no-simulation"]),
+    ):
+        assert run([*command, "two_link", str(file), *options]) == 0
         printed = capsys.readouterr().out
-        assert "times those of the description; expected 0.3 to 3 times" in printed
+        assert "times those of the nominal model; expected 0.3 to 3 times" in printed
         assert unit in printed
-        assert run(["two_link", str(recordings / "run1.csv"), *options]) == 0
-        assert "times those of the description" not in capsys.readouterr().out
+        assert run([*command, "two_link", str(recordings / "run1.csv"), *options]) == 0
+        assert "times those of the nominal model" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", [["--held-out"], []])
 def test_the_same_recording_twice_is_named(recordings, options):
     run1 = str(recordings / "run1.csv")
     with pytest.raises(
-        InvalidValue, match=r"run1.csv and .*run1.csv: samples = the same; expected"
+        InvalidValue, match=r"run1.csv and .*run1.csv: two recordings are identical"
     ):
         identify.run(["two_link", run1, *options, run1])
 
@@ -176,27 +178,28 @@ def test_a_warning_of_the_description_is_printed_once(recordings, tmp_path, caps
     file.write_text(text.replace(axis, '<axis xyz="0 0 2"/>', 1))
     output, run1 = str(tmp_path / "mine.urdf"), str(recordings / "run1.csv")
     with pytest.warns(RuntimeWarning, match="length 2") as caught:
-        assert identify.run([str(file), run1, "--no-simulation", "--output", output]) == 0
+        assert (
+            identify.run(["efforts", str(file), run1, "--no-simulation", "--output", output]) == 0
+        )
     assert len(caught) == 1
     assert "warning" not in capsys.readouterr().err
 
 
-def test_identified_masses_have_the_unit_of_the_nominal_ones(tmp_path, capsys):
+def test_identified_masses_have_the_unit_of_the_nominal_ones(tmp_path):
     """The fit of a heavy robot puts a large mass into one link: the audit alone suspects grams."""
     arm = load_arm("five_dof")
     heavy = arm.urdf.replace('<mass value="4.5"', '<mass value="7980"')
     assert any("write kilograms" in str(fault) for fault in audit_urdf(heavy))
-    _check_written(arm, heavy, argparse.Namespace(output=tmp_path / "new.urdf", lock=[]))
-    output = capsys.readouterr().err
-    assert "largest principal moment" in output, "other warnings are printed"
-    assert "kilograms" not in output
+    warnings = " ".join(map(str, new_faults(arm, heavy, tmp_path / "new.urdf")))
+    assert "largest principal moment" in warnings
+    assert "kilograms" not in warnings
 
 
 def test_currents_without_torque_constants_are_named_with_their_remedy(recordings, tmp_path):
     text = (recordings / "run1.csv").read_text().replace("effort.", "current.")
     file = tmp_path / "currents.csv"
     file.write_text(text)
-    message = r"currents, and torque constants of joints J1, J2 = none .*add kt and gear_ratio"
+    message = r"currents, and no torque constants of joints J1, J2 in .*add kt and gear_ratio"
     with pytest.raises(InvalidValue, match=message):
         compare.run(["two_link", str(file)])
 
@@ -233,8 +236,8 @@ def held_poses(folder, arm, load, is_recording):
         effort = np.repeat(effort, len(ramp), axis=0)
     values = {
         "effort": ("effort", effort),
-        "current": ("current", effort / described_gains(arm)),
-        "--currents": ("effort", effort / described_gains(arm)),
+        "current": ("current", effort / nominal_gains(arm)),
+        "--currents": ("effort", effort / nominal_gains(arm)),
         "--stiffness": ("target", q + effort / STIFFNESS),
     }
     columns = {"position": q, **dict([values[load]])}
@@ -258,7 +261,7 @@ def test_gravity_is_calibrated_from_efforts_currents_and_target_positions(
 ):
     arm, output = load_arm("five_dof"), tmp_path / "mine.urdf"
     file = held_poses(tmp_path, arm, load, is_recording)
-    assert identify.run(["five_dof", file, "--gravity", *options, "--output", str(output)]) == 0
+    assert identify.run(["gravity", "five_dof", file, *options, "--output", str(output)]) == 0
     assert ("largest sag" in capsys.readouterr().out) == (load == "--stiffness")
     actual, found = arm.with_payload(0.2), load_arm(output)
     q = random_configurations(arm, 20, 1)
@@ -271,7 +274,7 @@ def test_gravity_is_calibrated_from_efforts_currents_and_target_positions(
 def test_the_report_of_gravity_names_what_it_determines_and_what_not(tmp_path, capsys):
     arm = load_arm("five_dof")
     file = held_poses(tmp_path, arm, "effort", is_recording=False)
-    assert identify.run(["five_dof", file, "--gravity"]) == 0
+    assert identify.run(["five_dof", file]) == 0
     printed = capsys.readouterr().out
     (row,) = [line for line in printed.splitlines() if "R5.my" in line]
     name, unit, prior, value, deviation = (cell.strip() for cell in row.strip("│ ").split("│"))
@@ -298,8 +301,8 @@ def test_gravity_is_calibrated_from_the_recorded_poses_of_a_simulated_arm(tmp_pa
         "4e-3",
     )
     assert record.run([folder, *words]) == 0
-    assert f"identify two_link {folder} --gravity" in capsys.readouterr().out
-    assert identify.run(["two_link", folder, "--gravity", "--output", str(output)]) == 0
+    assert f"identify gravity two_link {folder}" in capsys.readouterr().out
+    assert identify.run(["gravity", "two_link", folder, "--output", str(output)]) == 0
     arm, found = load_arm("two_link"), load_arm(output)
     actual = arm.with_payload(0.2)
     q = random_configurations(arm, 20, 1)
@@ -328,18 +331,17 @@ def test_the_same_poses_twice_are_rejected(tmp_path):
     write_poses(load_arm("two_link"), static_poses(load_arm("two_link"), poses_of("two_link")), one)
     copy.write_bytes(one.read_bytes())
     for files in ((one, one), (one, copy)):
-        with pytest.raises(InvalidValue, match=r"poses = those of .*one.poses.csv; expected other"):
-            identify.run(["two_link", *map(str, files), "--gravity"])
+        with pytest.raises(InvalidValue, match=r"poses are identical to those of .*one.poses.csv"):
+            identify.run(["gravity", "two_link", *map(str, files)])
 
 
 @pytest.mark.parametrize("is_recording", [True, False])
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        ("current", (), r"torque constants of joints J1, J2 = none .*add kt and gear_ratio"),
-        ("effort", ("--currents",), r"torque constants of joints J1, J2 = none .*add kt and gear"),
-        ("effort", ("--stiffness", "9"), r"target positions = none|expected also target.J1"),
-        ("effort", ("--stiffness", "9", "--currents"), "--stiffness = 9 .* without --currents"),
+        ("current", (), r"no torque constants of joints J1, J2 in .*add kt and gear_ratio"),
+        ("effort", ("--currents",), r"no torque constants of joints J1, J2 in .*add kt and gear"),
+        ("effort", ("--stiffness", "9"), r"no target positions in the|expected also target.J1"),
     ],
 )
 def test_gravity_without_torque_constants_or_targets_is_rejected(
@@ -351,12 +353,42 @@ def test_gravity_without_torque_constants_or_targets_is_rejected(
         values, time = {**values, "approached": np.sign(Q)}, ()
     file = write_table(tmp_path / "poses.csv", arm, values, time)
     with pytest.raises((InvalidValue, ConfigError, RecordingError), match=message):
-        identify.run(["two_link", file, "--gravity", *options])
+        identify.run(["gravity", "two_link", file, *options])
 
 
-def test_a_stiffness_is_rejected_without_gravity(recordings):
-    with pytest.raises(ConfigError, match=r"--stiffness = 9 N·m/rad; expected with --gravity"):
-        identify.run(["two_link", str(recordings / "run1.csv"), "--stiffness", "9"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gravity", "--stiffness", "9", "--currents"], "not allowed with argument --stiffness"),
+        (["gravity", "--held-out", "run2"], "unrecognized arguments: --held-out run2"),
+        (["gravity", "--report", "r.html"], "unrecognized arguments: --report r.html"),
+        (["efforts", "--stiffness", "9"], "unrecognized arguments: --stiffness 9"),
+        (["efforts", "--servo", "sts3215"], "unrecognized arguments: --servo sts3215"),
+        (
+            ["efforts", "--payload-mass", "1", "--coupled", "J1=1,J2=1"],
+            "argument --coupled: not allowed with argument --payload-mass",
+        ),
+        (["efforts", "--payload-mass", "1"], "and recordings --without the payload are required"),
+        (["payload", "--report", "r.html"], "unrecognized arguments: --report r.html"),
+        (["servos", "--cutoff", "9"], "unrecognized arguments: --cutoff 9"),
+        (["--no-simulation"], "unrecognized arguments: --no-simulation"),
+    ],
+)
+def test_options_belong_to_their_sub_command(recordings, capsys, words, message):
+    command, options = (words[:1], words[1:]) if words[0][0] != "-" else ([], words)
+    with pytest.raises(SystemExit) as ended:
+        main(["identify", *command, "two_link", str(recordings / "run1.csv"), *options])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_plain_command_names_the_selected_one(recordings, tmp_path, capsys):
+    arm, run1 = load_arm("five_dof"), str(recordings / "run1.csv")
+    assert identify.run(["five_dof", held_poses(tmp_path, arm, "effort", is_recording=False)]) == 0
+    assert capsys.readouterr().out.startswith("static poses in the recordings: arm-dynamics ident")
+    with pytest.raises(InvalidValue, match="two recordings are identical"):
+        identify.run(["two_link", run1, run1])
+    assert "recordings: arm-dynamics identify efforts\n" in capsys.readouterr().out
 
 
 # Rejected recordings ---------------------------------------------------------------------------
@@ -371,7 +403,7 @@ FEW = np.repeat(np.random.default_rng(0).uniform(-1, 1, (4, 2)), 500, axis=0)
 
 
 @pytest.mark.parametrize(
-    ("time", "q", "effort", "options", "message"),
+    ("time", "q", "effort", "words", "message"),
     [
         (TIME, 0 * Q, TAU, (), "motion = 0 rad; expected more than 0.001 rad"),
         (TIME[:40], Q[:40], TAU[:40], (), "at least 12 after it; record a longer motion"),
@@ -381,14 +413,15 @@ FEW = np.repeat(np.random.default_rng(0).uniform(-1, 1, (4, 2)), 500, axis=0)
         (0 * TIME, Q, TAU, (), "stamps = 1 different of 2000; expected a different one for each"),
         (TIME, Q[:, :1], TAU[:, :1], (), "expected also joints J2"),
         (TIME, Q, None, (), "they give ranges and speeds only; record efforts, or the target"),
-        (TIME, Q, TAU, ("--servo", "sts3215"), "target positions = none; expected one per joint"),
-        (TIME, Q, None, ("--gravity",), "efforts = none; expected one per joint, because"),
-        (TIME, Q, TAU, ("--gravity",), "poses at rest for 0.5 s = 0; expected ten or more"),
-        (TIME, FEW, FEW, ("--gravity",), "of 4 poses; expected at least"),
+        (TIME, Q, None, ("efforts",), "no joint efforts in the recording; positions alone"),
+        (TIME, Q, TAU, ("servos", "--servo", "sts3215"), "no target positions in the recording"),
+        (TIME, Q, None, ("gravity",), "no joint efforts in the recording, and positions at rest"),
+        (TIME, Q, TAU, ("gravity",), "poses at rest for 0.5 s = 0; expected ten or more"),
+        (TIME, FEW, FEW, ("gravity",), "of 4 poses; expected at least"),
     ],
 )  # fmt: skip
 def test_a_recording_that_determines_nothing_is_one_message_and_no_file(
-    tmp_path, capsys, time, q, effort, options, message
+    tmp_path, capsys, time, q, effort, words, message
 ):
     parts = [("position", q)] if effort is None else [("position", q), ("effort", effort)]
     heads = [f"{kind}.J{i + 1}" for kind, values in parts for i in range(values.shape[1])]
@@ -398,7 +431,17 @@ def test_a_recording_that_determines_nothing_is_one_message_and_no_file(
         delimiter=",", header=",".join(("time", *heads)), comments="",
     )  # fmt: skip
     with pytest.raises(SystemExit) as ended:
-        main(["identify", "two_link", str(recording), *options, "--output", str(output)])
+        main(
+            [
+                "identify",
+                *words[:1],
+                "two_link",
+                str(recording),
+                *words[1:],
+                "--output",
+                str(output),
+            ]
+        )
     assert ended.value.code == 2
     printed = capsys.readouterr()
     errors = [line for line in printed.err.splitlines() if not line.startswith("warning")]

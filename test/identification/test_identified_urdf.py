@@ -397,7 +397,7 @@ def test_tolerances_contain_the_description_of_undetermined_parameters(tmp_path)
     values[12 * arm.nv : 13 * arm.nv] = 0.1
     file = tmp_path / "t.yaml"
     unknown = np.full(values.size, np.inf)
-    file.write_text(uncertainty_yaml(arm, values, unknown, described=described))
+    file.write_text(uncertainty_yaml(arm, values, unknown, nominal=described))
     found = read_tolerances(file, with_parameters(arm, values))
     assert found["link.mass"].fraction == pytest.approx((0.5, 0.1))
 

@@ -143,7 +143,7 @@ def test_motors_at_rest_and_saturated_voltages_determine_nothing(case):
     fit = identify_motors(arm, [replace(motion, q=still, current=current)])
     assert "ke" not in fit.constants(0)
     assert not fit.constants(1)
-    assert any("not revealed by this motion: R1, R2" in note for note in fit.notes())
+    assert any("not identifiable from this trajectory: R1, R2" in note for note in fit.notes())
     saturated = identify_motors(arm.with_motors(supply_voltage=0.01), [motion])
     assert not any(saturated.constants(i) for i in range(NV))
 

@@ -169,7 +169,7 @@ def test_the_response_of_the_controller_is_that_of_the_linear_arm():
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
-def test_the_jacobian_is_that_of_simulations_with_changed_parameters(motion):
+def test_derivatives_are_those_of_simulations_with_changed_parameters(motion):
     _, actual, exact, _ = motion
     values = np.array(nominal_parameters(actual))
     simulation = EffortSimulation(actual, values, exact, 5.0, -0.001, np.zeros(2))
@@ -181,7 +181,7 @@ def test_the_jacobian_is_that_of_simulations_with_changed_parameters(motion):
     points = np.vstack((values, values + directions.T, values))
     q, v = simulation.states(points, late)
     efforts = simulation.tracking_efforts(q, v)
-    found = simulation.slopes(q[0], v[0], directions)
+    found = simulation.jacobian(q[0], v[0], directions)
     found[..., -1] *= 2e-4
     expected = np.moveaxis(efforts[1:] - efforts[0], 0, -1)
     error, size = (np.sqrt(np.sum(x**2, axis=(0, 1))) for x in (found - expected, expected))
@@ -215,7 +215,7 @@ def test_a_refined_fit_of_coarse_positions_is_nearer_to_the_actual_values(motion
     arm, actual, exact, recorded = motion
     prepared = prepare_motion(arm, recorded)
     fit = fit_torque(arm, prepared.equations)
-    refined, sentence = refine(arm, [recorded], [prepared], fit)
+    refined, sentence = refine(arm, [prepared], fit)
     assert "not used" not in sentence
     rows = prepare_motion(arm, exact, 20.0, -0.001).equations.rows(np.zeros(2, dtype=int))
     true = rows @ np.array(nominal_parameters(actual))
@@ -241,9 +241,9 @@ def test_a_motion_that_the_simulation_cannot_follow_leaves_the_fit(motion):
     effort = np.array(recorded.effort)
     effort[int(0.7 * len(effort)) :] *= 1.5
     other = replace(recorded, effort=effort)
-    after, sentence = refine(arm, [other], [prepare_motion(arm, other, prepared.cutoff)], fit)
+    after, sentence = refine(arm, [prepare_motion(arm, other, prepared.cutoff)], fit)
     assert "not used" in sentence or not np.array_equal(after.parameters, fit.parameters)
-    short = recorded.part(slice(0, 150))
-    same, sentence = refine(arm, [short], [prepared], fit)
+    short = replace(prepared, data=recorded.part(slice(0, 150)))
+    same, sentence = refine(arm, [short], fit)
     assert same is fit
     assert "record a longer motion" in sentence

@@ -6,7 +6,7 @@ from test_identification import hidden_arm
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli import identify
-from arm_dynamics.core.errors import ConfigError, InvalidValue
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.identification import nominal_parameters
 from arm_dynamics.identification.gravity.recorded_poses import static_poses
@@ -79,7 +79,7 @@ def test_the_command_calibrates_gravity_from_a_recording(puma, tmp_path, capsys)
         file, np.column_stack((motion.time, motion.q, motion.effort)), delimiter=",",
         header=",".join(("time", *heads)), comments="",
     )  # fmt: skip
-    assert identify.run(["puma560", "--gravity", str(file), "--output", str(output)]) == 0
+    assert identify.run(["gravity", "puma560", str(file), "--output", str(output)]) == 0
     assert "condition number of the poses" in capsys.readouterr().out
     found, random = load_arm(output), np.random.default_rng(9)
     errors = []
@@ -89,8 +89,3 @@ def test_the_command_calibrates_gravity_from_a_recording(puma, tmp_path, capsys)
     before, after = np.abs(errors).max(axis=0)
     assert after[1] < 0.1 * before[1]
     assert after[2] < 0.1 * before[2]
-
-
-def test_a_report_needs_motion(puma, tmp_path):
-    with pytest.raises(ConfigError, match="--gravity: --held-out or --report"):
-        identify.run(["puma560", "--gravity", "x.csv", "--report", str(tmp_path / "r.html")])

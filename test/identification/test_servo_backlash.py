@@ -120,7 +120,7 @@ def test_a_joint_whose_load_keeps_its_sign_does_not_reveal_backlash():
     arm = one_joint("shoulder_lift")
     result = identify_servos(arm, [recorded(arm, 0.01, center=1.0, amplitude=0.4)])
     assert all(one.value == 0 for one in found_backlash(result))
-    assert "not revealed: shoulder_lift" in result.notes[-1]
+    assert "not identifiable: shoulder_lift" in result.notes[-1]
 
 
 @pytest.mark.slow

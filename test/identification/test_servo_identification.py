@@ -288,8 +288,8 @@ def test_target_positions_are_recommended_if_efforts_are_predicted_poorly(
         delimiter=",", header=",".join(("time", *heads)), comments="",
     )  # fmt: skip
     locks = [word for joint in LOCKED for word in ("--lock", joint)]
-    assert identify.run(["so101", str(path), "--no-simulation", *locks]) == 1
-    assert "fit these with --servo NAME" in capsys.readouterr().out
+    assert identify.run(["efforts", "so101", str(path), "--no-simulation", *locks]) == 1
+    assert "arm-dynamics identify servos --servo NAME" in capsys.readouterr().out
 
 
 # Readers ---------------------------------------------------------------------------------------

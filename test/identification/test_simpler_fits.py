@@ -10,7 +10,7 @@ from test_identification import fourier, hidden_arm, ideal_equations
 from arm_dynamics import load_arm
 from arm_dynamics.identification import fit_torque, nominal_parameters, prepare_motion, regressor
 from arm_dynamics.identification.efforts import motion_preparation
-from arm_dynamics.identification.efforts.effort_equations import description_prior
+from arm_dynamics.identification.efforts.effort_equations import nominal_prior
 from arm_dynamics.identification.efforts.torque_fit import validation_error
 from arm_dynamics.identification.efforts.torque_problem import TorqueProblem
 from arm_dynamics.recording import MotionData
@@ -57,7 +57,7 @@ def test_no_contained_fit_has_a_smaller_mean_error_on_the_validation_motion(name
     numbers, ideal = np.arange(14 * arm.nv), np.zeros(arm.nv, dtype=int)
     has_no_offset, has_nominal_bodies = numbers < 13 * arm.nv, numbers >= 10 * arm.nv
     for kept in (has_no_offset, has_nominal_bodies, has_no_offset & has_nominal_bodies):
-        problem = TorqueProblem(begin, description_prior(arm, begin), ideal)
+        problem = TorqueProblem(begin, nominal_prior(arm, begin), ideal)
         problem.estimate(1.0)
         problem.free = fit.free & kept
         simpler = problem.estimate(fit.prior_weight)[: 14 * arm.nv]
@@ -122,7 +122,7 @@ def test_the_covariance_is_unbiased_for_few_blocks():
     arm, random = load_arm("two_link"), np.random.default_rng(1)
     equations, _, _ = ideal_equations(arm, arm, 0, noise=0.05, rate=20.0)
     equations = equations.part(equations.block < 10)
-    problem = TorqueProblem(equations, description_prior(arm, equations), np.zeros(arm.nv, int))
+    problem = TorqueProblem(equations, nominal_prior(arm, equations), np.zeros(arm.nv, int))
     weighted = problem._squares.sum(axis=0)[: 10 * arm.nv, : 10 * arm.nv]
     own = scipy.linalg.qr(weighted, pivoting=True)[2][: np.linalg.matrix_rank(weighted)]
     squares = problem._squares[:, own[:, None], own]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 from collections.abc import Callable, Sequence
 from math import pi
@@ -22,7 +21,7 @@ from arm_dynamics.cli.hardware.torque_session import (
     printed_events,
     torque_session,
 )
-from arm_dynamics.cli.identification_tables import print_gravity_fit
+from arm_dynamics.cli.identification_tables import print_report
 from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
@@ -30,7 +29,6 @@ from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import ConfigError, InvalidValue
-from arm_dynamics.core.files import output_file
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
 from arm_dynamics.core.state import Command
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -48,7 +46,6 @@ from arm_dynamics.identification.gravity.pose_measurement import (
 )
 from arm_dynamics.identification.gravity.pose_selection import choose_poses
 from arm_dynamics.identification.gravity.recorded_poses import write_poses
-from arm_dynamics.identification.parameters.identified_urdf import identified_urdf
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
 from arm_dynamics.simulation.simulation import Simulation
@@ -115,18 +112,11 @@ def run(arguments: Sequence[str]) -> int:
         return 1
     table = _pose_table(args.output)
     write_poses(arm, measured, table)
-    print(f"{table} is written: arm-dynamics identify {args.arm} {table} --gravity reads it")
-    fit = calibrate_gravity(arm, measured)
-    print_gravity_fit(fit, args.stiffness)
-    urdf = identified_urdf(
-        arm,
-        fit.parameters,
-        deviations=fit.deviation,
-        date=datetime.date.today(),
-        sources=[f"{count} static poses{' of a simulated arm' if simulated else ''}"],
-    )
-    with output_file(args.output) as target:
-        target.write_text(urdf, encoding="utf-8")
+    print(f"{table} is written: arm-dynamics identify gravity {args.arm} {table} reads it")
+    source = f"{count} static poses{' of a simulated arm' if simulated else ''}"
+    fit = calibrate_gravity(arm, measured, [source])
+    print_report(fit.report(args.stiffness))
+    fit.write_urdf(args.output)
     print(f"{args.output} is written")
     return 0
 

@@ -2,12 +2,12 @@
 
 minimize  ½ Σ w (K₀ i - e^(-l) W π)² + d(π ‖ π₀) + ½ Σ (l / σ)²
 
-over parameters π and l (nv,), the logarithms of the gains K over those of the description K₀.
+over parameters π and l (nv,), the logarithms of the gains K over the nominal ones K₀.
 Currents determine the ratios of gains of coupled joints. They do not determine the scale of all
-gains and parameters: it follows from the description, or from a payload of known mass that some
-motions carry. Without torque constants the efforts of the described bodies determine it: the
+gains and parameters: it follows from the nominal model, or from a payload of known mass that some
+motions carry. Without torque constants the efforts of the nominal bodies determine it: the
 divergence d prefers small bodies where centers of mass differ. Friction, rotor inertia and offset
-that the description does not have contain no information about the scale: e^(-l) π of these is
+that the nominal model lacks contain no information about the scale: e^(-l) π of these is
 estimated, and its prior does not contain l.
 
 References
@@ -29,10 +29,11 @@ from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.efforts.effort_equations import (
     EffortEquations,
-    description_prior,
     joined_equations,
+    nominal_prior,
 )
 from arm_dynamics.identification.efforts.motion_preparation import (
+    PreparedMotion,
     missing_torque_constants,
     prepare_motion,
 )
@@ -52,16 +53,16 @@ from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_data import MotionData
 
-DESCRIBED, GUESSED = 0.3, 1.0
+NOMINAL, GUESSED = 0.3, 1.0
 """Standard deviation σ of the logarithm of a gain with and without a torque constant."""
 SCALE = 0.2
-"""Standard deviation of the common factor of gains that follow from the described bodies only."""
+"""Standard deviation of the common factor of gains that follow from the nominal bodies only."""
 EXPLAINED = 1e-2
-"""Least part of the squares of a current that counts as unexplained."""
+"""Least part of the squares of a current that is unexplained."""
 NOT_REVEALED = 0.7
 """Deviation of a gain over σ from which on it is named."""
 PASSES = 3
-"""Preparations of the motions with renewed gains."""
+"""Fits with efforts of renewed gains."""
 MASS_TOLERANCE = 2e-3
 """Standard deviation of a known payload mass, relative."""
 TURNS = 5
@@ -72,17 +73,18 @@ TURNS = 5
 class DriveGains:
     """Gains of drives [N·m/A or N/A].
 
-    ``gain`` (nv,), ``prior`` (nv,): those of the description, or of its dynamics without torque
-    constants. ``covariance`` (nv, nv) of the logarithms of the gains; ``slopes`` (14 nv, nv): the
-    parameters' derivatives by them. ``undetermined``: joints whose gain the motion does not reveal;
-    it stays near its prior. ``payload_mass`` [kg] determined the scale; None: the description did.
+    ``gain`` (nv,), ``prior`` (nv,): the nominal ones, or those of the nominal dynamics without
+    torque constants. ``covariance`` (nv, nv) of the logarithms of the gains; ``jacobian``
+    (14 nv, nv): the parameters' derivatives by them. ``undetermined``: joints whose gain is not
+    identifiable; it stays near its prior. ``payload_mass`` [kg] determined the scale; None: the
+    nominal model did.
     """
 
     arm: ArmModel
     gain: Vector
     prior: Vector
     covariance: Matrix
-    slopes: Matrix
+    jacobian: Matrix
     undetermined: tuple[str, ...]
     payload_mass: float | None
 
@@ -103,7 +105,7 @@ class DriveGains:
 
     def with_deviations(self, fit: TorqueFit) -> TorqueFit:
         """Return a fit to these efforts whose deviations contain those of the gains."""
-        more = np.einsum("ij,jk,ik->i", self.slopes, self.covariance, self.slopes)
+        more = np.einsum("ij,jk,ik->i", self.jacobian, self.covariance, self.jacobian)
         return replace(fit, deviation=as_readonly(np.sqrt(fit.deviation**2 + more)))
 
     def applied(self, arm: ArmModel) -> ArmModel:
@@ -135,41 +137,52 @@ class DriveGains:
             f" {self.payload_mass:g} kg, standard deviation {percent}"
             if self.payload_mass
             else "efforts from currents, which determine ratios only: their scale follows from the"
-            f" masses and torque constants of the description, standard deviation {percent};"
+            f" nominal masses and torque constants, standard deviation {percent};"
             " record a payload of known mass (--payload-mass)"
         )
         if not self.undetermined:
             return [known]
         left = ", ".join(self.undetermined)
-        return [known, f"drive gains not revealed by this motion, close to the prior: {left}"]
+        return [known, f"drive gains not identifiable from this trajectory, near the prior: {left}"]
 
 
-def recorded_gains(
+def prepare_training(
     arm: ArmModel,
     motions: Sequence[MotionData],
-    loaded: Sequence[MotionData],
-    payload_mass: float | None,
-    cutoff: float | None,
-) -> DriveGains | None:
-    """Return ``drive_gains``; None for motions that have efforts, and none with a payload.
+    loaded: Sequence[MotionData] = (),
+    *,
+    payload_mass: float | None = None,
+    cutoff: float | None = None,
+    coupled: Matrix | None = None,
+) -> tuple[list[PreparedMotion], DriveGains | None]:
+    """Return prepared motions, and ``drive_gains`` if their efforts follow from currents.
 
     Raises
     ------
     InvalidValue
-        For a motion with efforts, or without currents, among others.
+        For a motion with efforts, or without currents, among others with currents only, and for
+        ``coupled`` motors (``prepare_motion``) with currents.
 
     """
     has_currents_only = [x.effort is None and x.current is not None for x in (*motions, *loaded)]
     if not loaded and not all(has_currents_only):
-        return None
+        return [prepare_motion(arm, motion, cutoff, None, coupled) for motion in motions], None
     for motion, is_usable in zip((*motions, *loaded), has_currents_only, strict=True):
         if not is_usable:
-            what = "currents = none" if motion.current is None else "efforts = recorded"
+            what = "no motor currents" if motion.current is None else "joint efforts"
             raise InvalidValue(
-                f"{motion.source}: {what}; expected currents without efforts in all motions that"
-                " determine drive gains"
+                f"{motion.source}: {what} in the recording; expected currents without efforts in"
+                " all motions that determine drive gains"
             )
-    return drive_gains(arm, motions, loaded, payload_mass=payload_mass, cutoff=cutoff)
+    if coupled is not None:
+        raise InvalidValue(
+            "coupled motors: no joint efforts in the recordings, only currents; multiply the"
+            " currents by gear ratio and torque constant"
+        )
+    prepared = _prepare_currents(arm, [*motions, *loaded], cutoff)
+    gains = _fit(arm, prepared, len(motions), payload_mass)
+    unloaded = prepared[: len(motions)]
+    return [m.with_efforts(_currents(m.data) * gains.gain) for m in unloaded], gains
 
 
 def with_efforts(motion: MotionData, gains: Vector) -> MotionData:
@@ -179,26 +192,26 @@ def with_efforts(motion: MotionData, gains: Vector) -> MotionData:
     return replace(motion, effort=as_readonly(motion.current * gains))
 
 
-def with_described_efforts(arm: ArmModel, motion: MotionData) -> MotionData:
+def with_nominal_efforts(arm: ArmModel, motion: MotionData) -> MotionData:
     """Return a motion of currents with the efforts of the arm's torque constants, if it has them.
 
     A motion with efforts remains as it is.
     """
-    gains = described_gains(arm)
+    gains = nominal_gains(arm)
     if motion.effort is not None or not np.isfinite(gains).all():
         return motion
     return with_efforts(motion, gains)
 
 
-def described_gains(arm: ArmModel) -> Vector:
-    """Return N K_t [N·m/A] of the motors (nv,); NaN where the description has none."""
+def nominal_gains(arm: ArmModel) -> Vector:
+    """Return N K_t [N·m/A] of the motors (nv,); NaN where the model has none."""
     constants = [motor.constants for motor in arm.actuators]
     return as_readonly([c.get("kt", np.nan) * c.get("gear_ratio", 1.0) for c in constants])
 
 
 def required_gains(arm: ArmModel, source: str) -> Vector:
-    """Return ``described_gains`` (nv,) for the currents of ``source``; raises InvalidValue."""
-    gains = described_gains(arm)
+    """Return ``nominal_gains`` (nv,) for the currents of ``source``; raises InvalidValue."""
+    gains = nominal_gains(arm)
     if not np.isfinite(gains).all():
         raise missing_torque_constants(arm, source)
     return gains
@@ -218,7 +231,7 @@ def drive_gains(
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description; K_t and gear ratio of its motors are the prior of the gains.
+        Nominal model; K_t and gear ratio of its motors are the prior of the gains.
     motions : Sequence[MotionData]
         Motions with currents.
     loaded : Sequence[MotionData]
@@ -240,27 +253,65 @@ def drive_gains(
 
     """
     check_arm(arm)
-    if (payload_mass is None) != (not loaded):
+    return _fit(
+        arm, _prepare_currents(arm, [*motions, *loaded], cutoff), len(motions), payload_mass
+    )
+
+
+def _prepare_currents(
+    arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None
+) -> list[PreparedMotion]:
+    """Return motions with the nominal gains, 1 where the model has none, without a delay."""
+    gains = nominal_gains(arm)
+    gains = np.where(np.isfinite(gains), gains, 1.0)
+    total = np.sum([np.sum(_currents(motion) ** 2, axis=0) for motion in motions], axis=0)
+    if (total == 0).any():
+        names = np.array(arm.joint_names)[total == 0]
         raise InvalidValue(
-            f"payload mass = {payload_mass} with {len(loaded)} motions that carry it; expected both"
+            f"currents of joints {', '.join(names)} = 0 in all samples; expected"
+            " measured currents; lock these joints"
+        )
+    return [prepare_motion(arm, with_efforts(motion, gains), cutoff, 0.0) for motion in motions]
+
+
+def _currents(motion: MotionData) -> Matrix:
+    """Return the currents (n, nv) [A] of a motion; raises InvalidValue without any."""
+    if motion.current is None:
+        raise InvalidValue(
+            f"{motion.source}: no motor currents in the recording; record columns current.JOINT [A]"
+        )
+    return motion.current
+
+
+def _equations(motions: Sequence[PreparedMotion], gains: Vector) -> EffortEquations:
+    """Return the equations of efforts that are currents times ``gains`` (nv,)."""
+    scaled = [motion.with_efforts(_currents(motion.data) * gains) for motion in motions]
+    return joined_equations([motion.equations for motion in scaled])
+
+
+def _fit(
+    arm: ArmModel, motions: Sequence[PreparedMotion], unloaded: int, payload_mass: float | None
+) -> DriveGains:
+    """Return the gains; all but the first ``unloaded`` motions carry the payload."""
+    if (payload_mass is None) != (len(motions) == unloaded):
+        raise InvalidValue(
+            f"payload mass = {payload_mass} with {len(motions) - unloaded} motions that carry it;"
+            " expected both"
             " or none"
         )
     if payload_mass is not None:
         check_float("payload mass [kg]", payload_mass, above=0)
-    every = [*motions, *loaded]
-    prior, sigma, weight = _prior_gains(arm, every, cutoff)
+    prior, sigma, weight = _prior_gains(arm, motions)
     has_scale = payload_mass is None and weight.any()
     logs = np.zeros(arm.nv)
+    count = sum(len(motion.time) for motion in motions[:unloaded])
     for _ in range(PASSES):  # the delay of the efforts is exact only with consistent gains
-        gains = prior * np.exp(logs)
-        parts = [prepare_motion(arm, with_efforts(motion, gains), cutoff) for motion in every]
-        equations = joined_equations([part.equations for part in parts])
-        unloaded = sum(len(part.time) for part in parts[: len(motions)])
-        carrying = np.arange(len(equations.effort)) >= unloaded
+        equations = _equations(motions, prior * np.exp(logs))
+        carrying = np.arange(len(equations.effort)) >= count
         problem = DriveGainProblem(arm, equations, logs, sigma, carrying, payload_mass)
         logs = logs + problem.minimize()
         logs = logs - weight @ logs if has_scale else logs
-    covariance, slopes = problem.covariance()
+    covariance, jacobian = problem.covariance()
     if has_scale:
         ratios = np.eye(arm.nv) - weight
         covariance = ratios @ covariance @ ratios.T + SCALE**2
@@ -270,88 +321,83 @@ def drive_gains(
         as_readonly(prior * np.exp(logs)),
         as_readonly(prior),
         as_readonly(covariance),
-        as_readonly(slopes),
+        as_readonly(jacobian),
         tuple(np.array(arm.joint_names)[vague].tolist()),
         payload_mass,
     )
 
 
-def _prior_gains(
-    arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None
-) -> tuple[Vector, Vector, Vector]:
-    """Return gains K₀ (nv,) and σ (nv,): the description's, else those of its bodies' efforts.
+def _prior_gains(arm: ArmModel, motions: Sequence[PreparedMotion]) -> tuple[Vector, Vector, Vector]:
+    """Return gains K₀ (nv,) and σ (nv,): the nominal ones, else those of its bodies' efforts.
 
-    Least squares of the current of a joint: the effort of the described bodies over K₀, rotor
-    inertia, friction and offset. A joint whose current this effort explains to less than one half
-    gets the geometric mean of the gains of the others. Without any described gain, the last result
-    (nv,) are weights of sum 1 with which the logarithms of K₀ determine the scale: explained over
-    unexplained squares of the currents; else 0.
+    A joint whose current these efforts explain to less than one half gets the geometric mean of
+    the gains of the others. Without any nominal gain, the last result (nv,) are weights of sum 1
+    with which the logarithms of K₀ determine the scale: explained over unexplained squares of the
+    currents; else 0.
     """
-    names, described = np.array(arm.joint_names), described_gains(arm)
-    squares = np.zeros(arm.nv)
-    for motion in motions:
-        if motion.current is None:
-            raise InvalidValue(
-                f"{motion.source}: currents = none; expected those of the motors; record columns"
-                " current.JOINT [A]"
-            )
-        squares += np.sum(motion.current**2, axis=0)
-    if (squares == 0).any():
+    names, nominal = np.array(arm.joint_names), nominal_gains(arm)
+    lacking = np.isnan(nominal)
+    sigma = np.where(lacking, GUESSED, NOMINAL)
+    if not lacking.any():
+        return nominal, sigma, np.zeros(arm.nv)
+    current_per_effort, weight = _explained_currents(arm, motions, lacking)
+    if (current_per_effort < 0).any():
         raise InvalidValue(
-            f"currents of joints {', '.join(names[squares == 0])} = 0 in all samples; expected"
-            " measured currents; lock these joints"
+            f"currents of joints {', '.join(names[current_per_effort < 0])}: sign = opposite to"
+            " the efforts of the nominal model; expected a positive current for a positive effort;"
+            " change the sign"
         )
-    guessed = np.isnan(described)
-    sigma = np.where(guessed, GUESSED, DESCRIBED)
-    if not guessed.any():
-        return described, sigma, np.zeros(arm.nv)
-    unit, nv = np.ones(arm.nv), arm.nv
-    equations = joined_equations(
-        [prepare_motion(arm, with_efforts(motion, unit), cutoff).equations for motion in motions]
-    )
-    ideal = np.zeros(nv, dtype=int)
+    is_explained = ~lacking | (current_per_effort > 0)
+    if not is_explained.any():
+        raise InvalidValue(
+            f"currents of arm '{arm.name}': the nominal masses explain less than half of"
+            " them in every joint; expected currents of a motion against gravity or inertia; record"
+            " a faster motion, or give the torque constants kt"
+        )
+    slope = np.where(current_per_effort > 0, current_per_effort, 1.0)
+    gains = np.where(lacking, 1 / slope, nominal)
+    weight = weight / weight.sum() if lacking.all() else np.zeros(arm.nv)
+    mean = np.exp(np.mean(np.log(gains[is_explained])))
+    return np.where(is_explained, gains, mean), sigma, weight
+
+
+def _explained_currents(
+    arm: ArmModel, motions: Sequence[PreparedMotion], joints: BoolArray
+) -> tuple[Vector, Vector]:
+    """Return current over effort of the nominal bodies (nv,), and weights (nv,); 0 otherwise.
+
+    Least squares of the current of a joint: the effort of the nominal bodies, rotor inertia,
+    friction and offset. A joint counts whose current this effort explains to more than one half.
+    """
+    layout, ideal = ParameterLayout(arm.nv), np.zeros(arm.nv, dtype=int)
+    equations = _equations(motions, np.ones(arm.nv))
     rows, counted = equations.rows(ideal), equations.counted(ideal)
-    slope, weight = np.zeros(nv), np.zeros(nv)
-    layout = ParameterLayout(nv)
+    slope, weight = np.zeros(arm.nv), np.zeros(arm.nv)
     inertial = layout.inertial
     bodies = rows[..., inertial] @ nominal_parameters(arm)[inertial]
-    for i in np.flatnonzero(guessed).tolist():
+    for i in np.flatnonzero(joints).tolist():
         used = counted[:, i]
-        own = rows[used, i][:, layout.joint_terms(i)]  # rotor inertia, friction and offset
+        terms = rows[used, i][:, layout.joint_terms(i)]  # rotor inertia, friction and offset
         both = np.column_stack((bodies[used, i], equations.effort[used, i]))
-        effort, current = (both - own @ np.linalg.lstsq(own, both, rcond=None)[0]).T
+        effort, current = (both - terms @ np.linalg.lstsq(terms, both, rcond=None)[0]).T
         product, square = effort @ current, effort @ effort
         if product**2 > 0.5 * square * (current @ current):
             slope[i] = product / square
             weight[i] = 1 / max(square * (current @ current) / product**2 - 1, EXPLAINED)
-    if (slope < 0).any():
-        raise InvalidValue(
-            f"currents of joints {', '.join(names[slope < 0])}: sign = opposite to the efforts of"
-            " the description; expected a positive current for a positive effort; change the sign"
-        )
-    known = ~guessed | (slope > 0)
-    if not known.any():
-        raise InvalidValue(
-            f"currents of arm '{arm.name}': the masses of the description explain less than half of"
-            " them in every joint; expected currents of a motion against gravity or inertia; record"
-            " a faster motion, or give the torque constants kt"
-        )
-    gains = np.where(guessed, 1 / np.where(slope > 0, slope, 1.0), described)
-    weight = weight / weight.sum() if guessed.all() else np.zeros(nv)
-    return np.where(known, gains, np.exp(np.mean(np.log(gains[known])))), sigma, weight
+    return slope, weight
 
 
 class DriveGainProblem:
     """½ Σ w (τ - W (s ∘ x))² + d(x ‖ π₀) + ½ Σ ((l₀ + l) / σ)² over z = (x, l).
 
-    x are the parameters π with s = e^(-l). Only of those that the description lacks, x is π e^(-l)
-    and s = 1. The efforts τ contain the gains K₀ e^(l₀). The ten parameters of a payload follow
-    those of the links in x; its mass adds ½ ((m - m_p) / (m_p MASS_TOLERANCE))².
+    x are the parameters π with s = e^(-l). Only of those that the nominal model lacks, x is
+    π e^(-l) and s = 1. The efforts τ contain the gains K₀ e^(l₀). The ten parameters of a payload
+    follow those of the links in x; its mass adds ½ ((m - m_p) / (m_p MASS_TOLERANCE))².
 
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description.
+        Nominal model.
     equations : EffortEquations
         Equations of n samples with efforts τ.
     start, sigma : Vector
@@ -373,7 +419,7 @@ class DriveGainProblem:
         payload_mass: float | None,
     ) -> None:
         nv, ideal = arm.nv, np.zeros(arm.nv, dtype=int)
-        prior = description_prior(arm, equations)
+        prior = nominal_prior(arm, equations)
         layout = ParameterLayout(nv)
         rows, self._arm_columns = equations.rows(ideal), np.arange(layout.size)
         if payload_mass is not None:
@@ -397,11 +443,11 @@ class DriveGainProblem:
     def minimize(self) -> Vector:
         """Return l (nv,) of the minimum; renew the robust weights."""
         for _ in range(TURNS):
-            self._z = damped_newton(self.cost, self.slopes, self._z)
+            self._z = damped_newton(self.cost, self.derivatives, self._z)
             x, logs = self._split(self._z)
             residual = self._effort - self._efforts(self._scale(logs) * x)
             self._set_moments(robust_weights(residual, self._counted, self._size)[1])
-        self._z = damped_newton(self.cost, self.slopes, self._z)
+        self._z = damped_newton(self.cost, self.derivatives, self._z)
         return self._split(self._z)[1]
 
     def covariance(self) -> tuple[Matrix, Matrix]:
@@ -412,7 +458,7 @@ class DriveGainProblem:
         rows = np.zeros((*root.shape, p + nv))
         rows[:, :, :p] = self._rows * root[..., None] * scale
         rows[:, joints, p + joints] = -root * self._efforts(self._moved(scale) * x)
-        curvature = self._prior_slopes(x)[1]
+        curvature = self._prior_derivatives(x)[1]
         sizes = np.sqrt(np.diag(curvature))
         values, axes = np.linalg.eigh(curvature / sizes / sizes[:, None])
         prior = np.zeros((p + nv, p + nv))
@@ -423,12 +469,12 @@ class DriveGainProblem:
         norms = np.linalg.norm(factors, axis=0)
         r = np.asarray(np.linalg.qr(factors / norms, mode="r"))
         deviations = np.linalg.inv(r[p:, p:]) / norms[p:, None]
-        slopes = -np.linalg.solve(r[:p, :p], r[:p, p:]) / norms[:p, None] * norms[p:]
-        slopes = slopes[self._arm_columns]
+        jacobian = -np.linalg.solve(r[:p, :p], r[:p, p:]) / norms[:p, None] * norms[p:]
+        jacobian = jacobian[self._arm_columns]
         lacking, layout = (self._lacking * x)[self._arm_columns], ParameterLayout(nv)
         for i in range(nv):
-            slopes[layout.joint_terms(i), i] += lacking[layout.joint_terms(i)]
-        return deviations @ deviations.T, slopes
+            jacobian[layout.joint_terms(i), i] += lacking[layout.joint_terms(i)]
+        return deviations @ deviations.T, jacobian
 
     def cost(self, z: Vector) -> float:
         """Return the value of the function; infinite outside the domain of π."""
@@ -443,14 +489,14 @@ class DriveGainProblem:
             value + np.sum((0.5 * pulled - self._products) * scaled) + 0.5 * np.sum(away**2)
         )
 
-    def slopes(self, z: Vector) -> tuple[Vector, Matrix]:
+    def derivatives(self, z: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p + nv,) and Gauss-Newton Hessian within the domain."""
         x, logs = self._split(z)
         p, away, scale = x.size, (self._start + logs) / self._sigma, self._scale(logs)
         moved = self._moved(scale) * x
         error = np.einsum("ipq,iq->ip", self._squares, scale * x) - self._products
         pulled = np.einsum("ipq,iq->ip", self._squares, moved)
-        slope, curvature = self._prior_slopes(x)
+        slope, curvature = self._prior_derivatives(x)
         gradient = np.concatenate(
             (slope + np.sum(scale * error, axis=0), away / self._sigma - np.sum(moved * error, 1))
         )
@@ -475,9 +521,9 @@ class DriveGainProblem:
         found: Matrix = np.einsum("nip,ip->ni", self._rows, parameters)
         return found
 
-    def _prior_slopes(self, x: Vector) -> tuple[Vector, Matrix]:
+    def _prior_derivatives(self, x: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p,) and Hessian of the divergence and of the payload's mass."""
-        slope, curvature = self._prior.slopes(x)
+        slope, curvature = self._prior.derivatives(x)
         if self._mass is not None:
             k, stiffness = self._mass_column, 1 / (MASS_TOLERANCE * self._mass) ** 2
             slope[k] += stiffness * (x[k] - self._mass)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,17 @@ from arm_dynamics.identification.efforts.friction_terms import (
     with_gear_loss,
 )
 from arm_dynamics.identification.parameters.consistent_least_squares import (
-    DescriptionPrior,
+    NominalPrior,
     rms,
 )
 from arm_dynamics.identification.parameters.dynamic_parameters import ParameterLayout
 from arm_dynamics.model.arm_model import ArmModel
+
+SAMPLE_AXIS = {
+    "regressor": 0, "sliding": 1, "effort": 0, "valid": 0, "moving": 0, "block": 0, "shapes": 2,
+    "errors": 1, "coupled": 0, "fast": 0,
+}  # fmt: skip
+"""Arrays of ``EffortEquations`` and their axis of samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,18 +66,14 @@ class EffortEquations:
 
     def part(self, used: BoolArray) -> EffortEquations:
         """Return the samples ``used`` (n,)."""
+        arrays = {name: getattr(self, name) for name in SAMPLE_AXIS}
         return replace(
             self,
-            regressor=self.regressor[used],
-            sliding=self.sliding[:, used],
-            effort=self.effort[used],
-            valid=self.valid[used],
-            moving=self.moving[used],
-            block=self.block[used],
-            shapes=None if self.shapes is None else self.shapes[:, :, used],
-            errors=None if self.errors is None else self.errors[:, used],
-            coupled=None if self.coupled is None else self.coupled[used],
-            fast=None if self.fast is None else self.fast[used],
+            **{
+                name: np.compress(used, values, SAMPLE_AXIS[name])
+                for name, values in arrays.items()
+                if values is not None
+            },
         )
 
     def with_constant_friction(self, has_stribeck: BoolArray) -> EffortEquations:
@@ -159,25 +162,13 @@ def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:
     for part in parts:
         blocks.append(part.block + first)
         first = int(blocks[-1].max()) + 1
-    return EffortEquations(
-        np.concatenate([part.regressor for part in parts]),
-        np.concatenate([part.sliding for part in parts], axis=1),
-        parts[0].presliding,
-        np.concatenate([part.effort for part in parts]),
-        np.concatenate([part.valid for part in parts]),
-        np.concatenate([part.moving for part in parts]),
-        np.concatenate(blocks),
-        _joined([part.shapes for part in parts], 2),
-        parts[0].velocity,
-        errors=_joined_errors(parts),
-        coupled=_joined([part.coupled for part in parts], 0),
-        fast=None if parts[0].fast is None else np.concatenate([part.fast for part in parts]),
-    )
-
-
-def _joined(parts: Sequence[FloatArray | None], axis: int) -> FloatArray | None:
-    found = [part for part in parts if part is not None]
-    return np.concatenate(found, axis=axis) if len(found) == len(parts) else None
+    joined: dict[str, Any] = {}
+    for name, axis in SAMPLE_AXIS.items():
+        arrays = [getattr(part, name) for part in parts]
+        has_all = all(values is not None for values in arrays)
+        joined[name] = np.concatenate(arrays, axis=axis) if has_all else None
+    joined |= {"block": np.concatenate(blocks), "errors": _joined_errors(parts)}
+    return replace(parts[0], **joined)
 
 
 def _joined_errors(parts: Sequence[EffortEquations]) -> FloatArray | None:
@@ -197,11 +188,11 @@ def _joined_errors(parts: Sequence[EffortEquations]) -> FloatArray | None:
     return np.concatenate(found) if found else None
 
 
-def description_prior(arm: ArmModel, equations: EffortEquations) -> DescriptionPrior:
-    """Return the divergence from the description, with typical sizes from the equations."""
+def nominal_prior(arm: ArmModel, equations: EffortEquations) -> NominalPrior:
+    """Return the divergence from the nominal model, with typical sizes from the equations."""
     layout, joints = ParameterLayout(arm.nv), np.arange(arm.nv)
     acceleration, speed = (
         rms(equations.regressor[..., term][:, joints, joints], equations.valid)
         for term in (layout.armature, layout.viscous)
     )
-    return DescriptionPrior.of(arm, rms(equations.effort, equations.valid), speed, acceleration)
+    return NominalPrior.of(arm, rms(equations.effort, equations.valid), speed, acceleration)

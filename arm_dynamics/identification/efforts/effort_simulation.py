@@ -45,7 +45,7 @@ from arm_dynamics.model.arm_model import NO_PAYLOAD, ArmModel, Joint
 from arm_dynamics.recording.motions.motion_checks import saturation_limit
 from arm_dynamics.recording.motions.motion_data import MotionData
 
-SLOPES_PER_SAMPLE = 2
+DERIVATIVES_PER_SAMPLE = 2
 """Rate of derivatives over that of the outputs."""
 IDEAL = MappingProxyType({"armature": 0.0})
 """Constants of an ideal actuator."""
@@ -188,7 +188,7 @@ class EffortSimulation:
         found[diverged] = np.nan
         return found
 
-    def slopes(self, q: Matrix, v: Matrix, directions: Matrix) -> FloatArray:
+    def jacobian(self, q: Matrix, v: Matrix, directions: Matrix) -> FloatArray:
         """Return derivatives (n, nv, r + 1) of the outputs along directions, and by the delay.
 
         The response of the controller to the regressor of the simulated motion: the regressor
@@ -203,7 +203,7 @@ class EffortSimulation:
 
         """
         controller, nv, step = self.controller, q.shape[1], self._used.step
-        every = step // SLOPES_PER_SAMPLE if step % SLOPES_PER_SAMPLE == 0 else step
+        every = step // DERIVATIVES_PER_SAMPLE if step % DERIVATIVES_PER_SAMPLE == 0 else step
         first = self._used.start // every
         ticks = np.arange(self._used.start - first * every, len(q), every)
         a = np.gradient(v, controller.period, axis=0)
@@ -217,8 +217,8 @@ class EffortSimulation:
         rows = np.concatenate((rows @ directions, -slope[..., None]), axis=2)
         period = every * controller.period
         found = low_pass(controller.response(rows, period), self._cutoff, 1 / period)
-        slopes: FloatArray = found[first :: step // every][: len(self.counted)]
-        return slopes
+        jacobian: FloatArray = found[first :: step // every][: len(self.counted)]
+        return jacobian
 
 
 def _geometry(arm: ArmModel) -> ArmModel:

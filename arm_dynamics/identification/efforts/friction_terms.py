@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector, as_readonly
-from arm_dynamics.identification.parameters.coupled_motors import CoupledMotors
+from arm_dynamics.identification.efforts.coupled_motors import CoupledMotors
 from arm_dynamics.identification.results.fit_summary import ParameterFit
 from arm_dynamics.model.arm_model import ArmModel
 
 STRIBECK_VELOCITIES = (0.01, 0.03, 0.1, 0.3)
 """Stribeck velocities [rad/s or m/s] that are compared with each other."""
 TYPICAL_STRIBECK, TYPICAL_LOSS = 0.02, 0.03
-"""Prior of Stribeck friction over the rms effort, and of κ, without a value of the description."""
-LARGEST_LOSS = 0.9
+"""Prior of Stribeck friction over the rms effort, and of κ, without a nominal value."""
+MAX_LOSS = 0.9
 """κ that a written efficiency has at most."""
 ABSENT = 1e-9
-"""Stribeck friction over Coulomb friction, and κ, below which a description has none."""
+"""Stribeck friction over Coulomb friction, and κ, below which a model has none."""
 
 
 class FrictionTerm(NamedTuple):
@@ -67,7 +67,7 @@ class JointFriction:
 
     @classmethod
     def of(cls, arm: ArmModel) -> JointFriction:
-        """Return the friction of the description: that of its motors, without presliding."""
+        """Return the nominal friction: that of its motors, without presliding."""
         nv = arm.nv
         velocity, stribeck, loss = np.zeros(nv), np.zeros(nv), np.zeros((2, nv))
         for i, motor in enumerate(arm.actuators):
@@ -120,7 +120,7 @@ def unrepresented_joints(arm: ArmModel) -> tuple[int, ...]:
 
 
 def stribeck_velocities(arm: ArmModel) -> Matrix:
-    """Return the velocities (k, nv) [rad/s or m/s] that are compared, the description's first."""
+    """Return the velocities (k, nv) [rad/s or m/s] that are compared, the nominal ones first."""
     own = JointFriction.of(arm)
     rows: Matrix = np.tile(np.array(STRIBECK_VELOCITIES)[:, None], arm.nv)
     if not own.has_stribeck.any():
@@ -161,7 +161,7 @@ def with_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:
 
     """
     size = np.minimum(np.abs(sliding), 1.0)
-    driving, driven = np.minimum(loss[0], LARGEST_LOSS), loss[1]
+    driving, driven = np.minimum(loss[0], MAX_LOSS), loss[1]
     drives = effort * sliding > 0
     found: Matrix = effort / np.where(drives, 1 - driving * size, 1 + driven * size)
     return found
@@ -170,14 +170,14 @@ def with_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:
 def without_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:
     """Return τ₀ of ``with_gear_loss`` (n, nv) [N·m or N] from τ (n, nv)."""
     size = np.minimum(np.abs(sliding), 1.0)
-    driving, driven = np.minimum(loss[0], LARGEST_LOSS), loss[1]
+    driving, driven = np.minimum(loss[0], MAX_LOSS), loss[1]
     found: Matrix = effort * np.where(effort * sliding > 0, 1 - driving * size, 1 + driven * size)
     return found
 
 
 def with_friction_terms(arm: ArmModel, friction: JointFriction) -> ArmModel:
     """Return the arm with the Stribeck friction and gear losses of motors that represent them."""
-    described = JointFriction.of(arm)
+    nominal = JointFriction.of(arm)
     for i, (name, motor) in enumerate(zip(arm.joint_names, arm.actuators, strict=True)):
         if not represents_terms(motor):
             continue
@@ -187,8 +187,8 @@ def with_friction_terms(arm: ArmModel, friction: JointFriction) -> ArmModel:
             slip = float(motor.constants["coulomb_friction"])
             changed["stiction"] = slip + float(friction.stribeck[i]) / ratio
             changed["stribeck_velocity"] = float(friction.velocity[i]) * ratio
-        if friction.has_loss[i] or described.has_loss[i]:
-            driving, driven = np.minimum(friction.loss[:, i], LARGEST_LOSS).tolist()
+        if friction.has_loss[i] or nominal.has_loss[i]:
+            driving, driven = np.minimum(friction.loss[:, i], MAX_LOSS).tolist()
             changed |= {"efficiency": 1 - driving, "back_efficiency": 1 / (1 + driven)}
         if changed:
             arm = arm.with_motor(name, **changed)
@@ -225,14 +225,14 @@ def friction_notes(arm: ArmModel, presliding: Vector, friction: JointFriction) -
 
 def friction_parameters(arm: ArmModel, friction: JointFriction) -> tuple[ParameterFit, ...]:
     """Return rows of the report: Stribeck friction f_s and gear loss κ of joints that have them."""
-    described, rows = JointFriction.of(arm), []
-    losses = friction.loss.mean(axis=0), described.loss.mean(axis=0)
+    nominal, rows = JointFriction.of(arm), []
+    losses = friction.loss.mean(axis=0), nominal.loss.mean(axis=0)
     for i, joint in enumerate(arm.joints):
         for name, unit, old, new, spread in (
             (
                 "stribeck",
-                "N" if joint.unit == "m" else "N·m",
-                described.stribeck[i],
+                joint.effort_unit,
+                nominal.stribeck[i],
                 friction.stribeck[i],
                 friction.deviation[0, i],
             ),

@@ -19,10 +19,10 @@ CUTOFF_RATIO = 10.0
 """Cut-off over the highest frequency of the motion, as by Gautier 1997."""
 ABOVE_NOISE = 30.0
 """Power over that of the noise above which a frequency belongs to the motion."""
-LOWEST_CUTOFF = 2.0
+MIN_CUTOFF = 2.0
 """[Hz]."""
 MOTION_POWER = 0.95
-"""Part of the power of the velocities that counts as motion; the rest is noise."""
+"""Part of the power of the velocities that is motion; the rest is noise."""
 
 
 def low_pass(values: FloatArray, cutoff: float, rate: float) -> FloatArray:
@@ -50,4 +50,4 @@ def motion_cutoff(q: Matrix, rate: float) -> float:
     total = velocity.sum(axis=0)
     share = np.cumsum(velocity, axis=0) / np.where(total > 0, total, np.inf)
     highest = np.where(total > 0, frequency[np.argmax(share >= MOTION_POWER, axis=0)], 0.0)
-    return float(max(CUTOFF_RATIO * highest.max(), LOWEST_CUTOFF))
+    return float(max(CUTOFF_RATIO * highest.max(), MIN_CUTOFF))

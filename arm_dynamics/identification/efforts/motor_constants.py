@@ -42,8 +42,8 @@ RESISTANCE, BACK_EMF, OFFSET, INDUCTANCE = range(4)
 """Columns of the equation of a joint."""
 TIMING = 0.25
 """Standard deviation of the stamps of positions and voltages, relative to the period."""
-LEAST_CURRENT = 1e-6
-"""RMS current [A] from which a motor counts as recorded."""
+MIN_CURRENT = 1e-6
+"""RMS current [A] from which a motor is recorded."""
 TURNS = 4
 """Estimates with renewed robust weights."""
 UNITS = {"resistance": "Ω", "ke": "V·s/rad", "kt": "N·m/A", "inductance": "H"}
@@ -52,7 +52,7 @@ FAST_RATIO, SLOWEST, SAMPLES = 5.0, 10.0, 4.0
 """Cut-off frequency over that of the motion, its least value [Hz], samples per period of it."""
 SATURATED = 0.98
 """Voltage over supply voltage from which a sample does not count."""
-BLOCK_TIME, LEAST_BLOCKS = 0.5, 10
+BLOCK_TIME, MIN_BLOCKS = 0.5, 10
 """Length of a block of consecutive samples [s], and their smallest number."""
 
 
@@ -77,7 +77,7 @@ class MotorConstants:
     def constants(self, i: int) -> dict[str, tuple[float, float]]:
         """Return the constants of the motor of joint i and their deviations, at its shaft.
 
-        Only those that are determined. Without a gear ratio in the description it counts as 1.
+        Only those that are determined. Without a nominal gear ratio it is 1.
         """
         ratio = float(self.arm.actuators[i].constants.get("gear_ratio", 1.0))
         rows = {
@@ -87,9 +87,9 @@ class MotorConstants:
             "inductance": (self.values[INDUCTANCE, i], self.deviation[INDUCTANCE, i]),
         }
         found = {name: (float(x), float(s)) for name, (x, s) in rows.items() if np.isfinite(x)}
-        described = self.arm.actuators[i].constants
-        if "ke" in found and "kt" not in found and described.get("ke", 0.0) > 0:
-            factor = float(described["kt"] / described["ke"])
+        nominal = self.arm.actuators[i].constants
+        if "ke" in found and "kt" not in found and nominal.get("ke", 0.0) > 0:
+            factor = float(nominal["kt"] / nominal["ke"])
             found["kt"] = found["ke"][0] * factor, found["ke"][1] * factor
         return found
 
@@ -105,9 +105,9 @@ class MotorConstants:
         """Return rows of the report."""
         rows = []
         for i, joint in enumerate(self.arm.joints):
-            described = self.arm.actuators[i].constants
+            nominal = self.arm.actuators[i].constants
             for name, (value, spread) in self.constants(i).items():
-                prior = float(described.get(name, np.nan))
+                prior = float(nominal.get(name, np.nan))
                 row = f"{joint.name}.{name}", UNITS[name], prior, value, 100 * spread / value
                 rows.append(ParameterFit(*row))
         return tuple(rows)
@@ -123,7 +123,8 @@ class MotorConstants:
             found.append(f"error of voltages predicted from currents, held-out motion: {errors}")
         left = [n for n, row in zip(names, self.values[BACK_EMF], strict=True) if np.isnan(row)]
         if left:
-            found.append(f"motor constants not revealed by this motion: {', '.join(left)}")
+            listed = ", ".join(left)
+            found.append(f"motor constants not identifiable from this trajectory: {listed}")
         other = [names[i] for i in np.flatnonzero(known).tolist() if not self._is_dc_motor(i)]
         if other:
             found.append(
@@ -172,7 +173,7 @@ def identify_motors(
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description: supply voltages, brushes and gear ratios.
+        Nominal model: supply voltages, brushes and gear ratios.
     motions : Sequence[MotionData]
         Motions with voltages and currents.
     held_out : Sequence[MotionData]
@@ -198,7 +199,7 @@ def identify_motors(
     for i in range(arm.nv):
         valid = equations.valid[:, i]
         rows, block = equations.rows[valid, i], equations.block[valid]
-        if not len(rows) or np.sqrt(np.mean(rows[:, RESISTANCE] ** 2)) < LEAST_CURRENT:
+        if not len(rows) or np.sqrt(np.mean(rows[:, RESISTANCE] ** 2)) < MIN_CURRENT:
             continue
         late, voltages = delay * equations.acceleration[valid, i], equations.voltage[valid, i]
         values[:, i], deviation[:, i], held = _winding(rows, voltages, late, block, delay)
@@ -295,7 +296,7 @@ def winding_equations(arm: ArmModel, motions: Sequence[MotionData]) -> WindingEq
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description: supply voltages and brushes.
+        Nominal model: supply voltages and brushes.
     motions : Sequence[MotionData]
         Motions with voltages and currents, at least one.
 
@@ -315,7 +316,7 @@ def winding_equations(arm: ArmModel, motions: Sequence[MotionData]) -> WindingEq
         if data.voltage is None or data.current is None:
             missing = "voltages" if data.voltage is None else "currents"
             raise InvalidValue(
-                f"{data.source}: {missing} = none; expected those of the motors; record columns"
+                f"{data.source}: no {missing} in the recording; record columns"
                 " voltage.JOINT [V] and current.JOINT [A]"
             )
         rate, segments, count = 1 / data.period, data.segments(), 0
@@ -326,10 +327,10 @@ def winding_equations(arm: ArmModel, motions: Sequence[MotionData]) -> WindingEq
                 piece = _filtered(arm, segment, rate, cutoff)
                 pieces.append(replace(piece, block=piece.block + first + count))
                 count += int(piece.block[-1]) + 1
-        if count < LEAST_BLOCKS:
+        if count < MIN_BLOCKS:
             raise InvalidValue(
                 f"{data.source}: {BLOCK_TIME * count:g} s between gaps of the stamps; expected at"
-                f" least {BLOCK_TIME * LEAST_BLOCKS:g} s; record a longer motion"
+                f" least {BLOCK_TIME * MIN_BLOCKS:g} s; record a longer motion"
             )
         first += count
     names = WindingEquations.__dataclass_fields__

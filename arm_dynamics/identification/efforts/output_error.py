@@ -25,12 +25,12 @@ from arm_dynamics.core.errors import InvalidValue
 
 Residuals = Callable[[Matrix], FloatArray]
 """Parameters x (k, p) -> residuals r (k, n, ny); NaN where a simulation diverged."""
-Slopes = Callable[[Vector, Matrix], Matrix]
+Jacobian = Callable[[Vector, Matrix], Matrix]
 """x (p,) and its residual r (n, ny) -> ∂r/∂x (p, n ny), 0 where a simulation diverges."""
 DAMPINGS = tuple(10.0**k for k in range(-2, 4))
 """Factors of the damping that are tried together."""
 STEP_OF_DAMPING = DAMPINGS[-1] / DAMPINGS[0]
-FIRST_DAMPING, LEAST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-6, 1e6
+FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-6, 1e6
 """Dampings relative to the diagonal of the Hessian."""
 SMALL_DAMPING = 1.0
 """Damping below which a small step shows a minimum, with approximate derivatives too."""
@@ -57,9 +57,9 @@ class OutputError:
     residuals : Residuals
         Simulated minus measured outputs of k parameter vectors. Parameters are scaled such that
         changes of 1 are large.
-    slopes : Slopes
+    jacobian : Jacobian
         Derivatives of the residuals, see ``differences``.
-    approximate : Slopes, optional
+    approximate : Jacobian, optional
         Cheaper derivatives, which are used until they do not lead further.
     weights : Matrix
         w (n, ny): 1 over the variance of an output, 0 for one that does not count.
@@ -73,14 +73,14 @@ class OutputError:
     def __init__(
         self,
         residuals: Residuals,
-        slopes: Slopes,
+        jacobian: Jacobian,
         weights: Matrix,
         precision: Matrix,
         center: Vector,
-        approximate: Slopes | None = None,
+        approximate: Jacobian | None = None,
     ) -> None:
         self._residuals, self.weights = residuals, weights
-        self._slopes, self._approximate = slopes, approximate
+        self._jacobian, self._approximate = jacobian, approximate
         self._precision, self._center = precision, center
 
     def costs(self, points: Matrix, residuals: FloatArray) -> Vector:
@@ -93,7 +93,7 @@ class OutputError:
 
     def hessian(self, x: Vector) -> Matrix:
         """Return the Gauss-Newton Hessian Σ w ∇r ∇rᵀ + P (p, p) at x (p,)."""
-        rows = self._slopes(x, self._residuals(x[None])[0])
+        rows = self._jacobian(x, self._residuals(x[None])[0])
         found: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
         return found
 
@@ -128,13 +128,13 @@ class OutputError:
                 "output error at the start = NaN; expected a simulation that does not diverge;"
                 " start from other parameters"
             )
-        damping, slopes = FIRST_DAMPING, self._approximate or self._slopes
+        damping, jacobian = FIRST_DAMPING, self._approximate or self._jacobian
         for _ in range(iterations):
-            rows = slopes(x, residual)
+            rows = jacobian(x, residual)
             weighted = rows * self.weights.reshape(-1)
             gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
             hessian, decrease = weighted @ rows.T + self._precision, 0.0
-            while damping <= LARGEST_DAMPING and not decrease:
+            while damping <= MAX_DAMPING and not decrease:
                 tried = damping * np.array(DAMPINGS)
                 trials: Matrix = x - np.array(
                     [_damped_step(hessian, gradient, each) for each in tried]
@@ -147,23 +147,23 @@ class OutputError:
             if decrease:
                 x, residual = trials[best], found[best]
                 costs.append(float(after[best]))
-                damping = max(damping, LEAST_DAMPING)
+                damping = max(damping, MIN_DAMPING)
             if decrease < tolerance * costs[-1]:
-                if slopes == self._slopes or damping < SMALL_DAMPING:
+                if jacobian == self._jacobian or damping < SMALL_DAMPING:
                     break
-                damping, slopes = FIRST_DAMPING, self._slopes
+                damping, jacobian = FIRST_DAMPING, self._jacobian
         return OutputErrorFit(*(as_readonly(values) for values in (x, residual, np.array(costs))))
 
 
-def differences(residuals: Residuals, change: float) -> Slopes:
-    """Return slopes by differences with a change of each parameter; one batch has all of them."""
+def differences(residuals: Residuals, change: float) -> Jacobian:
+    """Return a Jacobian by differences with a change of each parameter, in one batch."""
 
-    def slopes(x: Vector, residual: Matrix) -> Matrix:
+    def jacobian(x: Vector, residual: Matrix) -> Matrix:
         moved = residuals(x + change * np.eye(x.size))
         found = ((moved - residual) / change).reshape(x.size, -1)
         return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
-    return slopes
+    return jacobian
 
 
 def _damped_step(hessian: Matrix, gradient: Vector, damping: float) -> Vector:

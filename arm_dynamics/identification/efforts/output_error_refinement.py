@@ -29,7 +29,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.identification.efforts.effort_equations import EffortEquations, joined_equations
 from arm_dynamics.identification.efforts.effort_simulation import EffortSimulation
 from arm_dynamics.identification.efforts.friction_terms import without_gear_loss
-from arm_dynamics.identification.efforts.motion_preparation import LEAST_PERIODS, PreparedMotion
+from arm_dynamics.identification.efforts.motion_preparation import MIN_PERIODS, PreparedMotion
 from arm_dynamics.identification.efforts.output_error import OutputError, differences
 from arm_dynamics.identification.efforts.torque_fit import TorqueFit, friction_models, refit_torque
 from arm_dynamics.identification.efforts.torque_problem import correlation_time
@@ -77,10 +77,10 @@ class ParameterChart:
         self._links = np.array([log_cholesky_parameters(own) for own in links])
         self._terms = np.log(fit.parameters[layout.terms])
         self._offset = fit.parameters[layout.offset]
-        slopes = self._slopes()
-        information = slopes.T @ fit.information @ slopes
+        jacobian = self._jacobian_at_start()
+        information = jacobian.T @ fit.information @ jacobian
         metrics = [log_cholesky_metric(own) for own in self._links]
-        terms = np.square(np.diag(slopes)) * np.diag(fit.prior_information)
+        terms = np.square(np.diag(jacobian)) * np.diag(fit.prior_information)
         before = scipy.linalg.block_diag(
             *(fit.prior_weight * metric for metric in metrics),
             np.diag(terms[layout.inertial.stop :]),
@@ -101,7 +101,7 @@ class ParameterChart:
         """Return π (k, 14 nv) of z (k, r)."""
         return self._at(z @ self.directions.T)
 
-    def slopes(self, z: Vector) -> Matrix:
+    def jacobian(self, z: Vector) -> Matrix:
         """Return ∂π/∂z (14 nv, r) at z (r,)."""
         moved = self.parameters(np.vstack((z, z + CHART_DIFFERENCE * np.eye(z.size))))
         found: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
@@ -113,7 +113,7 @@ class ParameterChart:
         terms, offset = change[:, layout.terms], change[:, layout.offset]
         return np.hstack((bodies, np.exp(self._terms + terms), self._offset + offset))
 
-    def _slopes(self) -> Matrix:
+    def _jacobian_at_start(self) -> Matrix:
         """Return ∂π/∂c (14 nv, 14 nv) at c₀."""
         step, p = 1e-6, self._layout.size
         found: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
@@ -122,7 +122,7 @@ class ParameterChart:
 
 @with_one_blas_thread
 def refine(
-    arm: ArmModel, motions: Sequence[MotionData], prepared: Sequence[PreparedMotion], fit: TorqueFit
+    arm: ArmModel, prepared: Sequence[PreparedMotion], fit: TorqueFit
 ) -> tuple[TorqueFit, str]:
     """Return the fit with parameters of least output error, if they predict better, and a note.
 
@@ -134,8 +134,8 @@ def refine(
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description.
-    motions, prepared : Sequence[MotionData], Sequence[PreparedMotion]
+        Nominal model.
+    prepared : Sequence[PreparedMotion]
         Fitted motions.
     fit : TorqueFit
         Their torque fit.
@@ -148,8 +148,8 @@ def refine(
         A sentence for the user.
 
     """
-    reduced = [without_terms(m, p, fit) for m, p in zip(motions, prepared, strict=True)]
-    motions, prepared = [m for m, _ in reduced], [p for _, p in reduced]
+    prepared = [without_terms(motion, fit) for motion in prepared]
+    motions = [motion.data for motion in prepared]
     ends = [m.time[0] + FITTED * (m.time[-1] - m.time[0]) for m in motions]
     begin = [m.part(m.time <= end) for m, end in zip(motions, ends, strict=True)]
     is_begin = [p.time <= end for p, end in zip(prepared, ends, strict=True)]
@@ -205,25 +205,21 @@ def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:
     )
 
 
-def without_terms(
-    motion: MotionData, prepared: PreparedMotion, fit: TorqueFit
-) -> tuple[MotionData, PreparedMotion]:
+def without_terms(prepared: PreparedMotion, fit: TorqueFit) -> PreparedMotion:
     """Return the motion without Stribeck friction, gear losses and coupled motors of the fit."""
-    friction, equations = fit.friction, prepared.equations
+    friction, equations, motion = fit.friction, prepared.equations, prepared.data
     if not friction.has_terms or motion.effort is None:
-        return motion, prepared
+        return prepared
     effort = equations.predicted(fit.parameters, friction)
     terms = equations.stribeck(friction) + effort
     terms += equations.coupled_efforts(friction)
     terms -= without_gear_loss(effort, equations.states(friction), friction.loss)
     at = motion.time - prepared.delay
     recorded = [np.interp(at, prepared.time, column) for column in terms.T]
-    return (
-        replace(motion, effort=motion.effort - np.stack(recorded, axis=1)),
-        replace(
-            prepared,
-            equations=replace(equations, effort=equations.effort - terms, coupled=None),
-        ),
+    return replace(
+        prepared,
+        data=replace(motion, effort=motion.effort - np.stack(recorded, axis=1)),
+        equations=replace(equations, effort=equations.effort - terms, coupled=None),
     )
 
 
@@ -231,7 +227,7 @@ def simulations_of(
     arm: ArmModel, fit: TorqueFit, motions: Sequence[MotionData], cutoff: float, delay: float
 ) -> list[EffortSimulation]:
     """Return the simulations of all segments that are long enough for the filter."""
-    least = LEAST_PERIODS / cutoff
+    least = MIN_PERIODS / cutoff
     found = [
         EffortSimulation(arm, fit.parameters, segment, cutoff, delay, fit.presliding)
         for motion in motions
@@ -269,7 +265,7 @@ def output_error(chart: ParameterChart, simulations: Sequence[EffortSimulation])
     weights = robust / (correlation_time(relative * robust) * scale**2)
     exact = differences(error.residuals, DIFFERENCE)
     precision = TRUST * np.eye(z.size)
-    return OutputError(error.residuals, exact, weights, precision, z, error.slopes)
+    return OutputError(error.residuals, exact, weights, precision, z, error.jacobian)
 
 
 class TrackingError:
@@ -289,13 +285,13 @@ class TrackingError:
         pairs = zip(self._simulations, self._states, strict=True)
         return np.concatenate([x.tracking_efforts(*states) for x, states in pairs], axis=1)
 
-    def slopes(self, point: Vector, _: Matrix) -> Matrix:
+    def jacobian(self, point: Vector, _: Matrix) -> Matrix:
         """Return their derivatives (r + 1, n nv) at a point of the last ``residuals``."""
         latest = int(np.flatnonzero((self._simulated == point).all(axis=1))[0])
-        directions = self._chart.slopes(point[:-1])
+        directions = self._chart.jacobian(point[:-1])
         pairs = zip(self._simulations, self._states, strict=True)
-        slopes = [x.slopes(q[latest], v[latest], directions) for x, (q, v) in pairs]
-        found: Matrix = np.concatenate(slopes).transpose(2, 0, 1).reshape(point.size, -1).copy()
+        jacobian = [x.jacobian(q[latest], v[latest], directions) for x, (q, v) in pairs]
+        found: Matrix = np.concatenate(jacobian).transpose(2, 0, 1).reshape(point.size, -1).copy()
         found[-1] *= DELAY_DEVIATION
         return found
 

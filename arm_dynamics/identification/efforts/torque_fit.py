@@ -3,7 +3,7 @@
 minimize  ½ Σ w ((τ - W π) / σ_i)² / c + γ (Σ_links d(P ‖ P₀) + Σ_terms d(x ‖ x₀))
 
 over parameters π whose pseudo-inertias P, friction and rotor inertia x are positive. The log-det
-divergence d to the arm's own description determines what the motion does not; it also keeps every
+divergence d to the nominal model determines what the motion does not; it also keeps every
 body consistent. The function is convex. σ_i is the residual of joint i, w a robust weight, c the
 correlation time of the residuals in samples. Blocks of the motion that are held out decide on γ,
 and for each joint on the presliding distance of its Coulomb friction, on Stribeck friction and on
@@ -37,7 +37,8 @@ from arm_dynamics.core.arrays import (
 )
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.efforts.effort_equations import EffortEquations, description_prior
+from arm_dynamics.identification.efforts.coupled_motors import CoupledMotors
+from arm_dynamics.identification.efforts.effort_equations import EffortEquations, nominal_prior
 from arm_dynamics.identification.efforts.friction_terms import (
     LOSS,
     FrictionTerm,
@@ -56,7 +57,6 @@ from arm_dynamics.identification.parameters.consistent_least_squares import (
     positive_inverse,
     rms,
 )
-from arm_dynamics.identification.parameters.coupled_motors import CoupledMotors
 from arm_dynamics.identification.parameters.dynamic_parameters import (
     ParameterLayout,
     parameter_names,
@@ -124,7 +124,7 @@ def fit_torque(
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description: geometry, gravity and prior.
+        Nominal model: geometry, gravity and prior.
     equations : EffortEquations
         Regressor and efforts of a prepared motion.
     factors : Matrix, optional
@@ -151,7 +151,7 @@ def fit_torque(
             f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
             f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
         )
-    prior = description_prior(arm, equations)
+    prior = nominal_prior(arm, equations)
     comparable, ideal = replace(equations, moving=equations.valid), np.zeros(arm.nv, dtype=int)
     problem = TorqueProblem(comparable, prior, ideal)
     problem.estimate(1.0)
@@ -178,7 +178,7 @@ def fit_torque(
         parameters, spread = every[: layout.size], every_spread[: layout.size]
         friction = _joint_friction(equations, models, terms, every, every_spread, factors)
         # A prior of a positive parameter is relative: its deviation grows with the estimate.
-        at = [prior.slopes(x)[1] for x in (prior.start, parameters)]
+        at = [prior.derivatives(x)[1] for x in (prior.start, parameters)]
         alone = np.sqrt(np.max([np.diag(positive_inverse(x)) for x in at], axis=0))
         base_values, base_spread, condition = problem.base_estimate(base)
         return TorqueFit(
@@ -196,7 +196,7 @@ def fit_torque(
             weight,
             tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
             as_readonly(problem.information[: layout.size, : layout.size]),
-            as_readonly(weight * prior.slopes(parameters)[1]),
+            as_readonly(weight * prior.derivatives(parameters)[1]),
             problem.free,
         )
 
@@ -245,7 +245,7 @@ def validation_error(
 @with_one_blas_thread
 def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> TorqueFit:
     """Return ``fit`` with the parameters of other equations; prior weight and models are kept."""
-    prior = description_prior(arm, equations)
+    prior = nominal_prior(arm, equations)
     used = equations.with_constant_friction(fit.friction.has_stribeck)
     problem = TorqueProblem(used, prior, friction_models(equations, fit))
     problem.free = fit.free
@@ -254,7 +254,7 @@ def refit_torque(arm: ArmModel, equations: EffortEquations, fit: TorqueFit) -> T
         fit,
         parameters=as_readonly(parameters),
         information=as_readonly(problem.information),
-        prior_information=as_readonly(fit.prior_weight * prior.slopes(parameters)[1]),
+        prior_information=as_readonly(fit.prior_weight * prior.derivatives(parameters)[1]),
     )
 
 

@@ -25,6 +25,7 @@ from arm_dynamics.core.arrays import (
     Matrix,
     Vector,
 )
+from arm_dynamics.identification.efforts.coupled_motors import typical_terms
 from arm_dynamics.identification.efforts.effort_equations import EffortEquations
 from arm_dynamics.identification.efforts.friction_terms import (
     LOSS,
@@ -38,27 +39,26 @@ from arm_dynamics.identification.parameters.base_parameter_set import (
 )
 from arm_dynamics.identification.parameters.consistent_least_squares import (
     HUBER,
-    DescriptionPrior,
+    NominalPrior,
     consistent_minimum,
     inverse_root,
     positive_inverse,
     rms,
     robust_scale,
 )
-from arm_dynamics.identification.parameters.coupled_motors import typical_terms
 from arm_dynamics.identification.parameters.dynamic_parameters import ParameterLayout
 
 PRIOR_WEIGHTS = tuple(10.0**k for k in range(3, -4, -1))
 """Candidates of γ."""
-DESCRIBED = 1.0
-"""γ of a description with a standard deviation of 100 %."""
+NOMINAL_WEIGHT = 1.0
+"""γ of a nominal model with a standard deviation of 100 %."""
 FOLDS = 5
 """Number of sets of blocks, each of which is held out once."""
 WORTHWHILE, WORTHWHILE_TERM = 0.98, 0.95
 """Ratio of held-out errors below which presliding, and a further term, are part of the friction."""
 STANDARD_ERRORS = 1.0
 """Standard errors by which the held-out error of the blocks has to decrease in addition."""
-LEAST_NOISE = 1e-4
+MIN_NOISE = 1e-4
 """Least noise of efforts, relative to their rms: with less, round-off exceeds the prior."""
 MIN_REST = 1e-6
 """Least part of the information on a parameter that is not in one block."""
@@ -72,10 +72,10 @@ class TorqueProblem:
     def __init__(
         self,
         equations: EffortEquations,
-        prior: DescriptionPrior,
+        prior: NominalPrior,
         models: IntArray | None = None,
     ) -> None:
-        self._equations, self._description = equations, prior
+        self._equations, self._nominal_prior = equations, prior
         self._typical = np.maximum(rms(equations.effort, equations.valid), 1e-9)
         self._prior, self._parameters = prior, prior.start
         self._effort = equations.effort
@@ -126,14 +126,14 @@ class TorqueProblem:
     def best_prior_weight(self) -> float:
         """Return γ of the least held-out error.
 
-        Below DESCRIBED the prior is weaker than the deviations state (``covariance``), and bodies
-        degenerate: a smaller γ has to reduce the error as a further friction term does.
+        Below NOMINAL_WEIGHT the prior is weaker than the deviations state (``covariance``), and
+        bodies degenerate: a smaller γ has to reduce the error as a further friction term does.
         """
         starts, best = [self._parameters] * FOLDS, PRIOR_WEIGHTS[0]
         least = np.full((len(self._blocks), 1), np.inf)
         for gamma in PRIOR_WEIGHTS:
             error = self.held_out_error(gamma, starts).sum(axis=1, keepdims=True)
-            if gamma >= DESCRIBED:
+            if gamma >= NOMINAL_WEIGHT:
                 is_better = error.sum() < least.sum()
             else:
                 is_better = is_less(error, least, WORTHWHILE_TERM).all()
@@ -185,19 +185,19 @@ class TorqueProblem:
         models: IntArray = np.where(has_presliding | (has_presliding.mean() > 0.5), found, 0)
         return models
 
-    def best_terms(self, models: IntArray, described: JointFriction) -> tuple[FrictionTerm, ...]:
+    def best_terms(self, models: IntArray, nominal: JointFriction) -> tuple[FrictionTerm, ...]:
         """Return the friction terms of least held-out error with the friction models (nv,).
 
-        Those of the description are always used. A further term has to reduce the error of its
+        Those of the nominal model are always used. A further term has to reduce the error of its
         joint to WORTHWHILE_TERM of that without it.
         """
         equations, joints = self._equations, range(models.size)
         if equations.shapes is None or equations.velocity is None:
             return ()
-        stribeck = [FrictionTerm(i, 0) for i in joints if described.has_stribeck[i]]
-        loss = [FrictionTerm(i, LOSS) for i in joints if described.has_loss[i]]
-        slips = [i for i in joints if not described.has_stribeck[i]]
-        loads = [FrictionTerm(i, LOSS) for i in joints if not described.has_loss[i]]
+        stribeck = [FrictionTerm(i, 0) for i in joints if nominal.has_stribeck[i]]
+        loss = [FrictionTerm(i, LOSS) for i in joints if nominal.has_loss[i]]
+        slips = [i for i in joints if not nominal.has_stribeck[i]]
+        loads = [FrictionTerm(i, LOSS) for i in joints if not nominal.has_loss[i]]
 
         def error(terms: Sequence[FrictionTerm]) -> Matrix:
             self._set_rows(models, (*stribeck, *loss, *terms))
@@ -232,13 +232,13 @@ class TorqueProblem:
         """Return the covariance (p, p) of the errors: H⁻¹ (B + γ² D) H⁻¹, H = A + γ D.
 
         A = Σ w WᵀW, D the Hessian of the divergence, B the covariance of the scores of the blocks,
-        which holds for residuals that are correlated within a block. The description has errors of
-        covariance D⁻¹, about 100 %, with any weight γ: where the motion reveals nothing, the
-        covariance is D⁻¹. D is that of the mean of estimate and description: at a body
+        which holds for residuals that are correlated within a block. The nominal model has errors
+        of covariance D⁻¹, about 100 %, with any weight γ: where nothing is identifiable, the
+        covariance is D⁻¹. D is that of the mean of estimate and nominal model: at a body
         that is nearly degenerate, 100 % of itself would state almost no error.
         """
         squares, _ = self._total()
-        prior = self._prior.slopes(0.5 * (parameters + self._prior.start))[1]
+        prior = self._prior.derivatives(0.5 * (parameters + self._prior.start))[1]
         curvature, every = squares + gamma * prior, np.arange(parameters.size)
         inverse = positive_inverse(curvature)
         found: Matrix = self._block_covariance(parameters, curvature, every)
@@ -249,7 +249,7 @@ class TorqueProblem:
 
         δπ = (A + γ D)⁻¹ Σ w Wᵀ δτ, with A and D as in ``covariance``.
         """
-        curvature = gamma * self._prior.slopes(parameters)[1]
+        curvature = gamma * self._prior.derivatives(parameters)[1]
         found: Matrix = positive_inverse(self.information + curvature) @ self._scores(efforts).T
         return found
 
@@ -287,8 +287,8 @@ class TorqueProblem:
         """Set the columns of a friction model, and the prior of its terms."""
         self._models, self._terms = models, tuple(terms)
         self.rows = self._equations.rows(models)
-        start, old = self._description.start, self._parameters
-        self._prior, self._parameters = self._description, old[: start.size]
+        start, old = self._nominal_prior.start, self._parameters
+        self._prior, self._parameters = self._nominal_prior, old[: start.size]
         coupled = self._equations.coupled
         if models is not None and (terms or coupled is not None):
             more = self._equations.term_rows(models, terms, self._effort)
@@ -304,7 +304,7 @@ class TorqueProblem:
                 own = typical_terms(coupled, start[ParameterLayout(nv).terms])
                 sizes = np.concatenate((own, sizes))
             self.rows = np.concatenate((self.rows, more), axis=2)
-            self._prior = self._description.with_further(sizes)
+            self._prior = self._nominal_prior.with_further(sizes)
             same = old.size == self._prior.start.size
             values = old[start.size :] if same else sizes
             self._parameters = np.concatenate((self._parameters, values))
@@ -368,9 +368,9 @@ def is_less(error: Matrix, other: Matrix, ratio: float) -> BoolArray:
 def robust_weights(residual: Matrix, counted: BoolArray, size: Vector) -> tuple[Vector, Matrix]:
     """Return deviations σ (nv,) and weights w / (c σ²) (n, nv) of residuals (n, nv).
 
-    ``size`` is the rms (nv,) of the efforts; σ is at least LEAST_NOISE of it.
+    ``size`` is the rms (nv,) of the efforts; σ is at least MIN_NOISE of it.
     """
-    scale = np.maximum(robust_scale(residual, counted), LEAST_NOISE * size)
+    scale = np.maximum(robust_scale(residual, counted), MIN_NOISE * size)
     relative = residual / scale
     robust = counted / np.maximum(1.0, np.abs(relative) / HUBER)
     weights: Matrix = robust / (correlation_time(relative * robust) * scale**2)

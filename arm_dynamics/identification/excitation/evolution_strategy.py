@@ -2,6 +2,11 @@
 
 x = m + σ B D z,  z ~ N(0, 1),  C = B D² Bᵀ
 
+The library ``cma`` (4.5) does not find better excitation trajectories with the same population and
+4000 evaluations: the mean cost J of so101 and puma560 (20 s, three seeds each) is -1.765, with
+active updates -1.752 in 1.2 times the processor time; here it is -1.782. It also seeds the global
+generator of numpy, and ``excite`` would need an extra.
+
 References
 ----------
 N. Hansen, The CMA evolution strategy: a tutorial, arXiv:1604.00772 (2016), algorithm of section

@@ -1,4 +1,4 @@
-"""Parameters that an excitation trajectory reveals, and the efforts that it requires."""
+"""Identifiable parameters of an excitation trajectory, and the efforts that it requires."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOISE = 0.01
 RATE = 100.0
 """Assumed rate [Hz] of independent measurements."""
 LARGE_DEVIATION = 0.3
-"""Relative standard deviation from which on a parameter is not revealed."""
+"""Relative standard deviation from which on a parameter is not identifiable."""
 INSEPARABLE = 100.0
 """Relative standard deviation from which on a parameter is not distinguishable from others."""
 NOTICEABLE = 0.05
@@ -60,8 +60,8 @@ class ExcitationQuality:
     deviations: Vector
 
     @property
-    def unrevealed(self) -> tuple[str, ...]:
-        """Base parameters that the motion does not reveal, in words."""
+    def unidentifiable(self) -> tuple[str, ...]:
+        """Base parameters that are not identifiable from the motion, in words."""
         found = []
         for i in np.flatnonzero(~(self.deviations <= LARGE_DEVIATION)).tolist():
             deviation = float(self.deviations[i])
@@ -112,7 +112,7 @@ def planned_effort(arm: ArmModel, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
 def excitation_quality(
     arm: ArmModel, excitation: Excitation, *, noise: float = NOISE, rate: float = RATE
 ) -> ExcitationQuality:
-    """Return what a trajectory reveals of an arm's parameters, before it is run.
+    """Return how well a trajectory identifies an arm's parameters, before it is run.
 
     cov β = σ² (Wᵀ W)⁻¹ of the base regressor W, rows divided by ``effort_weights``
 
@@ -157,13 +157,13 @@ def excitation_quality(
     return ExcitationQuality(base, condition, deviations)
 
 
-def unrevealed(arm: ArmModel, excitation: Excitation) -> tuple[str, ...]:
-    """Return the base parameters that a trajectory does not reveal, in words.
+def unidentifiable(arm: ArmModel, excitation: Excitation) -> tuple[str, ...]:
+    """Return the base parameters that are not identifiable from a trajectory, in words.
 
     These are the ones without effect on an effort, or with an expected standard deviation above
     LARGE_DEVIATION of their size. ``excitation_quality`` has the numbers.
     """
-    return excitation_quality(arm, excitation).unrevealed
+    return excitation_quality(arm, excitation).unidentifiable
 
 
 def _shortened(text: str) -> str:

@@ -93,7 +93,7 @@ def excite(
     evaluations: int | None = None,
     progress: Progress | None = None,
 ) -> Excitation:
-    """Return a trajectory that reveals the dynamic parameters of an arm.
+    """Return an excitation trajectory for the dynamic parameters of an arm.
 
     Limits of position, velocity and acceleration hold at exact extremes. The efforts of the prior
     model with friction stay within EFFORT_FRACTION of the effort limits and of the motors' ranges:
@@ -384,7 +384,7 @@ class _Problem:
                 return motion
             motion = motion.with_coefficients(motion.coefficients * REDUCTION)
         raise InvalidValue(
-            "excitation: motion within effort limits and without self-collision = none found;"
+            "excitation: motion within effort limits and without self-collision: none found;"
             " expected a start configuration with space around it; start at another configuration"
             " or reduce the clearance"
         )
@@ -449,7 +449,7 @@ class _Problem:
 def _evaluation_times(rest: Excitation) -> tuple[Vector, Vector]:
     """Return the times (n,) [s] of an evaluation, and the root of the time that each represents.
 
-    They are both ends and one period of the series, which counts as all its periods.
+    They are both ends and one period of the series, which represents all its periods.
     """
     count = max(min(CYCLE_SAMPLES * rest.harmonics, MAX_SAMPLES), 5 * rest.harmonics, 60)
     period = 1 / rest.frequency

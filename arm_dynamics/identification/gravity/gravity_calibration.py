@@ -15,8 +15,8 @@ Two poses a, b at the same configuration from both sides are replaced by their s
 variance: a joint's differences vary with its relaxation, its sums with the noise of the efforts.
 Next to pairs, the direction of a single pose does not count: a pause may have any friction.
 
-The divergence d to the description keeps every body consistent and determines what gravity does not
-show; it counts as one measurement with a deviation of 100 %. The variances σ² of each joint and the
+The divergence d to the nominal model keeps every body consistent and determines what gravity does
+not show; it is one measurement with a deviation of 100 %. The variances σ² of each joint and the
 robust weights w are those of least squares without d.
 
 References
@@ -54,7 +54,7 @@ from arm_dynamics.identification.parameters.base_parameter_set import (
 from arm_dynamics.identification.parameters.consistent_least_squares import (
     HUBER,
     UNDETERMINED,
-    DescriptionPrior,
+    NominalPrior,
     consistent_minimum,
     positive_inverse,
     rms,
@@ -67,6 +67,8 @@ from arm_dynamics.identification.parameters.dynamic_parameters import (
     regressor,
     with_parameters,
 )
+from arm_dynamics.identification.results.fit_report import FitTable
+from arm_dynamics.identification.results.identification_result import IdentificationResult, Report
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_checks import saturation_limit
@@ -75,7 +77,7 @@ MAX_CONDITION = 300.0
 """Condition number of the poses' regressor above which they are too similar."""
 LIMIT_MARGIN = 0.1
 """Distance [rad or m] beyond a position limit above which a position is implausible."""
-SMALLEST_SCALE = 1e-5
+MIN_SCALE = 1e-5
 """Smallest standard deviation of the residuals, relative to the rms effort."""
 TURNS = 6
 """Least squares estimates with renewed variances and robust weights."""
@@ -157,24 +159,21 @@ class StaticPose:
         return np.zeros(self.q.size) if self.approached is None else self.approached
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GravityFit:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GravityFit(IdentificationResult):
     """Result of ``calibrate_gravity``.
 
-    ``parameters`` (14 nv,) are physically consistent; ``deviation`` (14 nv,) are their standard
-    deviations, infinite for those that the poses do not determine, which ``undetermined`` names.
+    ``parameters`` (14 nv,) are physically consistent; ``deviation`` (14 nv,) is infinite for those
+    that the poses do not determine, which ``undetermined`` names.
     ``base`` contains the combinations that static efforts determine, ``base_deviation`` (nb,) their
     standard deviations. ``residual`` (nv,) [N·m] is the rms error at the poses. ``effort_error``
     (nv,) [N·m] is the largest standard deviation of the gravity torques within the position limits,
     ``effort_error_before`` (nv,) [N·m] the largest difference between the gravity torques of the
-    description and of the fit. ``condition`` is the condition number of the poses, ``equations``
+    nominal model and of the fit. ``condition`` is the condition number of the poses, ``equations``
     the number of efforts. ``saturated`` are the indices of the poses that are not used because a
-    motor was at its effort limit.
+    motor was at its effort limit. Effort offsets are not part of the arm ``identified``.
     """
 
-    arm: ArmModel
-    parameters: Vector
-    deviation: Vector
     base: BaseParameters
     base_deviation: Vector
     residual: Vector
@@ -185,10 +184,58 @@ class GravityFit:
     undetermined: tuple[str, ...]
     saturated: tuple[int, ...] = ()
 
-    @property
-    def calibrated(self) -> ArmModel:
-        """Arm with the fitted parameters; effort offsets are not part of it."""
-        return with_parameters(self.arm, self.parameters)
+    def report(self, stiffness: ArrayLike | None = None) -> Report:
+        """Return gravity torques, friction, and the combinations that the poses determine.
+
+        ``stiffness`` (nv,) [N·m/rad] of position servos adds the largest sag.
+        """
+        lines = [
+            f"not determined by gravity; the nominal model determines them: {self._undetermined()}",
+            f"condition number of the poses: {self.condition:.1f}",
+        ]
+        if self.saturated:
+            listed = ", ".join(str(k + 1) for k in self.saturated)
+            lines.append(f"poses with an effort at its limit, not used: {listed}")
+        if stiffness is not None:
+            before, after = (
+                1e3 * float(x.max()) for x in (self.sag_before(stiffness), self.sag(stiffness))
+            )
+            lines.append(f"largest sag: {before:.1f} mrad before, {after:.1f} mrad expected after")
+        return Report((self._joint_table(), self._base_table()), tuple(lines))
+
+    def _joint_table(self) -> FitTable:
+        values = (self.effort_error_before, self.effort_error, self.coulomb, self.offset)
+        return FitTable(
+            "Gravity torques within the position limits",
+            ("joint", "error before", "error after", "Coulomb friction", "effort offset"),
+            tuple(
+                (x.name, *(f"{float(value[i]):.3g} {x.effort_unit}" for value in values))
+                for i, x in enumerate(self.arm.joints)
+            ),
+        )
+
+    def _base_table(self) -> FitTable:
+        base, rows = self.base, []
+        prior, fitted = (base.values(x) for x in (nominal_parameters(self.arm), self.parameters))
+        for k, column in enumerate(base.independent.tolist()):
+            if column < ParameterLayout(self.arm.nv).inertial.stop:
+                unit = "kg" if base.names[column].endswith(".m") else "kg·m"
+                cells = f"{prior[k]:.4g}", f"{fitted[k]:.4g}", f"{self.base_deviation[k]:.2g}"
+                rows.append((base.describe(k), unit, *cells))
+        heads = ("combination", "unit", "prior", "value", "standard deviation")
+        return FitTable("Mass m and mass times center of mass mx, my, mz", heads, tuple(rows))
+
+    def _undetermined(self) -> str:
+        """Return the undetermined parameters, "viscous of all joints; m, mx of J1, J2"."""
+        joints: dict[str, list[str]] = {}
+        for name in self.undetermined:
+            joint, _, term = name.rpartition(".")
+            joints.setdefault(term, []).append(joint)
+        terms: dict[str, list[str]] = {}
+        for term, names in joints.items():
+            where = "all joints" if len(names) == self.arm.nv else ", ".join(names)
+            terms.setdefault(where, []).append(term)
+        return "; ".join(f"{', '.join(names)} of {where}" for where, names in terms.items())
 
     @property
     def offset(self) -> Vector:
@@ -217,13 +264,15 @@ class GravityFit:
         return self.effort_error / joint_stiffness(stiffness, self.arm.nv)
 
     def sag_before(self, stiffness: ArrayLike) -> Vector:
-        """Return the largest sag (nv,) [rad or m] of the description: effort_error_before / k."""
+        """Return the largest sag (nv,) [rad or m] of the nominal model: effort_error_before / k."""
         return self.effort_error_before / joint_stiffness(stiffness, self.arm.nv)
 
 
 @requires_arm
 @with_one_blas_thread
-def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
+def calibrate_gravity(
+    arm: ArmModel, poses: Sequence[StaticPose], sources: Sequence[str] = ()
+) -> GravityFit:
     """Return the parameters of an arm from efforts at static poses.
 
     Approach each pose slowly from both sides: the mean of both efforts has no friction, and their
@@ -233,9 +282,11 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     Parameters
     ----------
     arm : ArmModel
-        Arm of the description: geometry, gravity and prior.
+        Nominal model: geometry, gravity and prior.
     poses : Sequence[StaticPose]
         Measurements, 10 to 20 configurations.
+    sources : Sequence[str]
+        Names of the measurements.
 
     Returns
     -------
@@ -256,15 +307,49 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
     direction = np.array([p.direction for p in poses])
     pairs = _pairs(arm, q, direction)
     direction = _used_directions(direction, pairs)
-    rows, every = static_rows(arm, q, direction), np.ones(effort.shape, dtype=bool)
+    rows, valid = static_rows(arm, q, direction), np.ones(effort.shape, dtype=bool)
     base = _unknowns(arm, direction)
-    count = effort.size
+    condition = _require_information(arm, rows, base, len(saturated))
+    at_rest = np.zeros(arm.nv)
+    prior = NominalPrior.of(arm, rms(effort, valid), at_rest, at_rest)
+    fitted, covariance = _estimate(arm, rows, effort, direction, prior, base, pairs)
+    deviation = np.sqrt(np.diag(covariance))
+    prior_deviation = np.sqrt(np.diag(positive_inverse(prior.derivatives(prior.start)[1])))
+    parameters, layout = np.array(fitted), ParameterLayout(arm.nv)
+    fixed = layout.mask(layout.armature, layout.viscous)  # no effort at rest
+    fixed[layout.coulomb] = ~direction.any(axis=0)
+    parameters[fixed] = nominal_parameters(arm)[fixed]
+    is_vague = fixed | (deviation > UNDETERMINED * prior_deviation)
+    before, after = _gravity_errors(arm, parameters, covariance)
+    base_covariance = base.combinations @ covariance @ base.combinations.T
+    return GravityFit(
+        arm=arm,
+        identified=with_parameters(arm, parameters),
+        parameters=as_readonly(parameters),
+        deviation=as_readonly(np.where(is_vague, np.inf, deviation)),
+        sources=tuple(sources),
+        base=base,
+        base_deviation=as_readonly(np.sqrt(np.diag(base_covariance))),
+        residual=as_readonly(rms(effort - rows @ parameters, valid)),
+        effort_error=as_readonly(after),
+        effort_error_before=as_readonly(before),
+        condition=condition,
+        equations=effort.size,
+        undetermined=tuple(np.array(parameter_names(arm))[is_vague].tolist()),
+        saturated=saturated,
+    )
+
+
+def _require_information(
+    arm: ArmModel, rows: FloatArray, base: BaseParameters, saturated: int
+) -> float:
+    """Return the condition number of poses; raises InvalidValue for too few or similar ones."""
+    poses, count = len(rows), len(rows) * arm.nv
     if count < 2 * base.size:
-        needed = -(-2 * base.size // arm.nv)
         raise InvalidValue(
-            f"gravity calibration: efforts = {count} of {len(poses)} poses"
-            f"{f' without the {len(saturated)} saturated ones' if saturated else ''}; expected at"
-            f" least {2 * base.size} of {needed} poses; measure more poses"
+            f"gravity calibration: efforts = {count} of {poses} poses"
+            f"{f' without the {saturated} saturated ones' if saturated else ''}; expected at"
+            f" least {2 * base.size} of {-(-2 * base.size // arm.nv)} poses; measure more poses"
         )
     condition = pose_condition(rows, base)
     if not condition <= MAX_CONDITION:
@@ -272,32 +357,7 @@ def calibrate_gravity(arm: ArmModel, poses: Sequence[StaticPose]) -> GravityFit:
             f"gravity calibration: condition number of the poses = {condition:.3g}; expected at"
             f" most {MAX_CONDITION:g}; measure poses that differ more in all joints"
         )
-    at_rest = np.zeros(arm.nv)
-    prior = DescriptionPrior.of(arm, rms(effort, every), at_rest, at_rest)
-    fitted, covariance = _estimate(arm, rows, effort, direction, prior, base, pairs)
-    spread = np.sqrt(np.diag(covariance))
-    free = np.sqrt(np.diag(positive_inverse(prior.slopes(prior.start)[1])))
-    found, layout = np.array(fitted), ParameterLayout(arm.nv)
-    left = spread > UNDETERMINED * free
-    fixed = layout.mask(layout.armature, layout.viscous)  # no effort at rest
-    fixed[layout.coulomb] = ~direction.any(axis=0)
-    found[fixed] = nominal_parameters(arm)[fixed]
-    left |= fixed
-    before, after = _gravity_errors(arm, found, covariance)
-    return GravityFit(
-        arm,
-        as_readonly(found),
-        as_readonly(np.where(left, np.inf, spread)),
-        base,
-        as_readonly(np.sqrt(np.diag(base.combinations @ covariance @ base.combinations.T))),
-        as_readonly(rms(effort - rows @ found, every)),
-        as_readonly(after),
-        as_readonly(before),
-        condition,
-        count,
-        tuple(name for name, own in zip(parameter_names(arm), left, strict=True) if own),
-        saturated,
-    )
+    return condition
 
 
 @requires_arm
@@ -391,7 +451,7 @@ def _estimate(
     rows: FloatArray,
     effort: Matrix,
     direction: Matrix,
-    prior: DescriptionPrior,
+    prior: NominalPrior,
     base: BaseParameters,
     pairs: IntArray,
 ) -> tuple[Vector, Matrix]:
@@ -405,7 +465,7 @@ def _estimate(
     own = rows[:, :, base.independent]
     valid, x = np.ones(effort.shape, dtype=bool), prior.start.copy()
     size = rms(effort, valid)
-    floor = SMALLEST_SCALE * np.maximum(size, 1e-3 * size.max(initial=1e-9))
+    floor = MIN_SCALE * np.maximum(size, 1e-3 * size.max(initial=1e-9))
     hidden = _hidden_effort(arm, effort, pairs, mean)
     floor = np.maximum(floor, ASYMMETRY * hidden)
     known = direction != 0
@@ -434,7 +494,7 @@ def _estimate(
     found = consistent_minimum(squares, products, prior, 1.0, prior.start)
     weights = np.where(split, weights / np.maximum(uncertain, 1.0), weights)
     squares = np.tensordot(rows * weights[..., None], rows, ((0, 1), (0, 1)))
-    return found, positive_inverse(squares + prior.slopes(found)[1])
+    return found, positive_inverse(squares + prior.derivatives(found)[1])
 
 
 def _hidden_effort(arm: ArmModel, effort: Matrix, pairs: IntArray, mean: BoolArray) -> Vector:
@@ -443,11 +503,11 @@ def _hidden_effort(arm: ArmModel, effort: Matrix, pairs: IntArray, mean: BoolArr
     At rest friction balances any torque up to f. A joint that shows d in its differences hides up
     to f - d in its sums; approaches from both sides hide nearly the same with opposite signs.
     """
-    described = np.sqrt(2) * nominal_parameters(arm)[ParameterLayout(arm.nv).coulomb]
+    nominal = np.sqrt(2) * nominal_parameters(arm)[ParameterLayout(arm.nv).coulomb]
     found = np.zeros(arm.nv)
     for i in np.flatnonzero(mean.any(axis=0)):
         shown = np.abs(effort[pairs[mean[pairs[:, 0], i], 1], i])
-        found[i] = max(described[i], shown.max()) - np.median(shown)
+        found[i] = max(nominal[i], shown.max()) - np.median(shown)
     return found
 
 

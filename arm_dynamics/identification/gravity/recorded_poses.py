@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.arrays import BoolArray, Matrix, check_float
 from arm_dynamics.core.errors import InvalidValue, RecordingError
 from arm_dynamics.core.files import output_file
-from arm_dynamics.identification.efforts.drive_gain_fit import required_gains
+from arm_dynamics.identification.efforts.drive_gain_fit import required_gains, with_efforts
 from arm_dynamics.identification.gravity.gravity_calibration import StaticPose, joint_stiffness
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.recording.motions.motion_checks import LARGEST_EFFORT, LARGEST_VALUE
+from arm_dynamics.recording.motions.motion_checks import MAX_EFFORT, MAX_VALUE
 from arm_dynamics.recording.motions.motion_columns import listed
 from arm_dynamics.recording.motions.motion_data import MotionData
 from arm_dynamics.recording.motions.motion_tables import read_csv
@@ -28,11 +28,11 @@ REST_SPEED = 0.02
 """Speed [rad/s or m/s] of the average below which a joint is at rest."""
 SETTLING_TIME = 0.25
 """Time [s] at the start of a rest that does not count, at most half of it."""
-LEAST_APPROACH = 2e-3
+MIN_APPROACH = 2e-3
 """Displacement [rad or m] before rest that states a direction."""
 APPROACH_TIME = 0.5
 """Time [s] before rest in which the displacement counts."""
-LARGEST_EXCESS = 0.25
+MAX_EXCESS = 0.25
 """Distance from the position limits, over the range, beyond which a pose is impossible."""
 COLUMNS = ("position", "effort", "approached")
 """Columns of a pose table for each joint: position.J1 …, effort.J1 …, approached.J1 …."""
@@ -73,7 +73,7 @@ def static_poses(
         motion = _with_servo_efforts(motion, stiffness)
     if motion.effort is None:
         raise InvalidValue(
-            f"{motion.source}: efforts = none; expected one per joint, because positions at rest"
+            f"{motion.source}: no joint efforts in the recording, and positions at rest"
             " determine no mass; record efforts, or the target positions of position servos and"
             " set their stiffness (--stiffness)"
         )
@@ -93,7 +93,7 @@ def static_poses(
         before = poses[-1].q if poses else pose
         for start in (before, smooth[max(0, first - round(APPROACH_TIME / period))]):
             moved = pose - start
-            direction = np.where(np.abs(moved) > LEAST_APPROACH, np.sign(moved), direction)
+            direction = np.where(np.abs(moved) > MIN_APPROACH, np.sign(moved), direction)
         poses.append(StaticPose(pose, effort[still].mean(axis=0), direction.copy()))
     if not poses:
         raise InvalidValue(
@@ -101,6 +101,30 @@ def static_poses(
             " still at each pose"
         )
     return tuple(poses)
+
+
+def recorded_poses(
+    arm: ArmModel, motion: MotionData, *, stiffness: ArrayLike | None = None
+) -> tuple[StaticPose, ...]:
+    """Return ``static_poses``; efforts of currents follow from the torque constants of the arm."""
+    if stiffness is None and motion.effort is None and motion.current is not None:
+        motion = with_efforts(motion, required_gains(arm, motion.source))
+    return static_poses(motion, stiffness=stiffness)
+
+
+def different_poses(groups: Sequence[tuple[str, Sequence[StaticPose]]]) -> list[StaticPose]:
+    """Return the poses of all sources; raises InvalidValue for a measurement in two of them."""
+    earlier: dict[bytes, str] = {}  # positions and efforts of a pose
+    for source, poses in groups:
+        keys = [pose.q.tobytes() + pose.effort.tobytes() for pose in poses]
+        repeated = [earlier[key] for key in keys if key in earlier]
+        if repeated:
+            raise InvalidValue(
+                f"{source}: {len(repeated)} poses are identical to those of {repeated[0]};"
+                " repeated measurements would count twice; omit one of the files"
+            )
+        earlier |= dict.fromkeys(keys, source)
+    return [pose for _, poses in groups for pose in poses]
 
 
 def write_poses(arm: ArmModel, poses: Sequence[StaticPose], path: Path) -> Path:
@@ -181,17 +205,17 @@ def read_poses(
 def _check_rows(arm: ArmModel, path: str, quantity: str, values: Matrix) -> None:
     """Raise InvalidValue for values (n, nv) that are not finite, or impossible for the arm.
 
-    These are positions farther beyond their limits than LARGEST_EXCESS of the range, and efforts
-    beyond LARGEST_EFFORT times their limit.
+    These are positions farther beyond their limits than MAX_EXCESS of the range, and efforts
+    beyond MAX_EFFORT times their limit.
     """
-    margin = LARGEST_EXCESS * (arm.upper - arm.lower)
-    limit = np.where(arm.effort_limit > 0, LARGEST_EFFORT * arm.effort_limit, np.inf)
+    margin = MAX_EXCESS * (arm.upper - arm.lower)
+    limit = np.where(arm.effort_limit > 0, MAX_EFFORT * arm.effort_limit, np.inf)
     lower, upper = {
         "position": (arm.lower - margin, arm.upper + margin),
         "target": (arm.lower - margin, arm.upper + margin),
         "effort": (-limit, limit),
     }.get(quantity, (-np.inf, np.inf))
-    lower, upper = np.maximum(lower, -LARGEST_VALUE), np.minimum(upper, LARGEST_VALUE)
+    lower, upper = np.maximum(lower, -MAX_VALUE), np.minimum(upper, MAX_VALUE)
     impossible = ~((values >= lower) & (values <= upper))
     if not impossible.any():
         return
@@ -212,7 +236,7 @@ def _with_servo_efforts(motion: MotionData, stiffness: ArrayLike) -> MotionData:
     known: BoolArray = np.asarray(np.isfinite(targets).all(axis=1))
     if np.count_nonzero(known) < 2:
         raise InvalidValue(
-            f"{motion.source}: target positions = none; expected one per joint, because the"
+            f"{motion.source}: no target positions in the recording, and the"
             " efforts of position servos are stiffness times target minus position; record target"
             " positions (columns target.JOINT)"
         )

@@ -20,14 +20,14 @@ from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
 RANK_TOLERANCE = 1e-3
-"""Diagonal entry of R relative to the largest below which a column counts as dependent. Axes that
+"""Diagonal entry of R relative to the largest below which a column is dependent. Axes that
 are parallel or perpendicular but for rounded angles (1.57 in a URDF) give entries up to 8e-4; those
 of independent columns are above 0.1 on the bundled arms."""
 UNSEEN = 1e-8
 """Size of a column relative to the largest below which it does not change any effort."""
-SMALLEST_FACTOR = 1e-9
+MIN_FACTOR = 1e-9
 """Entry of K below which it is a rounding error."""
-SMALLEST_SHOWN = 1e-5
+MIN_SHOWN = 1e-5
 """Entry of K below which ``describe`` omits it."""
 
 
@@ -62,7 +62,7 @@ class BaseParameters:
             np.flatnonzero(self.combinations[i]), key=lambda j: j != self.independent[i]
         ):
             factor = float(self.combinations[i, j])
-            if abs(factor) < SMALLEST_SHOWN:
+            if abs(factor) < MIN_SHOWN:
                 continue
             sign = ("- " if factor < 0 else "+ ") if text else ("-" if factor < 0 else "")
             size = "" if abs(abs(factor) - 1) < 1e-6 else f"{abs(factor):.4g} "
@@ -112,7 +112,7 @@ def base_parameters(rows: Matrix, names: Sequence[str]) -> BaseParameters:
     order = np.argsort(independent)
     combinations = np.zeros((rank, rows.shape[1]))
     combinations[np.arange(rank), independent] = 1.0
-    factors[np.abs(factors) < SMALLEST_FACTOR] = 0.0
+    factors[np.abs(factors) < MIN_FACTOR] = 0.0
     combinations[:, dependent] = factors
     unseen = np.setdiff1d(np.arange(rows.shape[1]), seen)
     return BaseParameters(tuple(names), independent[order], combinations[order], unseen)

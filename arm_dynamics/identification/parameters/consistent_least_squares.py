@@ -1,9 +1,9 @@
-"""Weighted least squares with physically consistent parameters, near those of a description.
+"""Weighted least squares with physically consistent parameters, near the nominal ones.
 
 minimize  ½ πᵀ A π - bᵀ π + γ d(π)
 
 A and b are the moments of weighted linear equations of the dynamic parameters π, d is their
-divergence from the description. The function is convex, and finite for positive definite
+divergence from the nominal ones. The function is convex, and finite for positive definite
 pseudo-inertias, positive friction and positive rotor inertia only.
 
 References
@@ -34,18 +34,18 @@ from arm_dynamics.model.arm_model import ArmModel
 OFFSET_SCALE = 0.1
 """Standard deviation of the prior of an effort offset, relative to the rms effort of its joint."""
 TERM_SCALE = 0.05
-"""Prior of friction, and of rotor inertia times acceleration, that the description does not have,
+"""Prior of friction, and of rotor inertia times acceleration, that the nominal model lacks,
 relative to the rms effort."""
 HUBER = 3.0
 """Residual [σ] above which a sample counts less: outliers only."""
 UNDETERMINED = 0.3
-"""Deviation over that of the prior above which a parameter counts as left to the prior."""
+"""Deviation over that of the prior above which a parameter is undetermined."""
 NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
 NO_TERMS: Vector = np.zeros(0)
 
 
-class DescriptionPrior:
-    """Divergence of parameters from those of the description.
+class NominalPrior:
+    """Divergence of parameters from the nominal ones.
 
     Σ_links d(P ‖ P₀) + Σ_terms (x / x₀ - log(x / x₀) - 1) + Σ_offsets ½ (o / s)²
 
@@ -72,24 +72,22 @@ class DescriptionPrior:
         )
         """Parameters (p,) of divergence 0."""
 
-    def with_bodies(self, links: Matrix) -> DescriptionPrior:
+    def with_bodies(self, links: Matrix) -> NominalPrior:
         """Return the divergence of other bodies (nb, 10) with the same further terms."""
-        return DescriptionPrior(links, self._terms, self._offset, self._further)
+        return NominalPrior(links, self._terms, self._offset, self._further)
 
-    def with_further(self, further: Vector) -> DescriptionPrior:
+    def with_further(self, further: Vector) -> NominalPrior:
         """Return the divergence with other further terms x₀ (e,)."""
-        return DescriptionPrior(self._links, self._terms, self._offset, further)
+        return NominalPrior(self._links, self._terms, self._offset, further)
 
     @classmethod
-    def of(
-        cls, arm: ArmModel, effort: Vector, speed: Vector, acceleration: Vector
-    ) -> DescriptionPrior:
+    def of(cls, arm: ArmModel, effort: Vector, speed: Vector, acceleration: Vector) -> NominalPrior:
         """Return the divergence from ``arm``; terms that it lacks get a typical size.
 
         Parameters
         ----------
         arm : ArmModel
-            Arm of the description.
+            Nominal model.
         effort, speed, acceleration : Vector
             RMS effort [N·m], velocity [rad/s] and acceleration [rad/s²] (nv,) of the measurements.
 
@@ -101,8 +99,8 @@ class DescriptionPrior:
         typical = np.concatenate(
             (size / np.maximum(acceleration, 1e-3), size / np.maximum(speed, 1e-3), size)
         )
-        described = nominal[layout.terms]
-        return cls(links, np.where(described > 0, described, typical), OFFSET_SCALE * effort)
+        terms = nominal[layout.terms]
+        return cls(links, np.where(terms > 0, terms, typical), OFFSET_SCALE * effort)
 
     def divergence(self, parameters: Vector) -> float:
         """Return the divergence; inf outside the domain."""
@@ -113,17 +111,17 @@ class DescriptionPrior:
         value = self._divergence.value(bodies) + 0.5 * float(o @ o)
         return value + float(np.sum(relative - np.log(relative) - 1))
 
-    def slopes(self, parameters: Vector) -> tuple[Vector, Matrix]:
+    def derivatives(self, parameters: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p,) and Hessian (p, p) of the divergence within the domain."""
         bodies, x, o = self._parts(parameters)
         p, terms = parameters.size, self._terms.size
-        slopes, curvatures = self._divergence.slopes(bodies)
+        gradients, hessians = self._divergence.derivatives(bodies)
         slope, curved = 1 / self._sizes - 1 / x, x**-2
         gradient = np.concatenate(
-            (slopes.reshape(-1), slope[:terms], o / self._offset, slope[terms:])
+            (gradients.reshape(-1), slope[:terms], o / self._offset, slope[terms:])
         )
         hessian = np.zeros((p, p))
-        for i, own in enumerate(curvatures):
+        for i, own in enumerate(hessians):
             hessian[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = own
         diagonal = np.arange(self._first, p)
         hessian[diagonal, diagonal] = np.concatenate(
@@ -146,7 +144,7 @@ class DescriptionPrior:
 def consistent_minimum(
     squares: Matrix,
     products: Vector,
-    prior: DescriptionPrior,
+    prior: NominalPrior,
     gamma: float,
     start: Vector,
     free: BoolArray | None = None,
@@ -157,7 +155,7 @@ def consistent_minimum(
     ----------
     squares, products : Matrix, Vector
         A (p, p) and b (p,) of the weighted equations.
-    prior : DescriptionPrior
+    prior : NominalPrior
         The divergence d.
     gamma : float
         Weight γ of the divergence, above 0.
@@ -178,18 +176,18 @@ def consistent_minimum(
         x = whole(part)
         return float(0.5 * x @ squares @ x - products @ x + gamma * prior.divergence(x))
 
-    def slopes(part: Vector) -> tuple[Vector, Matrix]:
+    def derivatives(part: Vector) -> tuple[Vector, Matrix]:
         x = whole(part)
-        slope, curvature = prior.slopes(x)
+        slope, curvature = prior.derivatives(x)
         gradient = squares @ x - products + gamma * slope
         return gradient[used], (squares + gamma * curvature)[np.ix_(used, used)]
 
-    return whole(damped_newton(cost, slopes, start[used]))
+    return whole(damped_newton(cost, derivatives, start[used]))
 
 
 def damped_newton(
     cost: Callable[[Vector], float],
-    slopes: Callable[[Vector], tuple[Vector, Matrix]],
+    derivatives: Callable[[Vector], tuple[Vector, Matrix]],
     start: Vector,
 ) -> Vector:
     """Return the minimizer of a function by damped Newton steps -H⁻¹ g.
@@ -201,7 +199,7 @@ def damped_newton(
     ----------
     cost : callable
         Value of the function at x (p,); infinite outside its domain.
-    slopes : callable
+    derivatives : callable
         Gradient g (p,) and positive definite Hessian H (p, p) within the domain.
     start : Vector
         First x (p,), within the domain.
@@ -219,7 +217,7 @@ def damped_newton(
     """
     x, value = start, cost(start)
     for _ in range(NEWTON_STEPS):
-        gradient, hessian = slopes(x)
+        gradient, hessian = derivatives(x)
         root = 1 / np.sqrt(np.diag(hessian))
         scaled = hessian * root * root[:, None]
         step = -root * scipy.linalg.cho_solve(

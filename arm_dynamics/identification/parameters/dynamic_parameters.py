@@ -108,7 +108,7 @@ def parameter_names(arm: ArmModel) -> tuple[str, ...]:
 def nominal_parameters(arm: ArmModel) -> Vector:
     """Return the parameters (14 nv,) of the arm itself, payload and motors included.
 
-    A motor behind backlash counts as one with a rigid gear: efforts do not separate them.
+    A motor behind backlash is replaced by one with a rigid gear: efforts do not separate them.
     """
     arm = _without_backlash(arm)
     inertial = [inertia.toDynamicParameters() for inertia in list(arm.model.inertias)[1:]]

@@ -54,7 +54,7 @@ MIN_FRACTION = 0.01
 DIGITS = 12
 """Significant digits of a written number."""
 ROUNDING = 1e-9
-"""Relative difference below which a value counts as unchanged and a moment as 0."""
+"""Relative difference below which a value is unchanged and a moment as 0."""
 MARK = "identified"
 """First word of the comments, which a later identification replaces."""
 TOPICS = {

@@ -110,13 +110,13 @@ def log_cholesky_metric(theta: Vector) -> Matrix:
     With P = U Uᵀ it is tr(Wᵢ Wⱼ), W = U⁻¹ ∂U + (U⁻¹ ∂U)ᵀ: exact also for nearly singular P.
     """
     scale, diagonal = np.exp(theta[0]), np.exp(theta[1:4])
-    slopes = np.zeros((10, 4, 4))
-    slopes[[1, 2, 3], _AXES[:3], _AXES[:3]] = scale * diagonal
-    slopes[[4, 5, 6, 7, 8, 9], [0, 1, 0, 0, 1, 2], [1, 2, 2, 3, 3, 3]] = scale
-    upper = np.tensordot([*np.ones(3), *theta[4:]], slopes[1:], 1)
+    jacobian = np.zeros((10, 4, 4))
+    jacobian[[1, 2, 3], _AXES[:3], _AXES[:3]] = scale * diagonal
+    jacobian[[4, 5, 6, 7, 8, 9], [0, 1, 0, 0, 1, 2], [1, 2, 2, 3, 3, 3]] = scale
+    upper = np.tensordot([*np.ones(3), *theta[4:]], jacobian[1:], 1)
     upper[3, 3] = scale
-    slopes[0] = upper
-    relative = np.linalg.solve(upper, slopes)
+    jacobian[0] = upper
+    relative = np.linalg.solve(upper, jacobian)
     whole = (relative + relative.swapaxes(1, 2)).reshape(10, 16)
     found: Matrix = whole @ whole.T
     return found
@@ -151,7 +151,7 @@ class LogDetDivergence:
         log_det = 2 * float(np.log(diagonal).sum())
         return float(np.vdot(bodies, self._trace)) - log_det + self._log_det
 
-    def slopes(self, bodies: Matrix) -> tuple[Matrix, FloatArray]:
+    def derivatives(self, bodies: Matrix) -> tuple[Matrix, FloatArray]:
         """Return gradient (n, 10) and Hessian (n, 10, 10) of each body's divergence, by π."""
         inverse = np.linalg.inv((bodies @ FLAT_BASIS).reshape(-1, 4, 4))
         scaled = inverse[:, None] @ BASIS
@@ -162,7 +162,7 @@ class LogDetDivergence:
 
 
 def consistent_prior(inertial: Matrix) -> Matrix:
-    """Return bodies (n, 10) of a description, with idealized ones made consistent.
+    """Return nominal bodies (n, 10), with idealized ones made consistent.
 
     Bodies without mass get MASS_FLOOR of the mean mass. Point masses, rods and plates get a
     standard deviation of their mass of SIZE_FLOOR along each axis. Other bodies do not change.

@@ -38,7 +38,7 @@ def uncertainty_yaml(
     deviations: Vector,
     *,
     prior: float = PRIOR,
-    described: Vector | None = None,
+    nominal: Vector | None = None,
     constant_deviations: Mapping[str, float] = NO_DEVIATIONS,
 ) -> str:
     """Return tolerances of an identified arm as a file for ``--tolerance-file``.
@@ -60,8 +60,8 @@ def uncertainty_yaml(
         that the motion does not determine.
     prior : float
         Tolerance of those parameters, a fraction.
-    described : Vector, optional
-        Parameters (14 nv,) of the description: the tolerance of a parameter that the motion does
+    nominal : Vector, optional
+        Parameters (14 nv,) of the nominal model: the tolerance of a parameter that the motion does
         not determine contains its value there.
     constant_deviations : Mapping[str, float]
         Standard deviations of fitted motor constants [%], for example of "J1.backlash".
@@ -84,7 +84,7 @@ def uncertainty_yaml(
         raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({size},)")
     if check_float("prior", prior, lower=0) >= 1:
         raise InvalidValue(f"prior = {prior:g}; expected below 1")
-    before = values if described is None else check_vector("described", described, size)
+    before = values if nominal is None else check_vector("nominal", nominal, size)
     found = with_parameters(arm, values)
     known = variable_names(found)
     lines = [
@@ -100,10 +100,10 @@ def uncertainty_yaml(
         if name not in TERM_NAMES  # among the parameters already
     )  # fmt: skip
     for name, fractions in (*_fractions(values, spread, before, prior), *constants):
-        nominal = variable_values(found, name) if name in known else np.zeros(arm.nv)
+        sizes = variable_values(found, name) if name in known else np.zeros(arm.nv)
         entries = [
             f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
-            for joint, fraction, value in zip(arm.joint_names, fractions, nominal, strict=True)
+            for joint, fraction, value in zip(arm.joint_names, fractions, sizes, strict=True)
             if value and fraction
         ]
         if entries:

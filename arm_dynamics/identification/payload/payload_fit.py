@@ -3,7 +3,7 @@
 τ - W π = W_t φ,  minimize  ½ Σ w ((τ - W π - W_t φ) / σ_i)² / c + d(P(φ) ‖ P₀)
 
 φ are the ten inertial parameters of the payload in the joint frame of the tool's link, W_t their
-columns of the regressor W, π the parameters of the arm without payload: those of its description,
+columns of the regressor W, π the parameters of the arm without payload: those of its nominal model,
 or those fitted to recordings without the payload. The payload's pseudo-inertia P is positive
 definite; d is the divergence from a body of P₀ at the tool. Weights as in ``fit_torque``.
 
@@ -17,7 +17,7 @@ the joints, which change the estimate by δφ_i = (W_tᵀ w W_t + D)⁻¹ W_tᵀ
 quantity is the larger one of nv / (nv - 1) Σ δφ_i δφ_iᵀ and of that of the blocks.
 
 D is the Hessian of d. The covariance of δπ is (A + γ D_π)⁻¹ of the fit to the recordings without
-the payload, with γ at least 1, that of δl and the slopes ∂π/∂l those of ``DriveGains``. Errors of
+the payload, with γ at least 1, that of δl and ∂π/∂l those of ``DriveGains``. Errors of
 Stribeck friction and of gear losses are not propagated.
 
 References
@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -40,28 +41,31 @@ import pinocchio as pin
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.efforts.arm_identification import (
-    Prediction,
-    fitted_and_held_out,
-    predicted_efforts,
-)
 from arm_dynamics.identification.efforts.drive_gain_fit import (
     DriveGains,
-    recorded_gains,
-    with_described_efforts,
+    prepare_training,
+    with_nominal_efforts,
 )
 from arm_dynamics.identification.efforts.effort_equations import EffortEquations, joined_equations
+from arm_dynamics.identification.efforts.effort_prediction import (
+    Prediction,
+    joint_fits,
+    predicted_efforts,
+)
 from arm_dynamics.identification.efforts.friction_terms import (
     JointFriction,
     with_friction_terms,
     without_gear_loss,
 )
-from arm_dynamics.identification.efforts.motion_preparation import prepare_motion
+from arm_dynamics.identification.efforts.motion_preparation import (
+    prepare_validation,
+    recorded_efforts,
+)
 from arm_dynamics.identification.efforts.torque_fit import TorqueFit, fit_torque
 from arm_dynamics.identification.efforts.torque_problem import TorqueProblem
 from arm_dynamics.identification.parameters.consistent_least_squares import (
     UNDETERMINED,
-    DescriptionPrior,
+    NominalPrior,
     positive_inverse,
 )
 from arm_dynamics.identification.parameters.dynamic_parameters import (
@@ -70,11 +74,16 @@ from arm_dynamics.identification.parameters.dynamic_parameters import (
     with_parameters,
 )
 from arm_dynamics.identification.parameters.payload_body import payload_ball, tool_link
+from arm_dynamics.identification.results.fit_report import UNDETERMINED as UNDETERMINED_CELL
+from arm_dynamics.identification.results.fit_report import FitTable
+from arm_dynamics.identification.results.fit_summary import worse_joints
+from arm_dynamics.identification.results.identification_result import IdentificationResult, Report
 from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_data import MotionData
+from arm_dynamics.recording.motions.training_split import training_and_validation
 
-LEAST_MASS = 0.05
+MIN_MASS = 0.05
 """Smallest mass of the prior body, relative to the mean mass of the links."""
 QUANTITIES = (
     "mass", "center.x", "center.y", "center.z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz",
@@ -83,41 +92,66 @@ QUANTITIES = (
 STEP = 1e-6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PayloadFit:
+UNITS = ("kg", "m", "m", "m") + 6 * ("kg·m²",)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PayloadFit(IdentificationResult):
     """Result of ``identify_payload``.
 
-    ``values`` and ``deviation`` (10,), in the order of QUANTITIES: mass [kg], center of mass [m]
-    and inertia about it [kg·m²], along the axes of the tool frame. Deviations contain those of the
-    arm and of its drive gains if these were fitted to motions without the payload; an arm of the
-    description counts as exact. ``undetermined`` names the quantities that the motion does
-    not reveal. ``parameters`` and ``parameter_deviation`` (14 nv,) are those of the arm with its
-    payload; the deviations of parameters that are those of the description are NaN. ``before`` and
-    ``after`` predict held-out motion without and with the payload. ``loaded`` is the arm of
-    ``parameters``, with the friction of its motors.
+    ``payload`` and ``payload_deviation`` (10,), in the order of QUANTITIES: mass [kg], center of
+    mass [m] and inertia about it [kg·m²], along the axes of the tool frame. Deviations contain
+    those of the arm and of its drive gains if these were fitted to motions without the payload; a
+    nominal model is assumed exact. ``undetermined`` names the quantities that are not identifiable
+    from the motion. ``identified`` is the arm with its payload; the deviations of its nominal
+    parameters are NaN. ``before`` and ``after`` predict validation data without and with the
+    payload.
     """
 
-    arm: ArmModel
-    loaded: ArmModel
-    values: Vector
-    deviation: Vector
+    payload: Vector
+    payload_deviation: Vector
     undetermined: tuple[str, ...]
-    parameters: Vector
-    parameter_deviation: Vector
     before: Prediction
     after: Prediction
-    notes: tuple[str, ...]
 
     @property
     def mass(self) -> float:
         """Mass [kg]."""
-        return float(self.values[0])
+        return float(self.payload[0])
 
     @property
     def center(self) -> Vector:
         """Center of mass in the tool frame (3,) [m]."""
-        found: Vector = self.values[1:4]
-        return found
+        return self.payload[1:4]
+
+    def report(self) -> Report:
+        """Return the payload in the tool frame, and the errors on validation data."""
+        rows = zip(QUANTITIES, UNITS, self.payload, self.payload_deviation, strict=True)
+        payload = FitTable(
+            f"Payload in the tool frame '{self.arm.tool_frame}'",
+            ("quantity", "unit", "value", "standard deviation"),
+            tuple(
+                (
+                    name,
+                    unit,
+                    f"{value:.4g}",
+                    UNDETERMINED_CELL if name in self.undetermined else f"{deviation:.2g}",
+                )
+                for name, unit, value, deviation in rows
+            ),
+        )
+        errors = zip(
+            self.arm.joints, self.before.rms, self.after.rms, self.after.relative_error, strict=True
+        )
+        joints = FitTable(
+            "Prediction on held-out motion",
+            ("joint", "unit", "RMS without payload", "RMS with payload", "error with payload"),
+            tuple(
+                (x.name, x.effort_unit, f"{b:.4g}", f"{a:.4g}", f"{100 * relative:.3g} %")
+                for x, b, a, relative in errors
+            ),
+        )
+        return Report((payload, joints), (*self.notes, *self.warnings))
 
 
 @with_one_blas_thread
@@ -135,13 +169,13 @@ def identify_payload(
     Parameters
     ----------
     arm : ArmModel
-        The arm without the payload; without ``without``, its parameters count as known.
+        The arm without the payload; without ``without``, its parameters are assumed exact.
     motions : Sequence[MotionData]
         Motions with the payload fixed to the link of the tool frame. Efforts of motions with
         currents only follow from the torque constants of the arm, or from drive gains that are
         fitted to ``without``.
     held_out : Sequence[MotionData]
-        Motions with the payload that check the result (default: the last 30 % of ``motions``).
+        Validation data with the payload (default: the last 30 % of ``motions``).
     without : Sequence[MotionData]
         Motions without the payload, to which the parameters of the arm itself are fitted.
     cutoff : float, optional
@@ -160,82 +194,136 @@ def identify_payload(
 
     """
     link = tool_link(arm)
-    gains = recorded_gains(arm, without, (), None, cutoff) if without else None
-    motions, held_out, without = (
-        [_with_efforts(arm, gains, motion) for motion in part]
-        for part in (motions, held_out, without)
+    known = _fitted_arm(arm, without, cutoff) if without else _nominal_arm(arm)
+    motions, held_out = (
+        [_with_efforts(arm, known.gains, motion) for motion in data] for data in (motions, held_out)
     )
-    fitted, checks = fitted_and_held_out(motions, held_out, without)
-    prepared = [prepare_motion(arm, motion, cutoff) for motion in fitted]
-    frequency = max(motion.cutoff for motion in prepared)
-    notes = [note for motion in prepared for note in motion.notes]
-    friction, known = JointFriction.of(arm), nominal_parameters(arm)
-    simulated, spread = known, np.full(known.size, np.nan)
-    errors = np.zeros((known.size, 0))
-    if without:
-        parts = [prepare_motion(arm, motion, cutoff) for motion in without]
-        alone = fit_torque(arm, joined_equations([part.equations for part in parts]))
-        known, errors = alone.parameters, _parameter_errors(alone)
-        spread = np.array((gains.with_deviations(alone) if gains else alone).deviation)
-        simulated = alone.simulated
-        friction = alone.friction
-        notes += [note for part in parts for note in part.notes]
-        notes += gains.notes() if gains else []
-    else:
-        notes.append(
-            "the arm counts as exact: the deviations of the payload do not contain its errors;"
-            " record the motion without the payload too (--without)"
-        )
+    training, validation = training_and_validation(motions, held_out, without)
+    prepared, _ = prepare_training(arm, training, cutoff=cutoff)
+    tests = prepare_validation(arm, validation, prepared)
     equations = joined_equations([motion.equations for motion in prepared])
-    loaded = _loaded(equations, known, friction, link)
-    prior = DescriptionPrior(_prior_body(arm, loaded)[None], np.zeros(0), np.zeros(0))
-    problem = TorqueProblem(loaded, prior)
-    found = problem.estimate(1.0)
-    changes = problem.changes(1.0, found, -_efforts_of(equations, friction, errors))
-    if gains:
-        steps = _root(gains.covariance)
-        own_errors = gains.slopes @ steps
-        efforts = equations.effort * steps.T[:, None, :]
-        efforts = efforts - _efforts_of(equations, friction, own_errors)
-        errors = np.hstack((errors, own_errors))
-        changes = np.hstack((changes, problem.changes(1.0, found, efforts)))
-    noise = _noise_covariances(problem, loaded, found)
-    values, slopes = _in_tool_frame(arm, link, found)
-    own_noise = np.einsum("ij,cjk,ik->ci", slopes, noise, slopes).max(axis=0)
-    deviation = np.sqrt(np.sum((slopes @ changes) ** 2, axis=1) + own_noise)
-    free = slopes @ positive_inverse(prior.slopes(prior.start)[1]) @ slopes.T
-    vague = deviation > UNDETERMINED * np.sqrt(np.diag(free))
-    own = ParameterLayout(arm.nv).body(link)
-    total, total_spread, written = np.array(known), spread.copy(), np.array(simulated)
-    total[own] += found
-    written[own] += found
-    together = np.sum((errors[own] + changes) ** 2, axis=1)
-    total_spread[own] = np.sqrt(together + np.einsum("cii->ci", noise).max(axis=0))
-    late = float(np.median([motion.delay for motion in prepared]))
-    tests = [prepare_motion(arm, motion, frequency, late) for motion in checks]
-    carrying = with_friction_terms(with_parameters(arm, written), friction)
-    return PayloadFit(
-        arm,
-        gains.applied(carrying) if gains else carrying,
-        as_readonly(values),
-        as_readonly(deviation),
-        tuple(name for name, unknown in zip(QUANTITIES, vague, strict=True) if unknown),
-        as_readonly(written),
-        as_readonly(total_spread),
-        predicted_efforts(tests, known, friction, friction.presliding),
-        predicted_efforts(tests, total, friction, friction.presliding),
-        tuple(notes),
+    body = _fit_body(arm, equations, known, link)
+    at = ParameterLayout(arm.nv).body(link)
+    total, deviation, written = (
+        np.array(x) for x in (known.values, known.deviation, known.simulated)
     )
+    total[at] += body.values
+    written[at] += body.values
+    deviation[at] = body.joined_deviation
+    payload, payload_deviation, undetermined = _in_tool_frame(arm, link, body)
+    identified = with_friction_terms(with_parameters(arm, written), known.friction)
+    before, after = (
+        predicted_efforts(tests, values, known.friction, known.friction.presliding)
+        for values in (known.values, total)
+    )
+    return PayloadFit(
+        arm=arm,
+        identified=known.gains.applied(identified) if known.gains else identified,
+        parameters=as_readonly(written),
+        deviation=as_readonly(deviation),
+        sources=tuple(motion.source for motion in (*motions, *without)),
+        notes=(*(note for motion in prepared for note in motion.notes), *known.notes),
+        warnings=tuple(worse_joints(joint_fits(arm, before, after, after))),
+        payload=as_readonly(payload),
+        payload_deviation=as_readonly(payload_deviation),
+        undetermined=undetermined,
+        before=before,
+        after=after,
+    )
+
+
+class _Arm(NamedTuple):
+    """Arm without the payload.
+
+    ``values`` and ``deviation`` (14 nv,), ``errors`` L (14 nv, k) with the covariance L Lᵀ;
+    ``simulated`` (14 nv,) are the parameters of an arm in simulation.
+    """
+
+    values: Vector
+    simulated: Vector
+    deviation: Vector
+    errors: Matrix
+    friction: JointFriction
+    gains: DriveGains | None
+    notes: tuple[str, ...]
+
+
+def _nominal_arm(arm: ArmModel) -> _Arm:
+    """Return the nominal model, which is assumed exact."""
+    values = nominal_parameters(arm)
+    deviation, errors = np.full(values.size, np.nan), np.zeros((values.size, 0))
+    note = (
+        "the arm is assumed exact: the deviations of the payload do not contain its errors;"
+        " record the motion without the payload too (--without)"
+    )
+    return _Arm(values, values, deviation, errors, JointFriction.of(arm), None, (note,))
+
+
+def _fitted_arm(arm: ArmModel, motions: Sequence[MotionData], cutoff: float | None) -> _Arm:
+    """Return the fit to motions without the payload, whose currents determine drive gains."""
+    has_currents = all(motion.effort is None and motion.current is not None for motion in motions)
+    data = motions if has_currents else [with_nominal_efforts(arm, x) for x in motions]
+    prepared, gains = prepare_training(arm, data, cutoff=cutoff)
+    fit = fit_torque(arm, joined_equations([motion.equations for motion in prepared]))
+    notes = [note for motion in prepared for note in motion.notes]
+    return _Arm(
+        values=fit.parameters,
+        simulated=fit.simulated,
+        deviation=(gains.with_deviations(fit) if gains else fit).deviation,
+        errors=_parameter_errors(fit),
+        friction=fit.friction,
+        gains=gains,
+        notes=(*notes, *(gains.notes() if gains else ())),
+    )
+
+
+class _Body(NamedTuple):
+    """Payload in the joint frame: φ (10,), and its errors.
+
+    ``changes`` (10, k) by errors of the arm; ``noise`` (2, 10, 10): covariances by the residuals of
+    blocks and of joints; ``prior`` (10, 10): covariance of the prior; ``joined_deviation`` (10,) of
+    the link with its payload.
+    """
+
+    values: Vector
+    changes: Matrix
+    noise: FloatArray
+    prior: Matrix
+    joined_deviation: Vector
+
+
+def _fit_body(arm: ArmModel, equations: EffortEquations, known: _Arm, link: int) -> _Body:
+    """Return the payload that explains the efforts beyond those of the known arm."""
+    loaded = _loaded(equations, known.values, known.friction, link)
+    prior = NominalPrior(_prior_body(arm, loaded)[None], np.zeros(0), np.zeros(0))
+    problem = TorqueProblem(loaded, prior)
+    values, errors = problem.estimate(1.0), known.errors
+    efforts = -_efforts_of(equations, known.friction, errors)
+    changes = problem.changes(1.0, values, efforts)
+    if known.gains:
+        steps = _root(known.gains.covariance)
+        gain_errors = known.gains.jacobian @ steps
+        efforts = equations.effort * steps.T[:, None, :]
+        efforts = efforts - _efforts_of(equations, known.friction, gain_errors)
+        errors = np.hstack((errors, gain_errors))
+        changes = np.hstack((changes, problem.changes(1.0, values, efforts)))
+    noise = _noise_covariances(problem, loaded, values)
+    variance = np.einsum("cii->ci", noise).max(axis=0)
+    together = np.sum((errors[ParameterLayout(arm.nv).body(link)] + changes) ** 2, axis=1)
+    inverse = positive_inverse(prior.derivatives(prior.start)[1])
+    return _Body(values, changes, noise, inverse, np.sqrt(together + variance))
 
 
 def _with_efforts(arm: ArmModel, gains: DriveGains | None, motion: MotionData) -> MotionData:
-    """Return a motion with the efforts of its currents, of fitted gains or of the description."""
+    """Return a motion with the efforts of its currents, of fitted gains or of the nominal ones."""
     if gains is None:
-        return with_described_efforts(arm, motion)
+        motion = with_nominal_efforts(arm, motion)
+        recorded_efforts(arm, motion)
+        return motion
     if motion.effort is not None or motion.current is None:
         raise InvalidValue(
-            f"{motion.source}: efforts = {'none' if motion.effort is None else 'recorded'};"
-            " expected currents without efforts, as in the motions without the payload"
+            f"{motion.source}: {'no joint' if motion.effort is None else 'joint'} efforts in the"
+            " recording; expected currents without efforts, as in the motions without the payload"
         )
     return gains.efforts(motion)
 
@@ -277,10 +365,10 @@ def _loaded(
     """Return the equations of the payload alone: W_t φ = τ - W π."""
     rows = equations.rows(friction.presliding)
     effort = without_gear_loss(equations.effort, equations.states(friction), friction.loss)
-    own = ParameterLayout(equations.effort.shape[1]).body(link)
+    at = ParameterLayout(equations.effort.shape[1]).body(link)
     return replace(
         equations,
-        regressor=equations.regressor[:, :, own],
+        regressor=equations.regressor[:, :, at],
         effort=effort - equations.stribeck(friction) - rows @ known,
         valid=equations.counted(friction.presliding),
     )
@@ -293,11 +381,11 @@ def _prior_body(arm: ArmModel, equations: EffortEquations) -> Vector:
     mass = float(np.sum(counted * per_kilogram * equations.effort))
     mass /= max(float(np.sum(counted * per_kilogram**2)), 1e-12)
     links = [inertia.mass for inertia in list(arm.links.inertias)[1:]]
-    return payload_ball(arm, max(mass, LEAST_MASS * float(np.mean(links)), 1e-3))
+    return payload_ball(arm, max(mass, MIN_MASS * float(np.mean(links)), 1e-3))
 
 
-def _in_tool_frame(arm: ArmModel, link: int, found: Vector) -> tuple[Vector, Matrix]:
-    """Return QUANTITIES (10,) of φ (10,) in the joint frame, and their derivatives (10, 10)."""
+def _in_tool_frame(arm: ArmModel, link: int, body: _Body) -> tuple[Vector, Vector, tuple[str, ...]]:
+    """Return QUANTITIES (10,), their deviations (10,) and the names of undetermined ones."""
     tool = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)].placement
 
     def quantities(parameters: Vector) -> Vector:
@@ -306,8 +394,13 @@ def _in_tool_frame(arm: ArmModel, link: int, found: Vector) -> tuple[Vector, Mat
         order = [inertia[i, j] for j in range(3) for i in range(j + 1)]
         return np.array([body.mass, *body.lever, *order])
 
-    slopes = np.empty((10, 10))
+    values, jacobian = body.values, np.empty((10, 10))
     for i in range(10):
-        step = STEP * max(abs(found[i]), found[0] * 1e-3) * np.eye(10)[i]
-        slopes[:, i] = (quantities(found + step) - quantities(found - step)) / (2 * step[i])
-    return quantities(found), slopes
+        step = STEP * max(abs(values[i]), values[0] * 1e-3) * np.eye(10)[i]
+        jacobian[:, i] = (quantities(values + step) - quantities(values - step)) / (2 * step[i])
+    noise = np.einsum("ij,cjk,ik->ci", jacobian, body.noise, jacobian).max(axis=0)
+    deviation = np.sqrt(np.sum((jacobian @ body.changes) ** 2, axis=1) + noise)
+    prior = np.sqrt(np.diag(jacobian @ body.prior @ jacobian.T))
+    is_vague = deviation > UNDETERMINED * prior
+    names = tuple(name for name, x in zip(QUANTITIES, is_vague, strict=True) if x)
+    return quantities(values), deviation, names

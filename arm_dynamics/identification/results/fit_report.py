@@ -20,7 +20,7 @@ MISSING = "-"
 UNDETERMINED = "not distinguished"
 """Cell of a deviation of a parameter that the motion does not determine."""
 
-LARGEST_PERCENT = 1000.0
+MAX_PERCENT = 1000.0
 """Deviation from which on it has the unit of the value."""
 
 
@@ -62,6 +62,13 @@ def fit_tables(summary: FitSummary) -> tuple[FitTable, FitTable]:
         FitTable("Prediction on held-out motion", heads, joints),
         FitTable("Parameters", columns, parameters),
     )
+
+
+def fit_lines(summary: FitSummary) -> list[str]:
+    """Return the sentences after the tables in a terminal."""
+    groups = [f"  {group}" for group in summary.groups]
+    heading = "Not identifiable from this trajectory; values near those of the nominal model:"
+    return [*([heading] if groups else []), *groups, *summary.notes]
 
 
 def fit_text(summary: FitSummary) -> str:
@@ -134,7 +141,7 @@ def _lists(summary: FitSummary) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield title and entries of the lists that have any."""
     if summary.groups:
         yield (
-            "Parameters not distinguished by this motion; the description determines them too",
+            "Parameters not identifiable from this trajectory; the prior contributes to them",
             summary.groups,
         )
     if summary.combinations:
@@ -164,7 +171,7 @@ def _number(value: float) -> str:
 
 def _deviation(one: ParameterFit) -> str:
     """Return the deviation in per cent, in the unit of a value that is small next to it."""
-    if one.deviation < LARGEST_PERCENT:
+    if one.deviation < MAX_PERCENT:
         return _percent(one.deviation)
     return f"{max(abs(one.value), 1e-12) * one.deviation / 100:.3g} {one.unit}".removesuffix(" 1")
 

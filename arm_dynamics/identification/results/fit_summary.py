@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 
@@ -10,6 +11,9 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector
 
 NO_CURVE = np.empty(0)
+GROWTH, MIN_GROWN = 1.2, 0.05
+"""Held-out error over that of the nominal model above which a fit is worse, and relative error
+below which it is not reported."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +53,26 @@ class JointFit:
     error_urdf: float = nan
 
 
+def worse_joints(joints: Sequence[JointFit]) -> list[str]:
+    """Return a sentence about joints that the fit predicts worse than the nominal model, if any."""
+    errors = [
+        f"{x.name} {100 * x.error_before:.3g} to {100 * x.error_after:.3g} %"
+        for x in joints
+        if x.rms_after > GROWTH * x.rms_before and x.error_after > MIN_GROWN
+    ]
+    return errors and [
+        f"held-out error of joints {', '.join(errors)}: larger than that of the nominal model;"
+        " expected a smaller one; the fitted recordings are too short, or another motion than"
+        " the held-out one: fit more of them, and keep the nominal model until then"
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class ParameterFit:
     """An identified parameter: ``deviation`` is its standard deviation in per cent of ``value``.
 
     NaN or infinity marks a parameter that the motion does not determine; its value is the prior.
-    ``prior`` is NaN where the description has none.
+    ``prior`` is NaN where the model has none.
     """
 
     name: str

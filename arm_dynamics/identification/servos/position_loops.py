@@ -86,7 +86,7 @@ def servo_loops(arm: ArmModel, servos: Sequence[str] = ()) -> ServoLoops:
         For a joint with another actuator.
 
     """
-    names, known = _servo_names(arm, servos), _described_gains(arm)
+    names, known = _servo_names(arm, servos), _nominal_gains(arm)
     rows = []
     for joint, actuator in zip(arm.joints, arm.actuators, strict=True):
         if joint.actuator != "dc_motor":
@@ -112,7 +112,7 @@ def with_servo_gains(urdf: str, arm: ArmModel, gain: Vector) -> str:
     return with_params(urdf, {joint: {GAIN: f"{value:.5g}"} for joint, value in pairs})
 
 
-def _described_gains(arm: ArmModel) -> dict[str, float]:
+def _nominal_gains(arm: ArmModel) -> dict[str, float]:
     """Return the gain [V/rad] of each joint whose <ros2_control> block has one."""
     found = {}
     for block in parse_xml(arm.urdf).find_all("ros2_control"):
@@ -149,7 +149,7 @@ def _servo_names(arm: ArmModel, servos: Sequence[str]) -> dict[str, JointMotor]:
     missing = [joint for joint in arm.joint_names if joint not in names]
     if missing:
         raise ConfigError(
-            f"arm '{arm.name}': servos of joints {', '.join(missing)} = none; expected one of"
+            f"arm '{arm.name}': no servos of joints {', '.join(missing)}; expected one of"
             f" {', '.join(LOOPS)}; pass --servo {missing[0]}=NAME"
         )
     return names

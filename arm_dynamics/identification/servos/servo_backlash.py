@@ -12,7 +12,7 @@ measured positions within τ. An impact has an effect for the time τ only:
 minimize  ½ Σ (ε(θ, β) / σ)² / c + ½ |θ|²,   ε(t_k) = q_sim(t_k | q(t_0) … q(t_k-1)) - q(t_k)
 
 A scan compares a few values β of every joint. The other parameters follow by a linear change: their
-slopes are those of the rigid gear. The reference is a contact without backlash, not the rigid
+gradients are those of the rigid gear. The reference is a contact without backlash, not the rigid
 gear, because losses of the two differ (docs/motors.md).
 
 References
@@ -51,7 +51,7 @@ and joint. Teeth rebound at 0.57 of the velocity of an impact. With ζ = 0.5 the
 too small where teeth rebound more; with ζ = 0.1 backlash is found in fewer motions."""
 CANDIDATE = 8.0
 """Decrease of the cost with which backlash is fitted: four standard deviations."""
-REVEALED = 4.5
+IDENTIFIABLE = 4.5
 """The same with which a motion would show it: three."""
 SIMILAR = 1.5
 """Ratio of the median square errors below which another minimum is possible."""
@@ -73,7 +73,7 @@ class BacklashScan:
         groups = {
             "fitted": fitted,
             "probable, not determined": [i for i in self.backlash if i not in fitted],
-            "not revealed": self.hidden,
+            "not identifiable": self.hidden,
         }
         found = [
             f"{text}: {', '.join(joints[i] for i in own)}" for text, own in groups.items() if own
@@ -86,7 +86,7 @@ def with_contact(arm: ArmModel, backlash: dict[int, float], q: Matrix) -> ArmMod
 
     Stiffness k = μ (0.5 / dt)² and damping d = 0.2 μ / dt, with the time step dt of the simulation
     and the smallest reduced mass μ at positions q (n, nv): a damping ratio of 0.2, and stable up to
-    twice the time step. Constants of the description remain.
+    twice the time step. Nominal constants remain.
     """
     model, data = arm.links, arm.links.createData()
     every = q[:: max(1, len(q) // POSES)]
@@ -108,13 +108,13 @@ def with_contact(arm: ArmModel, backlash: dict[int, float], q: Matrix) -> ArmMod
 def scan_backlash(problem: ServoFit, theta: Vector, windows: Sequence[MotionData]) -> BacklashScan:
     """Return the joints of a fit with rigid gears at θ (p,) that probably have backlash."""
     rigid, nv = problem.variation, problem.variation.arm.nv
-    rest = [i for i in range(nv) if rigid.described[rigid.backlash_entries[i]] == 0]
+    rest = [i for i in range(nv) if rigid.nominal[rigid.backlash_entries[i]] == 0]
     if not rest:
         return BacklashScan({}, ())
     decrease, effect = _compared(rigid, theta, rest, SCANNED, windows)
     best = decrease.argmax(axis=1)
     found = {i: SCANNED[best[k]] for k, i in enumerate(rest) if decrease[k, best[k]] > CANDIDATE}
-    seen = zip(rest, effect > REVEALED, strict=True)
+    seen = zip(rest, effect > IDENTIFIABLE, strict=True)
     return BacklashScan(found, tuple(i for i, row in seen if not row.any()))
 
 

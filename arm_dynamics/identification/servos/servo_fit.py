@@ -21,7 +21,7 @@ from arm_dynamics.identification.servos.servo_simulation import ServoSimulation,
 from arm_dynamics.identification.servos.servo_variation import DELAY, TOLERANCES, ServoVariation
 from arm_dynamics.recording.motions.motion_data import MotionData
 
-WINDOW_TIME, LEAST_TIME = 20.0, 2.0
+WINDOW_TIME, MIN_TIME = 20.0, 2.0
 """Longest and shortest time [s] of one simulation."""
 HELD_TIME = 0.1
 """Longest time [s] between two samples that is simulated; the target is constant in it. Loops on
@@ -35,10 +35,10 @@ FIRST_DELAYS = (0.0, 0.02, 0.05, 0.1)
 """Common factors of the loop gains, and delays [s], from which the fit starts."""
 PAYLOAD_FACTORS, FIRST_PAYLOADS = (2**-0.5, 1.0, 2**0.5), (0.0, 0.5, 1.0, 1.5, 2.0)
 """Further factors of the loop gains, and θ of payloads, from which the fit starts."""
-LEAST_SCALE = 2e-4
+MIN_SCALE = 2e-4
 """Smallest residual σ_i [rad or m] with which a joint is weighted."""
 UNDETERMINED = 0.5
-"""Deviation over that of the prior above which a quantity counts as left to the description."""
+"""Deviation over that of the prior above which a quantity is undetermined."""
 TURNS, LAST_TURNS, STEPS = 4, 2, 5
 """Estimates with renewed weights, those that continue from a minimum with more unknowns, and the
 Levenberg-Marquardt steps of each."""
@@ -46,7 +46,7 @@ BLOCK_TIME = 1.0
 """Duration [s] of the blocks whose gradients count as independent."""
 DIFFERENCE = 5e-2
 """Change of θ for the first derivatives."""
-LEAST_STEP = 1e-2
+MIN_STEP = 1e-2
 """Smallest change of θ for the derivatives along the principal axes."""
 ROUGH_STEP = 0.1
 """The same for predictions of an arm with backlash: impacts of the teeth make the cost rough."""
@@ -96,7 +96,7 @@ def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> lis
         for segment in motion.segments(HELD_TIME):
             span = float(np.ptp(segment.time))
             count = max(1, int(np.ceil(span / WINDOW_TIME)))
-            if span < LEAST_TIME:
+            if span < MIN_TIME:
                 continue
             edges = np.linspace(0, len(segment.time), count + 1).astype(int).tolist()
             found += [segment.part(slice(a, b)) for a, b in pairwise(edges)]
@@ -106,7 +106,7 @@ def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> lis
             for m in motions
         )
         raise InvalidValue(
-            f"recorded time = {spans}; expected at least {LEAST_TIME:g} s without a gap of"
+            f"recorded time = {spans}; expected at least {MIN_TIME:g} s without a gap of"
             f" {HELD_TIME:g} s; record a longer motion, or pass another recording with --held-out"
             " (held_out=...)"
         )
@@ -132,7 +132,7 @@ class ServoFit:
         self._simulations = [
             ServoSimulation(arm, variation.loops, window, injection) for window in windows
         ]
-        self._least_step = LEAST_STEP if injection is None else ROUGH_STEP
+        self._least_step = MIN_STEP if injection is None else ROUGH_STEP
         self._counted = [_counted(w) for w in windows]
         pairs = list(zip(windows, self._counted, strict=True))
         blocks = [(w.time[counted] - w.time[0]) // BLOCK_TIME for w, counted in pairs]
@@ -167,7 +167,7 @@ class ServoFit:
     def with_best_payload(self, theta: Vector) -> Vector:
         """Return θ (p,) with the best payload and common factor of its loop gains.
 
-        Far from its payload an arm lags or falls, and the slopes lead to a wrong minimum.
+        Far from its payload an arm lags or falls, and the gradient leads to a wrong minimum.
         """
         heavier = np.array([name == "payload" for name in self.variation.names])
         return self._best(
@@ -183,7 +183,7 @@ class ServoFit:
         """Return the minimizing θ (p,); the weights are renewed each turn.
 
         The residuals of a wrong θ are large and correlated. Their weights are small, so that the
-        first turns change only what the description cannot explain.
+        first turns change only what the nominal model cannot explain.
         """
         free = self.variation.free
         theta = np.where(free, theta, 0.0)
@@ -191,7 +191,9 @@ class ServoFit:
         self._steps = DIFFERENCE * prior
         for _ in range(turns):
             self._set_weights(self.residuals(theta[None])[0])
-            problem = OutputError(self._free_residuals, self._slopes, self._weights, prior, center)
+            problem = OutputError(
+                self._free_residuals, self._jacobian, self._weights, prior, center
+            )
             theta[free] = problem.minimum(theta[free], STEPS, CONVERGED).parameters
         return theta
 
@@ -211,12 +213,12 @@ class ServoFit:
         """Return costs (k,) of ``residuals`` (k, n, nv) after the best linear change of θ (p,).
 
         Also returned are the costs (k,) of their differences to the first. The residuals are
-        those of similar models at θ, which have the slopes of this one.
+        those of similar models at θ, which have the Jacobian of this one.
         """
         x, residual = theta[self.variation.free], self.residuals(theta[None])[0]
         self._set_weights(residual)
         self._steps = DIFFERENCE * np.eye(x.size)
-        rows = self._slopes(x, residual)
+        rows = self._jacobian(x, residual)
         weighted = rows * self._weights.reshape(-1)
         inverse = np.linalg.inv(weighted @ rows.T + np.eye(x.size))
 
@@ -305,7 +307,7 @@ class ServoFit:
         full[:, self.variation.free] = points
         return self.residuals(full)
 
-    def _slopes(self, x: Vector, residual: Matrix) -> Matrix:
+    def _jacobian(self, x: Vector, residual: Matrix) -> Matrix:
         """Return ∂r/∂θ (free, n nv) by differences of one standard deviation along principal axes.
 
         With small changes, the noise of simulations with dry friction would seem to determine
@@ -329,7 +331,7 @@ class ServoFit:
     def _set_weights(self, residual: Matrix) -> None:
         """Set w / (σ² c); w is less for outliers."""
         every = np.ones(residual.shape, dtype=bool)
-        scale = np.maximum(robust_scale(residual, every), LEAST_SCALE)
+        scale = np.maximum(robust_scale(residual, every), MIN_SCALE)
         relative = residual / scale
         outlier = np.maximum(1.0, np.abs(relative) / HUBER)
         self._weights = 1 / (outlier * scale**2 * correlation_time(relative))

@@ -5,10 +5,10 @@ targets (``ServoSimulation``). The parameters minimize the difference to the rec
 
 ½ Σ ((q - q_sim(θ)) / σ_i)² / c + ½ |θ|²
 
-θ are relative deviations from the description (``ServoVariation``), σ_i is the residual of joint i,
-c the correlation time of the residuals in samples. Both are renewed with θ: they are large at the
-start, where the residuals are errors of the model. Friction, losses and a payload that the
-description does not have stay 0 unless the motion determines them.
+θ are relative deviations from the nominal model (``ServoVariation``), σ_i is the residual of joint
+i, c the correlation time of the residuals in samples. Both are renewed with θ: they are large at
+the start, where the residuals are errors of the model. Friction, losses and a payload that the
+nominal model does not have stay 0 unless the motion determines them.
 
 References
 ----------
@@ -23,20 +23,21 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.blas_threads import with_one_blas_thread
-from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.efforts.arm_identification import (
-    FITTED_PART,
-    HELD_OUT,
-    HELD_OUT_PART,
-)
 from arm_dynamics.identification.parameters.dynamic_parameters import nominal_parameters
-from arm_dynamics.identification.results.fit_summary import FitSummary, JointFit, ParameterFit
-from arm_dynamics.identification.servos.position_loops import servo_loops
+from arm_dynamics.identification.results.fit_summary import (
+    FitSummary,
+    JointFit,
+    ParameterFit,
+    worse_joints,
+)
+from arm_dynamics.identification.results.identification_result import PredictedResult, today
+from arm_dynamics.identification.servos.position_loops import servo_loops, with_servo_gains
 from arm_dynamics.identification.servos.servo_backlash import fit_backlash, scan_backlash
 from arm_dynamics.identification.servos.servo_fit import (
     DIFFERENCE,
@@ -55,10 +56,10 @@ from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_checks import (
     check_targets,
-    require_different,
     require_speeds,
 )
 from arm_dynamics.recording.motions.motion_data import MotionData
+from arm_dynamics.recording.motions.training_split import training_and_validation
 
 FITTED_TIME = 120.0
 """Longest time [s] that is fitted; the windows are distributed over all recordings."""
@@ -66,66 +67,68 @@ DELAYS = tuple(0.002 * k for k in range(75))
 """Delays [s] that are compared for a model without unknowns."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ServoIdentification:
-    """Identified arm of servos and the position errors on motion that was not fitted.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ServoIdentification(PredictedResult):
+    """Identified arm of servos and the position errors on validation data.
 
-    ``identified`` is the arm with all values, ``parameters`` (14 nv,) and ``deviation`` (14 nv,)
-    are those of ``parameter_names``; infinite deviations mark what the motion does not determine.
-    ``loop_gain`` (nv,) [V/rad] of the servos, ``delay`` [s] from a target to its effect.
-    ``quantities``: all fitted quantities with the values of the description and deviations.
-    ``before`` predicts the held-out motion with the description, a common factor of the loop gains
-    and the delay, ``after`` with the identified values.
+    Infinite deviations mark what the motion does not determine. ``loop_gain`` (nv,) [V/rad] of the
+    servos, ``delay`` [s] from a target to its effect. ``quantities``: all fitted quantities with
+    the nominal values and deviations. ``before`` predicts the validation data with the nominal
+    model, a common factor of the loop gains and the delay, ``after`` with the identified values.
     """
 
-    arm: ArmModel
-    identified: ArmModel
-    parameters: Vector
-    deviation: Vector
     loop_gain: Vector
     delay: float
     quantities: tuple[ParameterFit, ...]
     condition: float
     before: PositionPrediction
     after: PositionPrediction
-    sources: tuple[str, ...]
-    held_out: tuple[str, ...]
-    notes: tuple[str, ...]
 
-    def summary(self, date: datetime.date) -> FitSummary:
-        """Return the values of the report; positions in mrad (mm of a prismatic joint)."""
-        joints = tuple(
-            JointFit(
-                joint.name,
-                "mm" if joint.kind == "prismatic" else "mrad",
-                1e3 * float(self.before.rms[i]),
-                1e3 * float(self.after.rms[i]),
-                float(self.before.relative_error[i]),
-                float(self.after.relative_error[i]),
-                self.after.time,
-                1e3 * self.after.measured[:, i],
-                1e3 * self.before.predicted[:, i],
-                1e3 * self.after.predicted[:, i],
-            )
-            for i, joint in enumerate(self.arm.joints)
-        )
-        left = [one.name for one in self.quantities if not one.is_determined]
+    def summary(self, date: datetime.date | None = None) -> FitSummary:
+        """Return the values of the report, dated today by default."""
+        undetermined = [one.name for one in self.quantities if not one.is_determined]
         groups = {
-            name: [own.rpartition(".")[0] for own in left if own.endswith(f".{name}")]
+            name: [x.rpartition(".")[0] for x in undetermined if x.endswith(f".{name}")]
             for name in TOLERANCES
         }
         return FitSummary(
-            self.arm.name,
-            date.isoformat(),
-            self.sources,
-            self.held_out,
-            joints,
-            self.quantities,
-            self.condition,
-            tuple(f"{name}: {', '.join(names)}" for name, names in groups.items() if names),
-            self.notes,
+            arm=self.arm.name,
+            date=(date or today()).isoformat(),
+            sources=self.sources,
+            held_out=self.held_out,
+            joints=self.joints,
+            parameters=self.quantities,
+            condition=self.condition,
+            groups=tuple(f"{name}: {', '.join(names)}" for name, names in groups.items() if names),
+            notes=self.notes,
             quantity="position",
         )
+
+    def urdf_text(self, date: datetime.date | None = None) -> str:
+        """Return the text of the URDF with the gains of the position loops."""
+        text = PredictedResult.urdf_text(self, date)
+        return with_servo_gains(text, self.identified, self.loop_gain)
+
+
+def _joint_fits(
+    arm: ArmModel, before: PositionPrediction, after: PositionPrediction
+) -> tuple[JointFit, ...]:
+    """Return rows of the report; positions in mrad (mm of a prismatic joint)."""
+    return tuple(
+        JointFit(
+            name=joint.name,
+            unit=f"m{joint.unit}",
+            rms_before=1e3 * float(before.rms[i]),
+            rms_after=1e3 * float(after.rms[i]),
+            error_before=float(before.relative_error[i]),
+            error_after=float(after.relative_error[i]),
+            time=after.time,
+            measured=1e3 * after.measured[:, i],
+            before=1e3 * before.predicted[:, i],
+            after=1e3 * after.predicted[:, i],
+        )
+        for i, joint in enumerate(arm.joints)
+    )
 
 
 @requires_arm
@@ -142,7 +145,7 @@ def identify_servos(
     Parameters
     ----------
     arm : ArmModel
-        The arm of the description, with the actuator ``dc_motor`` in every joint.
+        Nominal model, with the actuator ``dc_motor`` in every joint.
     motions : Sequence[MotionData]
         Motions to fit, with ``command_position``.
     held_out : Sequence[MotionData]
@@ -165,22 +168,79 @@ def identify_servos(
         As ``servo_loops``.
 
     """
-    if not motions:
-        raise InvalidValue("motions = 0; expected at least one recording")
-    require_different([*motions, *held_out])
-    checks = list(held_out)
-    for motion in (*motions, *checks):
+    for motion in (*motions, *held_out):
         check_targets(motion)
-    variation = ServoVariation.of(arm, servo_loops(arm, servos))
-    if not checks:
-        ends = [round((1 - HELD_OUT) * len(motion.time)) for motion in motions]
-        checks = [m.part(slice(k, None), HELD_OUT_PART) for m, k in zip(motions, ends, strict=True)]
-        motions = [m.part(slice(k), FITTED_PART) for m, k in zip(motions, ends, strict=True)]
-    require_speeds(motions)
-    windows, time = servo_windows(motions, FITTED_TIME), sum(float(np.ptp(m.time)) for m in motions)
+    loops = servo_loops(arm, servos)
+    training, validation = training_and_validation(motions, held_out)
+    require_speeds(training)
+    windows, tests = servo_windows(training, FITTED_TIME), servo_windows(validation)
+    nominal, first = _nominal_fit(ServoVariation.of(arm, loops), windows)
+    fit, note = _fit(ServoVariation.of(arm, loops), first, windows, tests)
+    variation, theta = fit.problem.variation, fit.theta
+    deviation = np.sqrt(np.diag(fit.problem.covariance))
+    values = variation.values(theta[None])[0]
+    quantities = _quantities(variation, values, deviation)
+    identified = variation.arm_of(theta)
+    before = ServoFit(nominal, tests).prediction(first)
+    after = ServoFit(variation, tests).prediction(theta)
+    joints = _joint_fits(arm, before, after)
+    factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))
+    fitted, time = (sum(float(np.ptp(m.time)) for m in x) for x in (windows, training))
+    return ServoIdentification(
+        arm=arm,
+        identified=identified,
+        parameters=nominal_parameters(identified),
+        deviation=as_readonly(_spread(variation, theta, deviation, fit.problem.covariance)),
+        sources=tuple(motion.source for motion in training),
+        notes=(
+            *(note for motion in training for note in motion.notes),
+            f"before: nominal values, {factor:g} times the loop gains of the factory, delay"
+            f" {1e3 * DELAY * first[-1]:.0f} ms",
+            f"simulated: {fitted:.0f} s of {time:.0f} s in {len(windows)} windows; condition"
+            f" number of the sensitivities = {fit.condition:.3g}",
+            note,
+        ),
+        warnings=tuple(worse_joints(joints)),
+        constant_deviations={x.name: x.deviation for x in quantities if x.is_determined},
+        loop_gain=as_readonly(variation.quantity("loop_gain", theta)),
+        delay=float(values[-1]),
+        quantities=quantities,
+        condition=fit.condition,
+        before=before,
+        after=after,
+        joints=joints,
+        held_out=tuple(motion.source for motion in validation),
+    )
+
+
+class _Minimum(NamedTuple):
+    """Problem at its minimum θ (p,), and the condition number of the sensitivities."""
+
+    problem: ServoFit
+    theta: Vector
+    condition: float
+
+
+def _nominal_fit(
+    variation: ServoVariation, windows: Sequence[MotionData]
+) -> tuple[ServoVariation, Vector]:
+    """Return the nominal model with a free common factor of the loop gains and delay, and its θ."""
     only_gain = np.array([name.endswith(("loop_gain", "delay")) for name in variation.names])
-    described = variation.with_free(only_gain)
-    first = ServoFit(described, windows).first_guess()
+    nominal = variation.with_free(only_gain)
+    return nominal, ServoFit(nominal, windows).first_guess()
+
+
+def _fit(
+    variation: ServoVariation,
+    first: Vector,
+    windows: Sequence[MotionData],
+    tests: Sequence[MotionData],
+) -> tuple[_Minimum, str]:
+    """Return the fit from θ ``first`` (p,) and a sentence about the backlash.
+
+    Typical values that the motion does not determine are 0, and backlash is part of the fit where
+    it predicts ``tests`` better.
+    """
     problem = ServoFit(variation, windows)
     theta = problem.minimum(problem.with_best_payload(first))
     deviation, condition = problem.deviations(theta)
@@ -190,41 +250,13 @@ def identify_servos(
         earlier = theta
         theta = problem.minimum(np.where(invented, 0.0, earlier), LAST_TURNS)
         _, condition = problem.deviations(theta, earlier)
-    tests = servo_windows(checks)
     scan = scan_backlash(problem, theta, windows)
-    starts, joints = (theta, first), list(scan.backlash)
-    with_backlash = fit_backlash(problem.variation, starts, joints, windows, tests)
-    if with_backlash is not None:
-        problem, theta, condition = with_backlash
-    deviation = np.sqrt(np.diag(problem.covariance))
-    found = problem.variation
-    identified = found.arm_of(theta)
-    factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))
-    fitted = sum(float(np.ptp(w.time)) for w in windows)
-    notes = [note for motion in motions for note in motion.notes]
-    notes += [
-        f"before: values of the description, {factor:g} times the loop gains of the factory, delay"
-        f" {1e3 * DELAY * first[-1]:.0f} ms",
-        f"simulated: {fitted:.0f} s of {time:.0f} s in {len(windows)} windows; condition number of"
-        f" the sensitivities = {condition:.3g}",
-        scan.note(arm.joint_names, np.flatnonzero(found.quantity("backlash", theta)).tolist()),
-    ]
-    values = found.values(theta[None])[0]
-    return ServoIdentification(
-        arm,
-        identified,
-        nominal_parameters(identified),
-        as_readonly(_spread(found, theta, deviation, problem.covariance)),
-        as_readonly(found.quantity("loop_gain", theta)),
-        float(values[-1]),
-        _quantities(found, values, deviation),
-        condition,
-        ServoFit(described, tests).prediction(first),
-        ServoFit(found, tests).prediction(theta),
-        tuple(motion.source for motion in motions),
-        tuple(motion.source for motion in checks),
-        tuple(notes),
+    with_backlash = fit_backlash(
+        problem.variation, (theta, first), list(scan.backlash), windows, tests
     )
+    fit = _Minimum(*(with_backlash or (problem, theta, condition)))
+    joints = np.flatnonzero(fit.problem.variation.quantity("backlash", fit.theta)).tolist()
+    return fit, scan.note(variation.arm.joint_names, joints)
 
 
 @requires_arm
@@ -269,13 +301,13 @@ def _quantities(
 ) -> tuple[ParameterFit, ...]:
     """Return the fitted quantities; the deviation of a quantity that is not free is infinite.
 
-    The prior of a current limit or backlash that the description does not have is NaN.
+    The prior of a current limit or backlash that the nominal model does not have is NaN.
     """
     relative = 100 * variation.sigma * deviation
     relative[-1] /= max(abs(values[-1]), 1e-12)
     left = ~variation.free | (deviation > UNDETERMINED)
     relative[left] = np.inf
-    prior = np.where(variation.exists, variation.described, np.nan)
+    prior = np.where(variation.exists, variation.nominal, np.nan)
     rows = zip(
         variation.names, variation.units, prior.tolist(), values.tolist(),
         relative.tolist(), strict=True,
@@ -290,12 +322,12 @@ def _spread(
     """Return the standard deviations (14 nv,) of the dynamic parameters; else infinite."""
     free = np.flatnonzero(variation.free & (deviation <= UNDETERMINED))
     center = nominal_parameters(variation.arm_of(theta))
-    slopes = np.array(
+    jacobian = np.array(
         [
             nominal_parameters(variation.arm_of(theta + DIFFERENCE * row)) - center
             for row in np.eye(theta.size)[free]
         ]
     )
-    slopes = slopes.reshape(free.size, center.size) / DIFFERENCE
-    found = np.sqrt(np.einsum("ai,ab,bi->i", slopes, covariance[np.ix_(free, free)], slopes))
+    jacobian = jacobian.reshape(free.size, center.size) / DIFFERENCE
+    found = np.sqrt(np.einsum("ai,ab,bi->i", jacobian, covariance[np.ix_(free, free)], jacobian))
     return np.where(found > 0, found, np.inf)

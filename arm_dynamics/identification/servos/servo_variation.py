@@ -2,9 +2,9 @@
 
 x = x₀ exp(σ θ),   θ ~ N(0, 1)
 
-x₀ is the value of the description, or a typical one where it has none, σ its tolerance. The delay
+x₀ is the nominal value, or a typical one without any, σ its tolerance. The delay
 is additive. Friction of joint and motor have one factor. A quantity that is not free keeps the
-value of the description, also if that is 0.
+nominal value, also if that is 0.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TYPICAL_ARMATURE = 0.1
 """Rotor inertia over inertia of the link."""
 TYPICAL_PAYLOAD = 0.03
 """Payload over the mass of the links."""
-LARGEST_LOSS = 0.9
+MAX_LOSS = 0.9
 ANY_CONTACT = {"backlash": 1e-3, "gear_stiffness": 1.0, "gear_damping": 0.01}
 """Constants of a tooth contact that a rollout replaces."""
 UNLIMITED = 1e3
@@ -70,20 +70,20 @@ UNLIMITED = 1e3
 class ServoVariation:
     """Unknowns θ (p,) of an arm with servos.
 
-    ``arm`` has the values x₀. ``start`` (p,) are x₀ and ``described`` (p,) the values of the
-    description, in the order of ``names``. ``free`` (p,): the quantities that θ changes.
+    ``arm`` has the values x₀. ``start`` (p,) are x₀ and ``nominal`` (p,) the nominal
+    values, in the order of ``names``. ``free`` (p,): the quantities that θ changes.
     """
 
     arm: ArmModel
     loops: ServoLoops
     start: Vector
-    described: Vector
+    nominal: Vector
     free: BoolArray
 
     @classmethod
     def of(cls, arm: ArmModel, loops: ServoLoops) -> ServoVariation:
-        """Return the unknowns around a description; missing values become typical ones."""
-        joints = tuple(_described(arm, i, float(loops.supply[i])) for i in range(arm.nv))
+        """Return the unknowns around a nominal model; missing values become typical ones."""
+        joints = tuple(_with_typical_values(arm, i, float(loops.supply[i])) for i in range(arm.nv))
         total = sum(inertia.mass for inertia in arm.links.inertias)
         mass = arm.payload.mass or TYPICAL_PAYLOAD * total
         base = replace(arm, joints=joints, payload=replace(arm.payload, mass=mass))
@@ -134,8 +134,8 @@ class ServoVariation:
 
     @property
     def is_typical(self) -> BoolArray:
-        """Quantities (p,) that the description does not have: x₀ is a typical value."""
-        return ~np.isclose(self.start, self.described, rtol=1e-9, atol=0.0)
+        """Quantities (p,) that the nominal model does not have: x₀ is a typical value."""
+        return ~np.isclose(self.start, self.nominal, rtol=1e-9, atol=0.0)
 
     @property
     def sigma(self) -> Vector:
@@ -148,7 +148,7 @@ class ServoVariation:
         """Return the quantities x (batch, p) of θ (batch, p)."""
         factors = np.exp(theta[:, :-1] * self.sigma[:-1])
         x = np.column_stack((self.start[:-1] * factors, DELAY * theta[:, -1]))
-        return np.where(self.free, x, self.described)
+        return np.where(self.free, x, self.nominal)
 
     def varied(self, theta: Matrix) -> tuple[dict[str, Matrix], Vector]:
         """Return what θ (batch, p) changes in a rollout, (batch, nv), and the delay (batch,)."""
@@ -162,7 +162,7 @@ class ServoVariation:
         ratio = _constants(arm, "gear_ratio")
         wet, dry = viscous / first[2], coulomb / first[3]
         slip = dry * _constants(arm, "coulomb_friction")
-        loss = np.minimum(loss, LARGEST_LOSS)
+        loss = np.minimum(loss, MAX_LOSS)
         back = (1 - _constants(arm, "back_efficiency")) / first[5] * loss
         varied = {
             "joint.damping": wet * [joint.damping for joint in arm.joints],
@@ -172,7 +172,7 @@ class ServoVariation:
             "motor.coulomb_friction": slip,
             "motor.stiction": slip + stribeck * coulomb / ratio,
             "motor.efficiency": 1 - loss,
-            "motor.back_efficiency": 1 - np.minimum(back, LARGEST_LOSS),
+            "motor.back_efficiency": 1 - np.minimum(back, MAX_LOSS),
             "motor.kt": x[:, -4:-3] * _constants(arm, "kt"),
             "motor.ke": x[:, -4:-3] * x[:, -3:-2] * _constants(arm, "ke"),
             "motor.supply_voltage": supply * self.loops.max_duty,
@@ -188,7 +188,7 @@ class ServoVariation:
         return varied, x[:, -1]
 
     def arm_of(self, theta: Vector) -> ArmModel:
-        """Return the arm of θ (p,); quantities that are not free are those of the description."""
+        """Return the arm of θ (p,); quantities that are not free are nominal."""
         varied, _ = self.varied(theta[None])
         del varied["gains.p"]
         varied["motor.supply_voltage"] /= self.loops.max_duty
@@ -204,12 +204,12 @@ class ServoVariation:
 
     @property
     def exists(self) -> BoolArray:
-        """Quantities (p,) that the arm has: current limits and backlash only where described."""
+        """Quantities (p,) of the arm: current limits and backlash only if they are nominal."""
         found = np.ones(len(self.names), dtype=bool)
         stall = self.loops.supply / _constants(self.arm, "resistance")
         limit, play = (_slice(name, self.arm.nv) for name in ("current_limit", "backlash"))
-        found[limit] = self.described[limit] < UNLIMITED * stall
-        found[play] = self.described[play] > 0
+        found[limit] = self.nominal[limit] < UNLIMITED * stall
+        found[play] = self.nominal[play] > 0
         return found
 
     def quantity(self, name: str, theta: Vector) -> Vector:
@@ -250,8 +250,8 @@ def _constants(arm: ArmModel, name: str) -> Vector:
     return np.array([motor.constants[name] for motor in arm.actuators])
 
 
-def _described(arm: ArmModel, i: int, supply: float) -> Joint:
-    """Return joint i with typical values where the description has none."""
+def _with_typical_values(arm: ArmModel, i: int, supply: float) -> Joint:
+    """Return joint i with typical values where the nominal model has none."""
     joint, c = arm.joints[i], dict(arm.actuators[i].constants)
     c["supply_voltage"], ratio = supply, c["gear_ratio"]
     stall = ratio * c["kt"] * supply / c["resistance"]

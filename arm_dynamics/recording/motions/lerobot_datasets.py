@@ -53,7 +53,7 @@ EARLIER_ROBOTS = ("so100", "so101")
 GRIPPERS = {"gripper", "grip", "jaw", "finger", "claw"}
 """Words of joints whose values from 0 to 100 may be percent."""
 CLIPPED = 1e-4
-"""Distance from 100 at which a normalized position counts as clipped at the end of its range."""
+"""Distance from 100 at which a normalized position is clipped at the end of its range."""
 
 
 # Tables ----------------------------------------------------------------------------------------

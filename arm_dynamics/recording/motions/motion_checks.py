@@ -9,48 +9,48 @@ import numpy as np
 
 from arm_dynamics.core.arrays import IntArray, Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.model.arm_model import ArmModel, Joint
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.motions.motion_data import MotionData
 
-LEAST_MOTION = 1e-3
-"""Range of a position [rad or m] below which a joint counts as at rest."""
+MIN_MOTION = 1e-3
+"""Range of a position [rad or m] below which a joint is at rest."""
 SATURATED, EXCEEDED = 0.98, 1.2
 """Effort over effort limit at which a motor is saturated, and above which the limit is wrong."""
-FEWEST_SAMPLES = 10
-LARGEST_ANGLE = 4 * np.pi
+MIN_SAMPLES = 10
+MAX_ANGLE = 4 * np.pi
 """Position [rad] beyond which, and beyond its limits, a joint is recorded in degrees."""
-LARGEST_EXCESS = 2.0
+MAX_EXCESS = 2.0
 """Distance from the limits of a prismatic joint, over its range, above which it is in mm."""
 GLITCH_SHARE = 0.01
 """Fraction of implausible samples up to which these are glitches instead of another unit."""
-LARGEST_SPEED = 3.0
+MAX_SPEED = 3.0
 """Plausible speed over velocity limit."""
 SPEED_TIME = 0.02
 """Time [s] over which speeds are compared with velocity limits."""
-LARGEST_EFFORT, LEAST_EFFORT = 20.0, 1e-3
+MAX_EFFORT, MIN_EFFORT = 20.0, 1e-3
 """Plausible effort over effort limit."""
 ABSENT_SHARE = 0.5
 """Fraction of samples with effort 0 above which a drive does not report small efforts."""
-LEAST_SCALE, LARGEST_SCALE, SAME_SHAPE = 0.3, 3.0, 0.8
-"""Plausible measured effort over that of the description, where their cosine is at least the last.
+MIN_SCALE, MAX_SCALE, SAME_SHAPE = 0.3, 3.0, 0.8
+"""Plausible measured effort over the nominal one, where their cosine is at least the last.
 """
 EFFORT_SCALES = {"kgf·cm": 10.2, "N·cm": 100.0, "N·mm or mN·m": 1e3, "kN·m": 1e-3}
-"""Unit → measured effort over that of the description if the unit is read as N·m."""
+"""Unit → measured effort over the nominal one if the unit is read as N·m."""
 SATURATED_SHARE = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 LEVEL = 0.999
-"""Effort over its largest value above which it counts as constant."""
+"""Effort over its largest value above which it is constant."""
 INTERLEAVED = 0.005
 """Fraction of samples that jump there and back above which these are rows of two sequences."""
-JUMP_RATIO, JUMP_RANGE, LEAST_JUMP = 5.0, 0.1, 0.02
+JUMP_RATIO, JUMP_RANGE, MIN_JUMP = 5.0, 0.1, 0.02
 """Jump over the distance of its neighbors, over the recorded range, and in rad or m."""
 JUMP_SPEED = 10.0
 """Speed [rad/s or m/s] there and back above which any joint jumps."""
-LARGEST_VALUE = 1e9
+MAX_VALUE = 1e9
 """Size of a recorded value above which the file is damaged, in any unit of SI."""
 STRIDE_TIME = 0.1
 """Time [s] over which speeds are measured."""
-LEAST_SERVO_MOTION, LARGEST_TARGET_ERROR = 0.05, 0.5
+MIN_SERVO_MOTION, MAX_TARGET_ERROR = 0.05, 0.5
 """Smallest motion, and largest median distance from a target [rad or m], of position servos."""
 SAME_SPEED = 0.1
 """Spread of the speeds over their median below which a joint has one speed only."""
@@ -118,7 +118,7 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
         File in messages.
 
     """
-    if len(q) < FEWEST_SAMPLES:
+    if len(q) < MIN_SAMPLES:
         return
     angular = [joint.unit == "rad" for joint in arm.joints]
     x = np.where(angular, np.unwrap(q, axis=0), q)  # a recorded angle may step by a turn
@@ -127,7 +127,7 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
     speeds = np.array([joint.velocity for joint in arm.joints])
     limit = np.minimum(np.where(speeds > 0, speeds, np.inf), JUMP_SPEED)
     possible = limit * (time[2:] - time[:-2])[:, None] / 2
-    least = np.maximum(LEAST_JUMP, JUMP_RANGE * np.ptp(x, axis=0))
+    least = np.maximum(MIN_JUMP, JUMP_RANGE * np.ptp(x, axis=0))
     jumps = (jump > JUMP_RATIO * distance) & (jump > least) & (jump > possible)
     share = jumps.mean(axis=0)
     i = int(np.argmax(share))
@@ -144,10 +144,10 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
 
 
 def require_samples(time: Vector, source: str) -> None:
-    """Raise InvalidValue for fewer than FEWEST_SAMPLES stamps (n,)."""
-    if len(time) < FEWEST_SAMPLES:
+    """Raise InvalidValue for fewer than MIN_SAMPLES stamps (n,)."""
+    if len(time) < MIN_SAMPLES:
         raise InvalidValue(
-            f"{source}: samples = {len(time)}; expected at least {FEWEST_SAMPLES} with increasing"
+            f"{source}: samples = {len(time)}; expected at least {MIN_SAMPLES} with increasing"
             " stamps and finite positions"
         )
 
@@ -159,14 +159,14 @@ def require_different(motions: Sequence[MotionData]) -> None:
         if all(np.array_equal(x, y) for x, y in pairs):
             sources = f"{one.source} and {other.source}"
             raise InvalidValue(
-                f"{sources}: samples = the same; expected different recordings, because a fitted"
-                " motion does not check the result, and a repeated one counts twice; leave one out"
+                f"{sources}: two recordings are identical; a fitted"
+                " motion does not check the result, and a repeated one counts twice; omit one"
                 " (without --held-out, the last 30 % of each recording check the result)"
             )
 
 
 def check_sizes(values: Mapping[str, Matrix | None], joints: Sequence[str], source: str) -> None:
-    """Raise InvalidValue for a finite value beyond LARGEST_VALUE, by quantity and joint.
+    """Raise InvalidValue for a finite value beyond MAX_VALUE, by quantity and joint.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ def check_sizes(values: Mapping[str, Matrix | None], joints: Sequence[str], sour
     for quantity, found in values.items():
         if found is None:
             continue
-        beyond = np.isfinite(found) & (np.abs(found) > LARGEST_VALUE)
+        beyond = np.isfinite(found) & (np.abs(found) > MAX_VALUE)
         if beyond.any():
             k, i = (int(x) for x in np.argwhere(beyond)[0])
             raise InvalidValue(
                 f"{source}: {quantity.replace('_', ' ')} of joint '{joints[i]}' ="
                 f" {found[k, i]:.4g} in sample {k + 1} of {len(found)}; expected at most"
-                f" {LARGEST_VALUE:g}; delete these samples"
+                f" {MAX_VALUE:g}; delete these samples"
             )
 
 
@@ -195,9 +195,9 @@ def check_positions(arm: ArmModel, q: Matrix, source: str) -> None:
     """Raise InvalidValue for positions (n, nv) [rad or m] that are degrees or mm, or glitches."""
     for i, joint in enumerate(arm.joints):
         is_angle = joint.unit == "rad"
-        margin = 0.0 if is_angle else LARGEST_EXCESS * (joint.upper - joint.lower)
+        margin = 0.0 if is_angle else MAX_EXCESS * (joint.upper - joint.lower)
         beyond = (q[:, i] < joint.lower - margin) | (q[:, i] > joint.upper + margin)
-        beyond &= np.abs(q[:, i]) > LARGEST_ANGLE * is_angle
+        beyond &= np.abs(q[:, i]) > MAX_ANGLE * is_angle
         if not beyond.any():
             continue
         limits = f"expected {joint.lower:.4g} to {joint.upper:.4g} {joint.unit}"
@@ -229,13 +229,13 @@ def _speed_warnings(arm: ArmModel, data: MotionData) -> list[str]:
     speed = np.percentile(np.abs(data.q[stride:] - data.q[:-stride]) / steps, 99, axis=0)
     warnings = []
     for joint, value in zip(arm.joints, speed.tolist(), strict=True):
-        if not joint.velocity or value <= LARGEST_SPEED * joint.velocity:
+        if not joint.velocity or value <= MAX_SPEED * joint.velocity:
             continue
         warnings.append(
             f"{data.source}: velocity of joint '{joint.name}' = {value:.4g} {joint.unit}/s, which"
             f" 1 % of the samples exceed; expected at most its limit of {joint.velocity:.3g}"
             f" {joint.unit}/s; check the unit of the stamps (period = {data.period:.3g} s) and of"
-            " the positions, and the limit of the description"
+            " the positions, and the limit in the URDF"
         )
     return warnings
 
@@ -250,10 +250,10 @@ def check_targets(data: MotionData) -> None:
 
     """
     if data.command_position is None:
-        missing = "target positions" if data.effort is not None else "efforts and target positions"
+        missing = "target positions" if data.effort is not None else "efforts or target positions"
         raise InvalidValue(
-            f"{data.source}: {missing} = none;"
-            " expected one per joint, because positions alone determine no parameter: they give"
+            f"{data.source}: no {missing} in the recording,"
+            " and positions alone determine no parameter: they give"
             " ranges and speeds only; record efforts, or the target positions of position servos"
             " (columns target.JOINT, or --column target.JOINT=COLUMN)"
         )
@@ -261,20 +261,20 @@ def check_targets(data: MotionData) -> None:
     if not known.all():
         names = [name for name, x in zip(data.joint_names, known, strict=True) if not x]
         raise InvalidValue(
-            f"{data.source}: target positions of joints {', '.join(names)} = none; expected those"
-            " of all joints; lock these joints"
+            f"{data.source}: no target positions of joints {', '.join(names)} in the"
+            " recording; lock these joints"
         )
     motion = np.ptp(data.q, axis=0).max()
-    if motion < LEAST_SERVO_MOTION:
+    if motion < MIN_SERVO_MOTION:
         raise InvalidValue(
             f"{data.source}: motion = {motion:.2g} rad; expected more than"
-            f" {LEAST_SERVO_MOTION:g} rad in at least one joint; record a larger motion"
+            f" {MIN_SERVO_MOTION:g} rad in at least one joint; record a larger motion"
         )
     distance = np.nanmedian(np.abs(data.command_position - data.q), axis=0)
-    for i in np.flatnonzero(distance > LARGEST_TARGET_ERROR):
+    for i in np.flatnonzero(distance > MAX_TARGET_ERROR):
         raise InvalidValue(
             f"{data.source}: median distance of joint '{data.joint_names[i]}' from its target ="
-            f" {distance[i]:.3g} rad; expected at most {LARGEST_TARGET_ERROR:g} rad; check the"
+            f" {distance[i]:.3g} rad; expected at most {MAX_TARGET_ERROR:g} rad; check the"
             " order of the joints and the units of the targets"
         )
 
@@ -330,35 +330,35 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         )
     limited = np.isfinite(limit) & (limit > 0)
     ratio = np.where(limited, np.percentile(size, 99, axis=0) / np.where(limited, limit, 1), np.nan)
-    for i in np.flatnonzero(ratio > LARGEST_EFFORT):
+    for i in np.flatnonzero(ratio > MAX_EFFORT):
         joint = arm.joints[i]
-        unit = _effort_unit(joint)
+        unit = joint.effort_unit
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = {ratio[i] * limit[i]:.4g} {unit},"
             f" {ratio[i]:.3g} times its limit; expected at most {joint.effort:.4g} {unit}; convert"
             " the file to SI units (N·mm, raw motor units or percent are likely)"
         )
-    beyond = limited & (size > LARGEST_EFFORT * limit)
+    beyond = limited & (size > MAX_EFFORT * limit)
     if beyond.any():
         k, i = np.argwhere(beyond)[0]
         joint = arm.joints[int(i)]
-        unit, count = _effort_unit(joint), beyond[:, i].sum()
+        unit, count = joint.effort_unit, beyond[:, i].sum()
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = {data.effort[k, i]:.4g} {unit} at t ="
-            f" {data.time[k]:.4g} s, more than {LARGEST_EFFORT:g} times its limit of"
+            f" {data.time[k]:.4g} s, more than {MAX_EFFORT:g} times its limit of"
             f" {joint.effort:.4g} {unit} in {count} of {len(size)} samples; expected at most"
-            f" {LARGEST_EFFORT * joint.effort:.4g} {unit}; delete these samples"
+            f" {MAX_EFFORT * joint.effort:.4g} {unit}; delete these samples"
         )
     saturated: Vector = (size > saturation_limit(arm, data.effort)).mean(axis=0)
     for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):
         joint = arm.joints[i]
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = its limit of"
-            f" {limit[i]:.4g} {_effort_unit(joint)} in {100 * saturated[i]:.0f} % of the samples;"
+            f" {limit[i]:.4g} {joint.effort_unit} in {100 * saturated[i]:.0f} % of the samples;"
             f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion, or with"
             " less load"
         )
-    absent = (size == 0).mean(axis=0) * (np.ptp(data.q, axis=0) > LEAST_MOTION)
+    absent = (size == 0).mean(axis=0) * (np.ptp(data.q, axis=0) > MIN_MOTION)
     warnings = [
         f"{data.source}: effort of joint '{arm.joint_names[i]}' = 0 in {100 * absent[i]:.0f} % of"
         " the samples; the drive may not report small currents; its friction and inertia are not"
@@ -366,17 +366,17 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         for i in np.flatnonzero(absent > ABSENT_SHARE)
     ]
     largest = size.max(axis=0)
-    at_largest = (size >= LEVEL * largest).mean(axis=0) * (np.ptp(data.q, axis=0) > LEAST_MOTION)
+    at_largest = (size >= LEVEL * largest).mean(axis=0) * (np.ptp(data.q, axis=0) > MIN_MOTION)
     warnings += [
         f"{data.source}: effort of joint '{arm.joint_names[i]}' = ±{largest[i]:.4g}"
-        f" {_effort_unit(arm.joints[i])}, its largest value, in {100 * at_largest[i]:.0f} % of the"
-        " samples; the drive may be saturated below the effort limit of the description; record a"
+        f" {arm.joints[i].effort_unit}, its largest value, in {100 * at_largest[i]:.0f} % of the"
+        " samples; the drive may be saturated below the effort limit in the URDF; record a"
         " slower motion, or set the limit"
         for i in np.flatnonzero(
             (at_largest > SATURATED_SHARE) & (largest > 0) & ~(limited & (largest > limit))
         )
     ]
-    if limited.any() and (size.max(axis=0) < LEAST_EFFORT * limit)[limited].all():
+    if limited.any() and (size.max(axis=0) < MIN_EFFORT * limit)[limited].all():
         warnings.append(
             f"{data.source}: efforts = at most {np.nanmax(ratio):.2g} of their limits; they may be"
             " currents [A] or in kN·m"
@@ -387,7 +387,7 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
 def effort_scale_warning(
     joint_names: Sequence[str], measured: Matrix, predicted: Matrix
 ) -> str | None:
-    """Return a warning about the unit of efforts that all have another scale than the description.
+    """Return a warning about the unit of efforts that all have another scale than the nominal ones.
 
     The scale of joint i is the least-squares factor k_i of τ_measured = k_i τ_predicted. Joints
     with other curves do not count. More than half of the joints must count.
@@ -397,7 +397,7 @@ def effort_scale_warning(
     joint_names : Sequence[str]
         Joints (nv,).
     measured, predicted : Matrix
-        Recorded efforts and those of the description (n, nv) [N·m or N].
+        Recorded efforts and those of the nominal model (n, nv) [N·m or N].
 
     Returns
     -------
@@ -411,22 +411,18 @@ def effort_scale_warning(
     if 2 * alike.sum() <= len(joint_names):
         return None
     scales = product[alike] / size[alike]
-    if scales.min() <= LARGEST_SCALE and scales.max() >= LEAST_SCALE:
+    if scales.min() <= MAX_SCALE and scales.max() >= MIN_SCALE:
         return None
     scale = float(np.median(scales))
     likely = [unit for unit, x in EFFORT_SCALES.items() if 0.6 < scale / x < 1.7]
     causes = f"{likely[0]} is likely" if likely else "motor currents or raw units are possible"
     listed = ", ".join(np.array(joint_names)[alike].tolist())
     return (
-        f"efforts of joints {listed} = {scale:.3g} times those of the description; expected"
-        f" {LEAST_SCALE:g} to {LARGEST_SCALE:g} times; check the unit ({causes}) and convert the"
+        f"efforts of joints {listed} = {scale:.3g} times those of the nominal model; expected"
+        f" {MIN_SCALE:g} to {MAX_SCALE:g} times; check the unit ({causes}) and convert the"
         f" file to N·m, or put the unit into the names of its columns, as in"
-        f" 'effort.{joint_names[0]} [kgf.cm]'; check the masses of the description"
+        f" 'effort.{joint_names[0]} [kgf.cm]'; check the masses in the URDF"
     )
-
-
-def _effort_unit(joint: Joint) -> str:
-    return "N" if joint.unit == "m" else "N·m"
 
 
 def require_speeds(motions: Sequence[MotionData]) -> None:
@@ -439,7 +435,7 @@ def require_speeds(motions: Sequence[MotionData]) -> None:
 
     """
     found = _only_speeds(motions)
-    moves = np.any([np.ptp(motion.q, axis=0) >= LEAST_MOTION for motion in motions], axis=0)
+    moves = np.any([np.ptp(motion.q, axis=0) >= MIN_MOTION for motion in motions], axis=0)
     if found and len(found) == moves.sum():
         listed = ", ".join(f"{motions[0].joint_names[i]} {x:.3g}" for i, x in found.items())
         raise InvalidValue(
@@ -460,7 +456,7 @@ def _only_speeds(motions: Sequence[MotionData]) -> dict[int, float]:
         stride = int(np.clip(round(STRIDE_TIME / motion.period), 1, max(1, len(time) // 4)))
         parts.append(np.abs((q[stride:] - q[:-stride]) / (time[stride:] - time[:-stride])[:, None]))
     speeds = np.concatenate(parts)
-    moves = np.any([np.ptp(motion.q, axis=0) >= LEAST_MOTION for motion in motions], axis=0)
+    moves = np.any([np.ptp(motion.q, axis=0) >= MIN_MOTION for motion in motions], axis=0)
     found = {}
     for i in np.flatnonzero(moves).tolist():
         moving = speeds[speeds[:, i] > 0.1 * speeds[:, i].max(), i]

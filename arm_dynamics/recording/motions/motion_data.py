@@ -11,7 +11,7 @@ from arm_dynamics.core.errors import InvalidValue
 
 GAP_PERIODS, GAP_TIME = 5.0, 0.02
 """Gap between samples, in median periods and in s, up to the larger of which it is interpolated."""
-LEAST_SEGMENT = 20
+MIN_SEGMENT = 20
 """Samples below which a segment is dropped."""
 ARRAYS = ("q", "effort", "v", "current", "voltage", "command_position", "command_effort")
 
@@ -78,7 +78,7 @@ class MotionData:
     def segments(self, gap: float = GAP_TIME) -> tuple[MotionData, ...]:
         """Return the parts between gaps of more than GAP_PERIODS median periods and ``gap`` [s].
 
-        Nothing is interpolated across such a gap. Parts of less than LEAST_SEGMENT samples are
+        Nothing is interpolated across such a gap. Parts of less than MIN_SEGMENT samples are
         dropped, except the longest one.
         """
         ends = 1 + np.flatnonzero(np.diff(self.time) > max(GAP_PERIODS * self.period, gap))
@@ -86,7 +86,7 @@ class MotionData:
             return (self,)
         edges = [0, *ends.tolist(), self.time.size]
         sizes = np.diff(edges)
-        least = min(LEAST_SEGMENT, int(sizes.max()))
+        least = min(MIN_SEGMENT, int(sizes.max()))
         return tuple(
             self.part(slice(edges[i], edges[i + 1]))
             for i in range(len(sizes))

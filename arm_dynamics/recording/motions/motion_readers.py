@@ -16,7 +16,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.motions.lerobot_datasets import position_scale, read_dataset
 from arm_dynamics.recording.motions.motion_checks import (
-    FEWEST_SAMPLES,
+    MIN_SAMPLES,
     check_positions,
     check_single_sequence,
     check_sizes,
@@ -41,11 +41,11 @@ READABLE = (
     "a rosbag2 folder, a .mcap file, a .csv or .parquet file, or the folder of a LeRobot dataset"
 )
 TEXT = (".csv", ".tsv", ".txt")
-LEAST_PERIOD = 3e-4
+MIN_PERIOD = 3e-4
 """Period [s]; the time is in the unit in which its median is from this to 1000 times this."""
-LARGEST_REPEATED = 0.01
+MAX_REPEATED = 0.01
 """Fraction of samples with the stamp of the one before, above which a note states it."""
-SHORTEST_PERIOD = 2e-5
+MIN_LOOP_PERIOD = 2e-5
 """Period [s] from which stamps are in s as well: no other unit makes it longer."""
 AMBIGUOUS = (0.3, 0.9)
 """Median period without a unit that is plausible in s (slow poses) and in ms (1.1 to 3.3 kHz)."""
@@ -53,7 +53,7 @@ TOGETHER = 0.5
 """Fraction of the values of a column that are in rows with all columns, below which the columns
 are those of different topics.
 """
-LARGEST_DISTANCE = 1.5
+MAX_DISTANCE = 1.5
 """Distance to the nearest message of a joint, in its median periods, up to which it counts."""
 
 
@@ -384,8 +384,8 @@ def _time_unit(time: Vector, source: str, name: str) -> float:
             f" in ms; expected a unit in the name, as in '{name} [s]' or '{name} [ms]'"
         )
     for scale in (1.0, 1e-3, 1e-6, 1e-9):
-        least = SHORTEST_PERIOD if scale == 1.0 else LEAST_PERIOD
-        if least <= period * scale < 1000 * LEAST_PERIOD:
+        least = MIN_LOOP_PERIOD if scale == 1.0 else MIN_PERIOD
+        if least <= period * scale < 1000 * MIN_PERIOD:
             return scale
     raise InvalidValue(
         f"{source}: median period of column '{name}' = {period:.3g}; expected 0.02 to 300 ms in s"
@@ -411,9 +411,9 @@ def _checked(
     known: Any = np.isfinite(q).all(axis=1)
     to_rad = [np.pi / 180 if degrees and joint.unit == "rad" else 1.0 for joint in arm.joints]
     check_single_sequence(arm, time[known], q[known] * to_rad, source)
-    if len(time) - len(rows) > LARGEST_REPEATED * len(time):
+    if len(time) - len(rows) > MAX_REPEATED * len(time):
         repeated = f"{source}: stamps = {len(rows)} different of {len(time)}"
-        if len(rows) < FEWEST_SAMPLES <= len(time):
+        if len(rows) < MIN_SAMPLES <= len(time):
             raise InvalidValue(
                 f"{repeated}; expected a different one for each sample; write stamps with more"
                 " digits"
@@ -476,7 +476,7 @@ def combined(time: Vector, values: FloatArray, source: str) -> tuple[Vector, Flo
 
     If messages contain all joints, the others are dropped, unless these are few. Otherwise joints
     are interpolated linearly to the stamps of the joint with the fewest messages. Values are NaN
-    before the first and after the last message of their joint, and more than LARGEST_DISTANCE
+    before the first and after the last message of their joint, and more than MAX_DISTANCE
     periods from any.
 
     Parameters
@@ -517,5 +517,5 @@ def combined(time: Vector, values: FloatArray, source: str) -> tuple[Vector, Flo
                 row[:, i] = np.interp(common, own, values[known, field, i], np.nan, np.nan)
                 after = np.clip(np.searchsorted(own, common), 1, own.size - 1)
                 distance = np.minimum(np.abs(common - own[after - 1]), np.abs(own[after] - common))
-                row[distance > LARGEST_DISTANCE * np.median(np.diff(own)), i] = np.nan
+                row[distance > MAX_DISTANCE * np.median(np.diff(own)), i] = np.nan
     return common, found

@@ -216,7 +216,7 @@ def test_wrong_options_write_nothing(tmp_path, capsys):
     estimate = file, "--estimate-inertia", 3
     for words, text in (
         (estimate, "--estimate-inertia and --output are required together"),
-        ((file, "--output", new), "expected both or neither"),
+        ((file, "--output", new), "are required together"),
         ((*estimate, "--output", new, "--correct-inertia", new), "not allowed with argument"),
         ((*estimate, "--output", file), "expected a new file"),
         ((file, "--estimate-inertia", -1, "--output", new), "--estimate-inertia = -1 kg"),

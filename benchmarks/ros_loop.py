@@ -81,7 +81,7 @@ def bare(rate: float, seconds: float) -> str:
     node = Source()
     with running(str(Path(__file__).with_name("bare_rclpy.py"))) as pid:
         node.run(rate, WARM_UP + 2)
-        meter = Meter(node.states.round_trip, pid)
+        meter = Meter(node.round_trip, pid)
         node.run(rate, seconds)
         row = meter.row(f"bare rclpy, {rate:.0f} Hz")
     node.destroy_node()

@@ -1,8 +1,8 @@
 """ROS 2 interface: nodes, topics, services and parameters.
 
-The only package that imports rclpy; it may import every other package, and computes nothing
-itself. Its packages, from the top: ``nodes`` (one module per executable), ``runtime`` (processes,
-lifecycle, launch files), ``topics`` (topics, services, actions), ``parameters`` and ``messages``.
+The only package that imports rclpy; it may import every other package, and computes nothing itself.
+Its packages, from the top: ``nodes`` (one module per executable), ``runtime`` (processes,
+lifecycle, launch files), ``topics`` (topics, services, actions), ``parameters``, ``messages``.
 Start reading in ``nodes/simulator.py``, ``nodes/hardware.py`` and ``nodes/joint_controller.py``.
 """
 

@@ -46,7 +46,7 @@ def test_an_interrupted_goal_names_the_remapped_topic(ros, node):
         count_publishers=node.count_publishers,
         loop=SimpleNamespace(controller=None, gain_scaling=SimpleNamespace(fault="")),
         _capabilities=SimpleNamespace(incompatibility=lambda kind: ""),
-        _topics=SimpleNamespace(publisher=SimpleNamespace(conflict="")),
+        _topics=SimpleNamespace(publisher=SimpleNamespace(conflict=""), missing=""),
     )
     reason = JointControllerNode._interruption(controller)
     assert reason == "no publisher on /other/joint_states"

@@ -8,8 +8,6 @@ import time
 from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
-
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
 from arm_dynamics.core.signals import ShutdownFlag, ending_immediately, install
@@ -26,6 +24,7 @@ from arm_dynamics.ros.topics.capability_topics import CapabilityPublisher
 from arm_dynamics.ros.topics.controller_clients import record_references
 from arm_dynamics.ros.topics.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import EmergencyStopInterface
+from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.publisher_checks import sole_arm
 from arm_dynamics.safety.events import Events
 
@@ -49,11 +48,11 @@ class HardwareNode(LoopLifecycleNode):
         )
         self._driver: MotorBusDriver | None = None
         self._engaged = ""  # source of the emergency stop, with or without a driver
-        self.events = self._events = Events(Throttle(self.get_logger()).warn)
+        self.events = Events(Throttle(self.get_logger()).warn)
         # Before joint_states: a controller that finds only those would reply to them.
         self._capabilities = CapabilityPublisher(self)
-        self._cycle = HardwareCycle(self, self._arm, self._events)
-        self._sole = sole_arm(self, self._events)
+        self._cycle = HardwareCycle(self, self._arm, self.events)
+        self._sole = sole_arm(self, self.events)
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
         )
@@ -62,24 +61,23 @@ class HardwareNode(LoopLifecycleNode):
         self._timing: LoopTiming | None = None
         """Timing of the last configuration or activation: controllers fit their gains to it."""
         self._emergency = EmergencyStopInterface(
-            self, self.requests, self._events, self.engage_emergency_stop, self.reset_emergency_stop
+            self, self.requests, self.events, self.engage_emergency_stop, self.reset_emergency_stop
         )
-        self._report = HardwareReport(self._events, self._cycle)
-        self._diagnostics = Diagnostics(
-            self,
-            lambda: self._report.summary(self._driver, self._engaged, self.rejection),
-            lambda name: self._report.joints(name, self._driver),
-        )
-        self._start_timers(auto_configure=auto_configure)
-        on_change(self, self.change_parameters)
-
-    def _start_timers(self, *, auto_configure: bool) -> None:
-        """Start the check whether the driver is active, and the attempts to configure."""
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._driver_timer = self.create_timer(CHECK_PERIOD, self._follow_driver, clock=steady)
-        self._configure_timer = self.create_timer(RETRY_PERIOD, self._configure_once, clock=steady)
+        self._diagnostics = self._build_diagnostics()
+        self._driver_timer = wall_timer(self, CHECK_PERIOD, self._follow_driver)
+        self._configure_timer = wall_timer(self, RETRY_PERIOD, self._configure_once)
         if not auto_configure:
             self._configure_timer.cancel()
+        on_change(self, self.change_parameters)
+
+    def _build_diagnostics(self) -> Diagnostics:
+        """Publish the diagnostics of the loop and of every joint."""
+        report = HardwareReport(self.events, self._cycle)
+        return Diagnostics(
+            self,
+            lambda: report.summary(self._driver, self._engaged, self.rejection),
+            lambda name: report.joints(name, self._driver),
+        )
 
     # --- transitions, in the loop's thread
 
@@ -93,7 +91,7 @@ class HardwareNode(LoopLifecycleNode):
                 settings=config.settings,
                 safety=config.safety,
                 interface=config.interface,
-                events=self._events,
+                events=self.events,
                 period=1 / config.rate,
             )
             warm_up()
@@ -160,7 +158,7 @@ class HardwareNode(LoopLifecycleNode):
             )
         log: AbstractContextManager[StateLog | None] = nullcontext()
         if self._record:
-            recording = StateLog(self._arm, self._record, self._events)
+            recording = StateLog(self._arm, self._record, self.events)
             record_references(self, self._arm, recording.references)
             log = closing(recording)
         with log as self._cycle.log:
@@ -217,7 +215,7 @@ class HardwareNode(LoopLifecycleNode):
         """Disable torque until the reset; return the text of the emergency stop."""
         self._engaged = self._engaged or source
         if self._driver is None:
-            self._events.report("emergency_stop", f"by {source}; no driver is configured")
+            self.events.report("emergency_stop", f"by {source}; no driver is configured")
         elif not self._driver.emergency_stopped:
             self._driver.emergency_stop(source)
         return f"emergency stop by {self._engaged}, latched until ~/reset_emergency_stop"

@@ -56,8 +56,9 @@ MENU = (
     "Reset the emergency stop",
 )
 """Entries of every marker's menu; their numbers start at 1."""
-JOINT_SIZE, TOOL_SIZE = (0.7, 0.2), (1.2, 0.3)
-"""Sizes of the markers, at most these fractions of the mean link length and of the reach radius."""
+SIZES = (0.7, 0.2), (1.2, 0.3)
+"""Sizes of the markers of joints and of the tool, at most these fractions of the mean link length
+and of the reach radius."""
 MESSAGE_TIME = 6.0
 """Time [s] for which a rejected action is shown."""
 NODES = ("simulator", "hardware", "joint_controller", "task_space_controller")
@@ -101,6 +102,11 @@ def status_text(status: DiagnosticsSummary) -> tuple[str, bool]:
     return "; ".join(troubles), False
 
 
+def _size(fractions: tuple[float, float], lengths: tuple[float, float]) -> float:
+    """Return the size of a marker [m]."""
+    return min(fraction * length for fraction, length in zip(fractions, lengths, strict=True))
+
+
 class RvizControlsNode(Node):
     """Markers at the tool and at every joint, for the controller that moves the arm.
 
@@ -124,15 +130,10 @@ class RvizControlsNode(Node):
         self._events: deque[Event] = deque(maxlen=1000)
         self._target = DragTarget(self._arm)
         self._dragging, self._pending, self._last_event = False, False, 0.0
-        reach, link = arm_reach(self._arm), link_length(self._arm)
+        reach = arm_reach(self._arm)
         self._scene = Scene(self, self._arm, self._header, reach)
-        self._joint_size, self._tool_size = (
-            min(
-                fraction * length
-                for fraction, length in zip(fractions, (link, reach.radius), strict=True)
-            )
-            for fractions in (JOINT_SIZE, TOOL_SIZE)
-        )
+        lengths = link_length(self._arm), reach.radius
+        self._joint_size, self._tool_size = (_size(fractions, lengths) for fractions in SIZES)
         self._offered = ""
         self._emergency = StopRequest(self, self._status)
         services = [f"{name}/reset_emergency_stop" for name in ARMS]

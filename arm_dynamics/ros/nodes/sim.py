@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,20 +82,42 @@ def run(arguments: Sequence[str]) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics sim``."""
     parser = SuggestingParser(prog="arm-dynamics sim", description=__doc__)
-    add = parser.add_argument
     add_arm(parser, default="five_dof")
     add_options(parser, controllers=joint_controllers, dt=None)
+    _add_run_options(parser.add_argument)
+    _add_node_options(parser.add_argument)
+    return parser
+
+
+def _add_run_options(add: Callable[..., Any]) -> None:
+    """Add the options of the run and its result."""
     add(
         "--duration",
         type=seconds("--duration"),
         help="simulated time to run [s] (default: until Ctrl-C)",
     )
-    add("--headless", action="store_true", help="no browser page")
     add(
         "--motion",
         choices=("hold", "demo"),
         help="motion of the arm (default: demo with a page, hold without)",
     )
+    add(
+        "--record",
+        type=Path,
+        metavar="FOLDER",
+        help="new folder to record into, for the command replay",
+    )
+    add(
+        "--tolerance",
+        type=Number("--tolerance", 1e-9, MAX_NUMBER, "rad or m"),
+        default=0.01,
+        help="maximum joint error at the end [rad] (default: 0.01)",
+    )
+
+
+def _add_node_options(add: Callable[..., Any]) -> None:
+    """Add the options of the nodes and of their ROS domain."""
+    add("--headless", action="store_true", help="no browser page")
     add(
         "--port", type=port("--port"), default=8080, help="port of the browser page (default: 8080)"
     )
@@ -116,19 +138,6 @@ def command_parser() -> argparse.ArgumentParser:
         help=f"ROS domain id (default: {VARIABLE}, else a free one)",
     )
     add("--composed", action="store_true", help="simulator and controller in one process")
-    add(
-        "--record",
-        type=Path,
-        metavar="FOLDER",
-        help="new folder to record into, for the command replay",
-    )
-    add(
-        "--tolerance",
-        type=Number("--tolerance", 1e-9, MAX_NUMBER, "rad or m"),
-        default=0.01,
-        help="maximum joint error at the end [rad] (default: 0.01)",
-    )
-    return parser
 
 
 def check_options(options: argparse.Namespace) -> ArmModel:

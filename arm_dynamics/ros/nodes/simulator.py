@@ -86,9 +86,8 @@ class SimulatorNode(Node):
         self._commands = self._build_commands() if take_commands else None
         self._reply_wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, self.events)
-        self._sole_publishers = [sole_arm(self, self.events)]
-        if source.is_simulated:
-            self._sole_publishers.append(sole_clock(self, self.events))
+        checks = (sole_arm, sole_clock) if source.is_simulated else (sole_arm,)
+        self._sole_publishers = [check(self, self.events) for check in checks]
         self._build_services()
         self._diagnostics = self._build_diagnostics()
         on_change(self, self.change_parameters)

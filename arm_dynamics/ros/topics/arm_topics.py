@@ -9,8 +9,6 @@ from collections.abc import Callable
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
-from rclpy.clock import Clock as NodeClock
-from rclpy.clock import ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -32,7 +30,7 @@ from arm_dynamics.ros.messages.serialization import (
     decode,
 )
 from arm_dynamics.ros.parameters.arm_parameters import declare_voltage_order
-from arm_dynamics.ros.topics.pacing import TimeSource
+from arm_dynamics.ros.topics.pacing import TimeSource, wall_timer
 from arm_dynamics.ros.topics.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
@@ -228,8 +226,7 @@ class ToolTrace:
         self._arm, self._frame, self._state, self._stamp = arm, frames.base, state, stamp
         self._publisher = node.create_publisher(Path, "tool_trace", 1)
         self._poses: deque[PoseStamped] = deque(maxlen=PATH_CAPACITY)
-        steady = NodeClock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PATH_PERIOD, self.publish, clock=steady)
+        self._timer = wall_timer(node, PATH_PERIOD, self.publish)
 
     def publish(self) -> None:
         """Append the tool position and publish the path, if subscribed."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from controller_manager_msgs import srv
 from controller_manager_msgs.msg import ControllerState
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.ros.topics.pacing import wall_timer
 
 TYPE = "joint_trajectory_controller/JointTrajectoryController"
 BASE_CLASS = "controller_interface::ControllerInterface"
@@ -48,8 +48,7 @@ class ControllerManagerServices:
         self._node, self._loop, self._is_active = node, loop, is_active
         self._services: list[Any] = []
         self._unserved = 0
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self._search, clock=steady)
+        self._timer = wall_timer(node, PERIOD, self._search)
 
     def _search(self) -> None:
         """Offer the services if no other node does, and withdraw them as soon as one does."""

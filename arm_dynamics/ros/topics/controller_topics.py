@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -25,6 +24,7 @@ from arm_dynamics.ros.messages import conversions, qos
 from arm_dynamics.ros.messages.conversions import header, to_double_array, to_duration
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.parameters.ros_parameters import by_joint, declare_live, declare_number
+from arm_dynamics.ros.topics.pacing import wall_timer
 
 REJECT = "reject_invalid_goals"
 
@@ -214,8 +214,7 @@ class ControllerStatePublisher:
         self._max_error = MaxErrorTracker(loop.arm.joint_names)
         self._tracking = node.create_publisher(JointTrajectory, "~/tracking", 10)
         self._state = kind and node.create_publisher(kind, "~/controller_state", 10)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self.publish, clock=steady)
+        self._timer = wall_timer(node, PERIOD, self.publish)
 
     def observe(self) -> None:
         """Record the error of the last control cycle."""

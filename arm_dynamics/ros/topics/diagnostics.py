@@ -8,11 +8,11 @@ from math import nan
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
+from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.safety import events
 from arm_dynamics.safety.events import Events
 
@@ -81,11 +81,9 @@ class Diagnostics:
         run = declare_fixed(node, RUN, "", "name of the run that the node belongs to")
         self._run = {RUN: run} if run else {}
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        # A timer on simulated time would stop with the simulation.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         period = declare_fixed(node, PERIOD.name, PERIOD.default, f"{PERIOD.description} [s]")
         period = PERIOD.check(node.get_name(), period)
-        self._timer = node.create_timer(period, self.publish, clock=steady)
+        self._timer = wall_timer(node, period, self.publish)
 
     def publish(self) -> None:
         """Publish one array."""

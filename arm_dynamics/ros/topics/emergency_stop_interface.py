@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
@@ -20,6 +19,7 @@ from arm_dynamics.ros.messages.mailbox import Mailbox
 from arm_dynamics.ros.messages.serialization import decode
 from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary
 from arm_dynamics.ros.topics.loop_requests import LoopRequests
+from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.services import serve
 from arm_dynamics.safety.events import Events
 
@@ -100,7 +100,7 @@ def publish_emergency_signal(node: Node) -> None:
                 publishers.append(node.create_publisher(Bool, TOPIC, qos.STREAM))
             publishers[0].publish(Bool(data=True))
 
-    node.create_timer(REPEAT_PERIOD, repeat, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    wall_timer(node, REPEAT_PERIOD, repeat)
     emergency_signal.connect(press)
 
 

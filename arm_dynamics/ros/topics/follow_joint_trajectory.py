@@ -17,7 +17,6 @@ from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
@@ -36,6 +35,7 @@ from arm_dynamics.ros.messages.c_message import derived, from_c, guarded, is_kno
 from arm_dynamics.ros.messages.conversions import header, to_double_array, to_seconds
 from arm_dynamics.ros.messages.serialization import check_names, check_points, listen
 from arm_dynamics.ros.topics.controller_topics import state_points
+from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.topic_driver import STATE_TIMEOUT
 
 SendGoal: Any = FollowJointTrajectory.Impl.SendGoalService.Request
@@ -145,8 +145,7 @@ class FollowJointTrajectoryServer:
         self._accepted: Goal | GoalResult | None = None
         self._running: dict[bytes, _Running] = {}
         self._last_state = (-1.0, 0.0)  # its time, and when it was first seen [s]
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self._update_goals, clock=steady)
+        self._timer = wall_timer(node, PERIOD, self._update_goals)
         self._timer.cancel()
         self.server = ActionServer(
             node,

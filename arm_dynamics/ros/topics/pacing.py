@@ -1,11 +1,15 @@
-"""Time of a simulator: wall clock, or the /clock of another simulator."""
+"""Time: timers by the wall clock; a simulator's wall clock, or the /clock of another simulator."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
+from rclpy.clock import Clock as NodeClock
+from rclpy.clock import ClockType
 from rclpy.node import Node
+from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
 
 from arm_dynamics.core.errors import ConfigError, InvalidValue
@@ -23,6 +27,11 @@ MAX_LAG = 1.0
 """Simulated time [s] behind /clock from which diagnostics warn."""
 CLOCK_TOLERANCE = 1e-9
 """Resolution [s] of the stamps on /clock."""
+
+
+def wall_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
+    """Call ``callback`` every ``period`` [s], also while the node's simulated time is stopped."""
+    return node.create_timer(period, callback, clock=NodeClock(clock_type=ClockType.STEADY_TIME))
 
 
 class TimeSource(NamedTuple):

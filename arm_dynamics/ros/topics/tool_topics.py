@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Point, PoseStamped, TwistStamped, WrenchStamped
 from nav_msgs.msg import Path
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA, Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
@@ -40,6 +39,7 @@ from arm_dynamics.ros.messages.conversions import Frames, header, pose_message
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.parameters.controller_parameters import ToolMotionParameters
 from arm_dynamics.ros.topics.loop_requests import BackgroundTask, Pause
+from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.publisher_checks import publishers
 from arm_dynamics.viewer.rviz import axes_length
 
@@ -213,8 +213,7 @@ class ToolStatePublisher:
         self._wrench = node.create_publisher(WrenchStamped, "~/reference_wrench", 10)
         self._markers = node.create_publisher(MarkerArray, "~/reference_markers", 10)
         self._axis = axes_length(loop.arm)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(STATE_PERIOD, self.publish, clock=steady)
+        self._timer = wall_timer(node, STATE_PERIOD, self.publish)
 
     def publish(self) -> None:
         """Publish the last control cycle on the subscribed topics."""

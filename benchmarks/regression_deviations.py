@@ -1,4 +1,4 @@
-"""Scatter of least squares, compared with stated deviations: table of docs/identification.md.
+"""Scatter of least squares and stated deviations: table of docs/identification_results.md.
 
     python benchmarks/regression_deviations.py [ARM ...] [--arms 3] [--runs 12]
 

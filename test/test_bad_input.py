@@ -265,7 +265,7 @@ def rejection_output(capsys, *arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("demo", "two_link", "--output", ""),
+        ("demo", "three_link", "--output", ""),
         ("record", ""),
         ("record", "new", "--params-file", ""),
         ("replay", ""),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from arm_dynamics.cli.arm_options import add_arm, add_options, path_argument, require_new_file
 from arm_dynamics.core.errors import ConfigError
@@ -24,27 +26,7 @@ def run(arguments: Sequence[str]) -> int:
 
     With --correct-inertia or --estimate-inertia the report is that of the written file.
     """
-    parser = SuggestingParser(prog="arm-dynamics audit", description=__doc__)
-    add_arm(parser)
-    add_options(parser, only=("lock",))
-    parser.add_argument(
-        "--correct-inertia",
-        type=path_argument,
-        metavar="NEW",
-        help="write a copy with the nearest physically consistent inertia tensors (masses and"
-        " centers of mass do not change), and report its faults",
-    )
-    parser.add_argument(
-        "--estimate-inertia",
-        type=Number("--estimate-inertia", 0, MAX_NUMBER, "kg"),
-        metavar="KG",
-        help="mass of the arm with its base [kg]: write a copy to --output in which links without a"
-        " mass have that of their shapes, visual ones first, with the same density; and report"
-        " its faults",
-    )
-    text = "new URDF of --estimate-inertia"
-    parser.add_argument("--output", type=path_argument, metavar="NEW", help=text)
-    args = parser.parse_args(arguments)
+    args = command_parser().parse_args(arguments)
     if (args.output is None) != (args.estimate_inertia is None):
         raise ConfigError("--estimate-inertia and --output are required together")
     if args.correct_inertia is not None and args.output is not None:
@@ -52,23 +34,10 @@ def run(arguments: Sequence[str]) -> int:
     path = find_urdf(args.arm)
     text = read_text(path)
     if args.correct_inertia is not None:
-        require_new_file("--correct-inertia", args.correct_inertia)
-        text, changed = with_consistent_inertia(text)
-        with output_file(args.correct_inertia) as file:
-            file.write_text(text, encoding="utf-8")
-        path = args.correct_inertia
-        print(f"written: {path}; corrected tensors of links: {', '.join(changed) or 'none'}")
+        path, text = args.correct_inertia, write_corrected_inertia(text, args.correct_inertia)
     if args.output is not None:
-        require_new_file("--output", args.output)
-        text, estimates = with_estimated_inertia(text, path.parent, float(args.estimate_inertia))
-        with output_file(args.output) as file:
-            file.write_text(text, encoding="utf-8")
-        path = args.output
-        first = estimates[0]
-        print(f"written: {path}; density = {first.mass / first.volume:.4g} kg/m³; masses:")
-        for one in estimates:
-            note = "" if one.written else " (root link, not written: it does not move)"
-            print(f"  {one.link}: {one.mass:.4g} kg{note}")
+        mass = float(args.estimate_inertia)
+        path, text = args.output, write_estimated_inertia(text, path.parent, mass, args.output)
     faults = audit_urdf(text, path.parent, args.lock)
     if any(fault.severity == "error" for fault in faults):
         print(format_report(str(path), faults))
@@ -81,3 +50,62 @@ def run(arguments: Sequence[str]) -> int:
     also = f"; of the other arms: {', '.join(others)}" if others else ""
     print(f"tool frame: {tool}{also}; --tool-frame selects another link")
     return 0
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = SuggestingParser(prog="arm-dynamics audit", description=__doc__)
+    add = parser.add_argument
+    add_arm(parser)
+    add_options(parser, only=("lock",))
+    text = (
+        "write a copy with the nearest physically consistent inertia tensors (masses and"
+        " centers of mass do not change), and report its faults"
+    )
+    add("--correct-inertia", type=path_argument, metavar="NEW", help=text)
+    text = (
+        "mass of the arm with its base [kg]: write a copy to --output in which links without a"
+        " mass have that of their shapes, visual ones first, with the same density; and report"
+        " its faults"
+    )
+    number = Number("--estimate-inertia", 0, MAX_NUMBER, "kg")
+    add("--estimate-inertia", type=number, metavar="KG", help=text)
+    add("--output", type=path_argument, metavar="NEW", help="new URDF of --estimate-inertia")
+    return parser
+
+
+def write_corrected_inertia(text: str, new: Path) -> str:
+    """Write and return the URDF ``text`` with physically consistent inertia tensors."""
+    require_new_file("--correct-inertia", new)
+    text, changed = with_consistent_inertia(text)
+    with output_file(new) as file:
+        file.write_text(text, encoding="utf-8")
+    print(f"written: {new}; corrected tensors of links: {', '.join(changed) or 'none'}")
+    return text
+
+
+def write_estimated_inertia(text: str, folder: Path, mass: float, new: Path) -> str:
+    """Write and return the URDF ``text`` with masses of its shapes.
+
+    Parameters
+    ----------
+    text : str
+        URDF.
+    folder : Path
+        Folder to which mesh paths are relative.
+    mass : float
+        Mass of the arm with its base [kg].
+    new : Path
+        New URDF.
+
+    """
+    require_new_file("--output", new)
+    text, estimates = with_estimated_inertia(text, folder, mass)
+    with output_file(new) as file:
+        file.write_text(text, encoding="utf-8")
+    first = estimates[0]
+    print(f"written: {new}; density = {first.mass / first.volume:.4g} kg/m³; masses:")
+    for one in estimates:
+        note = "" if one.written else " (root link, not written: it does not move)"
+        print(f"  {one.link}: {one.mass:.4g} kg{note}")
+    return text

@@ -60,19 +60,10 @@ def run(arguments: Sequence[str]) -> int:
         )
     useful = min(os.cpu_count() or 1, 1 + count // CONFIGURATIONS_PER_PROCESS_START)
     workers = check_int("--workers", useful if args.workers is None else args.workers, lower=1)
-    pool: AbstractContextManager[Executor | None] = nullcontext()
-    if workers > 1:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would compete for the cores
-        # At a signal this process ends without its finalizers: the tracker then cleans up.
-        os.environ |= ignoring("UserWarning", "multiprocessing.resource_tracker")
-        context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
-        pool = ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
-        )
     try:
         # At a signal the workers end with this process: the end of an executor computes the rest.
         ending = handling(interruption("gain-table"), *INTERRUPTS)
-        with ending, progress_bar("configurations") as progress, pool as executor:
+        with ending, progress_bar("configurations") as progress, _pool(workers) as executor:
             if executor is not None:
                 with delaying_interrupts():  # no KeyboardInterrupt in the imports of the workers
                     for _ in range(workers):  # each starts one
@@ -91,6 +82,19 @@ def run(arguments: Sequence[str]) -> int:
     size = file.stat().st_size / 1e6
     print(f"{file}: {count} configurations in {duration:.1f} s, {size:.2f} MB")
     return 0
+
+
+def _pool(workers: int) -> AbstractContextManager[Executor | None]:
+    """Return an executor with ``workers`` processes; None for one, which is this process."""
+    if workers == 1:
+        return nullcontext()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would compete for the cores
+    # At a signal this process ends without its finalizers: the tracker then cleans up.
+    os.environ |= ignoring("UserWarning", "multiprocessing.resource_tracker")
+    context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
+    return ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
+    )
 
 
 def _start_worker(parent: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from arm_dynamics.cli.arm_options import (
@@ -29,11 +29,13 @@ from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation.excitation import Excitation
 from arm_dynamics.identification.excitation.excitation_start import (
     REST,
+    ExcitationMotion,
     checked_excitation,
     excitation_motion,
 )
 from arm_dynamics.identification.gravity.pose_measurement import Leg, measure_poses, plan_legs
 from arm_dynamics.identification.gravity.pose_selection import choose_poses
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.recording.recorder import Recorder
 from arm_dynamics.simulation.integrators import INTEGRATORS
 from arm_dynamics.simulation.simulation import Simulation
@@ -49,24 +51,11 @@ def run(arguments: Sequence[str]) -> int:
     """
     args = command_parser().parse_args(arguments)
     simulation, loop = build_loop(args)
-    excitation = None
-    if args.excitation is not None:
-        known = checked_excitation(loop.arm, Excitation.load(args.excitation))
-        start = loop.arm.configuration("initial")
-        excitation = excitation_motion(loop.arm, known, start, 0.0)
+    excitation, legs = _excitation(args, loop.arm), _legs(args, loop.arm)
     usual = 5.0 if excitation is None else excitation.end + REST
-    legs: tuple[Leg, ...] = ()
-    if args.poses is not None:
-        if args.excitation is not None or args.duration is not None:
-            raise ConfigError(
-                f"--poses = {args.poses:g}; expected without --excitation and --duration"
-            )
-        with waiting("choosing poses without self-collision"):
-            legs = plan_legs(loop.arm, choose_poses(loop.arm, int(args.poses)), POSE_SPEED)
     duration = usual if args.duration is None else args.duration
     duration = check_float("--duration [s]", duration, lower=simulation.period)
     check_steps("--duration / --dt", duration / simulation.dt)
-    followed = False
     # A flag, because a signal must not interrupt the write of a message.
     stop = ShutdownFlag(interruption("record"))
     install(stop, *STOP_SIGNALS)
@@ -74,25 +63,18 @@ def run(arguments: Sequence[str]) -> int:
     text = f"simulating {length} of {simulation.arm.name}"
     with Recorder(simulation, args.folder, loop=loop) as recorder, waiting(text):
 
-        def step(_: str) -> bool:
+        def step(_: str = "") -> bool:
             loop.step()
             return not (stop.is_set() or recorder.fault)
 
+        def step_within_duration() -> bool:
+            time = recorder.periods * simulation.period
+            return time < duration - simulation.dt / 2 and step()
+
         if legs:
             measure_poses(loop, legs, step)
-        while not legs and recorder.periods * simulation.period < duration - simulation.dt / 2:
-            if stop.is_set() or recorder.fault:
-                break
-            loop.step()
-            now, trajectory = loop.driver.read().time, loop.trajectory
-            if excitation is not None and not followed:
-                loop.follow(excitation)
-                followed = True
-            elif excitation is None and trajectory is not None and now >= trajectory.end:
-                waypoints = demo_trajectory(loop.arm)
-                loop.follow(
-                    JointTrajectory(tuple(replace(w, time=w.time + now) for w in waypoints))
-                )
+        else:
+            follow_motion(loop, excitation, step_within_duration)
     if recorder.fault:
         raise RecordingError(recorder.fault)
     print(
@@ -103,6 +85,39 @@ def run(arguments: Sequence[str]) -> int:
     if legs:
         print(f"arm-dynamics identify gravity {args.arm} {args.folder} reads it")
     return 0
+
+
+def _excitation(args: argparse.Namespace, arm: ArmModel) -> ExcitationMotion | None:
+    """Return the excitation trajectory of --excitation from the initial configuration."""
+    if args.excitation is None:
+        return None
+    known = checked_excitation(arm, Excitation.load(args.excitation))
+    return excitation_motion(arm, known, arm.configuration("initial"), 0.0)
+
+
+def _legs(args: argparse.Namespace, arm: ArmModel) -> tuple[Leg, ...]:
+    """Return the motions through the static poses of --poses; without it none."""
+    if args.poses is None:
+        return ()
+    if args.excitation is not None or args.duration is not None:
+        raise ConfigError(f"--poses = {args.poses:g}; expected without --excitation and --duration")
+    with waiting("choosing poses without self-collision"):
+        return plan_legs(arm, choose_poses(arm, int(args.poses)), POSE_SPEED)
+
+
+def follow_motion(
+    loop: ControlLoop, excitation: ExcitationMotion | None, step: Callable[[], bool]
+) -> None:
+    """Step the loop while ``step`` returns true, along the excitation or the repeated demo."""
+    followed = False
+    while step():
+        now, trajectory = loop.driver.read().time, loop.trajectory
+        if excitation is not None and not followed:
+            loop.follow(excitation)
+            followed = True
+        elif excitation is None and trajectory is not None and now >= trajectory.end:
+            waypoints = demo_trajectory(loop.arm)
+            loop.follow(JointTrajectory(tuple(replace(w, time=w.time + now) for w in waypoints)))
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
     parser = SuggestingParser(prog="arm-dynamics tune", description=__doc__)
-    add, usual = parser.add_argument, CaseDistribution()
+    add = parser.add_argument
     add_arm(parser)
     only = ("lock", "configuration", "gains", "controller")
     start = "parameter file with initial gains"
@@ -98,6 +98,16 @@ def command_parser() -> argparse.ArgumentParser:
     number = Number("--time-limit", 0, MAX_TIME, "s")
     text = "longest time of the search [s] (default: none)"
     add("--time-limit", type=number, default=inf, metavar="S", help=text)
+    add_cases(parser)
+    text = f"folder of the results (default: {OUT}/ARM)"
+    add("--output", type=path_argument, metavar="FOLDER", help=text)
+    add("--resume", action="store_true", help="continue the search in the folder of --output")
+    return parser
+
+
+def add_cases(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the training and validation cases to the parser of the command."""
+    add, usual = parser.add_argument, CaseDistribution()
     text = "seed of cases and search (default: 0)"
     add("--seed", type=seed("--seed"), default=0, metavar="N", help=text)
     number = Number("--training-cases", 1, 1e5, whole=True)
@@ -127,10 +137,6 @@ def command_parser() -> argparse.ArgumentParser:
     add("--interface", default=usual.interface, metavar="NAME", help=text)
     text = f"whether commands act one period late (default: {'yes' if usual.delay else 'no'})"
     add("--delay", action=argparse.BooleanOptionalAction, default=usual.delay, help=text)
-    text = f"folder of the results (default: {OUT}/ARM)"
-    add("--output", type=path_argument, metavar="FOLDER", help=text)
-    add("--resume", action="store_true", help="continue the search in the folder of --output")
-    return parser
 
 
 def tuning_task(args: argparse.Namespace) -> TuningTask:

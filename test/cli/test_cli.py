@@ -81,7 +81,7 @@ def test_without_a_command_the_help_is_printed(capsys, words):
         (("record", "run", "--integrator", "rk5"), "rk4"),
         (("record", "run", "--controller", "computed_torqe"), "computed_torque"),
         (("record", "run", "--arm", "Five_dofs"), "five_dof"),
-        (("demo", "two_lnk"), "two_link"),
+        (("demo", "three_lnk"), "three_link"),
         (("tune", "two_link", "--gain-names", "i_clmp"), "i_clamp"),
     ],
 )

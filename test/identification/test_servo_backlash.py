@@ -125,7 +125,7 @@ def test_a_joint_whose_load_keeps_its_sign_does_not_reveal_backlash():
 
 @pytest.mark.slow
 def test_hidden_backlash_is_found_and_written_into_the_urdf(tmp_path, capsys):
-    """This motion determines it; some others do not (docs/identification.md)."""
+    """This motion determines it; some others do not (docs/identification_results.md)."""
     motion, path, output = recorded(PAN, 0.01, seed=5), tmp_path / "run.csv", tmp_path / "mine.urdf"
     np.savetxt(
         path, np.column_stack((motion.time, motion.q, motion.command_position)), delimiter=",",

@@ -74,20 +74,7 @@ def run(arguments: Sequence[str]) -> int:
     """Measure the poses and write the calibrated URDF; return 0 if it is written, else 1."""
     args = command_parser().parse_args(arguments)
     simulated = args.driver == SIMULATED
-    if simulated:
-        arm = arm_options.build_arm(args)
-        given = {"--stiffness": args.stiffness, "--port": args.port, "--baud": args.baud}
-        given["--set"] = args.set or None
-        for option, value in given.items():
-            if value is not None:
-                raise ConfigError(f"{option} = {value}; expected without --driver {SIMULATED}")
-    else:
-        require_terminal("calibrate-gravity")
-        if args.payload:
-            raise ConfigError(
-                f"--payload = {args.payload:g} kg; expected with --driver {SIMULATED} only"
-            )
-        arm = hardware_options.arm_with_hardware(args)
+    arm = _simulated_arm(args) if simulated else _physical_arm(args)
     speed = pi / 180 * check_float("--speed", args.speed, above=0, upper=MAX_SPEED)
     least = least_pose_count(arm)
     count = check_int(f"--poses of arm '{arm.name}'", int(args.poses), lower=least)
@@ -110,15 +97,45 @@ def run(arguments: Sequence[str]) -> int:
     measured = measure(args, arm, controller, period, legs_from)
     if len(measured) < 2 * count:
         return 1
+    sources = [f"{count} static poses{' of a simulated arm' if simulated else ''}"]
+    _write_calibration(args, arm, measured, sources)
+    return 0
+
+
+def _simulated_arm(args: argparse.Namespace) -> ArmModel:
+    """Return the arm of --driver simulated, which accepts no options of motors."""
+    given = {"--stiffness": args.stiffness, "--port": args.port, "--baud": args.baud}
+    given["--set"] = args.set or None
+    for option, value in given.items():
+        if value is not None:
+            raise ConfigError(f"{option} = {value}; expected without --driver {SIMULATED}")
+    return arm_options.build_arm(args)
+
+
+def _physical_arm(args: argparse.Namespace) -> ArmModel:
+    """Return the arm with its motors; a person at a terminal has to confirm its motion."""
+    require_terminal("calibrate-gravity")
+    if args.payload:
+        raise ConfigError(
+            f"--payload = {args.payload:g} kg; expected with --driver {SIMULATED} only"
+        )
+    return hardware_options.arm_with_hardware(args)
+
+
+def _write_calibration(
+    args: argparse.Namespace,
+    arm: ArmModel,
+    measured: Sequence[StaticPose],
+    sources: Sequence[str],
+) -> None:
+    """Write the measured poses, print the fit to them, and write the calibrated URDF."""
     table = _pose_table(args.output)
     write_poses(arm, measured, table)
     print(f"{table} is written: arm-dynamics identify gravity {args.arm} {table} reads it")
-    source = f"{count} static poses{' of a simulated arm' if simulated else ''}"
-    fit = calibrate_gravity(arm, measured, [source])
+    fit = calibrate_gravity(arm, measured, sources)
     print_report(fit.report(args.stiffness))
     fit.write_urdf(args.output)
     print(f"{args.output} is written")
-    return 0
 
 
 PlanLegs = Callable[[Vector], tuple[Leg, ...]]

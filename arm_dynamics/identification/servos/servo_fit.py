@@ -52,7 +52,7 @@ ROUGH_STEP = 0.1
 """The same for predictions of an arm with backlash: impacts of the teeth make the cost rough."""
 CONTACT_ERROR = 0.1
 """Relative deviation of a backlash by the assumed contact of the teeth: with it, RMS errors over
-deviations of three different contacts are 0.7 to 1.1 (docs/identification.md)."""
+deviations of three different contacts are 0.7 to 1.1 (docs/identification_results.md)."""
 CONVERGED = 1e-4
 """Relative decrease of the cost below which a turn ends."""
 

@@ -293,14 +293,7 @@ def _fit(
     arm: ArmModel, motions: Sequence[PreparedMotion], unloaded: int, payload_mass: float | None
 ) -> DriveGains:
     """Return the gains; all but the first ``unloaded`` motions carry the payload."""
-    if (payload_mass is None) != (len(motions) == unloaded):
-        raise InvalidValue(
-            f"payload mass = {payload_mass} with {len(motions) - unloaded} motions that carry it;"
-            " expected both"
-            " or none"
-        )
-    if payload_mass is not None:
-        check_float("payload mass [kg]", payload_mass, above=0)
+    _check_payload(payload_mass, len(motions) - unloaded)
     prior, sigma, weight = _prior_gains(arm, motions)
     has_scale = payload_mass is None and weight.any()
     logs = np.zeros(arm.nv)
@@ -325,6 +318,16 @@ def _fit(
         tuple(np.array(arm.joint_names)[vague].tolist()),
         payload_mass,
     )
+
+
+def _check_payload(mass: float | None, motions: int) -> None:
+    """Raise InvalidValue unless there is a payload mass exactly if ``motions`` carry it."""
+    if (mass is None) != (motions == 0):
+        raise InvalidValue(
+            f"payload mass = {mass} with {motions} motions that carry it; expected both or none"
+        )
+    if mass is not None:
+        check_float("payload mass [kg]", mass, above=0)
 
 
 def _prior_gains(arm: ArmModel, motions: Sequence[PreparedMotion]) -> tuple[Vector, Vector, Vector]:

@@ -344,20 +344,15 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> Wi
     time = np.arange(data.time[0], data.time[-1] + 0.5 / rate, 1 / rate)
 
     def resampled(values: Matrix) -> Matrix:
-        finite = np.where(np.isfinite(values), values, 0.0)
-        spline = scipy.interpolate.make_interp_spline(data.time, finite, 1)
-        found: Matrix = spline(np.clip(time, data.time[0], data.time[-1]))
-        return found
+        return _resampled(data, values, time)
 
     def mean(values: Matrix) -> Matrix:
         return (values[1:] + values[:-1]) / 2
 
     current, voltage = resampled(data.current), resampled(data.voltage)
-    known = resampled((np.isfinite(data.voltage) & np.isfinite(data.current)).astype(float))
-    supply = [motor.constants.get("supply_voltage", np.inf) for motor in arm.actuators]
-    unusable = (known <= 1 - 1e-9) | (np.abs(voltage) >= SATURATED * np.array(supply))
     window = 2 * int(rate / cutoff) + 1
-    spoiled = scipy.ndimage.maximum_filter1d(unusable[1:].astype(int), window, axis=0)
+    is_unusable = _is_unusable(arm, data, voltage, time)[1:].astype(int)
+    near_unusable = scipy.ndimage.maximum_filter1d(is_unusable, window, axis=0)
     for i, motor in enumerate(arm.actuators):
         if (drop := float(motor.constants.get("brush_drop", 0.0))) > 0:
             half = float(motor.constants["brush_half_voltage"])
@@ -376,6 +371,25 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> Wi
         (np.gradient(v, axis=0) * rate)[used],
         voltages[used],
         effort[used],
-        (spoiled == 0)[used],
+        (near_unusable == 0)[used],
         np.floor((time[1:][used] - time[0]) / BLOCK_TIME).astype(int),
     )
+
+
+def _resampled(data: MotionData, values: Matrix, time: Vector) -> Matrix:
+    """Return recorded values at other times (n,): linear interpolation."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    spline = scipy.interpolate.make_interp_spline(data.time, finite, 1)
+    resampled: Matrix = spline(np.clip(time, data.time[0], data.time[-1]))
+    return resampled
+
+
+def _is_unusable(arm: ArmModel, data: MotionData, voltage: Matrix, time: Vector) -> BoolArray:
+    """Return the samples (n, nv) of voltages (n, nv) at their limit or that were not recorded."""
+    assert data.voltage is not None
+    assert data.current is not None
+    recorded = np.isfinite(data.voltage) & np.isfinite(data.current)
+    supply = [motor.constants.get("supply_voltage", np.inf) for motor in arm.actuators]
+    is_missing = _resampled(data, recorded.astype(float), time) <= 1 - 1e-9
+    found: BoolArray = is_missing | (np.abs(voltage) >= SATURATED * np.array(supply))
+    return found

@@ -150,19 +150,13 @@ def refine(
     """
     prepared = [without_terms(motion, fit) for motion in prepared]
     motions = [motion.data for motion in prepared]
-    ends = [m.time[0] + FITTED * (m.time[-1] - m.time[0]) for m in motions]
-    begin = [m.part(m.time <= end) for m, end in zip(motions, ends, strict=True)]
-    is_begin = [p.time <= end for p, end in zip(prepared, ends, strict=True)]
-    pairs = list(zip(prepared, is_begin, strict=True))
-    fitted = joined_equations([p.equations.part(used) for p, used in pairs])
-    held_out = joined_equations([p.equations.part(~used) for p, used in pairs])
+    begin, rest, fitted, held_out = _divided(prepared)
     cutoff = max(p.cutoff for p in prepared)
     delay = float(np.median([p.delay for p in prepared]))
     try:
         first = refit_torque(arm, fitted, fit)
         trial, late = _least_output_error(first, simulations_of(arm, first, begin, cutoff, delay))
         both, delays = np.array([first.parameters, trial]), np.array([0.0, late])
-        rest = [m.part(m.time > end) for m, end in zip(motions, ends, strict=True)]
         after = _ratio(
             *_tracking_errors(simulations_of(arm, first, rest, cutoff, delay), both, delays)
         )
@@ -185,6 +179,21 @@ def refine(
         replace(fit, parameters=as_readonly(parameters), simulated=as_readonly(simulated)),
         f"output error of simulated motions: {change}; delay {1e3 * (delay + late):.3g} ms",
     )
+
+
+def _divided(
+    prepared: Sequence[PreparedMotion],
+) -> tuple[list[MotionData], list[MotionData], EffortEquations, EffortEquations]:
+    """Return the first FITTED of each motion, the rest, and the equations of both."""
+    begin, rest, fitted, held_out = [], [], [], []
+    for motion in prepared:
+        data = motion.data
+        end = data.time[0] + FITTED * (data.time[-1] - data.time[0])
+        begin.append(data.part(data.time <= end))
+        rest.append(data.part(data.time > end))
+        fitted.append(motion.equations.part(motion.time <= end))
+        held_out.append(motion.equations.part(motion.time > end))
+    return begin, rest, joined_equations(fitted), joined_equations(held_out)
 
 
 def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -101,12 +101,10 @@ class Excitation:
     def __post_init__(self) -> None:
         """Check all sizes and times."""
         nv = len(self.joint_names)
-        duration = check_float(
-            "excitation: duration [s]", self.duration, above=0.0, upper=MAX_DURATION
-        )
-        object.__setattr__(self, "duration", duration)
-        end_time = check_float("excitation: end_time [s]", self.end_time, above=0.0)
-        object.__setattr__(self, "end_time", end_time)
+        for name, upper in (("duration", MAX_DURATION), ("end_time", np.inf)):
+            value = getattr(self, name)
+            value = check_float(f"excitation: {name} [s]", value, above=0.0, upper=upper)
+            object.__setattr__(self, name, value)
         check_int("excitation: periods", self.periods, lower=1)
         if not 2 * self.end_time < self.duration:
             raise InvalidValue(
@@ -155,16 +153,11 @@ class Excitation:
     def with_coefficients(self, coefficients: Matrix) -> Excitation:
         """Return the trajectory with other ``coefficients`` (nv, 1 + 2 h)."""
         h = self.harmonics
-        return Excitation(
-            self.arm,
-            self.joint_names,
-            self.duration,
-            self.end_time,
-            self.periods,
-            self.start,
-            self.start + coefficients[:, 0],
-            as_readonly(coefficients[:, 1 : 1 + h]),
-            as_readonly(coefficients[:, 1 + h :]),
+        return replace(
+            self,
+            center=self.start + coefficients[:, 0],
+            sine=as_readonly(coefficients[:, 1 : 1 + h]),
+            cosine=as_readonly(coefficients[:, 1 + h :]),
         )
 
     def sample(self, times: Vector) -> tuple[Matrix, Matrix, Matrix]:

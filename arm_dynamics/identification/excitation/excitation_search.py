@@ -151,16 +151,28 @@ def excite(
         start = arm.check_position("start configuration", configuration)
     count = EVALUATIONS if evaluations is None else check_int("evaluations", evaluations, lower=1)
     random = np.random.default_rng(check_int("seed", seed))
-    end_time = min(END_FRACTION * duration, MAX_END_TIME)
-    periods = max(round((duration - 2 * end_time) / BASE_PERIOD), 1)
-    zero = np.zeros((arm.nv, harmonics))
-    rest = Excitation(
-        arm.name, arm.joint_names, duration, end_time, periods, start, start, zero, zero
-    )
+    rest = _rest(arm, start, duration, harmonics)
     limits = motion_limits(arm, start, acceleration_limit)
     problem = _Problem(arm, rest, limits, SelfCollision(arm, clearance, start), clearance)
     problem.require_start()
     return problem.finished(_best(problem, random, count, progress))
+
+
+def _rest(arm: ArmModel, start: Vector, duration: float, harmonics: int) -> Excitation:
+    """Return a trajectory without motion."""
+    end_time = min(END_FRACTION * duration, MAX_END_TIME)
+    zero = np.zeros((arm.nv, harmonics))
+    return Excitation(
+        arm=arm.name,
+        joint_names=arm.joint_names,
+        duration=duration,
+        end_time=end_time,
+        periods=max(round((duration - 2 * end_time) / BASE_PERIOD), 1),
+        start=start,
+        center=start,
+        sine=zero,
+        cosine=zero,
+    )
 
 
 def motion_limits(
@@ -230,18 +242,7 @@ def _best(
             progress(done, total)
 
     scale = np.where(problem.sizes > 0, problem.sizes, 1.0)
-    best = (np.inf, np.zeros(shape))
-    for _ in range(starts):
-        x = problem.random(random)
-        for _ in range(FIRST_REDUCTIONS):
-            cost = problem.cost(x)
-            if cost >= best[0]:
-                break
-            if not problem.collides_at_samples(x):
-                best = (cost, x)
-                break
-            x = x * FIRST_REDUCTION
-        show(1)
+    start = _best_start(problem, random, starts, show)
 
     def costs(rows: Matrix, needed: int) -> Vector:
         motions = [problem.within_limits(row.reshape(shape) * problem.sizes) for row in rows]
@@ -257,9 +258,28 @@ def _best(
         show(len(rows))
         return found
 
-    _, row = minimize(costs, (best[1] / scale).ravel(), STEP, generations, random)
+    _, row = minimize(costs, (start / scale).ravel(), STEP, generations, random)
     found: Matrix = problem.within_limits(row.reshape(shape) * problem.sizes)
     return found
+
+
+def _best_start(
+    problem: _Problem, random: np.random.Generator, count: int, show: Callable[[int], None]
+) -> Matrix:
+    """Return the coefficients of the best of random motions, reduced until they do not collide."""
+    least, best = np.inf, np.zeros(problem.sizes.shape)
+    for _ in range(count):
+        x = problem.random(random)
+        for _ in range(FIRST_REDUCTIONS):
+            cost = problem.cost(x)
+            if cost >= least:
+                break
+            if not problem.collides_at_samples(x):
+                least, best = cost, x
+                break
+            x = x * FIRST_REDUCTION
+        show(1)
+    return best
 
 
 class _Problem:

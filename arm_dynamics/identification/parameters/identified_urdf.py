@@ -152,40 +152,44 @@ def identified_urdf(
     A payload of ``arm`` is part of ``values`` and becomes part of its link.
 
     """
-    layout = ParameterLayout(arm.nv)
-    values = check_vector("parameters", values, layout.size)
-    spread = None
-    if deviations is not None:
-        spread = np.asarray(deviations, dtype=float)
-        if spread.shape != values.shape:
-            raise InvalidValue(f"deviations: shape = {spread.shape}; expected {values.shape}")
-    every = Robot(parse_xml(arm.urdf)).joints.items()
-    moving = (*ONE_COORDINATE, *MANY_COORDINATES)
-    locked = [n for n, j in every if j.get("type") in moving and n not in arm.joint_names]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        file = parse_arm(arm.urdf, arm.source, locked)  # without the changes of ``arm``
+    values, spread = checked_parameters(arm, values, deviations)
+    layout, file = ParameterLayout(arm.nv), _nominal_file(arm)
     target, old = with_parameters(arm, values), nominal_parameters(file)
     writer = _Writer(file, str(date))
-    for i in range(arm.nv):
-        body = [
-            _Change(name, unit, *row)
-            for name, unit, row in zip(
-                INERTIAL, INERTIAL_UNITS, _rows(old, values, spread, layout.body(i)), strict=True
-            )
-        ]
-        writer.write_body(i, body)
-        joint_values = _rows(old, values, spread, layout.joint_terms(i))
-        terms = [
-            _Change(name, TERM_UNITS[name][arm.joints[i].kind == "prismatic"], *row)
-            for name, row in zip(JOINT_TERMS, joint_values, strict=True)
-        ]
-        name = arm.joint_names[i]
-        own = {key.rpartition(".")[2]: x for key, x in constant_deviations.items()
-               if key.rpartition(".")[0] == name}  # fmt: skip
-        writer.write_joint(i, target.joints[i], terms, own)
+    for i, joint in enumerate(arm.joints):
+        rows = _rows(old, values, spread, layout.body(i))
+        names = zip(INERTIAL, INERTIAL_UNITS, strict=True)
+        writer.write_body(i, [_Change(*n, *row) for n, row in zip(names, rows, strict=True)])
+        rows = _rows(old, values, spread, layout.joint_terms(i))
+        units = [TERM_UNITS[name][joint.kind == "prismatic"] for name in JOINT_TERMS]
+        names = zip(JOINT_TERMS, units, strict=True)
+        terms = [_Change(*n, *row) for n, row in zip(names, rows, strict=True)]
+        keys = ((key.rpartition("."), x) for key, x in constant_deviations.items())
+        constants = {name: x for (owner, _, name), x in keys if owner == joint.name}
+        writer.write_joint(i, target.joints[i], terms, constants)
     writer.write_header(sources, arm, values[layout.offset], remarks)
     return writer.text.text()
+
+
+def checked_parameters(
+    arm: ArmModel, values: Vector, deviations: Vector | None
+) -> tuple[Vector, Vector | None]:
+    """Return parameters and deviations (14 nv,); raises InvalidValue for another size."""
+    values = check_vector("parameters", values, ParameterLayout(arm.nv).size)
+    spread = None if deviations is None else np.asarray(deviations, dtype=float)
+    if spread is not None and spread.shape != values.shape:
+        raise InvalidValue(f"deviations: shape = {spread.shape}; expected {values.shape}")
+    return values, spread
+
+
+def _nominal_file(arm: ArmModel) -> ArmModel:
+    """Return the arm of the URDF's text, without the changes of ``arm``."""
+    joints = Robot(parse_xml(arm.urdf)).joints.items()
+    moving = (*ONE_COORDINATE, *MANY_COORDINATES)
+    locked = [n for n, j in joints if j.get("type") in moving and n not in arm.joint_names]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return parse_arm(arm.urdf, arm.source, locked)
 
 
 def _rows(old: Vector, new: Vector, spread: Vector | None, part: slice) -> list[Any]:

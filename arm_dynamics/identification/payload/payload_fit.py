@@ -203,13 +203,7 @@ def identify_payload(
     tests = prepare_validation(arm, validation, prepared)
     equations = joined_equations([motion.equations for motion in prepared])
     body = _fit_body(arm, equations, known, link)
-    at = ParameterLayout(arm.nv).body(link)
-    total, deviation, written = (
-        np.array(x) for x in (known.values, known.deviation, known.simulated)
-    )
-    total[at] += body.values
-    written[at] += body.values
-    deviation[at] = body.joined_deviation
+    total, written, deviation = _with_body(known, body, ParameterLayout(arm.nv).body(link))
     payload, payload_deviation, undetermined = _in_tool_frame(arm, link, body)
     identified = with_friction_terms(with_parameters(arm, written), known.friction)
     before, after = (
@@ -312,6 +306,15 @@ def _fit_body(arm: ArmModel, equations: EffortEquations, known: _Arm, link: int)
     together = np.sum((errors[ParameterLayout(arm.nv).body(link)] + changes) ** 2, axis=1)
     inverse = positive_inverse(prior.derivatives(prior.start)[1])
     return _Body(values, changes, noise, inverse, np.sqrt(together + variance))
+
+
+def _with_body(known: _Arm, body: _Body, at: slice) -> tuple[Vector, Vector, Vector]:
+    """Return parameters, those in simulation, and deviations (14 nv,) with the payload."""
+    total, written, deviation = map(np.array, (known.values, known.simulated, known.deviation))
+    total[at] += body.values
+    written[at] += body.values
+    deviation[at] = body.joined_deviation
+    return total, written, deviation
 
 
 def _with_efforts(arm: ArmModel, gains: DriveGains | None, motion: MotionData) -> MotionData:

@@ -249,8 +249,7 @@ class ServoFit:
         free = self.variation.free
         size = int(free.sum())
         steps = self._steps
-        ends = self._free_residuals(np.concatenate((theta[free] + steps, theta[free] - steps)))
-        rows = np.nan_to_num((ends[:size] - ends[size:]).reshape(size, -1)) / 2
+        rows = self._central_differences(theta[free], steps)
         squares = (rows * self._weights.reshape(-1)) @ rows.T
         inverse = self._renew_axes(squares)
         back = np.linalg.inv(steps)  # from axes to θ
@@ -273,13 +272,15 @@ class ServoFit:
         plays = self.variation.backlash_entries
         contact = np.where(free, CONTACT_ERROR / self.variation.sigma, 0.0)[plays]
         self.covariance[plays, plays] += contact**2
-        found = np.flatnonzero(free & (deviation <= UNDETERMINED))
-        squares = (hessian - np.eye(theta.size))[np.ix_(found, found)]
-        root = 1 / np.sqrt(np.diag(squares))
-        condition = (
-            np.sqrt(np.linalg.cond(squares * root * root[:, None])) if found.size else np.nan
-        )
-        return deviation, float(condition)
+        determined = np.flatnonzero(free & (deviation <= UNDETERMINED))
+        squares = (hessian - np.eye(theta.size))[np.ix_(determined, determined)]
+        return deviation, _condition(squares)
+
+    def _central_differences(self, x: Vector, steps: Matrix) -> Matrix:
+        """Return the halved differences (free, n nv) of the residuals at x ± steps."""
+        ends = self._free_residuals(np.concatenate((x + steps, x - steps)))
+        halves: Matrix = np.nan_to_num((ends[: x.size] - ends[x.size :]).reshape(x.size, -1)) / 2
+        return halves
 
     @property
     def _gains(self) -> Vector:
@@ -335,6 +336,14 @@ class ServoFit:
         relative = residual / scale
         outlier = np.maximum(1.0, np.abs(relative) / HUBER)
         self._weights = 1 / (outlier * scale**2 * correlation_time(relative))
+
+
+def _condition(squares: Matrix) -> float:
+    """Return the condition number of sensitivities of length 1, of their squares (k, k)."""
+    if not squares.size:
+        return np.nan
+    root = 1 / np.sqrt(np.diag(squares))
+    return float(np.sqrt(np.linalg.cond(squares * root * root[:, None])))
 
 
 def _counted(window: MotionData) -> BoolArray:

@@ -64,12 +64,7 @@ class ServoSimulation:
             (np.zeros((1, targets.shape[1])), np.cumsum(targets[1:] * np.diff(time)[:, None], 0))
         )
         self._ends = targets[0], targets[-1]
-        kinds = [state.name for motor in arm.actuators for state in motor.states]
-        owners = np.repeat(np.arange(arm.nv), [len(motor.states) for motor in arm.actuators])
-        self._rotors, self._gaps = (
-            {2 * arm.nv + k: int(owners[k]) for k, kind in enumerate(kinds) if kind == name}
-            for name in ("rotor_velocity", "gap")
-        )
+        self._rotors, self._gaps = (_state_columns(arm, name) for name in ("rotor_velocity", "gap"))
         self._steps = CONTACT_STEPS if self._gaps else 1
         start = motion.q[0], _start_velocity(motion), arm.initial_act
         self._start = np.concatenate(start)[None]
@@ -78,11 +73,16 @@ class ServoSimulation:
         self._injection = None
         if injection is not None:
             every = per_record * between * samples_in(CORRECTION_PERIOD, motion)
-            interval = every * self._step
-            at = interval * np.arange(1, 1 + self._periods // every)
-            measured = np.stack([np.interp(at, time, column) for column in motion.q.T], axis=-1)
-            rotors = {column - 2 * arm.nv: i for column, i in self._rotors.items()}
-            self._injection = OutputInjection.of(measured, every, interval, injection, rotors)
+            self._injection = self._output_injection(every, injection)
+
+    def _output_injection(self, every: int, time_constant: float) -> OutputInjection:
+        """Return the corrections by the recorded positions after each ``every`` periods."""
+        interval = every * self._step
+        at = interval * np.arange(1, 1 + self._periods // every)
+        columns = [np.interp(at, self._time, column) for column in self.motion.q.T]
+        rotors = {column - 2 * self._arm.nv: i for column, i in self._rotors.items()}
+        measured = np.stack(columns, axis=-1)
+        return OutputInjection.of(measured, every, interval, time_constant, rotors)
 
     def positions(self, varied: Mapping[str, Matrix], delay: Vector) -> FloatArray:
         """Return simulated positions (batch, n, nv) [rad or m] at the samples.
@@ -141,6 +141,12 @@ class ServoSimulation:
         integral += after * np.maximum(edges - self._time[-1], 0)[..., None]
         found: FloatArray = np.diff(integral, axis=1) / self._step
         return found
+
+
+def _state_columns(arm: ArmModel, name: str) -> dict[int, int]:
+    """Return the columns of the actuator states of this name, and their joints."""
+    states = [(i, state.name) for i, motor in enumerate(arm.actuators) for state in motor.states]
+    return {2 * arm.nv + k: i for k, (i, kind) in enumerate(states) if kind == name}
 
 
 def samples_in(time: float, motion: MotionData) -> int:

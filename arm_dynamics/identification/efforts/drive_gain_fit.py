@@ -91,8 +91,8 @@ class DriveGains:
     @property
     def deviation(self) -> Vector:
         """Relative standard deviations of the gains (nv,)."""
-        found: Vector = np.sqrt(np.diag(self.covariance))
-        return found
+        deviation: Vector = np.sqrt(np.diag(self.covariance))
+        return deviation
 
     @property
     def scale_deviation(self) -> float:
@@ -512,8 +512,8 @@ class DriveGainProblem:
 
     def _scale(self, logs: Vector) -> Matrix:
         """Return s (nv, p) of the equations of each joint."""
-        found: Matrix = np.where(self._lacking, 1.0, np.exp(-logs)[:, None])
-        return found
+        scale: Matrix = np.where(self._lacking, 1.0, np.exp(-logs)[:, None])
+        return scale
 
     def _moved(self, scale: Matrix) -> Matrix:
         """Return -∂s/∂l (nv, p) of the joints."""
@@ -521,8 +521,8 @@ class DriveGainProblem:
 
     def _efforts(self, parameters: Matrix) -> Matrix:
         """Return the efforts (n, nv) of one set of parameters (nv, p) for each joint."""
-        found: Matrix = np.einsum("nip,ip->ni", self._rows, parameters)
-        return found
+        efforts: Matrix = np.einsum("nip,ip->ni", self._rows, parameters)
+        return efforts
 
     def _prior_derivatives(self, x: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p,) and Hessian of the divergence and of the payload's mass."""

@@ -510,13 +510,13 @@ def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
     """Return s (n, nv) of ds/dx = (sign - s) / distance along the path x of each joint."""
     if distance == 0.0:
         return sign.astype(float)
-    found = np.empty_like(q)
+    states = np.empty_like(q)
     path = np.vstack((np.zeros(q.shape[1]), np.cumsum(np.abs(np.diff(q, axis=0)), axis=0)))
     for i in range(q.shape[1]):
         starts = [0, *(np.flatnonzero(np.diff(sign[:, i])) + 1).tolist(), len(q)]
         state = 0.0
         for first, last in pairwise(starts):
             part, target = path[first:last, i], sign[first, i]
-            found[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
-            state = found[last - 1, i]
-    return found
+            states[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
+            state = states[last - 1, i]
+    return states

@@ -86,12 +86,12 @@ class MotorConstants:
             "kt": (self.gain[i] / ratio, self.gain_deviation[i] / ratio),
             "inductance": (self.values[INDUCTANCE, i], self.deviation[INDUCTANCE, i]),
         }
-        found = {name: (float(x), float(s)) for name, (x, s) in rows.items() if np.isfinite(x)}
+        constants = {name: (float(x), float(s)) for name, (x, s) in rows.items() if np.isfinite(x)}
         nominal = self.arm.actuators[i].constants
-        if "ke" in found and "kt" not in found and nominal.get("ke", 0.0) > 0:
+        if "ke" in constants and "kt" not in constants and nominal.get("ke", 0.0) > 0:
             factor = float(nominal["kt"] / nominal["ke"])
-            found["kt"] = found["ke"][0] * factor, found["ke"][1] * factor
-        return found
+            constants["kt"] = constants["ke"][0] * factor, constants["ke"][1] * factor
+        return constants
 
     def applied(self, arm: ArmModel) -> ArmModel:
         """Return ``arm`` with the identified constants in each joint with actuator dc_motor."""
@@ -114,24 +114,24 @@ class MotorConstants:
 
     def notes(self) -> list[str]:
         """Return sentences for the user."""
-        names, found = self.arm.joint_names, []
+        names, notes = self.arm.joint_names, []
         known = np.isfinite(self.values[RESISTANCE]) & np.isfinite(self.error)
         if known.any():
             errors = ", ".join(
                 f"{names[i]} {100 * self.error[i]:.2g} %" for i in np.flatnonzero(known)
             )
-            found.append(f"error of voltages predicted from currents, held-out motion: {errors}")
+            notes.append(f"error of voltages predicted from currents, held-out motion: {errors}")
         left = [n for n, row in zip(names, self.values[BACK_EMF], strict=True) if np.isnan(row)]
         if left:
             listed = ", ".join(left)
-            found.append(f"motor constants not identifiable from this trajectory: {listed}")
+            notes.append(f"motor constants not identifiable from this trajectory: {listed}")
         other = [names[i] for i in np.flatnonzero(known).tolist() if not self._is_dc_motor(i)]
         if other:
-            found.append(
+            notes.append(
                 f"actuators of joints {', '.join(other)} have no motor constants: they are reported"
                 " at the joint, and not written; actuator dc_motor has them"
             )
-        return found
+        return notes
 
     def _is_dc_motor(self, i: int) -> bool:
         known = {parameter.name for parameter in self.arm.actuators[i].parameters}

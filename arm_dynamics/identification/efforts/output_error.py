@@ -94,8 +94,8 @@ class OutputError:
     def hessian(self, x: Vector) -> Matrix:
         """Return the Gauss-Newton Hessian Σ w ∇r ∇rᵀ + P (p, p) at x (p,)."""
         rows = self._jacobian(x, self._residuals(x[None])[0])
-        found: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
-        return found
+        hessian: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
+        return hessian
 
     def _step(
         self, rows: Matrix, x: Vector, residual: Matrix, before: float, damping: float
@@ -176,5 +176,5 @@ def differences(residuals: Residuals, change: float) -> Jacobian:
 def _damped_step(hessian: Matrix, gradient: Vector, damping: float) -> Vector:
     """Return (H + damping diag H)⁻¹ g."""
     scaled = hessian + damping * np.diag(np.diag(hessian))
-    found: Vector = np.asarray(np.linalg.solve(scaled, gradient), dtype=float)
-    return found
+    step: Vector = np.asarray(np.linalg.solve(scaled, gradient), dtype=float)
+    return step

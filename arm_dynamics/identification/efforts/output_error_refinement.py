@@ -104,8 +104,8 @@ class ParameterChart:
     def jacobian(self, z: Vector) -> Matrix:
         """Return ∂π/∂z (14 nv, r) at z (r,)."""
         moved = self.parameters(np.vstack((z, z + CHART_DIFFERENCE * np.eye(z.size))))
-        found: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
-        return found
+        jacobian: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
+        return jacobian
 
     def _at(self, change: Matrix) -> Matrix:
         layout = self._layout
@@ -116,8 +116,8 @@ class ParameterChart:
     def _jacobian_at_start(self) -> Matrix:
         """Return ∂π/∂c (14 nv, 14 nv) at c₀."""
         step, p = 1e-6, self._layout.size
-        found: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
-        return found
+        jacobian: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
+        return jacobian
 
 
 @with_one_blas_thread
@@ -237,17 +237,17 @@ def simulations_of(
 ) -> list[EffortSimulation]:
     """Return the simulations of all segments that are long enough for the filter."""
     least = MIN_PERIODS / cutoff
-    found = [
+    simulations = [
         EffortSimulation(arm, fit.parameters, segment, cutoff, delay, fit.presliding)
         for motion in motions
         for segment in motion.segments()
         if segment.time[-1] - segment.time[0] > least
     ]
-    if not found:
+    if not simulations:
         raise InvalidValue(
             f"motion = less than {least:.2g} s without a gap; record a longer motion"
         )
-    return found
+    return simulations
 
 
 def _least_output_error(

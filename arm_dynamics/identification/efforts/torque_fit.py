@@ -345,9 +345,9 @@ def _simulated(
     lost = np.abs(effort - without_gear_loss(effort, equations.states(friction), friction.loss))
     more = np.abs(equations.stribeck(friction)) + lost
     counted, layout = equations.counted(friction.presliding), ParameterLayout(arm.nv)
-    found: Vector = parameters.copy()
-    found[layout.terms] += friction.coupled.own_terms
+    simulated: Vector = parameters.copy()
+    simulated[layout.terms] += friction.coupled.own_terms
     for i in unrepresented_joints(arm):
         mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
-        found[layout.coulomb][i] += mean
-    return found
+        simulated[layout.coulomb][i] += mean
+    return simulated

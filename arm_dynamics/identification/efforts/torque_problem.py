@@ -234,8 +234,8 @@ class TorqueProblem:
 
     def deviations(self, gamma: float, parameters: Vector) -> Vector:
         """Return the standard deviations (p,) of ``covariance``."""
-        found: Vector = np.sqrt(np.diag(self.covariance(gamma, parameters)))
-        return found
+        deviations: Vector = np.sqrt(np.diag(self.covariance(gamma, parameters)))
+        return deviations
 
     def covariance(self, gamma: float, parameters: Vector) -> Matrix:
         """Return the covariance (p, p) of the errors: H⁻¹ (B + γ² D) H⁻¹, H = A + γ D.
@@ -259,8 +259,8 @@ class TorqueProblem:
         δπ = (A + γ D)⁻¹ Σ w Wᵀ δτ, with A and D as in ``covariance``.
         """
         curvature = gamma * self._prior.derivatives(parameters)[1]
-        found: Matrix = positive_inverse(self.information + curvature) @ self._scores(efforts).T
-        return found
+        changes: Matrix = positive_inverse(self.information + curvature) @ self._scores(efforts).T
+        return changes
 
     @property
     def information(self) -> Matrix:
@@ -350,14 +350,14 @@ class TorqueProblem:
         scores -= scores.mean(axis=0)
         if self.equations.errors is not None:
             scores = np.vstack((scores, self._scores(self.equations.errors)[:, own] @ root))
-        found: Matrix = root @ (scores.T @ scores) @ root.T
-        return found
+        covariance: Matrix = root @ (scores.T @ scores) @ root.T
+        return covariance
 
     def _scores(self, efforts: FloatArray) -> Matrix:
         """Return Σ w Wᵀ τ (k, p) of efforts τ (k, n, nv)."""
         rows = self.rows.reshape(-1, self.rows.shape[2])
-        found: Matrix = (self._weights * efforts).reshape(len(efforts), len(rows)) @ rows
-        return found
+        scores: Matrix = (self._weights * efforts).reshape(len(efforts), len(rows)) @ rows
+        return scores
 
 
 def is_less(error: Matrix, other: Matrix, ratio: float) -> BoolArray:

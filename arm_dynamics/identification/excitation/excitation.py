@@ -266,7 +266,7 @@ class MotionBasis:
 
     def at(self, times: Vector) -> tuple[Matrix, Matrix, Matrix]:
         """Return values, first and second derivatives (n, 1 + 2 h) at ``times`` (n,) [s]."""
-        found = self._series(times - self.end_time)
+        at = self._series(times - self.end_time)
         last_begin = self.duration - self.end_time
         moving = (times > 0) & (times < self.duration)
         for spline, mask, begin in zip(
@@ -276,12 +276,12 @@ class MotionBasis:
             strict=True,
         ):
             powers = (times[mask] - begin)[:, None] ** np.arange(6)
-            for order, rows in enumerate(found):
+            for order, rows in enumerate(at):
                 factors = [math.perm(power, order) for power in range(order, 6)]
                 rows[mask] = powers[:, : 6 - order] @ (spline[order:] * np.c_[factors])
-        for rows in found:
+        for rows in at:
             rows[~moving] = 0.0
-        return found
+        return at
 
     def _series(self, times: Vector) -> tuple[Matrix, Matrix, Matrix]:
         """Return the series at ``times`` (n,) [s] after its start, without the ends."""

@@ -248,15 +248,15 @@ def _best(
         motions = [problem.within_limits(row.reshape(shape) * problem.sizes) for row in rows]
         outside = rows.reshape(-1, *shape) - np.array(motions) / scale
         drift = OUTSIDE_PENALTY * np.mean(outside**2, axis=(1, 2))
-        found: Vector = drift + [problem.cost(x) for x in motions]
+        costs: Vector = drift + [problem.cost(x) for x in motions]
         exact: list[float] = []
-        for k in np.argsort(found, kind="stable").tolist():
-            if sum(cost <= found[k] for cost in exact) >= needed:
+        for k in np.argsort(costs, kind="stable").tolist():
+            if sum(cost <= costs[k] for cost in exact) >= needed:
                 break
-            found[k] += problem.collision_cost(motions[k])
-            exact.append(float(found[k]))
+            costs[k] += problem.collision_cost(motions[k])
+            exact.append(float(costs[k]))
         show(len(rows))
-        return found
+        return costs
 
     _, row = minimize(costs, (start / scale).ravel(), STEP, generations, random)
     found: Matrix = problem.within_limits(row.reshape(shape) * problem.sizes)
@@ -353,8 +353,8 @@ class _Problem:
             for i in range(len(x)):
                 low, high = self._limits.of(i)[order]
                 scale[i] = min(scale[i], largest_scale(base[:, i], wave[:, i], low, high))
-        found: Matrix = self.middle + added * scale[:, None]
-        return found
+        limited: Matrix = self.middle + added * scale[:, None]
+        return limited
 
     def cost(self, x: Matrix) -> float:
         """Return the cost J without self-collision."""
@@ -414,12 +414,12 @@ class _Problem:
 
         ``effort`` is without dry friction, which is added in the worse direction.
         """
-        found = np.empty_like(effort)
+        excess = np.empty_like(effort)
         for i, (grid, low, high) in enumerate(self._ranges):
             over = effort[:, i] + self._coulomb[i] - np.interp(v[:, i], grid, high)
             under = np.interp(v[:, i], grid, low) - effort[:, i] + self._coulomb[i]
-            found[:, i] = np.maximum(over, under) / self._weights[i]
-        return found
+            excess[:, i] = np.maximum(over, under) / self._weights[i]
+        return excess
 
     def _excess_at(self, motion: Excitation, times: Vector) -> Matrix:
         q, v, a = motion.sample(times)
@@ -496,11 +496,11 @@ def _distinct_times(motion: Excitation, spacing: float) -> Vector:
 
 def _effort_ranges(arm: ArmModel, limits: MotionLimits) -> list[tuple[Vector, Vector, Vector]]:
     """Return velocities (n,) of each joint, and the usable efforts (n,) at these velocities."""
-    found = []
+    effort_ranges = []
     for joint, actuator, fastest in zip(arm.joints, arm.actuators, limits.velocity, strict=True):
         grid = np.linspace(-fastest, fastest, 33) if fastest > 0 else np.array([-1.0, 1.0])
         ranges = np.array([actuator.effort_range(float(v)) for v in grid])
         low = np.maximum(ranges[:, 0], -joint.effort) * EFFORT_FRACTION
         high = np.minimum(ranges[:, 1], joint.effort) * EFFORT_FRACTION
-        found.append((grid, np.maximum(low, -1e12), np.minimum(high, 1e12)))
-    return found
+        effort_ranges.append((grid, np.maximum(low, -1e12), np.minimum(high, 1e12)))
+    return effort_ranges

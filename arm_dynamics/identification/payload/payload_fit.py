@@ -352,14 +352,14 @@ def _root(covariance: Matrix) -> Matrix:
     """Return L (p, p) with L Lᵀ = the covariance, whose rows may differ in size."""
     sizes = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     values, axes = np.linalg.eigh(covariance / sizes / sizes[:, None])
-    found: Matrix = sizes[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
-    return found
+    root: Matrix = sizes[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def _efforts_of(equations: EffortEquations, friction: JointFriction, changes: Matrix) -> FloatArray:
     """Return the efforts (k, n, nv) of changes (14 nv, k) of the parameters."""
-    found: FloatArray = np.moveaxis(equations.rows(friction.presliding) @ changes, 2, 0)
-    return found
+    efforts: FloatArray = np.moveaxis(equations.rows(friction.presliding) @ changes, 2, 0)
+    return efforts
 
 
 def _loaded(

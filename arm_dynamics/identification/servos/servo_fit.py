@@ -71,22 +71,22 @@ class PositionPrediction:
     @property
     def rms(self) -> Vector:
         """RMS of measured minus predicted positions (nv,) [rad or m]."""
-        found: Vector = np.sqrt(np.mean((self.measured - self.predicted) ** 2, axis=0))
-        return found
+        rms: Vector = np.sqrt(np.mean((self.measured - self.predicted) ** 2, axis=0))
+        return rms
 
     @property
     def relative_error(self) -> Vector:
         """``rms`` over the standard deviation of the measured positions (nv,); NaN if that is 0."""
         spread = self.measured_rms
-        found: Vector = self.rms / np.where(spread > 0, spread, np.nan)
-        return found
+        relative_error: Vector = self.rms / np.where(spread > 0, spread, np.nan)
+        return relative_error
 
     @property
     def measured_rms(self) -> Vector:
         """Standard deviation of the measured positions (nv,) [rad or m]; 0 without motion."""
         is_moved = np.ptp(self.measured, axis=0) > 0
-        found: Vector = np.where(is_moved, self.measured.std(axis=0), 0.0)
-        return found
+        measured_rms: Vector = np.where(is_moved, self.measured.std(axis=0), 0.0)
+        return measured_rms
 
 
 def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> list[MotionData]:
@@ -199,15 +199,15 @@ class ServoFit:
 
     def residuals(self, theta: Matrix) -> FloatArray:
         """Return simulated minus measured positions (k, n, nv) of θ (k, p) [rad or m]."""
-        found: FloatArray = self._predicted(theta) - self._measured
-        return found
+        residuals: FloatArray = self._predicted(theta) - self._measured
+        return residuals
 
     def block_errors(self, theta: Vector) -> Matrix:
         """Return the mean square (blocks, nv) of the residuals of θ (p,) [rad² or m²]."""
         first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
         sums = np.add.reduceat(self.residuals(theta[None])[0] ** 2, first, axis=0)
-        found: Matrix = sums / np.diff(np.append(first, len(self._block)))[:, None]
-        return found
+        block_errors: Matrix = sums / np.diff(np.append(first, len(self._block)))[:, None]
+        return block_errors
 
     def refitted(self, theta: Vector, residuals: FloatArray) -> tuple[Vector, Vector]:
         """Return costs (k,) of ``residuals`` (k, n, nv) after the best linear change of θ (p,).
@@ -225,8 +225,8 @@ class ServoFit:
         def cost(flat: Matrix, x: Vector) -> Vector:
             slope = flat @ weighted.T + x
             squares = flat**2 @ self._weights.reshape(-1) + x @ x
-            found: Vector = 0.5 * (squares - np.einsum("ka,ab,kb->k", slope, inverse, slope))
-            return found
+            cost: Vector = 0.5 * (squares - np.einsum("ka,ab,kb->k", slope, inverse, slope))
+            return cost
 
         flat = residuals.reshape(len(residuals), -1)
         return cost(flat, x), cost(flat - flat[0], 0.0 * x)
@@ -318,8 +318,8 @@ class ServoFit:
         moved = (self._free_residuals(x + steps) - residual).reshape(x.size, -1)
         rows = np.nan_to_num(moved, nan=0.0, posinf=0.0, neginf=0.0)
         self._renew_axes((rows * self._weights.reshape(-1)) @ rows.T)
-        found: Matrix = np.linalg.inv(steps) @ rows
-        return found
+        jacobian: Matrix = np.linalg.inv(steps) @ rows
+        return jacobian
 
     def _renew_axes(self, squares: Matrix) -> Matrix:
         """Return C (free, free) of the squared sensitivities to the steps; renew the steps."""
@@ -348,6 +348,6 @@ def _condition(squares: Matrix) -> float:
 
 def _counted(window: MotionData) -> BoolArray:
     """Return the samples (n,) that count: one per SAMPLE_PERIOD, after SETTLING_TIME."""
-    found: BoolArray = window.time - window.time[0] > SETTLING_TIME
-    found &= np.arange(len(found)) % samples_in(SAMPLE_PERIOD, window) == 0
-    return found
+    counted: BoolArray = window.time - window.time[0] > SETTLING_TIME
+    counted &= np.arange(len(counted)) % samples_in(SAMPLE_PERIOD, window) == 0
+    return counted

@@ -111,8 +111,8 @@ class ServoSimulation:
         at = self._time / (self._step * self._every)
         low = np.minimum(at.astype(int), q.shape[1] - 2)
         part = (at - low)[:, None]
-        found: FloatArray = (1 - part) * q[:, low] + part * q[:, low + 1]
-        return found
+        positions: FloatArray = (1 - part) * q[:, low] + part * q[:, low + 1]
+        return positions
 
     def _starts(self, varied: Mapping[str, Matrix]) -> Matrix:
         """Return initial states (batch or 1, 2 nv + na); teeth touch on the side of the target."""
@@ -139,8 +139,8 @@ class ServoSimulation:
         )
         integral += before * np.minimum(edges - self._time[0], 0)[..., None]
         integral += after * np.maximum(edges - self._time[-1], 0)[..., None]
-        found: FloatArray = np.diff(integral, axis=1) / self._step
-        return found
+        reference: FloatArray = np.diff(integral, axis=1) / self._step
+        return reference
 
 
 def _state_columns(arm: ArmModel, name: str) -> dict[int, int]:
@@ -161,8 +161,8 @@ def _targets(motion: MotionData) -> Matrix:
     rows = np.where(known, np.arange(len(given))[:, None], -1)
     latest = np.maximum.accumulate(rows, axis=0)
     latest = np.where(latest < 0, known.argmax(axis=0), latest)
-    found: Matrix = np.take_along_axis(np.nan_to_num(given), latest, axis=0)
-    return found
+    targets: Matrix = np.take_along_axis(np.nan_to_num(given), latest, axis=0)
+    return targets
 
 
 def _start_velocity(motion: MotionData) -> Vector:
@@ -171,5 +171,5 @@ def _start_velocity(motion: MotionData) -> Vector:
     count = max(3, int(np.searchsorted(time, START_TIME)))
     if len(time) < count:
         return np.zeros(motion.q.shape[1])
-    found: Vector = np.polyfit(time[:count], motion.q[:count], 2)[1]
-    return found
+    start_velocity: Vector = np.polyfit(time[:count], motion.q[:count], 2)[1]
+    return start_velocity

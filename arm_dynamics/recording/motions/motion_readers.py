@@ -324,12 +324,12 @@ def _are_apart(values: Matrix) -> bool:
 
 def _held(time: Vector, values: Matrix, at: Vector) -> Matrix:
     """Return the last value (m, nv) of each column until the stamps ``at`` (m,), else NaN."""
-    found = np.full((len(at), values.shape[1]), np.nan)
+    held = np.full((len(at), values.shape[1]), np.nan)
     for i, column in enumerate(values.T):
         known = np.isfinite(column)
         latest = np.searchsorted(time[known], at, side="right") - 1
-        found[latest >= 0, i] = column[known][latest[latest >= 0]]
-    return found
+        held[latest >= 0, i] = column[known][latest[latest >= 0]]
+    return held
 
 
 def _table_time(table: Table, found: MotionColumns) -> tuple[Vector, str, list[str]]:
@@ -452,13 +452,13 @@ def joint_values(
     joints: Sequence[str], names: Sequence[str], fields: Sequence[Sequence[float]]
 ) -> Matrix:
     """Return the values (fields, joints) of a message; NaN where it contains none."""
-    found = np.full((len(fields), len(joints)), np.nan)
+    joint_values = np.full((len(fields), len(joints)), np.nan)
     at = [(i, names.index(joint)) for i, joint in enumerate(joints) if joint in names]
-    for row, values in zip(found, fields, strict=True):
+    for row, values in zip(joint_values, fields, strict=True):
         if len(values) == len(names):
             for i, k in at:
                 row[i] = values[k]
-    return found
+    return joint_values
 
 
 def has_all_joints(rows: Sequence[Matrix]) -> bool:

@@ -353,10 +353,7 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> Wi
     window = 2 * int(rate / cutoff) + 1
     is_unusable = _is_unusable(arm, data, voltage, time)[1:].astype(int)
     near_unusable = scipy.ndimage.maximum_filter1d(is_unusable, window, axis=0)
-    for i, motor in enumerate(arm.actuators):
-        if (drop := float(motor.constants.get("brush_drop", 0.0))) > 0:
-            half = float(motor.constants["brush_half_voltage"])
-            voltage[:, i] = [brush_voltage(x, drop, half) for x in voltage[:, i].tolist()]
+    voltage = _behind_brushes(arm, voltage)
     v = low_pass(np.diff(resampled(data.q), axis=0) * rate, cutoff, rate)
     slope = low_pass(np.diff(current, axis=0) * rate, cutoff, rate)
     rows = np.stack((low_pass(mean(current), cutoff, rate), v, np.ones_like(v), slope), axis=2)
@@ -382,6 +379,16 @@ def _resampled(data: MotionData, values: Matrix, time: Vector) -> Matrix:
     spline = scipy.interpolate.make_interp_spline(data.time, finite, 1)
     resampled: Matrix = spline(np.clip(time, data.time[0], data.time[-1]))
     return resampled
+
+
+def _behind_brushes(arm: ArmModel, voltage: Matrix) -> Matrix:
+    """Return voltages (n, nv) less those of the brushes."""
+    voltage = voltage.copy()
+    for i, motor in enumerate(arm.actuators):
+        if (drop := float(motor.constants.get("brush_drop", 0.0))) > 0:
+            half = float(motor.constants["brush_half_voltage"])
+            voltage[:, i] = [brush_voltage(x, drop, half) for x in voltage[:, i].tolist()]
+    return voltage
 
 
 def _is_unusable(arm: ArmModel, data: MotionData, voltage: Matrix, time: Vector) -> BoolArray:

@@ -149,17 +149,18 @@ def refine(
 
     """
     prepared = [without_terms(motion, fit) for motion in prepared]
-    motions = [motion.data for motion in prepared]
     begin, rest, fitted, held_out = _divided(prepared)
     cutoff = max(p.cutoff for p in prepared)
     delay = float(np.median([p.delay for p in prepared]))
+
+    def simulations(fit: TorqueFit, motions: Sequence[MotionData]) -> list[EffortSimulation]:
+        return simulations_of(arm, fit, motions, cutoff, delay)
+
     try:
         first = refit_torque(arm, fitted, fit)
-        trial, late = _least_output_error(first, simulations_of(arm, first, begin, cutoff, delay))
-        both, delays = np.array([first.parameters, trial]), np.array([0.0, late])
-        after = _ratio(
-            *_tracking_errors(simulations_of(arm, first, rest, cutoff, delay), both, delays)
-        )
+        trial, shift = _least_output_error(first, simulations(first, begin))
+        both, delays = np.array([first.parameters, trial]), np.array([0.0, shift])
+        after = _ratio(*_tracking_errors(simulations(first, rest), both, delays))
         regression = _ratio(*(_regression_error(held_out, fit, x) for x in both))
         change = (
             f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
@@ -167,8 +168,8 @@ def refine(
         if after >= 1 or regression - 1 > TOLERATED + TRADED * (1 - after):
             fit = _with_difference(fit, trial - first.parameters)
             return fit, f"output error of simulated motions: {change}; not used"
-        parameters, late = _least_output_error(
-            fit, simulations_of(arm, fit, motions, cutoff, delay)
+        parameters, shift = _least_output_error(
+            fit, simulations(fit, [motion.data for motion in prepared])
         )
     except InvalidValue as error:
         return fit, f"output error of simulated motions: not used: {error}"
@@ -177,7 +178,7 @@ def refine(
     fit = _with_difference(fit, parameters - fit.parameters)
     return (
         replace(fit, parameters=as_readonly(parameters), simulated=as_readonly(simulated)),
-        f"output error of simulated motions: {change}; delay {1e3 * (delay + late):.3g} ms",
+        f"output error of simulated motions: {change}; delay {1e3 * (delay + shift):.3g} ms",
     )
 
 

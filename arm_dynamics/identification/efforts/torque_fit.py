@@ -146,12 +146,7 @@ def fit_torque(
 
     """
     base = base_parameters(structural_rows(arm), parameter_names(arm))
-    count, blocks = int(equations.valid.sum()), np.unique(equations.block).size
-    if count < 4 * base.size or blocks < 2 * FOLDS:
-        raise InvalidValue(
-            f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
-            f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
-        )
+    _require_information(arm, equations, 4 * base.size)
     prior = nominal_prior(arm, equations)
     problem = _chosen_friction(arm, equations, prior)
     gamma = problem.best_prior_weight()
@@ -174,6 +169,16 @@ def fit_torque(
     simpler = [fit.error for fit in fits if fit is not best and fit.is_simpler_than(best)]
     result = _result(arm, best, base, gamma=gamma, weight=weight, factors=factors)
     return replace(result, simpler_error=min(simpler, default=np.inf))
+
+
+def _require_information(arm: ArmModel, equations: EffortEquations, needed: int) -> None:
+    """Raise InvalidValue for fewer valid equations than ``needed``, and for too few blocks."""
+    count, blocks = int(equations.valid.sum()), np.unique(equations.block).size
+    if count < needed or blocks < 2 * FOLDS:
+        raise InvalidValue(
+            f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
+            f" {needed} in {2 * FOLDS}; record a longer motion"
+        )
 
 
 class _Candidate(NamedTuple):

@@ -228,8 +228,7 @@ def _best(
     problem: _Problem, random: np.random.Generator, evaluations: int, progress: Progress | None
 ) -> Matrix:
     """Return the coefficients of the best motion found."""
-    shape = problem.sizes.shape
-    count = population(problem.sizes.size)
+    shape, count = problem.sizes.shape, population(problem.sizes.size)
     starts = min(RANDOM_STARTS, evaluations)
     generations = (evaluations - starts) // count
     total = starts + generations * count
@@ -259,8 +258,7 @@ def _best(
         return costs
 
     _, row = minimize(costs, (start / scale).ravel(), STEP, generations, random)
-    found: Matrix = problem.within_limits(row.reshape(shape) * problem.sizes)
-    return found
+    return problem.within_limits(row.reshape(shape) * problem.sizes)
 
 
 def _best_start(

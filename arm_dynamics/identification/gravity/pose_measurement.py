@@ -122,8 +122,7 @@ def measure_poses(
             restarts = loop.restart_count
             if not all(run.through(motion, text) for motion in motions):
                 return poses
-            problem = run.disturbance(restarts, leg)
-            if not problem:
+            if not (problem := run.disturbance(restarts, leg)):
                 break
             if attempt == MAX_ATTEMPTS:
                 raise InvalidValue(f"{text}, {MAX_ATTEMPTS} attempts: {problem}")

@@ -79,12 +79,11 @@ def static_poses(
         )
     period = float(np.median(np.diff(motion.time)))
     time = np.arange(motion.time[0], motion.time[-1], period)
-    q: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.q, 1)(time)
-    effort: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.effort, 1)(time)
+    interpolate = scipy.interpolate.make_interp_spline
+    q, effort = (interpolate(motion.time, x, 1)(time) for x in (motion.q, motion.effort))
     smooth = scipy.ndimage.uniform_filter1d(q, max(1, round(SMOOTHING_TIME / period)), axis=0)
     direction, poses = np.zeros(q.shape[1]), list[StaticPose]()
-    for first, last in _rests(smooth, period, rest):
-        still = slice(min(first + round(SETTLING_TIME / period), (first + last) // 2), last)
+    for first, still in _rests(smooth, period, rest):
         pose = q[still].mean(axis=0)
         before = poses[-1].q if poses else pose
         for start in (before, smooth[max(0, first - round(APPROACH_TIME / period))]):
@@ -99,13 +98,17 @@ def static_poses(
     return tuple(poses)
 
 
-def _rests(q: Matrix, period: float, duration: float) -> list[tuple[int, int]]:
-    """Return the first sample of each rest of at least ``duration`` [s], and the one after it."""
+def _rests(q: Matrix, period: float, duration: float) -> list[tuple[int, slice]]:
+    """Return the first sample of each rest of at least ``duration`` [s], and those that count."""
     speed: Matrix = np.abs(np.gradient(q, period, axis=0))
     quiet = np.asarray((speed < REST_SPEED).all(axis=1))
     edges = np.flatnonzero(np.diff(np.concatenate(([0], quiet.astype(int), [0]))))
-    pairs = edges.reshape(-1, 2).tolist()
-    return [(first, last) for first, last in pairs if (last - first) * period >= duration]
+    settled = round(SETTLING_TIME / period)
+    return [
+        (first, slice(min(first + settled, (first + last) // 2), last))
+        for first, last in edges.reshape(-1, 2).tolist()
+        if (last - first) * period >= duration
+    ]
 
 
 def recorded_poses(

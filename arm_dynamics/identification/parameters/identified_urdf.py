@@ -272,23 +272,10 @@ class _Writer:
         """Write friction, actuator and constants of joint i; ``deviations`` of constants [%]."""
         before = self.file.joints[i]
         lines = [str(c) for c in terms[:3] if not _equal(np.array(c.old), np.array(c.new))]
-        accepted = {p.name: p for p in self.file.actuators[i].parameters}
-        constants = dict(target.constants)
-        defaults = {n: np.nan if p.default is None else p.default for n, p in accepted.items()}
-        known = {**defaults, **before.constants}
-        changed = {
-            name: value
-            for name, value in constants.items()
-            if not _equal(np.array(known.get(name, np.nan)), value)
-        }
-        units = {n: p.unit.translate(ASCII) for n, p in accepted.items()}
-        lines += [
-            f"{name} [{units[name]}] {known[name]:.6g} -> {value:.6g}"
-            + (f" ({deviations[name]:.3g} %)" if name in deviations else "")
-            for name, value in changed.items()
-            if name in accepted and name in {*before.constants, *deviations} - {"armature"}
-        ]
-        params = {name: format_number(_rounded(value)) for name, value in changed.items()}
+        changed = self._changed_constants(i, target)
+        lines += self._constant_lines(i, changed, deviations)
+        params = {name: format_number(_rounded(value)) for name, (_, value) in changed.items()}
+        constants = target.constants
         dropped = before.constants.keys() - constants.keys()
         if target.actuator != before.actuator:
             params = {"actuator": target.actuator, **params}
@@ -300,6 +287,27 @@ class _Writer:
         same = [_equal(np.array(getattr(before, key)), value) for key, value in friction.items()]
         if lines or not all(same):
             self._set_friction(before, friction, same, lines)
+
+    def _changed_constants(self, i: int, target: Joint) -> dict[str, tuple[float, float]]:
+        """Return old and new value of the constants of joint i that change."""
+        defaults = {p.name: p.default for p in self.file.actuators[i].parameters}
+        nominal = {name: np.nan if x is None else x for name, x in defaults.items()}
+        nominal |= self.file.joints[i].constants
+        pairs = {name: (nominal.get(name, np.nan), x) for name, x in target.constants.items()}
+        return {name: x for name, x in pairs.items() if not _equal(np.array(x[0]), x[1])}
+
+    def _constant_lines(
+        self, i: int, changed: Mapping[str, tuple[float, float]], deviations: Mapping[str, float]
+    ) -> list[str]:
+        """Return comments on constants of joint i; ``deviations`` [%]."""
+        units = {p.name: p.unit.translate(ASCII) for p in self.file.actuators[i].parameters}
+        named = {*self.file.joints[i].constants, *deviations} - {"armature"}
+        return [
+            f"{name} [{units[name]}] {old:.6g} -> {new:.6g}"
+            + (f" ({deviations[name]:.3g} %)" if name in deviations else "")
+            for name, (old, new) in changed.items()
+            if name in units and name in named
+        ]
 
     def _set_inertial(self, name: str, own: Vector, lines: Sequence[str]) -> None:
         """Write the inertia of a link about its center of mass, in the axes of the link."""

@@ -82,26 +82,27 @@ def uncertainty_yaml(
     if check_float("prior", prior, lower=0) >= 1:
         raise InvalidValue(f"prior = {prior:g}; expected below 1")
     before = values if nominal is None else check_vector("nominal", nominal, values.size)
-    found = with_parameters(arm, values)
-    known = variable_names(found)
+    identified = with_parameters(arm, values)
     lines = [
         "# Tolerances of identified parameters: 3 standard deviations, relative; normal.",
         f"# At least {prior:g} for parameters that the motion does not determine.",
     ]
-    for name, fractions in (
-        *_fractions(values, spread, before, prior),
-        *_constant_fractions(arm, constant_deviations),
-    ):
-        sizes = variable_values(found, name) if name in known else np.zeros(arm.nv)
-        entries = [
-            f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
-            for joint, fraction, value in zip(arm.joint_names, fractions, sizes, strict=True)
-            if value and fraction
-        ]
-        if entries:
-            lines += [f"{name}:", "  distribution: normal", "  fraction:"]
-            lines += [f"    {entry}" for entry in entries]
+    for name, fractions in _fractions(values, spread, before, prior):
+        lines += _lines(identified, name, fractions)
+    for name, fractions in _constant_fractions(arm, constant_deviations):
+        lines += _lines(identified, name, fractions)
     return "\n".join(lines) + "\n"
+
+
+def _lines(arm: ArmModel, name: str, fractions: Vector) -> list[str]:
+    """Return the lines of the joints (nv,) that have the quantity and a tolerance."""
+    sizes = variable_values(arm, name) if name in variable_names(arm) else np.zeros(arm.nv)
+    entries = [
+        f"    {json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
+        for joint, fraction, value in zip(arm.joint_names, fractions, sizes, strict=True)
+        if value and fraction
+    ]
+    return entries and [f"{name}:", "  distribution: normal", "  fraction:", *entries]
 
 
 def _constant_fractions(

@@ -259,22 +259,21 @@ class ServoFit:
         first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
         scores = inverse @ np.add.reduceat(each.sum(axis=2), first, axis=1)
         step = scores.sum(axis=1) + inverse @ theta[free]
-        few = len(first) / max(len(first) - 1, 1)
-        own = np.diag(inverse)
+        variance, few = np.diag(inverse), len(first) / max(len(first) - 1, 1)
         wider = few * np.sum(scores**2, axis=1) + np.sum(inverse**2, axis=1)
-        wider = np.maximum(1.0, wider / own)
+        wider = np.maximum(1.0, wider / variance)
         deviation = np.ones(theta.size)
-        deviation[free] = np.sqrt(wider * own)
+        deviation[free] = np.sqrt(wider * variance)
         change = np.zeros(size) if earlier is None else (theta - earlier)[free]
-        wider = np.sqrt(wider + (step**2 + change**2) / own)
+        wider = np.sqrt(wider + (step**2 + change**2) / variance)
         self.covariance = np.eye(theta.size)
         self.covariance[np.ix_(free, free)] = inverse * wider * wider[:, None]
+        contact = np.where(free, CONTACT_ERROR / self.variation.sigma, 0.0)
         plays = self.variation.backlash_entries
-        contact = np.where(free, CONTACT_ERROR / self.variation.sigma, 0.0)[plays]
-        self.covariance[plays, plays] += contact**2
+        self.covariance[plays, plays] += contact[plays] ** 2
         determined = np.flatnonzero(free & (deviation <= UNDETERMINED))
-        squares = (hessian - np.eye(theta.size))[np.ix_(determined, determined)]
-        return deviation, _condition(squares)
+        squares = hessian - np.eye(theta.size)
+        return deviation, _condition(squares[np.ix_(determined, determined)])
 
     def _central_differences(self, x: Vector, steps: Matrix) -> Matrix:
         """Return the halved differences (free, n nv) of the residuals at x ± steps."""

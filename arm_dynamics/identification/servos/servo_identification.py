@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -180,7 +180,7 @@ def identify_servos(
         ServoFit(variation, tests).prediction(theta)
         for variation, theta in ((nominal, first), (fit.problem.variation, fit.theta))
     )
-    factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))
+    factor = np.exp(first[0] * TOLERANCES["loop_gain"])
     fitted, time = (sum(float(np.ptp(m.time)) for m in x) for x in (windows, training))
     notes = (
         *(note for motion in training for note in motion.notes),
@@ -190,20 +190,15 @@ def identify_servos(
         f" number of the sensitivities = {fit.condition:.3g}",
         note,
     )
-    sources, held_out_sources = ([x.source for x in data] for data in (training, validation))
-    return _result(arm, fit, before, after, notes, sources, held_out_sources)
+    sources, held_out_sources = (tuple(x.source for x in data) for data in (training, validation))
+    result = _result(arm, fit, before, after)
+    return replace(result, sources=sources, held_out=held_out_sources, notes=notes)
 
 
 def _result(
-    arm: ArmModel,
-    fit: _Minimum,
-    before: PositionPrediction,
-    after: PositionPrediction,
-    notes: Sequence[str],
-    sources: Sequence[str],
-    held_out: Sequence[str],
+    arm: ArmModel, fit: _Minimum, before: PositionPrediction, after: PositionPrediction
 ) -> ServoIdentification:
-    """Return the identified arm and its errors on the validation data."""
+    """Return the identified arm and its errors on the validation data, without sources."""
     variation, theta, covariance = fit.problem.variation, fit.theta, fit.problem.covariance
     deviation, values = np.sqrt(np.diag(covariance)), variation.values(theta[None])[0]
     quantities = _quantities(variation, values, deviation)
@@ -213,8 +208,6 @@ def _result(
         identified=identified,
         parameters=nominal_parameters(identified),
         deviation=as_readonly(_spread(variation, theta, deviation, covariance)),
-        sources=tuple(sources),
-        notes=tuple(notes),
         warnings=tuple(worse_joints(joints)),
         constant_deviations={x.name: x.deviation for x in quantities if x.is_determined},
         loop_gain=as_readonly(variation.quantity("loop_gain", theta)),
@@ -224,7 +217,7 @@ def _result(
         before=before,
         after=after,
         joints=joints,
-        held_out=tuple(held_out),
+        held_out=(),
     )
 
 

@@ -52,13 +52,12 @@ class ServoSimulation:
     ) -> None:
         self.motion = motion
         self._arm, self._controller = arm, loops.controller(arm)
-        time = motion.time - motion.time[0]
+        self._time = time = motion.time - motion.time[0]
         between = max(1, int(np.ceil(motion.period / RECORD_PERIOD)))
         per_record = max(1, int(np.ceil(motion.period / between / PERIOD)))
         self._step = motion.period / between / per_record
         self._every = per_record
         self._periods = per_record * int(np.ceil(time[-1] / (self._step * per_record)))
-        self._time = time
         targets = _targets(motion)
         self._integral = np.concatenate(
             (np.zeros((1, targets.shape[1])), np.cumsum(targets[1:] * np.diff(time)[:, None], 0))

@@ -210,7 +210,7 @@ def find_columns(
     voltage = voltage or _optional_columns("voltage", joints, free, source, chosen)
     if position is None:
         raise RecordingError(
-            f"{source}: columns of positions = none for joints {listed(joints)}; columns ="
+            f"{source}: no columns of positions for joints {listed(joints)}; columns ="
             f" {listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )

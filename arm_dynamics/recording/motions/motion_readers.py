@@ -179,9 +179,7 @@ def _of_bag(
         raise ConfigError(f"{path}: topic = {topic}; expected one of {listed(found)}")
     chosen = [topic] if topic else [t for t in found if not t.endswith(NOT_MEASURED)]
     if not chosen:
-        raise RecordingError(
-            f"{path}: topics of {JOINT_STATE} = none; expected one; topics = {listed(topics)}"
-        )
+        raise RecordingError(f"{path}: no topic of {JOINT_STATE}; topics = {listed(topics)}")
     rows: dict[str, list[tuple[int, int, Matrix]]] = {}
     names: dict[str, None] = {}
     orders: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
@@ -205,8 +203,8 @@ def _of_bag(
     if not rows:
         _indices(arm, tuple(names), f"{path}: {', '.join(chosen)}")
         raise RecordingError(
-            f"{path}: {', '.join(chosen)}: messages with positions of joints"
-            f" {', '.join(arm.joint_names)} = none; expected all on one topic"
+            f"{path}: {', '.join(chosen)}: no messages with positions of all"
+            f" joints {', '.join(arm.joint_names)} on one topic"
         )
     named = [t for t in rows if t.endswith("joint_states")] or list(rows)
     if len(named) > 1:
@@ -434,7 +432,7 @@ def _checked(
         elif not measured.any(axis=0).all():
             names = [n for n, x in zip(arm.joint_names, measured.any(axis=0), strict=True) if not x]
             raise RecordingError(
-                f"{source}: efforts of joints {', '.join(names)} = none; expected efforts of all"
+                f"{source}: no efforts of joints {', '.join(names)}; expected efforts of all"
                 " joints or of none; lock these joints"
             )
         else:

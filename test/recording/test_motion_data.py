@@ -128,7 +128,7 @@ def test_the_longest_name_of_a_joint_counts():
     [
         (("J1", "J2"), ("q1", "q2"), "columns of time = none"),
         (("J1", "J2"), ("t", "time", "q1", "q2"), "columns of time = t, time; expected one"),
-        (("J1", "J2"), ("t", "a", "b"), "no columns of positions for joints J1, J2; columns = t, a, b"),
+        (("J1", "J2"), ("t", "a", "b"), "no columns of positions for joints J1, J2; columns = t"),
         (("J1", "J2"), ("t", "J1_pos"), "= J1_pos; expected also joints J2; columns = t, J1_pos"),
         (("J1", "J2"), ("t", "q1", "q2", "q3"), "= q1, q2, q3; expected one per joint J1, J2"),
         (("J2", "J3"), ("t", "q1", "q2"), "= q1, q2; expected one per joint J2, J3"),

@@ -160,7 +160,7 @@ def test_joints_follow_most_joints_of_the_arm_in_presliding(certain, expected, m
     errors[1, :, certain:] = 0.995
     problem = object.__new__(TorqueProblem)
     problem._scale, problem._parameters = np.ones(4), np.zeros(1)
-    problem._equations = SimpleNamespace(presliding=np.array([0.0, 1e-3]))
+    problem.equations = SimpleNamespace(presliding=np.array([0.0, 1e-3]))
     held_out = iter(errors)
     monkeypatch.setattr(problem, "_set_rows", lambda models: None)
     monkeypatch.setattr(problem, "_set_moments", lambda: None)

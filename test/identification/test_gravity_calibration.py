@@ -116,18 +116,18 @@ def sag(arm, model, stiffness, configurations):
 @pytest.mark.parametrize("error", [5.0, -5.0])
 def test_the_sag_under_gravity_compensation_disappears(name, error):
     actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTER))
-    described = with_model_error(load_arm(name), mass=error)
-    fit = calibrate_gravity(described, static_poses(actual, poses_of(name)))
+    nominal = with_model_error(load_arm(name), mass=error)
+    fit = calibrate_gravity(nominal, static_poses(actual, poses_of(name)))
     new = random_configurations(actual, 40, 11)
-    change = np.abs(torques(actual, new) - torques(described, new))
+    change = np.abs(torques(actual, new) - torques(nominal, new))
     loaded = change.max(axis=0) > 0.02 * change.max()
     stiffness = np.where(loaded, change.max(axis=0), change.max()) / 25e-3
-    # where the model of the description errs most, joint by joint; dry friction would hide sag
+    # where the nominal model errs most, joint by joint; dry friction would hide sag
     smooth = np.array(nominal_parameters(actual))
     smooth[12 * actual.nv : 13 * actual.nv] = 0.0
     smooth = with_parameters(actual, smooth)
     worst = new[np.unique(change[:, loaded].argmax(axis=0))]
-    before = sag(smooth, described, stiffness, worst)
+    before = sag(smooth, nominal, stiffness, worst)
     after = sag(smooth, fit.identified, stiffness, worst)
     assert (before[:, loaded].max(axis=0) >= BEFORE).all()
     assert after.max() <= AFTER
@@ -138,10 +138,10 @@ def test_the_sag_under_gravity_compensation_disappears(name, error):
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_standard_deviations_contain_the_errors(name):
     actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTER))
-    described = with_model_error(load_arm(name), mass=5.0)
+    nominal = with_model_error(load_arm(name), mass=5.0)
     new = random_configurations(actual, 100, 12)
     for seed in range(3):
-        fit = calibrate_gravity(described, static_poses(actual, poses_of(name), seed=seed))
+        fit = calibrate_gravity(nominal, static_poses(actual, poses_of(name), seed=seed))
         error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
         assert (error <= 4 * fit.effort_error + 1e-9).all()
         friction = slice(12 * actual.nv, 13 * actual.nv)
@@ -175,19 +175,19 @@ class NoisyDriver(SimulationDriver):
 def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
     """A joint that approaches a pose slowly stops with sliding friction against its direction."""
     actual = rough(load_arm(name).with_payload(PAYLOADS.get(name, 0.2), CENTER))
-    described = with_model_error(load_arm(name), mass=5.0)
-    start = described.configuration("initial")
-    inertia = np.diag(mass_matrix(described, start))
+    nominal = with_model_error(load_arm(name), mass=5.0)
+    start = nominal.configuration("initial")
+    inertia = np.diag(mass_matrix(nominal, start))
     stiffness = np.maximum(400 * inertia, 6 * coulomb(actual) / approach_distance(actual))
-    driver = NoisyDriver(described, Simulation(actual))
-    loop = ControlLoop(driver, PidGravity(described, gains(actual, stiffness, start)))
-    measured = measure_poses(loop, plan_legs(described, poses_of(name), 1.0))
+    driver = NoisyDriver(nominal, Simulation(actual))
+    loop = ControlLoop(driver, PidGravity(nominal, gains(actual, stiffness, start)))
+    measured = measure_poses(loop, plan_legs(nominal, poses_of(name), 1.0))
     recorded = poses_of_recording(driver.motion())  # also of pauses between the poses
     assert len(measured) == 24 <= len(recorded)
     new = random_configurations(actual, 40, 11)
-    change = np.abs(torques(actual, new) - torques(described, new)).max(axis=0)
+    change = np.abs(torques(actual, new) - torques(nominal, new)).max(axis=0)
     for poses in (measured, recorded):
-        fit = calibrate_gravity(described, poses)
+        fit = calibrate_gravity(nominal, poses)
         error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
         stiffness = np.where(change > 0.02 * change.max(), change, change.max()) / 25e-3
         assert (error / stiffness <= AFTER).all()
@@ -202,14 +202,14 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     words = ["two_link", "--driver", "simulated", "--payload", "0.2", "--output", str(output)]
     assert command.run(words) == 0
     assert "12 static poses of a simulated arm" in output.read_text()
-    actual, described = load_arm("two_link").with_payload(0.2), load_arm("two_link")
+    actual, nominal = load_arm("two_link").with_payload(0.2), load_arm("two_link")
     new = random_configurations(actual, 40, 11)
     before, after = (
         np.abs(torques(actual, new) - torques(arm, new)).max()
-        for arm in (described, load_arm(output))
+        for arm in (nominal, load_arm(output))
     )
     assert after < 0.05 * before
-    poses = read_poses(described, output.with_suffix(".poses.csv"))
+    poses = read_poses(nominal, output.with_suffix(".poses.csv"))
     assert len(poses) == 24
     written = output.read_bytes()
     with pytest.raises(ConfigError, match="exists; expected a new file, or a terminal"):
@@ -288,16 +288,16 @@ def test_a_pose_that_is_never_at_rest_is_an_error():
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_joints_that_relax_do_not_change_the_gravity_torque(name):
     actual = rough(load_arm(name).with_payload(PAYLOADS[name], CENTER))
-    described = with_model_error(load_arm(name), mass=5.0)
+    nominal = with_model_error(load_arm(name), mass=5.0)
     poses, random = static_poses(actual, poses_of(name), noise=1e-4), np.random.default_rng(1)
     relaxed = []
     for one, other in zip(poses[::2], poses[1::2], strict=True):
         rest = random.uniform(0.0, 1.5, actual.nv) * coulomb(actual)  # friction f to -f / 2
         relaxed += [replace(p, effort=p.effort - p.direction * rest) for p in (one, other)]
-    fit = calibrate_gravity(described, relaxed)
+    fit = calibrate_gravity(nominal, relaxed)
     new = random_configurations(actual, 40, 11)
     error = np.abs(torques(actual, new) - torques(fit.identified, new)).max(axis=0)
-    before = np.abs(torques(actual, new) - torques(described, new)).max()
+    before = np.abs(torques(actual, new) - torques(nominal, new)).max()
     assert error.max() < 0.02 * before
     assert (error <= 4 * fit.effort_error + 1e-9).all()
 
@@ -329,11 +329,11 @@ def test_pauses_between_pairs_have_any_friction():
 )
 def test_efforts_without_noise_give_exact_gravity_torques(name, error, payload, offset):
     actual = rough(load_arm(name).with_payload(payload, CENTER))
-    described = with_model_error(load_arm(name), mass=error)
+    nominal = with_model_error(load_arm(name), mass=error)
     size = np.abs(torques(actual, poses_of(name))).max()
     offset = size * np.array(offset[: actual.nv])
     fit = calibrate_gravity(
-        described, static_poses(actual, poses_of(name), noise=0.0, offset=offset)
+        nominal, static_poses(actual, poses_of(name), noise=0.0, offset=offset)
     )
     new = random_configurations(actual, 30, 13)
     np.testing.assert_allclose(torques(fit.identified, new), torques(actual, new), atol=1e-5 * size)

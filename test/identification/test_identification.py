@@ -321,7 +321,7 @@ def test_the_stated_deviations_of_base_parameters_are_true():
 @pytest.mark.parametrize(("name", "payload"), [("so101", 0.1), ("puma560", 2.0)])
 @pytest.mark.parametrize("noise", [1e-4, 1e-3, 1e-2])
 def test_the_stated_deviations_of_single_parameters_are_true(name, payload, noise):
-    """A payload is far from the description; the weights of the prior are 1 to 100 here."""
+    """A payload is far from the nominal model; the weights of the prior are 1 to 100 here."""
     arm = load_arm(name)
     actual = arm.with_payload(payload)
     equations, values, _ = ideal_equations(arm, actual, 2, noise=noise, rate=20.0)
@@ -484,7 +484,7 @@ def test_a_recording_does_not_check_its_own_fit_and_does_not_count_twice(five_do
     arm, _, recorded, held_out, _ = five_dof_motions
     copy = replace(recorded, source="copy")
     for motions, checks in (([recorded], [copy]), ([recorded, copy], [held_out])):
-        with pytest.raises(InvalidValue, match="simulated and copy: samples = the same; expected"):
+        with pytest.raises(InvalidValue, match="simulated and copy: two recordings are identical"):
             identify(arm, motions, checks)
 
 
@@ -527,7 +527,7 @@ def test_identified_arms_predict_held_out_efforts(name):
 
 def test_recordings_that_determine_nothing_are_rejected(five_dof_motions):
     arm, _, recorded, _, _ = five_dof_motions
-    with pytest.raises(InvalidValue, match="efforts = none"):
+    with pytest.raises(InvalidValue, match="no joint efforts in the recording"):
         prepare_motion(arm, replace(recorded, effort=None))
     still = replace(recorded, q=np.zeros_like(recorded.q))
     with pytest.raises(InvalidValue, match="motion = 0 rad; expected more than"):
@@ -553,7 +553,7 @@ def test_a_joint_at_rest_is_named_and_has_no_error():
     assert result.after.relative_error[0] < 0.02
 
 
-# Prior of the description ----------------------------------------------------------------------
+# Prior of the nominal model --------------------------------------------------------------------
 
 
 def test_the_divergence_from_a_description_has_its_derivatives():

@@ -61,7 +61,7 @@ def test_velocities_and_the_delay_of_a_noisy_motion():
     exact = waves(prepared.time)[1]
     assert np.abs(prepared.v - exact).max() < 0.002 * np.abs(exact).max()
     assert effort_error(prepared).max() < 0.01
-    assert any("ms, taken out" in note and "± 0.0" in note for note in prepared.notes)
+    assert any("ms, removed" in note and "± 0.0" in note for note in prepared.notes)
 
 
 def test_efforts_that_are_not_measured_do_not_count():

@@ -150,7 +150,7 @@ def test_motors_at_rest_and_saturated_voltages_determine_nothing(case):
 
 def test_recordings_without_voltages_are_rejected(case):
     arm, motion, _ = case
-    with pytest.raises(InvalidValue, match="voltages = none"):
+    with pytest.raises(InvalidValue, match="no voltages in the recording"):
         identify_motors(arm, [replace(motion, voltage=None)])
     with pytest.raises(InvalidValue, match="record a longer motion"):
         identify_motors(arm, [motion.part(slice(0, 500))])

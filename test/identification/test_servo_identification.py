@@ -217,7 +217,7 @@ def test_a_current_limit_that_the_description_does_not_have_has_no_prior():
 
 
 def test_a_servo_recording_does_not_check_its_own_fit(motions):
-    with pytest.raises(InvalidValue, match="motion and motion: samples = the same; expected dif"):
+    with pytest.raises(InvalidValue, match="motion and motion: two recordings are identical"):
         identify_servos(ARM, motions[:1], motions[:1])
 
 
@@ -337,7 +337,7 @@ def at_rest(motion):
     [
         (
             lambda m: replace(m, command_position=None),
-            "efforts and target positions = none; expected one per",
+            "no efforts or target positions in the recording",
         ),
         (at_rest, r"motion = 0 rad; expected more than 0.05 rad"),
         (
@@ -347,7 +347,7 @@ def at_rest(motion):
         (lambda m: m.part(slice(0, 60)), "expected at least 2 s without a gap of 0.1 s; record"),
         (
             lambda m: replace(m, command_position=m.command_position * (np.nan, 1.0)),
-            "target positions of joints shoulder_lift = none; expected those of all joints",
+            "no target positions of joints shoulder_lift in the recording",
         ),
     ],
 )
@@ -373,6 +373,6 @@ def test_arms_without_known_servos_are_rejected(motions):
 
 def test_positions_alone_are_not_compared(motions):
     with pytest.raises(
-        InvalidValue, match=r"efforts and target positions = none; .* record efforts"
+        InvalidValue, match=r"no efforts or target positions in the .* record efforts"
     ):
         compare_servos(ARM, replace(motions[0], command_position=None))

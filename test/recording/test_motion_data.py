@@ -130,7 +130,7 @@ def test_the_longest_name_of_a_joint_counts():
     [
         (("J1", "J2"), ("q1", "q2"), "columns of time = none"),
         (("J1", "J2"), ("t", "time", "q1", "q2"), "columns of time = t, time; expected one"),
-        (("J1", "J2"), ("t", "a", "b"), "positions = none for joints J1, J2; columns = t, a, b"),
+        (("J1", "J2"), ("t", "a", "b"), "no columns of positions for joints J1, J2; columns = t"),
         (("J1", "J2"), ("t", "J1_pos"), "= J1_pos; expected also joints J2; columns = t, J1_pos"),
         (("J1", "J2"), ("t", "q1", "q2", "q3"), "= q1, q2, q3; expected one per joint J1, J2"),
         (("J2", "J3"), ("t", "q1", "q2"), "= q1, q2; expected one per joint J2, J3"),
@@ -320,7 +320,7 @@ def test_degrees_are_converted_by_unit_or_option_and_rejected_otherwise(tmp_path
     ("text", "message"),
     [
         ("", "lines = 0; expected a line of names"),
-        ("0,1,2\n1,2,3\n", r"names of columns = none .*add one, such as time,q1"),
+        ("0,1,2\n1,2,3\n", r"no names of columns .*add a first line of names, such as time,q1"),
         ("time,q1,q2\n0,1\n", "line 2: fields = 2; expected 3"),
         ("time,q1,q2\n0,1,x\n", "line 2: q2 = 'x'; expected a number"),
         ("time,q1,q1\n0,1,2\n", "columns = q1 more than once"),
@@ -479,7 +479,7 @@ def test_positions_of_some_joints_only_are_rejected(tmp_path):
 
 def test_efforts_of_some_joints_only_are_rejected(tmp_path):
     tau = np.column_stack([TAU[:, 0], np.full(N, np.nan)])
-    with pytest.raises(RecordingError, match=r"efforts of joints J2 = none; .*lock these joints"):
+    with pytest.raises(RecordingError, match=r"no efforts of joints J2; .*lock these joints"):
         load_motion(ARM, csv(tmp_path / "a.csv", STANDARD, table(tau=tau)))
     tau = np.full((N, 2), np.nan)
     check(load_motion(ARM, csv(tmp_path / "b.csv", STANDARD, table(tau=tau))), effort=False)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from arm_dynamics.core.arrays import as_readonly
+from arm_dynamics.core.arrays import Matrix, as_readonly
 from arm_dynamics.identification.efforts.coupled_motors import coupling_factors
 from arm_dynamics.identification.efforts.drive_gain_fit import (
     DriveGains,
@@ -168,65 +169,19 @@ def identify(
 
     """
     begin = stage or (lambda _: None)
-    factors = coupling_factors(arm, coupled) if coupled else None
-    # 1. Checked motions.
-    for motion in (*motions, *held_out):
-        if motion.current is None:
-            recorded_efforts(arm, motion)
-    training, validation = training_and_validation(motions, held_out, loaded)
-    require_speeds(training)
-    # 2. Prepared motions; efforts of currents follow from drive gains.
     begin("preparing the motions")
-    prepared, gains = prepare_training(
-        arm, training, loaded, payload_mass=payload_mass, cutoff=cutoff, coupled=factors
-    )
-    checks = [gains.efforts(motion) for motion in validation] if gains else validation
-    tests = prepare_validation(arm, checks, prepared, factors)
-    # 3. Equations and fit.
+    data = _checked_data(arm, motions, held_out, loaded, coupling_factors(arm, coupled))
+    prepared = _prepare(arm, data, payload_mass, cutoff)
     begin("fitting the efforts")
-    equations, unseen = (joined_equations([m.equations for m in x]) for x in (prepared, tests))
-    fit, refinement = fit_torque(arm, equations, factors, unseen), ""
+    equations = joined_equations([motion.equations for motion in prepared.training])
+    unseen = joined_equations([motion.equations for motion in prepared.validation])
+    fit, refinement = fit_torque(arm, equations, data.factors, unseen), ""
     if simulate:
         begin("simulating the motions")
-        fit, refinement = _refined(arm, prepared, fit, unseen)
-    # 4. Identified arm, and its errors on the validation data.
+        fit, refinement = _refined(arm, prepared.training, fit, unseen)
     begin("predicting the held-out motions")
-    motors, motor_notes = recorded_motors(arm, training, checks, gains)
-    identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
-    if gains:
-        fit, identified = gains.with_deviations(fit), gains.applied(identified)
-    if motors:
-        identified = motors.applied(identified)
-    before, urdf = (_model_prediction(x, tests, fit.friction) for x in (arm, identified))
-    after = predicted_efforts(tests, fit.parameters, fit.friction, fit.friction.presliding)
-    # 5. Diagnosis.
-    joints = joint_fits(arm, before, after, urdf)
-    scale = effort_scale_warning(arm.joint_names, after.measured, before.predicted)
-    return Identification(
-        arm=arm,
-        identified=identified,
-        parameters=fit.simulated,
-        deviation=fit.deviation,
-        sources=tuple(motion.source for motion in training),
-        notes=(
-            *(note for motion in prepared for note in motion.notes),
-            *_fit_notes(arm, fit, equations),
-            *motor_notes,
-            *(gains.notes() if gains else ()),
-            *urdf_notes(after, urdf),
-            *filter(None, (refinement, scale)),
-        ),
-        warnings=tuple(fit_faults(arm, prepared, joints, has_efforts=gains is None)),
-        constant_deviations=_constant_deviations(arm, gains, motors),
-        fit=fit,
-        before=before,
-        after=after,
-        urdf=urdf,
-        joints=joints,
-        held_out=tuple(motion.source for motion in validation),
-        motors=motors,
-        gains=gains,
-    )
+    notes = (*_fit_notes(arm, fit, equations), *filter(None, (refinement,)))
+    return _result(arm, data, prepared, fit, notes)
 
 
 @requires_masses
@@ -255,6 +210,93 @@ def compare(arm: ArmModel, motion: MotionData, *, cutoff: float | None = None) -
     """
     prepared = prepare_motion(arm, with_nominal_efforts(arm, motion), cutoff)
     return _model_prediction(arm, [prepared], JointFriction.of(arm))
+
+
+class _Data(NamedTuple):
+    """Checked motions: training and validation data, and motions with a payload.
+
+    ``factors`` (nc, nv) of coupled motors; None without any.
+    """
+
+    training: Sequence[MotionData]
+    validation: Sequence[MotionData]
+    loaded: Sequence[MotionData]
+    factors: Matrix | None
+
+
+class _Prepared(NamedTuple):
+    """Prepared training and validation data, and the drive gains of currents."""
+
+    training: Sequence[PreparedMotion]
+    validation: Sequence[PreparedMotion]
+    gains: DriveGains | None
+
+
+def _checked_data(
+    arm: ArmModel,
+    motions: Sequence[MotionData],
+    held_out: Sequence[MotionData],
+    loaded: Sequence[MotionData],
+    factors: Matrix,
+) -> _Data:
+    """Return the motions; raises InvalidValue for those that determine nothing."""
+    for motion in (*motions, *held_out):
+        if motion.current is None:
+            recorded_efforts(arm, motion)
+    training, validation = training_and_validation(motions, held_out, loaded)
+    require_speeds(training)
+    return _Data(training, validation, loaded, factors if len(factors) else None)
+
+
+def _prepare(
+    arm: ArmModel, data: _Data, payload_mass: float | None, cutoff: float | None
+) -> _Prepared:
+    """Return the motions after the filter; efforts of currents follow from drive gains."""
+    training, gains = prepare_training(
+        arm, data.training, data.loaded,
+        payload_mass=payload_mass, cutoff=cutoff, coupled=data.factors,
+    )  # fmt: skip
+    checks = [gains.efforts(x) for x in data.validation] if gains else data.validation
+    return _Prepared(training, prepare_validation(arm, checks, training, data.factors), gains)
+
+
+def _result(
+    arm: ArmModel, data: _Data, prepared: _Prepared, fit: TorqueFit, notes: Sequence[str]
+) -> Identification:
+    """Return the identified arm, its errors on the validation data, and the diagnosis."""
+    gains, tests = prepared.gains, prepared.validation
+    checks = [motion.data for motion in tests]
+    motors, motor_notes = recorded_motors(arm, data.training, checks, gains)
+    identified = with_friction_terms(with_parameters(arm, fit.simulated), fit.friction)
+    if gains:
+        fit, identified = gains.with_deviations(fit), gains.applied(identified)
+    if motors:
+        identified = motors.applied(identified)
+    before, urdf = (_model_prediction(x, tests, fit.friction) for x in (arm, identified))
+    after = predicted_efforts(tests, fit.parameters, fit.friction, fit.friction.presliding)
+    joints = joint_fits(arm, before, after, urdf)
+    scale = effort_scale_warning(arm.joint_names, after.measured, before.predicted)
+    more = (*(gains.notes() if gains else ()), *urdf_notes(after, urdf), *filter(None, (scale,)))
+    filters = [note for motion in prepared.training for note in motion.notes]
+    faults = fit_faults(arm, prepared.training, joints, has_efforts=gains is None)
+    return Identification(
+        arm=arm,
+        identified=identified,
+        parameters=fit.simulated,
+        deviation=fit.deviation,
+        sources=tuple(motion.source for motion in data.training),
+        notes=(*filters, *notes, *motor_notes, *more),
+        warnings=tuple(faults),
+        constant_deviations=_constant_deviations(arm, gains, motors),
+        fit=fit,
+        before=before,
+        after=after,
+        urdf=urdf,
+        joints=joints,
+        held_out=tuple(motion.source for motion in data.validation),
+        motors=motors,
+        gains=gains,
+    )
 
 
 def _refined(

@@ -132,15 +132,15 @@ class CoupledMotors:
 
     def names(self, joints: Sequence[str]) -> list[str]:
         """Return the names of the motors, "J5 + J6" or "J6 - 0.5 J7"."""
-        found = []
+        names = []
         for row in self.factors:
             parts = [
                 f"{'-' if row[i] < 0 else '+'} {'' if abs(row[i]) == 1 else f'{abs(row[i]):g} '}"
                 f"{joints[i]}"
                 for i in np.flatnonzero(row).tolist()
             ]
-            found.append(" ".join(parts).removeprefix("+ "))
-        return found
+            names.append(" ".join(parts).removeprefix("+ "))
+        return names
 
     def parameters(self, joints: Sequence[str]) -> tuple[ParameterFit, ...]:
         """Return rows of the report."""

@@ -91,8 +91,8 @@ class DriveGains:
     @property
     def deviation(self) -> Vector:
         """Relative standard deviations of the gains (nv,)."""
-        found: Vector = np.sqrt(np.diag(self.covariance))
-        return found
+        deviation: Vector = np.sqrt(np.diag(self.covariance))
+        return deviation
 
     @property
     def scale_deviation(self) -> float:
@@ -293,14 +293,7 @@ def _fit(
     arm: ArmModel, motions: Sequence[PreparedMotion], unloaded: int, payload_mass: float | None
 ) -> DriveGains:
     """Return the gains; all but the first ``unloaded`` motions carry the payload."""
-    if (payload_mass is None) != (len(motions) == unloaded):
-        raise InvalidValue(
-            f"payload mass = {payload_mass} with {len(motions) - unloaded} motions that carry it;"
-            " expected both"
-            " or none"
-        )
-    if payload_mass is not None:
-        check_float("payload mass [kg]", payload_mass, above=0)
+    _check_payload(payload_mass, len(motions) - unloaded)
     prior, sigma, weight = _prior_gains(arm, motions)
     has_scale = payload_mass is None and weight.any()
     logs = np.zeros(arm.nv)
@@ -325,6 +318,16 @@ def _fit(
         tuple(np.array(arm.joint_names)[vague].tolist()),
         payload_mass,
     )
+
+
+def _check_payload(mass: float | None, motions: int) -> None:
+    """Raise InvalidValue unless there is a payload mass exactly if ``motions`` carry it."""
+    if (mass is None) != (motions == 0):
+        raise InvalidValue(
+            f"payload mass = {mass} with {motions} motions that carry it; expected both or none"
+        )
+    if mass is not None:
+        check_float("payload mass [kg]", mass, above=0)
 
 
 def _prior_gains(arm: ArmModel, motions: Sequence[PreparedMotion]) -> tuple[Vector, Vector, Vector]:
@@ -509,8 +512,8 @@ class DriveGainProblem:
 
     def _scale(self, logs: Vector) -> Matrix:
         """Return s (nv, p) of the equations of each joint."""
-        found: Matrix = np.where(self._lacking, 1.0, np.exp(-logs)[:, None])
-        return found
+        scale: Matrix = np.where(self._lacking, 1.0, np.exp(-logs)[:, None])
+        return scale
 
     def _moved(self, scale: Matrix) -> Matrix:
         """Return -∂s/∂l (nv, p) of the joints."""
@@ -518,8 +521,8 @@ class DriveGainProblem:
 
     def _efforts(self, parameters: Matrix) -> Matrix:
         """Return the efforts (n, nv) of one set of parameters (nv, p) for each joint."""
-        found: Matrix = np.einsum("nip,ip->ni", self._rows, parameters)
-        return found
+        efforts: Matrix = np.einsum("nip,ip->ni", self._rows, parameters)
+        return efforts
 
     def _prior_derivatives(self, x: Vector) -> tuple[Vector, Matrix]:
         """Return gradient (p,) and Hessian of the divergence and of the payload's mass."""

@@ -104,13 +104,13 @@ class EffortEquations:
 
         None: the regressor as it is, without entries for Coulomb friction.
         """
-        found: FloatArray = self.regressor.copy()
+        rows: FloatArray = self.regressor.copy()
         if models is None:
-            return found
-        coulomb = found[..., ParameterLayout(self.effort.shape[1]).coulomb]
+            return rows
+        coulomb = rows[..., ParameterLayout(self.effort.shape[1]).coulomb]
         for i, model in enumerate(models.tolist()):
             coulomb[:, i, i] = self.sliding[model, :, i]
-        return found
+        return rows
 
     def term_rows(
         self, models: IntArray, terms: Sequence[FrictionTerm], effort: Matrix
@@ -119,13 +119,13 @@ class EffortEquations:
 
         ``effort`` (n, nv) [N·m or N] is that of the motors, for the losses of their gears.
         """
-        found = np.zeros((*self.effort.shape, len(terms)))
+        columns = np.zeros((*self.effort.shape, len(terms)))
         for k, (i, index) in enumerate(terms):
             if index == LOSS:
-                found[:, i, k] = self.sliding[models[i], :, i] * np.abs(effort[:, i])
+                columns[:, i, k] = self.sliding[models[i], :, i] * np.abs(effort[:, i])
             elif self.shapes is not None:
-                found[:, i, k] = self.shapes[models[i], index, :, i]
-        return found
+                columns[:, i, k] = self.shapes[models[i], index, :, i]
+        return columns
 
     def predicted(self, parameters: Vector, friction: JointFriction) -> Matrix:
         """Return the efforts (n, nv) of parameters (14 nv,) and the friction of the joints."""
@@ -142,18 +142,18 @@ class EffortEquations:
         """Return the efforts (n, nv) [N·m or N] of coupled motors."""
         if self.coupled is None or not friction.coupled.terms.size:
             return np.zeros_like(self.effort)
-        found: Matrix = self.coupled @ friction.coupled.terms.ravel()
-        return found
+        efforts: Matrix = self.coupled @ friction.coupled.terms.ravel()
+        return efforts
 
     def stribeck(self, friction: JointFriction) -> Matrix:
         """Return the Stribeck friction (n, nv) [N·m or N] of the joints."""
-        found = np.zeros_like(self.effort)
+        stribeck = np.zeros_like(self.effort)
         if self.shapes is not None and self.velocity is not None:
             for i in np.flatnonzero(friction.has_stribeck):
                 nearest = np.argmin(np.abs(self.velocity[:, i] - friction.velocity[i]))
                 shape = self.shapes[friction.presliding[i], nearest, :, i]
-                found[:, i] = friction.stribeck[i] * shape
-        return found
+                stribeck[:, i] = friction.stribeck[i] * shape
+        return stribeck
 
 
 def joined_equations(parts: Sequence[EffortEquations]) -> EffortEquations:

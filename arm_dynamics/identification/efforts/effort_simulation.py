@@ -183,10 +183,10 @@ class EffortSimulation:
         )
         diverged = ~np.isfinite(efforts).all(axis=(1, 2))
         efforts[diverged] = 0.0
-        found = low_pass(efforts.swapaxes(0, 1), self._cutoff, 1 / controller.period)[self._used]
-        found = np.array(found.swapaxes(0, 1))
-        found[diverged] = np.nan
-        return found
+        filtered = low_pass(efforts.swapaxes(0, 1), self._cutoff, 1 / controller.period)[self._used]
+        filtered = np.array(filtered.swapaxes(0, 1))
+        filtered[diverged] = np.nan
+        return filtered
 
     def jacobian(self, q: Matrix, v: Matrix, directions: Matrix) -> FloatArray:
         """Return derivatives (n, nv, r + 1) of the outputs along directions, and by the delay.

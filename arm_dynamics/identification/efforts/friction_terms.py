@@ -141,8 +141,8 @@ def stribeck_shapes(sliding: FloatArray, v: Matrix, velocity: Matrix) -> FloatAr
         Stribeck velocities v_s (k, nv) [rad/s or m/s].
 
     """
-    found: FloatArray = sliding[:, :, None] * np.exp(-((v[:, None, None] / velocity) ** 2))
-    return found
+    shapes: FloatArray = sliding[:, :, None] * np.exp(-((v[:, None, None] / velocity) ** 2))
+    return shapes
 
 
 def with_gear_loss(effort: Matrix, sliding: Matrix, loss: Matrix) -> Matrix:

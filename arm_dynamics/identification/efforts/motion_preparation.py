@@ -195,10 +195,10 @@ def prepare_motion(
         For a motion without efforts, without motion, or too short for its cut-off frequency.
 
     """
-    efforts, motion = recorded_efforts(arm, data), np.ptp(data.q, axis=0).max()
-    if motion < MIN_MOTION:
+    efforts, size = recorded_efforts(arm, data), np.ptp(data.q, axis=0).max()
+    if size < MIN_MOTION:
         raise InvalidValue(
-            f"{data.source}: motion = {motion:.2g} rad; expected more than {MIN_MOTION:g}"
+            f"{data.source}: motion = {size:.2g} rad; expected more than {MIN_MOTION:g}"
             " rad in at least one joint"
         )
     samples = [_Samples.of(part, 1 / data.period) for part in data.segments()]
@@ -210,16 +210,11 @@ def prepare_motion(
     )
     count = sum(len(segment.time) for segment in segments)
     if count < MIN_EQUATIONS * arm.nv:
-        raise InvalidValue(
-            f"{data.source}: samples = {len(data.time)} at {filters.rate:.4g} Hz, {count} after a"
-            f" low-pass of {filters.cutoff:.2g} Hz; expected more than {filters.min_samples:.0f}"
-            f" without a gap, and at least {MIN_EQUATIONS * arm.nv} after it; record a longer"
-            " motion, or pass another recording with --held-out (held_out=...)"
-        )
+        raise _too_short(data, filters, count)
     equations = joined_equations([segment.equations for segment in segments])
     notes = _motion_notes(data, samples, filters, count, len(segments))
-    prepared = PreparedMotion(arm, data, segments, equations, filters.cutoff, 0.0, notes)
-    return prepared.with_efforts(efforts, delay)
+    motion = PreparedMotion(arm, data, segments, equations, filters.cutoff, 0.0, notes)
+    return motion.with_efforts(efforts, delay)
 
 
 def prepare_validation(
@@ -256,6 +251,17 @@ def missing_torque_constants(arm: ArmModel, source: str) -> InvalidValue:
         f" of joints {', '.join(lacking)} in the nominal model; add kt and"
         " gear_ratio of actuator dc_motor to the URDF (the drive gains that arm-dynamics"
         " identify estimates from currents are kt times gear_ratio), or record efforts"
+    )
+
+
+def _too_short(data: MotionData, filters: _Filters, count: int) -> InvalidValue:
+    """Return the error of a motion of which the filter leaves ``count`` samples."""
+    needed = MIN_EQUATIONS * data.q.shape[1]
+    return InvalidValue(
+        f"{data.source}: samples = {len(data.time)} at {filters.rate:.4g} Hz, {count} after a"
+        f" low-pass of {filters.cutoff:.2g} Hz; expected more than {filters.min_samples:.0f}"
+        f" without a gap, and at least {needed} after it; record a longer"
+        " motion, or pass another recording with --held-out (held_out=...)"
     )
 
 
@@ -510,13 +516,13 @@ def dahl_states(q: Matrix, sign: Matrix, distance: float) -> Matrix:
     """Return s (n, nv) of ds/dx = (sign - s) / distance along the path x of each joint."""
     if distance == 0.0:
         return sign.astype(float)
-    found = np.empty_like(q)
+    states = np.empty_like(q)
     path = np.vstack((np.zeros(q.shape[1]), np.cumsum(np.abs(np.diff(q, axis=0)), axis=0)))
     for i in range(q.shape[1]):
         starts = [0, *(np.flatnonzero(np.diff(sign[:, i])) + 1).tolist(), len(q)]
         state = 0.0
         for first, last in pairwise(starts):
             part, target = path[first:last, i], sign[first, i]
-            found[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
-            state = found[last - 1, i]
-    return found
+            states[first:last, i] = target + (state - target) * np.exp(-(part - part[0]) / distance)
+            state = states[last - 1, i]
+    return states

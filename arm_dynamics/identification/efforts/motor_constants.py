@@ -86,12 +86,12 @@ class MotorConstants:
             "kt": (self.gain[i] / ratio, self.gain_deviation[i] / ratio),
             "inductance": (self.values[INDUCTANCE, i], self.deviation[INDUCTANCE, i]),
         }
-        found = {name: (float(x), float(s)) for name, (x, s) in rows.items() if np.isfinite(x)}
+        constants = {name: (float(x), float(s)) for name, (x, s) in rows.items() if np.isfinite(x)}
         nominal = self.arm.actuators[i].constants
-        if "ke" in found and "kt" not in found and nominal.get("ke", 0.0) > 0:
+        if "ke" in constants and "kt" not in constants and nominal.get("ke", 0.0) > 0:
             factor = float(nominal["kt"] / nominal["ke"])
-            found["kt"] = found["ke"][0] * factor, found["ke"][1] * factor
-        return found
+            constants["kt"] = constants["ke"][0] * factor, constants["ke"][1] * factor
+        return constants
 
     def applied(self, arm: ArmModel) -> ArmModel:
         """Return ``arm`` with the identified constants in each joint with actuator dc_motor."""
@@ -114,24 +114,24 @@ class MotorConstants:
 
     def notes(self) -> list[str]:
         """Return sentences for the user."""
-        names, found = self.arm.joint_names, []
+        names, notes = self.arm.joint_names, []
         known = np.isfinite(self.values[RESISTANCE]) & np.isfinite(self.error)
         if known.any():
             errors = ", ".join(
                 f"{names[i]} {100 * self.error[i]:.2g} %" for i in np.flatnonzero(known)
             )
-            found.append(f"error of voltages predicted from currents, held-out motion: {errors}")
+            notes.append(f"error of voltages predicted from currents, held-out motion: {errors}")
         left = [n for n, row in zip(names, self.values[BACK_EMF], strict=True) if np.isnan(row)]
         if left:
             listed = ", ".join(left)
-            found.append(f"motor constants not identifiable from this trajectory: {listed}")
+            notes.append(f"motor constants not identifiable from this trajectory: {listed}")
         other = [names[i] for i in np.flatnonzero(known).tolist() if not self._is_dc_motor(i)]
         if other:
-            found.append(
+            notes.append(
                 f"actuators of joints {', '.join(other)} have no motor constants: they are reported"
                 " at the joint, and not written; actuator dc_motor has them"
             )
-        return found
+        return notes
 
     def _is_dc_motor(self, i: int) -> bool:
         known = {parameter.name for parameter in self.arm.actuators[i].parameters}
@@ -344,24 +344,16 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> Wi
     time = np.arange(data.time[0], data.time[-1] + 0.5 / rate, 1 / rate)
 
     def resampled(values: Matrix) -> Matrix:
-        finite = np.where(np.isfinite(values), values, 0.0)
-        spline = scipy.interpolate.make_interp_spline(data.time, finite, 1)
-        found: Matrix = spline(np.clip(time, data.time[0], data.time[-1]))
-        return found
+        return _resampled(data, values, time)
 
     def mean(values: Matrix) -> Matrix:
         return (values[1:] + values[:-1]) / 2
 
     current, voltage = resampled(data.current), resampled(data.voltage)
-    known = resampled((np.isfinite(data.voltage) & np.isfinite(data.current)).astype(float))
-    supply = [motor.constants.get("supply_voltage", np.inf) for motor in arm.actuators]
-    unusable = (known <= 1 - 1e-9) | (np.abs(voltage) >= SATURATED * np.array(supply))
     window = 2 * int(rate / cutoff) + 1
-    spoiled = scipy.ndimage.maximum_filter1d(unusable[1:].astype(int), window, axis=0)
-    for i, motor in enumerate(arm.actuators):
-        if (drop := float(motor.constants.get("brush_drop", 0.0))) > 0:
-            half = float(motor.constants["brush_half_voltage"])
-            voltage[:, i] = [brush_voltage(x, drop, half) for x in voltage[:, i].tolist()]
+    is_unusable = _is_unusable(arm, data, voltage, time)[1:].astype(int)
+    near_unusable = scipy.ndimage.maximum_filter1d(is_unusable, window, axis=0)
+    voltage = _behind_brushes(arm, voltage)
     v = low_pass(np.diff(resampled(data.q), axis=0) * rate, cutoff, rate)
     slope = low_pass(np.diff(current, axis=0) * rate, cutoff, rate)
     rows = np.stack((low_pass(mean(current), cutoff, rate), v, np.ones_like(v), slope), axis=2)
@@ -376,6 +368,35 @@ def _filtered(arm: ArmModel, data: MotionData, rate: float, cutoff: float) -> Wi
         (np.gradient(v, axis=0) * rate)[used],
         voltages[used],
         effort[used],
-        (spoiled == 0)[used],
+        (near_unusable == 0)[used],
         np.floor((time[1:][used] - time[0]) / BLOCK_TIME).astype(int),
     )
+
+
+def _resampled(data: MotionData, values: Matrix, time: Vector) -> Matrix:
+    """Return recorded values at other times (n,): linear interpolation."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    spline = scipy.interpolate.make_interp_spline(data.time, finite, 1)
+    resampled: Matrix = spline(np.clip(time, data.time[0], data.time[-1]))
+    return resampled
+
+
+def _behind_brushes(arm: ArmModel, voltage: Matrix) -> Matrix:
+    """Return voltages (n, nv) less those of the brushes."""
+    voltage = voltage.copy()
+    for i, motor in enumerate(arm.actuators):
+        if (drop := float(motor.constants.get("brush_drop", 0.0))) > 0:
+            half = float(motor.constants["brush_half_voltage"])
+            voltage[:, i] = [brush_voltage(x, drop, half) for x in voltage[:, i].tolist()]
+    return voltage
+
+
+def _is_unusable(arm: ArmModel, data: MotionData, voltage: Matrix, time: Vector) -> BoolArray:
+    """Return the samples (n, nv) of voltages (n, nv) at their limit or that were not recorded."""
+    assert data.voltage is not None
+    assert data.current is not None
+    recorded = np.isfinite(data.voltage) & np.isfinite(data.current)
+    supply = [motor.constants.get("supply_voltage", np.inf) for motor in arm.actuators]
+    is_missing = _resampled(data, recorded.astype(float), time) <= 1 - 1e-9
+    found: BoolArray = is_missing | (np.abs(voltage) >= SATURATED * np.array(supply))
+    return found

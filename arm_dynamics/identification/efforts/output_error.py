@@ -94,8 +94,27 @@ class OutputError:
     def hessian(self, x: Vector) -> Matrix:
         """Return the Gauss-Newton Hessian Σ w ∇r ∇rᵀ + P (p, p) at x (p,)."""
         rows = self._jacobian(x, self._residuals(x[None])[0])
-        found: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
-        return found
+        hessian: Matrix = (rows * self.weights.reshape(-1)) @ rows.T + self._precision
+        return hessian
+
+    def _step(
+        self, rows: Matrix, x: Vector, residual: Matrix, before: float, damping: float
+    ) -> tuple[Vector, Matrix, float, float]:
+        """Return x (p,), residual, cost and damping after a step from cost ``before``."""
+        weighted = rows * self.weights.reshape(-1)
+        gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
+        hessian = weighted @ rows.T + self._precision
+        while damping <= MAX_DAMPING:
+            dampings = damping * np.array(DAMPINGS)
+            trials: Matrix = x - np.array([_damped_step(hessian, gradient, d) for d in dampings])
+            residuals = self._residuals(trials)
+            costs = self.costs(trials, residuals)
+            best = int(np.argmin(costs))
+            if costs[best] < before:
+                damping = max(float(dampings[best]), MIN_DAMPING)
+                return trials[best], residuals[best], float(costs[best]), damping
+            damping *= STEP_OF_DAMPING
+        return x, residual, before, damping
 
     @with_one_blas_thread
     def minimum(self, start: Vector, iterations: int, tolerance: float) -> OutputErrorFit:
@@ -130,24 +149,12 @@ class OutputError:
             )
         damping, jacobian = FIRST_DAMPING, self._approximate or self._jacobian
         for _ in range(iterations):
-            rows = jacobian(x, residual)
-            weighted = rows * self.weights.reshape(-1)
-            gradient = weighted @ residual.reshape(-1) + self._precision @ (x - self._center)
-            hessian, decrease = weighted @ rows.T + self._precision, 0.0
-            while damping <= MAX_DAMPING and not decrease:
-                tried = damping * np.array(DAMPINGS)
-                trials: Matrix = x - np.array(
-                    [_damped_step(hessian, gradient, each) for each in tried]
-                )
-                found = self._residuals(trials)
-                after = self.costs(trials, found)
-                best = int(np.argmin(after))
-                decrease = max(costs[-1] - float(after[best]), 0.0)
-                damping = float(tried[best]) if decrease else damping * STEP_OF_DAMPING
+            x, residual, cost, damping = self._step(
+                jacobian(x, residual), x, residual, costs[-1], damping
+            )
+            decrease = costs[-1] - cost
             if decrease:
-                x, residual = trials[best], found[best]
-                costs.append(float(after[best]))
-                damping = max(damping, MIN_DAMPING)
+                costs.append(cost)
             if decrease < tolerance * costs[-1]:
                 if jacobian == self._jacobian or damping < SMALL_DAMPING:
                     break
@@ -169,5 +176,5 @@ def differences(residuals: Residuals, change: float) -> Jacobian:
 def _damped_step(hessian: Matrix, gradient: Vector, damping: float) -> Vector:
     """Return (H + damping diag H)⁻¹ g."""
     scaled = hessian + damping * np.diag(np.diag(hessian))
-    found: Vector = np.asarray(np.linalg.solve(scaled, gradient), dtype=float)
-    return found
+    step: Vector = np.asarray(np.linalg.solve(scaled, gradient), dtype=float)
+    return step

@@ -104,8 +104,8 @@ class ParameterChart:
     def jacobian(self, z: Vector) -> Matrix:
         """Return ∂π/∂z (14 nv, r) at z (r,)."""
         moved = self.parameters(np.vstack((z, z + CHART_DIFFERENCE * np.eye(z.size))))
-        found: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
-        return found
+        jacobian: Matrix = (moved[1:] - moved[0]).T / CHART_DIFFERENCE
+        return jacobian
 
     def _at(self, change: Matrix) -> Matrix:
         layout = self._layout
@@ -116,8 +116,8 @@ class ParameterChart:
     def _jacobian_at_start(self) -> Matrix:
         """Return ∂π/∂c (14 nv, 14 nv) at c₀."""
         step, p = 1e-6, self._layout.size
-        found: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
-        return found
+        jacobian: Matrix = (self._at(step * np.eye(p)) - self._at(-step * np.eye(p))).T / (2 * step)
+        return jacobian
 
 
 @with_one_blas_thread
@@ -149,23 +149,18 @@ def refine(
 
     """
     prepared = [without_terms(motion, fit) for motion in prepared]
-    motions = [motion.data for motion in prepared]
-    ends = [m.time[0] + FITTED * (m.time[-1] - m.time[0]) for m in motions]
-    begin = [m.part(m.time <= end) for m, end in zip(motions, ends, strict=True)]
-    is_begin = [p.time <= end for p, end in zip(prepared, ends, strict=True)]
-    pairs = list(zip(prepared, is_begin, strict=True))
-    fitted = joined_equations([p.equations.part(used) for p, used in pairs])
-    held_out = joined_equations([p.equations.part(~used) for p, used in pairs])
+    begin, rest, fitted, held_out = _divided(prepared)
     cutoff = max(p.cutoff for p in prepared)
     delay = float(np.median([p.delay for p in prepared]))
+
+    def simulations(fit: TorqueFit, motions: Sequence[MotionData]) -> list[EffortSimulation]:
+        return simulations_of(arm, fit, motions, cutoff, delay)
+
     try:
         first = refit_torque(arm, fitted, fit)
-        trial, late = _least_output_error(first, simulations_of(arm, first, begin, cutoff, delay))
-        both, delays = np.array([first.parameters, trial]), np.array([0.0, late])
-        rest = [m.part(m.time > end) for m, end in zip(motions, ends, strict=True)]
-        after = _ratio(
-            *_tracking_errors(simulations_of(arm, first, rest, cutoff, delay), both, delays)
-        )
+        trial, shift = _least_output_error(first, simulations(first, begin))
+        both, delays = np.array([first.parameters, trial]), np.array([0.0, shift])
+        after = _ratio(*_tracking_errors(simulations(first, rest), both, delays))
         regression = _ratio(*(_regression_error(held_out, fit, x) for x in both))
         change = (
             f"held-out error {100 * (after - 1):+.2g} %, of efforts {100 * (regression - 1):+.2g} %"
@@ -173,8 +168,8 @@ def refine(
         if after >= 1 or regression - 1 > TOLERATED + TRADED * (1 - after):
             fit = _with_difference(fit, trial - first.parameters)
             return fit, f"output error of simulated motions: {change}; not used"
-        parameters, late = _least_output_error(
-            fit, simulations_of(arm, fit, motions, cutoff, delay)
+        parameters, shift = _least_output_error(
+            fit, simulations(fit, [motion.data for motion in prepared])
         )
     except InvalidValue as error:
         return fit, f"output error of simulated motions: not used: {error}"
@@ -183,8 +178,23 @@ def refine(
     fit = _with_difference(fit, parameters - fit.parameters)
     return (
         replace(fit, parameters=as_readonly(parameters), simulated=as_readonly(simulated)),
-        f"output error of simulated motions: {change}; delay {1e3 * (delay + late):.3g} ms",
+        f"output error of simulated motions: {change}; delay {1e3 * (delay + shift):.3g} ms",
     )
+
+
+def _divided(
+    prepared: Sequence[PreparedMotion],
+) -> tuple[list[MotionData], list[MotionData], EffortEquations, EffortEquations]:
+    """Return the first FITTED of each motion, the rest, and the equations of both."""
+    begin, rest, fitted, held_out = [], [], [], []
+    for motion in prepared:
+        data = motion.data
+        end = data.time[0] + FITTED * (data.time[-1] - data.time[0])
+        begin.append(data.part(data.time <= end))
+        rest.append(data.part(data.time > end))
+        fitted.append(motion.equations.part(motion.time <= end))
+        held_out.append(motion.equations.part(motion.time > end))
+    return begin, rest, joined_equations(fitted), joined_equations(held_out)
 
 
 def _with_difference(fit: TorqueFit, difference: Vector) -> TorqueFit:
@@ -228,17 +238,17 @@ def simulations_of(
 ) -> list[EffortSimulation]:
     """Return the simulations of all segments that are long enough for the filter."""
     least = MIN_PERIODS / cutoff
-    found = [
+    simulations = [
         EffortSimulation(arm, fit.parameters, segment, cutoff, delay, fit.presliding)
         for motion in motions
         for segment in motion.segments()
         if segment.time[-1] - segment.time[0] > least
     ]
-    if not found:
+    if not simulations:
         raise InvalidValue(
             f"motion = less than {least:.2g} s without a gap; record a longer motion"
         )
-    return found
+    return simulations
 
 
 def _least_output_error(

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,6 +55,7 @@ from arm_dynamics.identification.parameters.base_parameter_set import (
 )
 from arm_dynamics.identification.parameters.consistent_least_squares import (
     UNDETERMINED,
+    NominalPrior,
     positive_inverse,
     rms,
 )
@@ -143,15 +145,77 @@ def fit_torque(
         For fewer valid equations than four times the base parameters, and for too few blocks.
 
     """
-    names, layout = parameter_names(arm), ParameterLayout(arm.nv)
-    base = base_parameters(structural_rows(arm), names)
+    base = base_parameters(structural_rows(arm), parameter_names(arm))
+    _require_information(arm, equations, 4 * base.size)
+    prior = nominal_prior(arm, equations)
+    problem = _chosen_friction(arm, equations, prior)
+    gamma = problem.best_prior_weight()
+    weight, free = problem.best_free(gamma)
+    problems, masks = [problem], [free]
+    if validation is not None:
+        masks = _simpler_masks(free)
+        if problem.terms or problem.models.any():
+            ideal = np.zeros(arm.nv, dtype=int)
+            problems.append(_problem_of(arm, equations, prior, ideal, ()))
+    fits: list[_Candidate] = []
+    for (number, problem), mask in product(enumerate(problems), masks):
+        problem.free = mask
+        values, error = problem.estimate(weight), 0.0
+        if validation is not None:
+            friction = _joint_friction(problem, values, np.nan * values, factors)
+            error = validation_error(validation, problem.dynamic_part(values), friction)
+        fits.append(_Candidate(number, copy(problem), values, error))
+    best = min(fits, key=lambda fit: fit.error)
+    simpler = [fit.error for fit in fits if fit is not best and fit.is_simpler_than(best)]
+    result = _result(arm, best, base, gamma=gamma, weight=weight, factors=factors)
+    return replace(result, simpler_error=min(simpler, default=np.inf))
+
+
+def _require_information(arm: ArmModel, equations: EffortEquations, needed: int) -> None:
+    """Raise InvalidValue for fewer valid equations than ``needed``, and for too few blocks."""
     count, blocks = int(equations.valid.sum()), np.unique(equations.block).size
-    if count < 4 * base.size or blocks < 2 * FOLDS:
+    if count < needed or blocks < 2 * FOLDS:
         raise InvalidValue(
             f"fit of arm '{arm.name}': equations = {count} in {blocks} blocks; expected at least"
-            f" {4 * base.size} in {2 * FOLDS}; record a longer motion"
+            f" {needed} in {2 * FOLDS}; record a longer motion"
         )
-    prior = nominal_prior(arm, equations)
+
+
+class _Candidate(NamedTuple):
+    """Fit of one friction model, ``number``, with some free parameters; its values (p,).
+
+    ``error`` is that on the validation data.
+    """
+
+    number: int
+    problem: TorqueProblem
+    values: Vector
+    error: float
+
+    def is_simpler_than(self, other: _Candidate) -> bool:
+        """Return whether the friction is as simple, and no other parameters are free."""
+        return self.number >= other.number and not (self.problem.free & ~other.problem.free).any()
+
+
+def _problem_of(
+    arm: ArmModel,
+    equations: EffortEquations,
+    prior: NominalPrior,
+    models: IntArray,
+    terms: Sequence[FrictionTerm],
+) -> TorqueProblem:
+    """Return the equations with a friction model, with their robust weights."""
+    used = equations.with_constant_friction(_has_stribeck(arm, terms))
+    problem = TorqueProblem(used, prior, models)
+    problem.use_terms(terms)
+    problem.estimate(1.0)
+    return problem
+
+
+def _chosen_friction(
+    arm: ArmModel, equations: EffortEquations, prior: NominalPrior
+) -> TorqueProblem:
+    """Return the equations with the friction of least error on held-out blocks."""
     comparable, ideal = replace(equations, moving=equations.valid), np.zeros(arm.nv, dtype=int)
     problem = TorqueProblem(comparable, prior, ideal)
     problem.estimate(1.0)
@@ -159,75 +223,57 @@ def fit_torque(
     problem = TorqueProblem(equations, prior, models)
     problem.estimate(1.0)
     terms = problem.best_terms(models, JointFriction.of(arm))
+    return _problem_of(arm, equations, prior, models, terms)
 
-    def problem_of(models: IntArray, terms: Sequence[FrictionTerm]) -> TorqueProblem:
-        used = equations.with_constant_friction(_has_stribeck(arm, terms))
-        problem = TorqueProblem(used, prior, models)
-        problem.use_terms(terms)
-        problem.estimate(1.0)
-        return problem
 
-    problem = problem_of(models, terms)
-    gamma = problem.best_prior_weight()
-    weight, free = problem.best_free(gamma)
-
-    def fit_of(
-        problem: TorqueProblem, models: IntArray, terms: Sequence[FrictionTerm], every: Vector
-    ) -> TorqueFit:
-        every_spread = problem.deviations(gamma, every)
-        parameters, spread = every[: layout.size], every_spread[: layout.size]
-        friction = _joint_friction(equations, models, terms, every, every_spread, factors)
-        # A prior of a positive parameter is relative: its deviation grows with the estimate.
-        at = [prior.derivatives(x)[1] for x in (prior.start, parameters)]
-        alone = np.sqrt(np.max([np.diag(positive_inverse(x)) for x in at], axis=0))
-        base_values, base_spread, condition = problem.base_estimate(base)
-        return TorqueFit(
-            as_readonly(parameters),
-            as_readonly(spread),
-            as_readonly(prior.start),
-            base,
-            as_readonly(base_values),
-            as_readonly(base_spread),
-            as_readonly(equations.presliding[models]),
-            friction,
-            as_readonly(_simulated(arm, equations, parameters, friction)),
-            as_readonly(rms(equations.effort - problem.rows @ every, problem.counted)),
-            condition,
-            weight,
-            tuple(np.array(names)[spread > UNDETERMINED * alone].tolist()),
-            as_readonly(problem.information[: layout.size, : layout.size]),
-            as_readonly(weight * prior.derivatives(parameters)[1]),
-            problem.free,
-        )
-
+def _simpler_masks(free: BoolArray) -> list[BoolArray]:
+    """Return ``free`` (14 nv,), and without offsets, bodies or both."""
+    layout = ParameterLayout(free.size // 14)
     bodies, offsets = layout.mask(layout.inertial), layout.mask(layout.offset)
     masks = [free]
     for mask in (free & ~offsets, ~bodies, ~bodies & free, ~bodies & ~offsets):
         if not any((mask == other).all() for other in masks):
             masks.append(mask)
-    frictions = [(problem, models, terms)]
-    if validation is None:
-        del masks[1:]
-    elif terms or models.any():
-        frictions.append((problem_of(ideal, ()), ideal, ()))
-    choices = list(product(frictions, masks))
-    errors: list[float] = []
-    for (problem, models, terms), mask in choices:
-        problem.free = mask
-        every, error = problem.estimate(weight), 0.0
-        if validation is not None:
-            friction = _joint_friction(equations, models, terms, every, np.nan * every, factors)
-            error = validation_error(validation, every[: layout.size], friction)
-        if not errors or error < min(errors):
-            best = copy(problem), models, terms, every
-        errors.append(error)
-    k = int(np.argmin(errors))
-    simpler = [
-        error
-        for i, (error, (_, mask)) in enumerate(zip(errors, choices, strict=True))
-        if i // len(masks) >= k // len(masks) and i != k and not (mask & ~choices[k][1]).any()
-    ]
-    return replace(fit_of(*best), simpler_error=min(simpler, default=np.inf))
+    return masks
+
+
+def _result(
+    arm: ArmModel,
+    fit: _Candidate,
+    base: BaseParameters,
+    *,
+    gamma: float,
+    weight: float,
+    factors: Matrix | None,
+) -> TorqueFit:
+    """Return the result of a fit with prior weights γ of all parameters and of the free ones."""
+    problem, prior, equations = fit.problem, fit.problem.nominal_prior, fit.problem.equations
+    deviations = problem.deviations(gamma, fit.values)
+    parameters, deviation = map(problem.dynamic_part, (fit.values, deviations))
+    friction = _joint_friction(problem, fit.values, deviations, factors)
+    # A prior of a positive parameter is relative: its deviation grows with the estimate.
+    at = [prior.derivatives(x)[1] for x in (prior.start, parameters)]
+    alone = np.sqrt(np.max([np.diag(positive_inverse(x)) for x in at], axis=0))
+    base_values, base_deviation, condition = problem.base_estimate(base)
+    residual, size = equations.effort - problem.rows @ fit.values, parameters.size
+    return TorqueFit(
+        parameters=as_readonly(parameters),
+        deviation=as_readonly(deviation),
+        prior=as_readonly(prior.start),
+        base=base,
+        base_values=as_readonly(base_values),
+        base_deviation=as_readonly(base_deviation),
+        presliding=as_readonly(equations.presliding[problem.models]),
+        friction=friction,
+        simulated=as_readonly(_simulated(arm, equations, parameters, friction)),
+        residual=as_readonly(rms(residual, problem.counted)),
+        condition=condition,
+        prior_weight=weight,
+        undetermined=tuple(np.array(base.names)[deviation > UNDETERMINED * alone].tolist()),
+        information=as_readonly(problem.information[:size, :size]),
+        prior_information=as_readonly(weight * prior.derivatives(parameters)[1]),
+        free=problem.free,
+    )
 
 
 def validation_error(
@@ -269,31 +315,24 @@ def friction_models(equations: EffortEquations, fit: TorqueFit) -> IntArray:
 
 
 def _joint_friction(
-    equations: EffortEquations,
-    models: IntArray,
-    terms: Sequence[FrictionTerm],
-    parameters: Vector,
-    spread: Vector,
-    factors: Matrix | None,
+    problem: TorqueProblem, values: Vector, deviations: Vector, factors: Matrix | None
 ) -> JointFriction:
-    """Return the friction of estimated terms, the last of the parameters."""
-    nv = models.size
+    """Return the friction of estimated terms, the last of the ``values`` (p,)."""
+    equations, nv = problem.equations, problem.models.size
     velocity, stribeck, loss = np.zeros(nv), np.zeros(nv), np.zeros((2, nv))
-    deviation, first = np.full((2, nv), np.nan), parameters.size - len(terms)
-    for k, (i, index) in enumerate(terms, first):
-        deviation[int(index == LOSS), i] = spread[k]
+    deviation, first = np.full((2, nv), np.nan), values.size - len(problem.terms)
+    for k, (i, index) in enumerate(problem.terms, first):
+        deviation[int(index == LOSS), i] = deviations[k]
         if index == LOSS:
-            loss[:, i] = parameters[k]
+            loss[:, i] = values[k]
         elif equations.velocity is not None:
-            velocity[i], stribeck[i] = equations.velocity[index, i], parameters[k]
+            velocity[i], stribeck[i] = equations.velocity[index, i], values[k]
     motors = CoupledMotors.none(nv)
     if factors is not None:
-        values, spreads = (
-            x[ParameterLayout(nv).size : first].reshape(-1, 3) for x in (parameters, spread)
-        )
-        motors = CoupledMotors(factors, values, spreads)
+        rows = (x[ParameterLayout(nv).size : first].reshape(-1, 3) for x in (values, deviations))
+        motors = CoupledMotors(factors, *rows)
     return JointFriction(
-        models,
+        problem.models,
         as_readonly(velocity),
         as_readonly(stribeck),
         as_readonly(loss),
@@ -311,9 +350,9 @@ def _simulated(
     lost = np.abs(effort - without_gear_loss(effort, equations.states(friction), friction.loss))
     more = np.abs(equations.stribeck(friction)) + lost
     counted, layout = equations.counted(friction.presliding), ParameterLayout(arm.nv)
-    found: Vector = parameters.copy()
-    found[layout.terms] += friction.coupled.own_terms
+    simulated: Vector = parameters.copy()
+    simulated[layout.terms] += friction.coupled.own_terms
     for i in unrepresented_joints(arm):
         mean = float((counted * more)[:, i].sum()) / max(float((counted * states)[:, i].sum()), 1)
-        found[layout.coulomb][i] += mean
-    return found
+        simulated[layout.coulomb][i] += mean
+    return simulated

@@ -75,7 +75,7 @@ class TorqueProblem:
         prior: NominalPrior,
         models: IntArray | None = None,
     ) -> None:
-        self._equations, self._nominal_prior = equations, prior
+        self.equations, self.nominal_prior = equations, prior
         self._typical = np.maximum(rms(equations.effort, equations.valid), 1e-9)
         self._prior, self._parameters = prior, prior.start
         self._effort = equations.effort
@@ -90,6 +90,15 @@ class TorqueProblem:
         self._fold = np.arange(first.size) * FOLDS // first.size
         self._set_moments()
 
+    @property
+    def models(self) -> IntArray:
+        """Friction models (nv,): indices of the presliding distances."""
+        return np.zeros(self._scale.size, dtype=int) if self._models is None else self._models
+
+    def dynamic_part(self, values: Vector) -> Vector:
+        """Return the dynamic parameters (14 nv,) of all parameters (p,)."""
+        return values[: self.nominal_prior.start.size]
+
     def use_terms(self, terms: Sequence[FrictionTerm]) -> None:
         """Use further friction terms from now on; gear losses follow the estimated efforts."""
         self._set_rows(self._models, terms)
@@ -100,10 +109,10 @@ class TorqueProblem:
         for _ in range(TURNS):
             self._parameters = self._minimum(gamma, self._parameters)
             self._effort = self.rows @ self._parameters
-            residual = self._equations.effort - self._effort
+            residual = self.equations.effort - self._effort
             self._scale, self._weights = robust_weights(residual, self.counted, self._typical)
-            if self._terms:
-                self._set_rows(self._models, self._terms)
+            if self.terms:
+                self._set_rows(self._models, self.terms)
             self._set_moments()
         self._parameters = self._minimum(gamma, self._parameters)
         return self._parameters
@@ -119,7 +128,7 @@ class TorqueProblem:
             starts[k] = x = self._minimum(gamma, starts[k], without=k)
             for b in np.flatnonzero(self._fold == k):
                 block = self._blocks[b]
-                residual = self._equations.effort[block] - self.rows[block] @ x
+                residual = self.equations.effort[block] - self.rows[block] @ x
                 error[b] = np.sum(self._weights[block] * residual**2, axis=0)
         return error
 
@@ -171,7 +180,7 @@ class TorqueProblem:
         Presliding has to reduce the error (``is_less``). The joints of an arm have similar gears:
         if it does for more than half of them, any decrease is enough for the others.
         """
-        errors, nv, count = [], self._scale.size, self._equations.presliding.size
+        errors, nv, count = [], self._scale.size, self.equations.presliding.size
         if count == 1:
             return np.zeros(nv, dtype=int)
         starts = [self._parameters] * FOLDS
@@ -191,7 +200,7 @@ class TorqueProblem:
         Those of the nominal model are always used. A further term has to reduce the error of its
         joint to WORTHWHILE_TERM of that without it.
         """
-        equations, joints = self._equations, range(models.size)
+        equations, joints = self.equations, range(models.size)
         if equations.shapes is None or equations.velocity is None:
             return ()
         stribeck = [FrictionTerm(i, 0) for i in joints if nominal.has_stribeck[i]]
@@ -225,8 +234,8 @@ class TorqueProblem:
 
     def deviations(self, gamma: float, parameters: Vector) -> Vector:
         """Return the standard deviations (p,) of ``covariance``."""
-        found: Vector = np.sqrt(np.diag(self.covariance(gamma, parameters)))
-        return found
+        deviations: Vector = np.sqrt(np.diag(self.covariance(gamma, parameters)))
+        return deviations
 
     def covariance(self, gamma: float, parameters: Vector) -> Matrix:
         """Return the covariance (p, p) of the errors: H⁻¹ (B + γ² D) H⁻¹, H = A + γ D.
@@ -250,8 +259,8 @@ class TorqueProblem:
         δπ = (A + γ D)⁻¹ Σ w Wᵀ δτ, with A and D as in ``covariance``.
         """
         curvature = gamma * self._prior.derivatives(parameters)[1]
-        found: Matrix = positive_inverse(self.information + curvature) @ self._scores(efforts).T
-        return found
+        changes: Matrix = positive_inverse(self.information + curvature) @ self._scores(efforts).T
+        return changes
 
     @property
     def information(self) -> Matrix:
@@ -285,13 +294,13 @@ class TorqueProblem:
 
     def _set_rows(self, models: IntArray | None, terms: Sequence[FrictionTerm] = ()) -> None:
         """Set the columns of a friction model, and the prior of its terms."""
-        self._models, self._terms = models, tuple(terms)
-        self.rows = self._equations.rows(models)
-        start, old = self._nominal_prior.start, self._parameters
-        self._prior, self._parameters = self._nominal_prior, old[: start.size]
-        coupled = self._equations.coupled
+        self._models, self.terms = models, tuple(terms)
+        self.rows = self.equations.rows(models)
+        start, old = self.nominal_prior.start, self._parameters
+        self._prior, self._parameters = self.nominal_prior, old[: start.size]
+        coupled = self.equations.coupled
         if models is not None and (terms or coupled is not None):
-            more = self._equations.term_rows(models, terms, self._effort)
+            more = self.equations.term_rows(models, terms, self._effort)
             sizes = np.array(
                 [
                     TYPICAL_LOSS if index == LOSS else TYPICAL_STRIBECK * float(self._typical[i])
@@ -304,7 +313,7 @@ class TorqueProblem:
                 own = typical_terms(coupled, start[ParameterLayout(nv).terms])
                 sizes = np.concatenate((own, sizes))
             self.rows = np.concatenate((self.rows, more), axis=2)
-            self._prior = self._nominal_prior.with_further(sizes)
+            self._prior = self.nominal_prior.with_further(sizes)
             same = old.size == self._prior.start.size
             values = old[start.size :] if same else sizes
             self._parameters = np.concatenate((self._parameters, values))
@@ -315,7 +324,7 @@ class TorqueProblem:
         self._squares = np.empty((len(self._blocks), p, p))
         self._products = np.empty((len(self._blocks), p))
         root = np.sqrt(self._weights)
-        weighted, effort = self.rows * root[..., None], self._equations.effort * root
+        weighted, effort = self.rows * root[..., None], self.equations.effort * root
         for k, block in enumerate(self._blocks):
             rows = weighted[block].reshape(-1, p)
             self._squares[k] = rows.T @ rows
@@ -339,16 +348,16 @@ class TorqueProblem:
             rest = np.maximum(1 - part, MIN_REST)
             scores[k] = axes @ ((axes.T @ scores[k]) / np.sqrt(rest))
         scores -= scores.mean(axis=0)
-        if self._equations.errors is not None:
-            scores = np.vstack((scores, self._scores(self._equations.errors)[:, own] @ root))
-        found: Matrix = root @ (scores.T @ scores) @ root.T
-        return found
+        if self.equations.errors is not None:
+            scores = np.vstack((scores, self._scores(self.equations.errors)[:, own] @ root))
+        covariance: Matrix = root @ (scores.T @ scores) @ root.T
+        return covariance
 
     def _scores(self, efforts: FloatArray) -> Matrix:
         """Return Σ w Wᵀ τ (k, p) of efforts τ (k, n, nv)."""
         rows = self.rows.reshape(-1, self.rows.shape[2])
-        found: Matrix = (self._weights * efforts).reshape(len(efforts), len(rows)) @ rows
-        return found
+        scores: Matrix = (self._weights * efforts).reshape(len(efforts), len(rows)) @ rows
+        return scores
 
 
 def is_less(error: Matrix, other: Matrix, ratio: float) -> BoolArray:

@@ -51,15 +51,15 @@ class _Constants:
         size_rate = (mu + 2) / (p + mu + 5)
         rank_one = 2 / ((p + 1.3) ** 2 + mu)
         return cls(
-            count,
-            weights,
-            mu,
-            (4 + mu / p) / (p + 4 + 2 * mu / p),
-            size_rate,
-            1 + 2 * max(0.0, np.sqrt((mu - 1) / (p + 1)) - 1) + size_rate,
-            rank_one,
-            min(1 - rank_one, 2 * (mu - 2 + 1 / mu) / ((p + 2) ** 2 + mu)),
-            np.sqrt(p) * (1 - 1 / (4 * p) + 1 / (21 * p**2)),
+            count=count,
+            weights=weights,
+            effective=mu,
+            path_rate=(4 + mu / p) / (p + 4 + 2 * mu / p),
+            size_rate=size_rate,
+            damping=1 + 2 * max(0.0, np.sqrt((mu - 1) / (p + 1)) - 1) + size_rate,
+            rank_one=rank_one,
+            rank_mu=min(1 - rank_one, 2 * (mu - 2 + 1 / mu) / ((p + 2) ** 2 + mu)),
+            expected_norm=np.sqrt(p) * (1 - 1 / (4 * p) + 1 / (21 * p**2)),
         )
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -101,12 +101,10 @@ class Excitation:
     def __post_init__(self) -> None:
         """Check all sizes and times."""
         nv = len(self.joint_names)
-        duration = check_float(
-            "excitation: duration [s]", self.duration, above=0.0, upper=MAX_DURATION
-        )
-        object.__setattr__(self, "duration", duration)
-        end_time = check_float("excitation: end_time [s]", self.end_time, above=0.0)
-        object.__setattr__(self, "end_time", end_time)
+        for name, upper in (("duration", MAX_DURATION), ("end_time", np.inf)):
+            value = getattr(self, name)
+            value = check_float(f"excitation: {name} [s]", value, above=0.0, upper=upper)
+            object.__setattr__(self, name, value)
         check_int("excitation: periods", self.periods, lower=1)
         if not 2 * self.end_time < self.duration:
             raise InvalidValue(
@@ -155,16 +153,11 @@ class Excitation:
     def with_coefficients(self, coefficients: Matrix) -> Excitation:
         """Return the trajectory with other ``coefficients`` (nv, 1 + 2 h)."""
         h = self.harmonics
-        return Excitation(
-            self.arm,
-            self.joint_names,
-            self.duration,
-            self.end_time,
-            self.periods,
-            self.start,
-            self.start + coefficients[:, 0],
-            as_readonly(coefficients[:, 1 : 1 + h]),
-            as_readonly(coefficients[:, 1 + h :]),
+        return replace(
+            self,
+            center=self.start + coefficients[:, 0],
+            sine=as_readonly(coefficients[:, 1 : 1 + h]),
+            cosine=as_readonly(coefficients[:, 1 + h :]),
         )
 
     def sample(self, times: Vector) -> tuple[Matrix, Matrix, Matrix]:
@@ -273,7 +266,7 @@ class MotionBasis:
 
     def at(self, times: Vector) -> tuple[Matrix, Matrix, Matrix]:
         """Return values, first and second derivatives (n, 1 + 2 h) at ``times`` (n,) [s]."""
-        found = self._series(times - self.end_time)
+        at = self._series(times - self.end_time)
         last_begin = self.duration - self.end_time
         moving = (times > 0) & (times < self.duration)
         for spline, mask, begin in zip(
@@ -283,12 +276,12 @@ class MotionBasis:
             strict=True,
         ):
             powers = (times[mask] - begin)[:, None] ** np.arange(6)
-            for order, rows in enumerate(found):
+            for order, rows in enumerate(at):
                 factors = [math.perm(power, order) for power in range(order, 6)]
                 rows[mask] = powers[:, : 6 - order] @ (spline[order:] * np.c_[factors])
-        for rows in found:
+        for rows in at:
             rows[~moving] = 0.0
-        return found
+        return at
 
     def _series(self, times: Vector) -> tuple[Matrix, Matrix, Matrix]:
         """Return the series at ``times`` (n,) [s] after its start, without the ends."""

@@ -104,8 +104,8 @@ def planned_effort(arm: ArmModel, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
     """
     layout, nominal = ParameterLayout(arm.nv), nominal_parameters(arm)
     viscous, coulomb = nominal[layout.viscous], nominal[layout.coulomb]
-    found: Matrix = rnea_batch(arm, q, v, a) + viscous * v + coulomb * np.sign(v)
-    return found
+    effort: Matrix = rnea_batch(arm, q, v, a) + viscous * v + coulomb * np.sign(v)
+    return effort
 
 
 @requires_arm

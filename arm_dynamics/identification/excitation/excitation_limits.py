@@ -67,8 +67,8 @@ def fourier_extremes(sine: Vector, cosine: Vector, order: int = 0) -> Vector:
         value, slope = (wave @ g).real, (wave @ (1j * k * g)).real
         step = np.divide(value, slope, out=np.zeros_like(value), where=np.abs(slope) > 1e-9)
         angles = angles - np.where(np.abs(step) < 1e-3, step, 0.0)
-    found: Vector = np.mod(angles, 2 * np.pi)
-    return found
+    extremes: Vector = np.mod(angles, 2 * np.pi)
+    return extremes
 
 
 def extreme_times(basis: MotionBasis, coefficients: Vector, order: int) -> Vector:
@@ -93,8 +93,8 @@ def extreme_times(basis: MotionBasis, coefficients: Vector, order: int) -> Vecto
         for _ in range(order):
             column = derivative(column)
         times.extend(begin + at for at in extremes(column, basis.end_time)[0])
-    found: Vector = np.concatenate([np.ravel(part) for part in times])
-    return found
+    extreme_times: Vector = np.concatenate([np.ravel(part) for part in times])
+    return extreme_times
 
 
 def extreme_values(excitation: Excitation) -> tuple[Matrix, Matrix, Matrix]:

@@ -151,16 +151,28 @@ def excite(
         start = arm.check_position("start configuration", configuration)
     count = EVALUATIONS if evaluations is None else check_int("evaluations", evaluations, lower=1)
     random = np.random.default_rng(check_int("seed", seed))
-    end_time = min(END_FRACTION * duration, MAX_END_TIME)
-    periods = max(round((duration - 2 * end_time) / BASE_PERIOD), 1)
-    zero = np.zeros((arm.nv, harmonics))
-    rest = Excitation(
-        arm.name, arm.joint_names, duration, end_time, periods, start, start, zero, zero
-    )
+    rest = _rest(arm, start, duration, harmonics)
     limits = motion_limits(arm, start, acceleration_limit)
     problem = _Problem(arm, rest, limits, SelfCollision(arm, clearance, start), clearance)
     problem.require_start()
     return problem.finished(_best(problem, random, count, progress))
+
+
+def _rest(arm: ArmModel, start: Vector, duration: float, harmonics: int) -> Excitation:
+    """Return a trajectory without motion."""
+    end_time = min(END_FRACTION * duration, MAX_END_TIME)
+    zero = np.zeros((arm.nv, harmonics))
+    return Excitation(
+        arm=arm.name,
+        joint_names=arm.joint_names,
+        duration=duration,
+        end_time=end_time,
+        periods=max(round((duration - 2 * end_time) / BASE_PERIOD), 1),
+        start=start,
+        center=start,
+        sine=zero,
+        cosine=zero,
+    )
 
 
 def motion_limits(
@@ -216,8 +228,7 @@ def _best(
     problem: _Problem, random: np.random.Generator, evaluations: int, progress: Progress | None
 ) -> Matrix:
     """Return the coefficients of the best motion found."""
-    shape = problem.sizes.shape
-    count = population(problem.sizes.size)
+    shape, count = problem.sizes.shape, population(problem.sizes.size)
     starts = min(RANDOM_STARTS, evaluations)
     generations = (evaluations - starts) // count
     total = starts + generations * count
@@ -230,36 +241,43 @@ def _best(
             progress(done, total)
 
     scale = np.where(problem.sizes > 0, problem.sizes, 1.0)
-    best = (np.inf, np.zeros(shape))
-    for _ in range(starts):
-        x = problem.random(random)
-        for _ in range(FIRST_REDUCTIONS):
-            cost = problem.cost(x)
-            if cost >= best[0]:
-                break
-            if not problem.collides_at_samples(x):
-                best = (cost, x)
-                break
-            x = x * FIRST_REDUCTION
-        show(1)
+    start = _best_start(problem, random, starts, show)
 
     def costs(rows: Matrix, needed: int) -> Vector:
         motions = [problem.within_limits(row.reshape(shape) * problem.sizes) for row in rows]
         outside = rows.reshape(-1, *shape) - np.array(motions) / scale
         drift = OUTSIDE_PENALTY * np.mean(outside**2, axis=(1, 2))
-        found: Vector = drift + [problem.cost(x) for x in motions]
+        costs: Vector = drift + [problem.cost(x) for x in motions]
         exact: list[float] = []
-        for k in np.argsort(found, kind="stable").tolist():
-            if sum(cost <= found[k] for cost in exact) >= needed:
+        for k in np.argsort(costs, kind="stable").tolist():
+            if sum(cost <= costs[k] for cost in exact) >= needed:
                 break
-            found[k] += problem.collision_cost(motions[k])
-            exact.append(float(found[k]))
+            costs[k] += problem.collision_cost(motions[k])
+            exact.append(float(costs[k]))
         show(len(rows))
-        return found
+        return costs
 
-    _, row = minimize(costs, (best[1] / scale).ravel(), STEP, generations, random)
-    found: Matrix = problem.within_limits(row.reshape(shape) * problem.sizes)
-    return found
+    _, row = minimize(costs, (start / scale).ravel(), STEP, generations, random)
+    return problem.within_limits(row.reshape(shape) * problem.sizes)
+
+
+def _best_start(
+    problem: _Problem, random: np.random.Generator, count: int, show: Callable[[int], None]
+) -> Matrix:
+    """Return the coefficients of the best of random motions, reduced until they do not collide."""
+    least, best = np.inf, np.zeros(problem.sizes.shape)
+    for _ in range(count):
+        x = problem.random(random)
+        for _ in range(FIRST_REDUCTIONS):
+            cost = problem.cost(x)
+            if cost >= least:
+                break
+            if not problem.collides_at_samples(x):
+                least, best = cost, x
+                break
+            x = x * FIRST_REDUCTION
+        show(1)
+    return best
 
 
 class _Problem:
@@ -333,8 +351,8 @@ class _Problem:
             for i in range(len(x)):
                 low, high = self._limits.of(i)[order]
                 scale[i] = min(scale[i], largest_scale(base[:, i], wave[:, i], low, high))
-        found: Matrix = self.middle + added * scale[:, None]
-        return found
+        limited: Matrix = self.middle + added * scale[:, None]
+        return limited
 
     def cost(self, x: Matrix) -> float:
         """Return the cost J without self-collision."""
@@ -394,12 +412,12 @@ class _Problem:
 
         ``effort`` is without dry friction, which is added in the worse direction.
         """
-        found = np.empty_like(effort)
+        excess = np.empty_like(effort)
         for i, (grid, low, high) in enumerate(self._ranges):
             over = effort[:, i] + self._coulomb[i] - np.interp(v[:, i], grid, high)
             under = np.interp(v[:, i], grid, low) - effort[:, i] + self._coulomb[i]
-            found[:, i] = np.maximum(over, under) / self._weights[i]
-        return found
+            excess[:, i] = np.maximum(over, under) / self._weights[i]
+        return excess
 
     def _excess_at(self, motion: Excitation, times: Vector) -> Matrix:
         q, v, a = motion.sample(times)
@@ -476,11 +494,11 @@ def _distinct_times(motion: Excitation, spacing: float) -> Vector:
 
 def _effort_ranges(arm: ArmModel, limits: MotionLimits) -> list[tuple[Vector, Vector, Vector]]:
     """Return velocities (n,) of each joint, and the usable efforts (n,) at these velocities."""
-    found = []
+    effort_ranges = []
     for joint, actuator, fastest in zip(arm.joints, arm.actuators, limits.velocity, strict=True):
         grid = np.linspace(-fastest, fastest, 33) if fastest > 0 else np.array([-1.0, 1.0])
         ranges = np.array([actuator.effort_range(float(v)) for v in grid])
         low = np.maximum(ranges[:, 0], -joint.effort) * EFFORT_FRACTION
         high = np.minimum(ranges[:, 1], joint.effort) * EFFORT_FRACTION
-        found.append((grid, np.maximum(low, -1e12), np.minimum(high, 1e12)))
-    return found
+        effort_ranges.append((grid, np.maximum(low, -1e12), np.minimum(high, 1e12)))
+    return effort_ranges

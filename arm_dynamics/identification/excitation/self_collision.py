@@ -103,10 +103,10 @@ class SelfCollision:
 
         It is the first colliding pair of each configuration; 0 without one.
         """
-        found = np.zeros(len(q))
+        depths = np.zeros(len(q))
         for sample, _, depth in self._collisions(q):
-            found[sample] = depth
-        return found
+            depths[sample] = depth
+        return depths
 
     def any_of(self, q: Matrix) -> bool:
         """Return whether the arm collides at one of the configurations ``q`` (n, nv)."""
@@ -131,14 +131,14 @@ class SelfCollision:
         """
         changes = moved @ self._reaches.T
         more = np.maximum(changes - self._margins / 2, 0.0)
-        found = np.ones(len(q), bool)
+        is_free = np.ones(len(q), bool)
         for sample, k in self._near(q, more):
             depth = self._depth(k)
             if depth > 0:
                 return None
             if more[sample, k] > -depth:
-                found[sample] = False
-        return found
+                is_free[sample] = False
+        return is_free
 
     def _collisions(self, q: Matrix, every: bool = False) -> Iterator[tuple[int, int, float]]:
         """Return indices of configurations, of their first or all colliding pairs, and depths."""
@@ -265,5 +265,5 @@ def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
         distances[[getattr(pair, end) for pair in shapes.collisionPairs], 1:]
         for end in ("first", "second")
     )
-    found: FloatArray = np.where((first > 0) & (second > 0), 0.0, first + second)
-    return found
+    reaches: FloatArray = np.where((first > 0) & (second > 0), 0.0, first + second)
+    return reaches

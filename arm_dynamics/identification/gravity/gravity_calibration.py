@@ -393,17 +393,17 @@ def _without_saturation(
 def static_rows(arm: ArmModel, q: Matrix, direction: Matrix) -> FloatArray:
     """Return W (n, nv, 14 nv) at rest, with the directions s (n, nv) of the last motion."""
     zero = np.zeros_like(q)
-    found: FloatArray = regressor(arm, q, zero, zero)
+    rows: FloatArray = regressor(arm, q, zero, zero)
     joints = np.arange(arm.nv)
-    found[..., ParameterLayout(arm.nv).coulomb][:, joints, joints] = direction
-    return found
+    rows[..., ParameterLayout(arm.nv).coulomb][:, joints, joints] = direction
+    return rows
 
 
 def random_configurations(arm: ArmModel, count: int, seed: int) -> Matrix:
     """Return random configurations (count, nv) within the position limits, at most ±π."""
     lower, upper = usable_range(arm)
-    found: Matrix = np.random.default_rng(seed).uniform(lower, upper, (count, arm.nv))
-    return found
+    q: Matrix = np.random.default_rng(seed).uniform(lower, upper, (count, arm.nv))
+    return q
 
 
 def usable_range(arm: ArmModel) -> tuple[Vector, Vector]:
@@ -504,11 +504,11 @@ def _hidden_effort(arm: ArmModel, effort: Matrix, pairs: IntArray, mean: BoolArr
     to f - d in its sums; approaches from both sides hide nearly the same with opposite signs.
     """
     nominal = np.sqrt(2) * nominal_parameters(arm)[ParameterLayout(arm.nv).coulomb]
-    found = np.zeros(arm.nv)
+    hidden = np.zeros(arm.nv)
     for i in np.flatnonzero(mean.any(axis=0)):
         shown = np.abs(effort[pairs[mean[pairs[:, 0], i], 1], i])
-        found[i] = max(nominal[i], shown.max()) - np.median(shown)
-    return found
+        hidden[i] = max(nominal[i], shown.max()) - np.median(shown)
+    return hidden
 
 
 def _variance(residual: Matrix, leverage: Matrix, own: BoolArray) -> tuple[Vector, Vector]:
@@ -539,8 +539,8 @@ def _used_directions(direction: Matrix, pairs: IntArray) -> Matrix:
     paired = np.zeros(direction.shape, dtype=bool)
     for a, b in pairs.tolist():
         paired[[a, b]] = direction[a] * direction[b] < 0
-    found: Matrix = np.where(paired | ~paired.any(axis=0), direction, 0.0)
-    return found
+    used: Matrix = np.where(paired | ~paired.any(axis=0), direction, 0.0)
+    return used
 
 
 def _with_means(
@@ -593,7 +593,7 @@ def _require_match(arm: ArmModel, poses: Sequence[StaticPose]) -> None:
 
 def joint_stiffness(value: ArrayLike, size: int) -> Vector:
     """Return the stiffness (size,) of a number or vector, above 0."""
-    found = check_vector("stiffness", np.broadcast_to(np.asarray(value, dtype=float), (size,)))
-    if not (found > 0).all():
-        raise InvalidValue(f"stiffness = {found.min():.4g} N·m/rad; expected above 0")
-    return found
+    stiffness = check_vector("stiffness", np.broadcast_to(np.asarray(value, dtype=float), (size,)))
+    if not (stiffness > 0).all():
+        raise InvalidValue(f"stiffness = {stiffness.min():.4g} N·m/rad; expected above 0")
+    return stiffness

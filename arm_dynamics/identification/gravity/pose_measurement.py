@@ -109,30 +109,29 @@ def measure_poses(
         If a motion exceeds a limit.
 
     """
-    found: list[StaticPose] = []
+    poses: list[StaticPose] = []
     total = sum(leg.side != 0 for leg in legs)
     run = _Run(loop, step or (lambda text: loop.step() is not None or True))
     if not run.until_end(SETTLING_TIME, "at rest"):
-        return found
+        return poses
     begin = loop.present()[1].q
     for leg in legs:
-        text = f"pose {len(found) + 1} of {total}" if leg.side else "moving"
+        text = f"pose {len(poses) + 1} of {total}" if leg.side else "moving"
         motions: tuple[Leg, ...] = (leg,)
         for attempt in range(1, MAX_ATTEMPTS + 1):
             restarts = loop.restart_count
             if not all(run.through(motion, text) for motion in motions):
-                return found
-            problem = run.disturbance(restarts, leg)
-            if not problem:
+                return poses
+            if not (problem := run.disturbance(restarts, leg)):
                 break
             if attempt == MAX_ATTEMPTS:
                 raise InvalidValue(f"{text}, {MAX_ATTEMPTS} attempts: {problem}")
             loop.events.report("pose_repeated", f"{text}: {problem}; repeating the motion")
             motions = Leg(begin, leg.duration), leg
         if leg.side:
-            found.append(_pose(loop, leg, run, stiffness))
+            poses.append(_pose(loop, leg, run, stiffness))
         begin = leg.target
-    return found
+    return poses
 
 
 class _Run:

@@ -126,8 +126,8 @@ def choose_poses(
 def approach_distance(arm: ArmModel) -> Vector:
     """Return the distances δ (nv,) [rad or m] of the approach: from q - δ, then from q + δ."""
     lower, upper = usable_range(arm)
-    found: Vector = np.minimum(APPROACH, APPROACH_FRACTION * (upper - lower))
-    return found
+    distance: Vector = np.minimum(APPROACH, APPROACH_FRACTION * (upper - lower))
+    return distance
 
 
 def path_is_free(collision: SelfCollision, start: Vector, end: Vector) -> bool:

@@ -79,16 +79,11 @@ def static_poses(
         )
     period = float(np.median(np.diff(motion.time)))
     time = np.arange(motion.time[0], motion.time[-1], period)
-    q: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.q, 1)(time)
-    effort: Matrix = scipy.interpolate.make_interp_spline(motion.time, motion.effort, 1)(time)
+    interpolate = scipy.interpolate.make_interp_spline
+    q, effort = (interpolate(motion.time, x, 1)(time) for x in (motion.q, motion.effort))
     smooth = scipy.ndimage.uniform_filter1d(q, max(1, round(SMOOTHING_TIME / period)), axis=0)
-    quiet: BoolArray = (np.abs(np.gradient(smooth, period, axis=0)) < REST_SPEED).all(axis=1)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], quiet.astype(int), [0]))))
     direction, poses = np.zeros(q.shape[1]), list[StaticPose]()
-    for first, last in edges.reshape(-1, 2).tolist():
-        if (last - first) * period < rest:
-            continue
-        still = slice(min(first + round(SETTLING_TIME / period), (first + last) // 2), last)
+    for first, still in _rests(smooth, period, rest):
         pose = q[still].mean(axis=0)
         before = poses[-1].q if poses else pose
         for start in (before, smooth[max(0, first - round(APPROACH_TIME / period))]):
@@ -101,6 +96,19 @@ def static_poses(
             " still at each pose"
         )
     return tuple(poses)
+
+
+def _rests(q: Matrix, period: float, duration: float) -> list[tuple[int, slice]]:
+    """Return the first sample of each rest of at least ``duration`` [s], and those that count."""
+    speed: Matrix = np.abs(np.gradient(q, period, axis=0))
+    quiet = np.asarray((speed < REST_SPEED).all(axis=1))
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], quiet.astype(int), [0]))))
+    settled = round(SETTLING_TIME / period)
+    return [
+        (first, slice(min(first + settled, (first + last) // 2), last))
+        for first, last in edges.reshape(-1, 2).tolist()
+        if (last - first) * period >= duration
+    ]
 
 
 def recorded_poses(
@@ -179,8 +187,7 @@ def read_poses(
         load, currents = "current", True
     parts = ("position", load, "approached")
     names = [[f"{part}.{joint}" for joint in arm.joint_names] for part in parts]
-    missing = [name for part in names for name in part if name not in table.names]
-    if missing:
+    if missing := [name for part in names for name in part if name not in table.names]:
         raise RecordingError(
             f"{path}: columns = {listed(table.names)}; expected also {', '.join(missing)};"
             " pass the arm whose poses were measured"

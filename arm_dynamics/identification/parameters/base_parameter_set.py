@@ -52,8 +52,8 @@ class BaseParameters:
 
     def values(self, parameters: Vector) -> Vector:
         """Return β (nb,) of all parameters (p,)."""
-        found: Vector = self.combinations @ parameters
-        return found
+        values: Vector = self.combinations @ parameters
+        return values
 
     def describe(self, i: int) -> str:
         """Return base parameter i in words: "J2.mx + 0.4 J3.m - J3.mz"."""

@@ -259,8 +259,8 @@ def regularized_cholesky(matrix: Matrix) -> tuple[Matrix, bool]:
 def positive_inverse(matrix: Matrix) -> Matrix:
     """Return the inverse (p, p) of a positive definite matrix whose rows differ in size."""
     root = inverse_root(matrix)
-    found: Matrix = root @ root.T
-    return found
+    inverse: Matrix = root @ root.T
+    return inverse
 
 
 def inverse_root(matrix: Matrix) -> Matrix:
@@ -268,14 +268,14 @@ def inverse_root(matrix: Matrix) -> Matrix:
     size = 1 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     values, axes = np.linalg.eigh(matrix * size * size[:, None])
     used = values > 1e-15 * values[-1]
-    found: Matrix = size[:, None] * axes[:, used] / np.sqrt(values[used])
-    return found
+    root: Matrix = size[:, None] * axes[:, used] / np.sqrt(values[used])
+    return root
 
 
 def rms(values: Matrix, valid: BoolArray) -> Vector:
     """Return the rms (nv,) of valid ``values`` (n, nv)."""
-    found: Vector = np.sqrt(np.sum(valid * values**2, axis=0) / np.maximum(valid.sum(axis=0), 1))
-    return found
+    rms: Vector = np.sqrt(np.sum(valid * values**2, axis=0) / np.maximum(valid.sum(axis=0), 1))
+    return rms
 
 
 def robust_scale(residual: Matrix, valid: BoolArray) -> Vector:

@@ -88,10 +88,10 @@ class ParameterLayout:
 
     def mask(self, *entries: slice) -> BoolArray:
         """Return which parameters (14 nv,) are among the entries."""
-        found = np.zeros(self.size, dtype=bool)
+        mask = np.zeros(self.size, dtype=bool)
         for each in entries:
-            found[each] = True
-        return found
+            mask[each] = True
+        return mask
 
 
 def parameter_names(arm: ArmModel) -> tuple[str, ...]:

@@ -152,40 +152,44 @@ def identified_urdf(
     A payload of ``arm`` is part of ``values`` and becomes part of its link.
 
     """
-    layout = ParameterLayout(arm.nv)
-    values = check_vector("parameters", values, layout.size)
-    spread = None
-    if deviations is not None:
-        spread = np.asarray(deviations, dtype=float)
-        if spread.shape != values.shape:
-            raise InvalidValue(f"deviations: shape = {spread.shape}; expected {values.shape}")
-    every = Robot(parse_xml(arm.urdf)).joints.items()
-    moving = (*ONE_COORDINATE, *MANY_COORDINATES)
-    locked = [n for n, j in every if j.get("type") in moving and n not in arm.joint_names]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        file = parse_arm(arm.urdf, arm.source, locked)  # without the changes of ``arm``
+    values, spread = checked_parameters(arm, values, deviations)
+    layout, file = ParameterLayout(arm.nv), _nominal_file(arm)
     target, old = with_parameters(arm, values), nominal_parameters(file)
     writer = _Writer(file, str(date))
-    for i in range(arm.nv):
-        body = [
-            _Change(name, unit, *row)
-            for name, unit, row in zip(
-                INERTIAL, INERTIAL_UNITS, _rows(old, values, spread, layout.body(i)), strict=True
-            )
-        ]
-        writer.write_body(i, body)
-        joint_values = _rows(old, values, spread, layout.joint_terms(i))
-        terms = [
-            _Change(name, TERM_UNITS[name][arm.joints[i].kind == "prismatic"], *row)
-            for name, row in zip(JOINT_TERMS, joint_values, strict=True)
-        ]
-        name = arm.joint_names[i]
-        own = {key.rpartition(".")[2]: x for key, x in constant_deviations.items()
-               if key.rpartition(".")[0] == name}  # fmt: skip
-        writer.write_joint(i, target.joints[i], terms, own)
+    for i, joint in enumerate(arm.joints):
+        rows = _rows(old, values, spread, layout.body(i))
+        names = zip(INERTIAL, INERTIAL_UNITS, strict=True)
+        writer.write_body(i, [_Change(*n, *row) for n, row in zip(names, rows, strict=True)])
+        rows = _rows(old, values, spread, layout.joint_terms(i))
+        units = [TERM_UNITS[name][joint.kind == "prismatic"] for name in JOINT_TERMS]
+        names = zip(JOINT_TERMS, units, strict=True)
+        terms = [_Change(*n, *row) for n, row in zip(names, rows, strict=True)]
+        keys = ((key.rpartition("."), x) for key, x in constant_deviations.items())
+        constants = {name: x for (owner, _, name), x in keys if owner == joint.name}
+        writer.write_joint(i, target.joints[i], terms, constants)
     writer.write_header(sources, arm, values[layout.offset], remarks)
     return writer.text.text()
+
+
+def checked_parameters(
+    arm: ArmModel, values: Vector, deviations: Vector | None
+) -> tuple[Vector, Vector | None]:
+    """Return parameters and deviations (14 nv,); raises InvalidValue for another size."""
+    values = check_vector("parameters", values, ParameterLayout(arm.nv).size)
+    spread = None if deviations is None else np.asarray(deviations, dtype=float)
+    if spread is not None and spread.shape != values.shape:
+        raise InvalidValue(f"deviations: shape = {spread.shape}; expected {values.shape}")
+    return values, spread
+
+
+def _nominal_file(arm: ArmModel) -> ArmModel:
+    """Return the arm of the URDF's text, without the changes of ``arm``."""
+    joints = Robot(parse_xml(arm.urdf)).joints.items()
+    moving = (*ONE_COORDINATE, *MANY_COORDINATES)
+    locked = [n for n, j in joints if j.get("type") in moving and n not in arm.joint_names]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return parse_arm(arm.urdf, arm.source, locked)
 
 
 def _rows(old: Vector, new: Vector, spread: Vector | None, part: slice) -> list[Any]:
@@ -268,23 +272,10 @@ class _Writer:
         """Write friction, actuator and constants of joint i; ``deviations`` of constants [%]."""
         before = self.file.joints[i]
         lines = [str(c) for c in terms[:3] if not _equal(np.array(c.old), np.array(c.new))]
-        accepted = {p.name: p for p in self.file.actuators[i].parameters}
-        constants = dict(target.constants)
-        defaults = {n: np.nan if p.default is None else p.default for n, p in accepted.items()}
-        known = {**defaults, **before.constants}
-        changed = {
-            name: value
-            for name, value in constants.items()
-            if not _equal(np.array(known.get(name, np.nan)), value)
-        }
-        units = {n: p.unit.translate(ASCII) for n, p in accepted.items()}
-        lines += [
-            f"{name} [{units[name]}] {known[name]:.6g} -> {value:.6g}"
-            + (f" ({deviations[name]:.3g} %)" if name in deviations else "")
-            for name, value in changed.items()
-            if name in accepted and name in {*before.constants, *deviations} - {"armature"}
-        ]
-        params = {name: format_number(_rounded(value)) for name, value in changed.items()}
+        changed = self._changed_constants(i, target)
+        lines += self._constant_lines(i, changed, deviations)
+        params = {name: format_number(_rounded(value)) for name, (_, value) in changed.items()}
+        constants = target.constants
         dropped = before.constants.keys() - constants.keys()
         if target.actuator != before.actuator:
             params = {"actuator": target.actuator, **params}
@@ -296,6 +287,27 @@ class _Writer:
         same = [_equal(np.array(getattr(before, key)), value) for key, value in friction.items()]
         if lines or not all(same):
             self._set_friction(before, friction, same, lines)
+
+    def _changed_constants(self, i: int, target: Joint) -> dict[str, tuple[float, float]]:
+        """Return old and new value of the constants of joint i that change."""
+        defaults = {p.name: p.default for p in self.file.actuators[i].parameters}
+        nominal = {name: np.nan if x is None else x for name, x in defaults.items()}
+        nominal |= self.file.joints[i].constants
+        pairs = {name: (nominal.get(name, np.nan), x) for name, x in target.constants.items()}
+        return {name: x for name, x in pairs.items() if not _equal(np.array(x[0]), x[1])}
+
+    def _constant_lines(
+        self, i: int, changed: Mapping[str, tuple[float, float]], deviations: Mapping[str, float]
+    ) -> list[str]:
+        """Return comments on constants of joint i; ``deviations`` [%]."""
+        units = {p.name: p.unit.translate(ASCII) for p in self.file.actuators[i].parameters}
+        named = {*self.file.joints[i].constants, *deviations} - {"armature"}
+        return [
+            f"{name} [{units[name]}] {old:.6g} -> {new:.6g}"
+            + (f" ({deviations[name]:.3g} %)" if name in deviations else "")
+            for name, (old, new) in changed.items()
+            if name in units and name in named
+        ]
 
     def _set_inertial(self, name: str, own: Vector, lines: Sequence[str]) -> None:
         """Write the inertia of a link about its center of mass, in the axes of the link."""

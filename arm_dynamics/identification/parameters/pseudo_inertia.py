@@ -52,8 +52,8 @@ _AXES = np.arange(4)
 
 def pseudo_inertia(parameters: Vector) -> Matrix:
     """Return P (4, 4) of ten inertial parameters π [kg, kg·m, kg·m²]."""
-    found: Matrix = np.tensordot(parameters, BASIS, 1)
-    return found
+    pseudo: Matrix = np.tensordot(parameters, BASIS, 1)
+    return pseudo
 
 
 def inertial_parameters(pseudo: FloatArray) -> FloatArray:
@@ -118,8 +118,8 @@ def log_cholesky_metric(theta: Vector) -> Matrix:
     jacobian[0] = upper
     relative = np.linalg.solve(upper, jacobian)
     whole = (relative + relative.swapaxes(1, 2)).reshape(10, 16)
-    found: Matrix = whole @ whole.T
-    return found
+    metric: Matrix = whole @ whole.T
+    return metric
 
 
 class LogDetDivergence:
@@ -167,9 +167,9 @@ def consistent_prior(inertial: Matrix) -> Matrix:
     Bodies without mass get MASS_FLOOR of the mean mass. Point masses, rods and plates get a
     standard deviation of their mass of SIZE_FLOOR along each axis. Other bodies do not change.
     """
-    found = np.array(inertial, dtype=float)
-    mean = float(np.mean(found[:, 0])) or 1.0
-    for own in found:
+    bodies = np.array(inertial, dtype=float)
+    mean = float(np.mean(bodies[:, 0])) or 1.0
+    for own in bodies:
         mass = max(own[0], MASS_FLOOR * mean)
         center = own[1:4] / own[0] if own[0] > 0 else np.zeros(3)
         about = pseudo_inertia(own)[:3, :3] - own[0] * np.outer(center, center)
@@ -180,4 +180,4 @@ def consistent_prior(inertial: Matrix) -> Matrix:
         first = mass * center[:, None]
         second = spread + first @ center[None]
         own[:] = inertial_parameters(np.block([[second, first], [first.T, np.array([[mass]])]]))
-    return found
+    return bodies

@@ -15,7 +15,7 @@ from arm_dynamics.identification.parameters.dynamic_parameters import (
     ParameterLayout,
     with_parameters,
 )
-from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS
+from arm_dynamics.identification.parameters.identified_urdf import NO_DEVIATIONS, checked_parameters
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -77,39 +77,42 @@ def uncertainty_yaml(
         For a wrong size, and for values of no arm (``with_parameters``).
 
     """
-    size = ParameterLayout(arm.nv).size
-    values = check_vector("parameters", values, size)
-    spread = np.asarray(deviations, dtype=float)
-    if spread.shape != values.shape:
-        raise InvalidValue(f"deviations: shape = {spread.shape}; expected ({size},)")
+    values, spread = checked_parameters(arm, values, deviations)
+    assert spread is not None
     if check_float("prior", prior, lower=0) >= 1:
         raise InvalidValue(f"prior = {prior:g}; expected below 1")
-    before = values if nominal is None else check_vector("nominal", nominal, size)
-    found = with_parameters(arm, values)
-    known = variable_names(found)
+    before = values if nominal is None else check_vector("nominal", nominal, values.size)
+    identified = with_parameters(arm, values)
     lines = [
         "# Tolerances of identified parameters: 3 standard deviations, relative; normal.",
         f"# At least {prior:g} for parameters that the motion does not determine.",
     ]
-    constants = (
-        (f"motor.{name}", np.array([
-            min(0.01 * SIGMAS * constant_deviations.get(f"{joint}.{name}", 0.0), MAX_FRACTION)
-            for joint in arm.joint_names
-        ]))
-        for name in dict.fromkeys(key.rpartition(".")[2] for key in constant_deviations)
-        if name not in TERM_NAMES  # among the parameters already
-    )  # fmt: skip
-    for name, fractions in (*_fractions(values, spread, before, prior), *constants):
-        sizes = variable_values(found, name) if name in known else np.zeros(arm.nv)
-        entries = [
-            f"{json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
-            for joint, fraction, value in zip(arm.joint_names, fractions, sizes, strict=True)
-            if value and fraction
-        ]
-        if entries:
-            lines += [f"{name}:", "  distribution: normal", "  fraction:"]
-            lines += [f"    {entry}" for entry in entries]
+    for name, fractions in _fractions(values, spread, before, prior):
+        lines += _lines(identified, name, fractions)
+    for name, fractions in _constant_fractions(arm, constant_deviations):
+        lines += _lines(identified, name, fractions)
     return "\n".join(lines) + "\n"
+
+
+def _lines(arm: ArmModel, name: str, fractions: Vector) -> list[str]:
+    """Return the lines of the joints (nv,) that have the quantity and a tolerance."""
+    sizes = variable_values(arm, name) if name in variable_names(arm) else np.zeros(arm.nv)
+    entries = [
+        f"    {json.dumps(joint, ensure_ascii=False)}: {fraction:.3g}"  # quoted: maybe a number
+        for joint, fraction, value in zip(arm.joint_names, fractions, sizes, strict=True)
+        if value and fraction
+    ]
+    return entries and [f"{name}:", "  distribution: normal", "  fraction:", *entries]
+
+
+def _constant_fractions(
+    arm: ArmModel, deviations: Mapping[str, float]
+) -> Iterator[tuple[str, Vector]]:
+    """Yield fitted motor constants that are not among the parameters, and their tolerances."""
+    for name in dict.fromkeys(key.rpartition(".")[2] for key in deviations):
+        if name not in TERM_NAMES:
+            percent = [deviations.get(f"{joint}.{name}", 0.0) for joint in arm.joint_names]
+            yield f"motor.{name}", np.minimum(0.01 * SIGMAS * np.array(percent), MAX_FRACTION)
 
 
 def _fractions(

@@ -203,13 +203,7 @@ def identify_payload(
     tests = prepare_validation(arm, validation, prepared)
     equations = joined_equations([motion.equations for motion in prepared])
     body = _fit_body(arm, equations, known, link)
-    at = ParameterLayout(arm.nv).body(link)
-    total, deviation, written = (
-        np.array(x) for x in (known.values, known.deviation, known.simulated)
-    )
-    total[at] += body.values
-    written[at] += body.values
-    deviation[at] = body.joined_deviation
+    total, written, deviation = _with_body(known, body, ParameterLayout(arm.nv).body(link))
     payload, payload_deviation, undetermined = _in_tool_frame(arm, link, body)
     identified = with_friction_terms(with_parameters(arm, written), known.friction)
     before, after = (
@@ -314,6 +308,15 @@ def _fit_body(arm: ArmModel, equations: EffortEquations, known: _Arm, link: int)
     return _Body(values, changes, noise, inverse, np.sqrt(together + variance))
 
 
+def _with_body(known: _Arm, body: _Body, at: slice) -> tuple[Vector, Vector, Vector]:
+    """Return parameters, those in simulation, and deviations (14 nv,) with the payload."""
+    total, written, deviation = map(np.array, (known.values, known.simulated, known.deviation))
+    total[at] += body.values
+    written[at] += body.values
+    deviation[at] = body.joined_deviation
+    return total, written, deviation
+
+
 def _with_efforts(arm: ArmModel, gains: DriveGains | None, motion: MotionData) -> MotionData:
     """Return a motion with the efforts of its currents, of fitted gains or of the nominal ones."""
     if gains is None:
@@ -349,14 +352,14 @@ def _root(covariance: Matrix) -> Matrix:
     """Return L (p, p) with L Lᵀ = the covariance, whose rows may differ in size."""
     sizes = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     values, axes = np.linalg.eigh(covariance / sizes / sizes[:, None])
-    found: Matrix = sizes[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
-    return found
+    root: Matrix = sizes[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def _efforts_of(equations: EffortEquations, friction: JointFriction, changes: Matrix) -> FloatArray:
     """Return the efforts (k, n, nv) of changes (14 nv, k) of the parameters."""
-    found: FloatArray = np.moveaxis(equations.rows(friction.presliding) @ changes, 2, 0)
-    return found
+    efforts: FloatArray = np.moveaxis(equations.rows(friction.presliding) @ changes, 2, 0)
+    return efforts
 
 
 def _loaded(

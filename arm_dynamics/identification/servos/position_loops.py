@@ -114,7 +114,7 @@ def with_servo_gains(urdf: str, arm: ArmModel, gain: Vector) -> str:
 
 def _nominal_gains(arm: ArmModel) -> dict[str, float]:
     """Return the gain [V/rad] of each joint whose <ros2_control> block has one."""
-    found = {}
+    nominal_gains = {}
     for block in parse_xml(arm.urdf).find_all("ros2_control"):
         for joint in block.find_all("joint"):
             for param in joint.find_all("param"):
@@ -124,8 +124,8 @@ def _nominal_gains(arm: ArmModel) -> dict[str, float]:
                         number = float(param.text)
                     except ValueError as error:
                         raise ConfigError(f"{name} = {param.text}; expected a number") from error
-                    found[str(joint.get("name"))] = check_float(name, number, above=0)
-    return found
+                    nominal_gains[str(joint.get("name"))] = check_float(name, number, above=0)
+    return nominal_gains
 
 
 def _servo_names(arm: ArmModel, servos: Sequence[str]) -> dict[str, JointMotor]:

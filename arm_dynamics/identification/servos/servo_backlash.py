@@ -162,34 +162,45 @@ def fit_backlash(
     """
     if not joints:
         return None
-    q = np.concatenate([window.q for window in windows])
     entries, sigma = rigid.backlash_entries, rigid.sigma[rigid.backlash_entries]
     reference = ServoFit(rigid, windows, INJECTION_TIME)
     plain, _ = _best(reference, [reference.minimum(start) for start in starts])
     before = np.log(ServoFit(rigid, tests, INJECTION_TIME).block_errors(plain))
     while joints:
-        arm = with_contact(rigid.arm, dict.fromkeys(joints, TYPICAL_BACKLASH), q)
-        trial = ServoFit(rigid.with_backlash(arm, joints), windows, INJECTION_TIME)
-        ends = []
-        for start in starts:
-            decrease, _ = _compared(rigid, start, joints, FINE, windows)
-            theta = start.copy()
-            play = np.array(FINE)[decrease.argmax(axis=1)]
-            theta[entries[joints]] = np.log(play / TYPICAL_BACKLASH) / sigma[joints]
-            ends.append(trial.minimum(theta))
-        found, similar = _best(trial, ends)
-        other = max(similar, key=lambda end: float(np.abs(end - found)[entries[joints]].max()))
-        _, condition = trial.deviations(found, other)
+        trial, theta, condition = _fit_joints(rigid, starts, joints, windows)
         deviation = sigma * np.sqrt(np.diag(trial.covariance))[entries]
-        errors = ServoFit(trial.variation, tests, INJECTION_TIME).block_errors(found)
+        errors = ServoFit(trial.variation, tests, INJECTION_TIME).block_errors(theta)
         change = before - np.log(errors)
         error = change.std(axis=0) / np.sqrt(max(len(change) - 1, 1))
-        better = (change.mean(axis=0) > error) & (deviation < DETERMINED)
-        kept = [i for i in joints if better[i]]
-        if kept == joints:
-            return trial, found, condition
-        joints = kept
+        is_better = (change.mean(axis=0) > error) & (deviation < DETERMINED)
+        better = [i for i in joints if is_better[i]]
+        if better == joints:
+            return trial, theta, condition
+        joints = better
     return None
+
+
+def _fit_joints(
+    rigid: ServoVariation,
+    starts: Sequence[Vector],
+    joints: list[int],
+    windows: Sequence[MotionData],
+) -> tuple[ServoFit, Vector, float]:
+    """Return the fit with backlash in all ``joints``: problem, θ (p,), condition number."""
+    q, entries = np.concatenate([window.q for window in windows]), rigid.backlash_entries[joints]
+    arm = with_contact(rigid.arm, dict.fromkeys(joints, TYPICAL_BACKLASH), q)
+    trial = ServoFit(rigid.with_backlash(arm, joints), windows, INJECTION_TIME)
+    ends = []
+    for start in starts:
+        decrease, _ = _compared(rigid, start, joints, FINE, windows)
+        theta = start.copy()
+        play = np.array(FINE)[decrease.argmax(axis=1)]
+        theta[entries] = np.log(play / TYPICAL_BACKLASH) / rigid.sigma[entries]
+        ends.append(trial.minimum(theta))
+    best, similar = _best(trial, ends)
+    other = max(similar, key=lambda end: float(np.abs(end - best)[entries].max()))
+    _, condition = trial.deviations(best, other)
+    return trial, best, condition
 
 
 def _best(problem: ServoFit, ends: Sequence[Vector]) -> tuple[Vector, list[Vector]]:

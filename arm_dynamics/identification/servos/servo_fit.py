@@ -71,22 +71,22 @@ class PositionPrediction:
     @property
     def rms(self) -> Vector:
         """RMS of measured minus predicted positions (nv,) [rad or m]."""
-        found: Vector = np.sqrt(np.mean((self.measured - self.predicted) ** 2, axis=0))
-        return found
+        rms: Vector = np.sqrt(np.mean((self.measured - self.predicted) ** 2, axis=0))
+        return rms
 
     @property
     def relative_error(self) -> Vector:
         """``rms`` over the standard deviation of the measured positions (nv,); NaN if that is 0."""
         spread = self.measured_rms
-        found: Vector = self.rms / np.where(spread > 0, spread, np.nan)
-        return found
+        relative_error: Vector = self.rms / np.where(spread > 0, spread, np.nan)
+        return relative_error
 
     @property
     def measured_rms(self) -> Vector:
         """Standard deviation of the measured positions (nv,) [rad or m]; 0 without motion."""
         is_moved = np.ptp(self.measured, axis=0) > 0
-        found: Vector = np.where(is_moved, self.measured.std(axis=0), 0.0)
-        return found
+        measured_rms: Vector = np.where(is_moved, self.measured.std(axis=0), 0.0)
+        return measured_rms
 
 
 def servo_windows(motions: Sequence[MotionData], longest: float = np.inf) -> list[MotionData]:
@@ -199,15 +199,15 @@ class ServoFit:
 
     def residuals(self, theta: Matrix) -> FloatArray:
         """Return simulated minus measured positions (k, n, nv) of θ (k, p) [rad or m]."""
-        found: FloatArray = self._predicted(theta) - self._measured
-        return found
+        residuals: FloatArray = self._predicted(theta) - self._measured
+        return residuals
 
     def block_errors(self, theta: Vector) -> Matrix:
         """Return the mean square (blocks, nv) of the residuals of θ (p,) [rad² or m²]."""
         first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
         sums = np.add.reduceat(self.residuals(theta[None])[0] ** 2, first, axis=0)
-        found: Matrix = sums / np.diff(np.append(first, len(self._block)))[:, None]
-        return found
+        block_errors: Matrix = sums / np.diff(np.append(first, len(self._block)))[:, None]
+        return block_errors
 
     def refitted(self, theta: Vector, residuals: FloatArray) -> tuple[Vector, Vector]:
         """Return costs (k,) of ``residuals`` (k, n, nv) after the best linear change of θ (p,).
@@ -225,8 +225,8 @@ class ServoFit:
         def cost(flat: Matrix, x: Vector) -> Vector:
             slope = flat @ weighted.T + x
             squares = flat**2 @ self._weights.reshape(-1) + x @ x
-            found: Vector = 0.5 * (squares - np.einsum("ka,ab,kb->k", slope, inverse, slope))
-            return found
+            cost: Vector = 0.5 * (squares - np.einsum("ka,ab,kb->k", slope, inverse, slope))
+            return cost
 
         flat = residuals.reshape(len(residuals), -1)
         return cost(flat, x), cost(flat - flat[0], 0.0 * x)
@@ -249,8 +249,7 @@ class ServoFit:
         free = self.variation.free
         size = int(free.sum())
         steps = self._steps
-        ends = self._free_residuals(np.concatenate((theta[free] + steps, theta[free] - steps)))
-        rows = np.nan_to_num((ends[:size] - ends[size:]).reshape(size, -1)) / 2
+        rows = self._central_differences(theta[free], steps)
         squares = (rows * self._weights.reshape(-1)) @ rows.T
         inverse = self._renew_axes(squares)
         back = np.linalg.inv(steps)  # from axes to θ
@@ -260,26 +259,27 @@ class ServoFit:
         first = np.flatnonzero(np.diff(self._block, prepend=-1.0))
         scores = inverse @ np.add.reduceat(each.sum(axis=2), first, axis=1)
         step = scores.sum(axis=1) + inverse @ theta[free]
-        few = len(first) / max(len(first) - 1, 1)
-        own = np.diag(inverse)
+        variance, few = np.diag(inverse), len(first) / max(len(first) - 1, 1)
         wider = few * np.sum(scores**2, axis=1) + np.sum(inverse**2, axis=1)
-        wider = np.maximum(1.0, wider / own)
+        wider = np.maximum(1.0, wider / variance)
         deviation = np.ones(theta.size)
-        deviation[free] = np.sqrt(wider * own)
+        deviation[free] = np.sqrt(wider * variance)
         change = np.zeros(size) if earlier is None else (theta - earlier)[free]
-        wider = np.sqrt(wider + (step**2 + change**2) / own)
+        wider = np.sqrt(wider + (step**2 + change**2) / variance)
         self.covariance = np.eye(theta.size)
         self.covariance[np.ix_(free, free)] = inverse * wider * wider[:, None]
+        contact = np.where(free, CONTACT_ERROR / self.variation.sigma, 0.0)
         plays = self.variation.backlash_entries
-        contact = np.where(free, CONTACT_ERROR / self.variation.sigma, 0.0)[plays]
-        self.covariance[plays, plays] += contact**2
-        found = np.flatnonzero(free & (deviation <= UNDETERMINED))
-        squares = (hessian - np.eye(theta.size))[np.ix_(found, found)]
-        root = 1 / np.sqrt(np.diag(squares))
-        condition = (
-            np.sqrt(np.linalg.cond(squares * root * root[:, None])) if found.size else np.nan
-        )
-        return deviation, float(condition)
+        self.covariance[plays, plays] += contact[plays] ** 2
+        determined = np.flatnonzero(free & (deviation <= UNDETERMINED))
+        squares = hessian - np.eye(theta.size)
+        return deviation, _condition(squares[np.ix_(determined, determined)])
+
+    def _central_differences(self, x: Vector, steps: Matrix) -> Matrix:
+        """Return the halved differences (free, n nv) of the residuals at x ± steps."""
+        ends = self._free_residuals(np.concatenate((x + steps, x - steps)))
+        halves: Matrix = np.nan_to_num((ends[: x.size] - ends[x.size :]).reshape(x.size, -1)) / 2
+        return halves
 
     @property
     def _gains(self) -> Vector:
@@ -317,8 +317,8 @@ class ServoFit:
         moved = (self._free_residuals(x + steps) - residual).reshape(x.size, -1)
         rows = np.nan_to_num(moved, nan=0.0, posinf=0.0, neginf=0.0)
         self._renew_axes((rows * self._weights.reshape(-1)) @ rows.T)
-        found: Matrix = np.linalg.inv(steps) @ rows
-        return found
+        jacobian: Matrix = np.linalg.inv(steps) @ rows
+        return jacobian
 
     def _renew_axes(self, squares: Matrix) -> Matrix:
         """Return C (free, free) of the squared sensitivities to the steps; renew the steps."""
@@ -337,8 +337,16 @@ class ServoFit:
         self._weights = 1 / (outlier * scale**2 * correlation_time(relative))
 
 
+def _condition(squares: Matrix) -> float:
+    """Return the condition number of sensitivities of length 1, of their squares (k, k)."""
+    if not squares.size:
+        return np.nan
+    root = 1 / np.sqrt(np.diag(squares))
+    return float(np.sqrt(np.linalg.cond(squares * root * root[:, None])))
+
+
 def _counted(window: MotionData) -> BoolArray:
     """Return the samples (n,) that count: one per SAMPLE_PERIOD, after SETTLING_TIME."""
-    found: BoolArray = window.time - window.time[0] > SETTLING_TIME
-    found &= np.arange(len(found)) % samples_in(SAMPLE_PERIOD, window) == 0
-    return found
+    counted: BoolArray = window.time - window.time[0] > SETTLING_TIME
+    counted &= np.arange(len(counted)) % samples_in(SAMPLE_PERIOD, window) == 0
+    return counted

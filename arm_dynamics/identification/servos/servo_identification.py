@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -176,30 +176,38 @@ def identify_servos(
     windows, tests = servo_windows(training, FITTED_TIME), servo_windows(validation)
     nominal, first = _nominal_fit(ServoVariation.of(arm, loops), windows)
     fit, note = _fit(ServoVariation.of(arm, loops), first, windows, tests)
-    variation, theta = fit.problem.variation, fit.theta
-    deviation = np.sqrt(np.diag(fit.problem.covariance))
-    values = variation.values(theta[None])[0]
-    quantities = _quantities(variation, values, deviation)
-    identified = variation.arm_of(theta)
-    before = ServoFit(nominal, tests).prediction(first)
-    after = ServoFit(variation, tests).prediction(theta)
-    joints = _joint_fits(arm, before, after)
-    factor = float(np.exp(first[0] * TOLERANCES["loop_gain"]))
+    before, after = (
+        ServoFit(variation, tests).prediction(theta)
+        for variation, theta in ((nominal, first), (fit.problem.variation, fit.theta))
+    )
+    factor = np.exp(first[0] * TOLERANCES["loop_gain"])
     fitted, time = (sum(float(np.ptp(m.time)) for m in x) for x in (windows, training))
+    notes = (
+        *(note for motion in training for note in motion.notes),
+        f"before: nominal values, {factor:g} times the loop gains of the factory, delay"
+        f" {1e3 * DELAY * first[-1]:.0f} ms",
+        f"simulated: {fitted:.0f} s of {time:.0f} s in {len(windows)} windows; condition"
+        f" number of the sensitivities = {fit.condition:.3g}",
+        note,
+    )
+    sources, held_out_sources = (tuple(x.source for x in data) for data in (training, validation))
+    result = _result(arm, fit, before, after)
+    return replace(result, sources=sources, held_out=held_out_sources, notes=notes)
+
+
+def _result(
+    arm: ArmModel, fit: _Minimum, before: PositionPrediction, after: PositionPrediction
+) -> ServoIdentification:
+    """Return the identified arm and its errors on the validation data, without sources."""
+    variation, theta, covariance = fit.problem.variation, fit.theta, fit.problem.covariance
+    deviation, values = np.sqrt(np.diag(covariance)), variation.values(theta[None])[0]
+    quantities = _quantities(variation, values, deviation)
+    identified, joints = variation.arm_of(theta), _joint_fits(arm, before, after)
     return ServoIdentification(
         arm=arm,
         identified=identified,
         parameters=nominal_parameters(identified),
-        deviation=as_readonly(_spread(variation, theta, deviation, fit.problem.covariance)),
-        sources=tuple(motion.source for motion in training),
-        notes=(
-            *(note for motion in training for note in motion.notes),
-            f"before: nominal values, {factor:g} times the loop gains of the factory, delay"
-            f" {1e3 * DELAY * first[-1]:.0f} ms",
-            f"simulated: {fitted:.0f} s of {time:.0f} s in {len(windows)} windows; condition"
-            f" number of the sensitivities = {fit.condition:.3g}",
-            note,
-        ),
+        deviation=as_readonly(_spread(variation, theta, deviation, covariance)),
         warnings=tuple(worse_joints(joints)),
         constant_deviations={x.name: x.deviation for x in quantities if x.is_determined},
         loop_gain=as_readonly(variation.quantity("loop_gain", theta)),
@@ -209,7 +217,7 @@ def identify_servos(
         before=before,
         after=after,
         joints=joints,
-        held_out=tuple(motion.source for motion in validation),
+        held_out=(),
     )
 
 

@@ -52,24 +52,18 @@ class ServoSimulation:
     ) -> None:
         self.motion = motion
         self._arm, self._controller = arm, loops.controller(arm)
-        time = motion.time - motion.time[0]
+        self._time = time = motion.time - motion.time[0]
         between = max(1, int(np.ceil(motion.period / RECORD_PERIOD)))
         per_record = max(1, int(np.ceil(motion.period / between / PERIOD)))
         self._step = motion.period / between / per_record
         self._every = per_record
         self._periods = per_record * int(np.ceil(time[-1] / (self._step * per_record)))
-        self._time = time
         targets = _targets(motion)
         self._integral = np.concatenate(
             (np.zeros((1, targets.shape[1])), np.cumsum(targets[1:] * np.diff(time)[:, None], 0))
         )
         self._ends = targets[0], targets[-1]
-        kinds = [state.name for motor in arm.actuators for state in motor.states]
-        owners = np.repeat(np.arange(arm.nv), [len(motor.states) for motor in arm.actuators])
-        self._rotors, self._gaps = (
-            {2 * arm.nv + k: int(owners[k]) for k, kind in enumerate(kinds) if kind == name}
-            for name in ("rotor_velocity", "gap")
-        )
+        self._rotors, self._gaps = (_state_columns(arm, name) for name in ("rotor_velocity", "gap"))
         self._steps = CONTACT_STEPS if self._gaps else 1
         start = motion.q[0], _start_velocity(motion), arm.initial_act
         self._start = np.concatenate(start)[None]
@@ -78,11 +72,16 @@ class ServoSimulation:
         self._injection = None
         if injection is not None:
             every = per_record * between * samples_in(CORRECTION_PERIOD, motion)
-            interval = every * self._step
-            at = interval * np.arange(1, 1 + self._periods // every)
-            measured = np.stack([np.interp(at, time, column) for column in motion.q.T], axis=-1)
-            rotors = {column - 2 * arm.nv: i for column, i in self._rotors.items()}
-            self._injection = OutputInjection.of(measured, every, interval, injection, rotors)
+            self._injection = self._output_injection(every, injection)
+
+    def _output_injection(self, every: int, time_constant: float) -> OutputInjection:
+        """Return the corrections by the recorded positions after each ``every`` periods."""
+        interval = every * self._step
+        at = interval * np.arange(1, 1 + self._periods // every)
+        columns = [np.interp(at, self._time, column) for column in self.motion.q.T]
+        rotors = {column - 2 * self._arm.nv: i for column, i in self._rotors.items()}
+        measured = np.stack(columns, axis=-1)
+        return OutputInjection.of(measured, every, interval, time_constant, rotors)
 
     def positions(self, varied: Mapping[str, Matrix], delay: Vector) -> FloatArray:
         """Return simulated positions (batch, n, nv) [rad or m] at the samples.
@@ -111,8 +110,8 @@ class ServoSimulation:
         at = self._time / (self._step * self._every)
         low = np.minimum(at.astype(int), q.shape[1] - 2)
         part = (at - low)[:, None]
-        found: FloatArray = (1 - part) * q[:, low] + part * q[:, low + 1]
-        return found
+        positions: FloatArray = (1 - part) * q[:, low] + part * q[:, low + 1]
+        return positions
 
     def _starts(self, varied: Mapping[str, Matrix]) -> Matrix:
         """Return initial states (batch or 1, 2 nv + na); teeth touch on the side of the target."""
@@ -139,8 +138,14 @@ class ServoSimulation:
         )
         integral += before * np.minimum(edges - self._time[0], 0)[..., None]
         integral += after * np.maximum(edges - self._time[-1], 0)[..., None]
-        found: FloatArray = np.diff(integral, axis=1) / self._step
-        return found
+        reference: FloatArray = np.diff(integral, axis=1) / self._step
+        return reference
+
+
+def _state_columns(arm: ArmModel, name: str) -> dict[int, int]:
+    """Return the columns of the actuator states of this name, and their joints."""
+    states = [(i, state.name) for i, motor in enumerate(arm.actuators) for state in motor.states]
+    return {2 * arm.nv + k: i for k, (i, kind) in enumerate(states) if kind == name}
 
 
 def samples_in(time: float, motion: MotionData) -> int:
@@ -155,8 +160,8 @@ def _targets(motion: MotionData) -> Matrix:
     rows = np.where(known, np.arange(len(given))[:, None], -1)
     latest = np.maximum.accumulate(rows, axis=0)
     latest = np.where(latest < 0, known.argmax(axis=0), latest)
-    found: Matrix = np.take_along_axis(np.nan_to_num(given), latest, axis=0)
-    return found
+    targets: Matrix = np.take_along_axis(np.nan_to_num(given), latest, axis=0)
+    return targets
 
 
 def _start_velocity(motion: MotionData) -> Vector:
@@ -165,5 +170,5 @@ def _start_velocity(motion: MotionData) -> Vector:
     count = max(3, int(np.searchsorted(time, START_TIME)))
     if len(time) < count:
         return np.zeros(motion.q.shape[1])
-    found: Vector = np.polyfit(time[:count], motion.q[:count], 2)[1]
-    return found
+    start_velocity: Vector = np.polyfit(time[:count], motion.q[:count], 2)[1]
+    return start_velocity

@@ -109,11 +109,11 @@ class ServoVariation:
 
         Those of ``arm`` depend on the recording, and other numbers need another kernel.
         """
-        found = self.arm
-        for joint, motor in zip(found.joint_names, found.actuators, strict=True):
+        simulated_arm = self.arm
+        for joint, motor in zip(simulated_arm.joint_names, simulated_arm.actuators, strict=True):
             if motor.constants["backlash"] > 0:
-                found = found.with_motor(joint, **ANY_CONTACT)
-        return found
+                simulated_arm = simulated_arm.with_motor(joint, **ANY_CONTACT)
+        return simulated_arm
 
     @property
     def backlash_entries(self) -> IntArray:
@@ -192,25 +192,25 @@ class ServoVariation:
         varied, _ = self.varied(theta[None])
         del varied["gains.p"]
         varied["motor.supply_voltage"] /= self.loops.max_duty
-        found = rollout_arm(self.arm, {name: x[0] for name, x in varied.items()})
+        arm_of = rollout_arm(self.arm, {name: x[0] for name, x in varied.items()})
         stribeck, current = self.quantity("stribeck", theta), self.quantity("current_limit", theta)
         stall = self.loops.supply / _constants(self.arm, "resistance")
-        for i, joint in enumerate(found.joint_names):
+        for i, joint in enumerate(arm_of.joint_names):
             if not stribeck[i]:
-                found = found.with_motor(joint, stiction=0.0, stribeck_velocity=1.0)
+                arm_of = arm_of.with_motor(joint, stiction=0.0, stribeck_velocity=1.0)
             if current[i] >= UNLIMITED * stall[i]:
-                found = found.with_motor(joint, current_limit=np.inf)
-        return found
+                arm_of = arm_of.with_motor(joint, current_limit=np.inf)
+        return arm_of
 
     @property
     def exists(self) -> BoolArray:
         """Quantities (p,) of the arm: current limits and backlash only if they are nominal."""
-        found = np.ones(len(self.names), dtype=bool)
+        exists = np.ones(len(self.names), dtype=bool)
         stall = self.loops.supply / _constants(self.arm, "resistance")
         limit, play = (_slice(name, self.arm.nv) for name in ("current_limit", "backlash"))
-        found[limit] = self.nominal[limit] < UNLIMITED * stall
-        found[play] = self.nominal[play] > 0
-        return found
+        exists[limit] = self.nominal[limit] < UNLIMITED * stall
+        exists[play] = self.nominal[play] > 0
+        return exists
 
     def quantity(self, name: str, theta: Vector) -> Vector:
         """Return one quantity of ``TOLERANCES`` (nv,) at θ (p,)."""

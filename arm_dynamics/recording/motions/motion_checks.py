@@ -457,13 +457,13 @@ def _only_speeds(motions: Sequence[MotionData]) -> dict[int, float]:
         parts.append(np.abs((q[stride:] - q[:-stride]) / (time[stride:] - time[:-stride])[:, None]))
     speeds = np.concatenate(parts)
     moves = np.any([np.ptp(motion.q, axis=0) >= MIN_MOTION for motion in motions], axis=0)
-    found = {}
+    only_speeds = {}
     for i in np.flatnonzero(moves).tolist():
         moving = speeds[speeds[:, i] > 0.1 * speeds[:, i].max(), i]
         low, middle, high = np.percentile(moving, (10, 50, 90))
         if high - low < SAME_SPEED * middle:
-            found[i] = float(middle)
-    return found
+            only_speeds[i] = float(middle)
+    return only_speeds
 
 
 def saturation_limit(arm: ArmModel, effort: Matrix) -> Vector:
@@ -473,5 +473,5 @@ def saturation_limit(arm: ArmModel, effort: Matrix) -> Vector:
     """
     limit = arm.effort_limit
     is_limit = (limit > 0) & (np.abs(effort).max(axis=0) <= EXCEEDED * limit)
-    found: Vector = np.where(is_limit, SATURATED * limit, np.inf)
-    return found
+    saturation_limit: Vector = np.where(is_limit, SATURATED * limit, np.inf)
+    return saturation_limit

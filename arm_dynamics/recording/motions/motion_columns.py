@@ -210,7 +210,7 @@ def find_columns(
     voltage = voltage or _optional_columns("voltage", joints, free, source, chosen)
     if position is None:
         raise RecordingError(
-            f"{source}: columns of positions = none for joints {listed(joints)}; columns ="
+            f"{source}: no columns of positions for joints {listed(joints)}; columns ="
             f" {listed(known)}; expected names such as position.{joints[0]} or q1;"
             f" {REMEDY.format(key=f'position.{joints[0]}')}"
         )
@@ -290,13 +290,13 @@ def _columns_of(
 ) -> tuple[str, ...] | None:
     """Return the column of each joint, or None; raises if an unknown unit is the reason."""
     try:
-        found = _fitting_columns(quantity, joints, names, source, chosen)
+        columns_of = _fitting_columns(quantity, joints, names, source, chosen)
     except RecordingError:
         _reject_other_units(quantity, joints, names, source)
         raise
-    if found is None:
+    if columns_of is None:
         _reject_other_units(quantity, joints, names, source)
-    return found
+    return columns_of
 
 
 def _reject_other_units(
@@ -409,7 +409,7 @@ def _by_joint(
     quantity: str, joints: Sequence[str], names: Sequence[str], *, bare: bool
 ) -> dict[str, list[str]]:
     """Return the columns with the words of each joint, and one word of the quantity if not bare."""
-    found: dict[str, list[str]] = {}
+    by_joint: dict[str, list[str]] = {}
     split = []
     for joint in joints:
         own = words_of(joint)
@@ -429,8 +429,8 @@ def _by_joint(
                     break
         best = [joint for rank, joint in matches if rank == max(matches)[0]]
         if len(best) == 1:
-            found.setdefault(best[0], []).append(name)
-    return found
+            by_joint.setdefault(best[0], []).append(name)
+    return by_joint
 
 
 def _ends(joints: Sequence[str]) -> list[int]:
@@ -440,19 +440,19 @@ def _ends(joints: Sequence[str]) -> list[int]:
 
 def _numbered(quantity: str, names: Sequence[str]) -> dict[int, list[str]]:
     """Return the columns with one word of the quantity and one number, by this number."""
-    found: dict[int, list[str]] = {}
+    numbered: dict[int, list[str]] = {}
     for name in names:
         words = _counted(quantity, _words(quantity, name))
         numbers = [word for word in words if word.isdecimal()]
         others = [word for word in words if not word.isdecimal()]
         if len(numbers) == 1 and len(others) == 1 and others[0] in WORDS[quantity]:
-            found.setdefault(int(numbers[0]), []).append(name)
-    if not found and quantity == "position":
+            numbered.setdefault(int(numbers[0]), []).append(name)
+    if not numbered and quantity == "position":
         for name in names:
             own = _words(quantity, name)
             if len(own) == 2 and own[0] in ("joint", "j", "axis") and own[1].isdecimal():
-                found.setdefault(int(own[1]), []).append(name)
-    return found
+                numbered.setdefault(int(own[1]), []).append(name)
+    return numbered
 
 
 def _by_number(

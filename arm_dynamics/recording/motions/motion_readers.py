@@ -179,9 +179,7 @@ def _of_bag(
         raise ConfigError(f"{path}: topic = {topic}; expected one of {listed(found)}")
     chosen = [topic] if topic else [t for t in found if not t.endswith(NOT_MEASURED)]
     if not chosen:
-        raise RecordingError(
-            f"{path}: topics of {JOINT_STATE} = none; expected one; topics = {listed(topics)}"
-        )
+        raise RecordingError(f"{path}: no topic of {JOINT_STATE}; topics = {listed(topics)}")
     rows: dict[str, list[tuple[int, int, Matrix]]] = {}
     names: dict[str, None] = {}
     orders: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
@@ -205,8 +203,8 @@ def _of_bag(
     if not rows:
         _indices(arm, tuple(names), f"{path}: {', '.join(chosen)}")
         raise RecordingError(
-            f"{path}: {', '.join(chosen)}: messages with positions of joints"
-            f" {', '.join(arm.joint_names)} = none; expected all on one topic"
+            f"{path}: {', '.join(chosen)}: no messages with positions of all"
+            f" joints {', '.join(arm.joint_names)} on one topic"
         )
     named = [t for t in rows if t.endswith("joint_states")] or list(rows)
     if len(named) > 1:
@@ -324,12 +322,12 @@ def _are_apart(values: Matrix) -> bool:
 
 def _held(time: Vector, values: Matrix, at: Vector) -> Matrix:
     """Return the last value (m, nv) of each column until the stamps ``at`` (m,), else NaN."""
-    found = np.full((len(at), values.shape[1]), np.nan)
+    held = np.full((len(at), values.shape[1]), np.nan)
     for i, column in enumerate(values.T):
         known = np.isfinite(column)
         latest = np.searchsorted(time[known], at, side="right") - 1
-        found[latest >= 0, i] = column[known][latest[latest >= 0]]
-    return found
+        held[latest >= 0, i] = column[known][latest[latest >= 0]]
+    return held
 
 
 def _table_time(table: Table, found: MotionColumns) -> tuple[Vector, str, list[str]]:
@@ -434,7 +432,7 @@ def _checked(
         elif not measured.any(axis=0).all():
             names = [n for n, x in zip(arm.joint_names, measured.any(axis=0), strict=True) if not x]
             raise RecordingError(
-                f"{source}: efforts of joints {', '.join(names)} = none; expected efforts of all"
+                f"{source}: no efforts of joints {', '.join(names)}; expected efforts of all"
                 " joints or of none; lock these joints"
             )
         else:
@@ -452,13 +450,13 @@ def joint_values(
     joints: Sequence[str], names: Sequence[str], fields: Sequence[Sequence[float]]
 ) -> Matrix:
     """Return the values (fields, joints) of a message; NaN where it contains none."""
-    found = np.full((len(fields), len(joints)), np.nan)
+    joint_values = np.full((len(fields), len(joints)), np.nan)
     at = [(i, names.index(joint)) for i, joint in enumerate(joints) if joint in names]
-    for row, values in zip(found, fields, strict=True):
+    for row, values in zip(joint_values, fields, strict=True):
         if len(values) == len(names):
             for i, k in at:
                 row[i] = values[k]
-    return found
+    return joint_values
 
 
 def has_all_joints(rows: Sequence[Matrix]) -> bool:

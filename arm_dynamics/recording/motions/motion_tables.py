@@ -94,8 +94,8 @@ def read_csv(path: Path) -> Table:
         named = split(*comments[-1]) if comments else []
         if len(named) != len(names) or any(_is_number(name, delimiter) for name in named):
             raise RecordingError(
-                f"{path}: names of columns = none (line {data[0][0]} has numbers only); expected a"
-                " first line of names; add one, such as time,q1,q2,tau1,tau2; ros2 topic echo"
+                f"{path}: no names of columns (line {data[0][0]} has numbers only); add a"
+                " first line of names, such as time,q1,q2,tau1,tau2; ros2 topic echo"
                 " writes none"
             )
         names, first = tuple(named), 0

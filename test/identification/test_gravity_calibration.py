@@ -332,9 +332,7 @@ def test_efforts_without_noise_give_exact_gravity_torques(name, error, payload, 
     nominal = with_model_error(load_arm(name), mass=error)
     size = np.abs(torques(actual, poses_of(name))).max()
     offset = size * np.array(offset[: actual.nv])
-    fit = calibrate_gravity(
-        nominal, static_poses(actual, poses_of(name), noise=0.0, offset=offset)
-    )
+    fit = calibrate_gravity(nominal, static_poses(actual, poses_of(name), noise=0.0, offset=offset))
     new = random_configurations(actual, 30, 13)
     np.testing.assert_allclose(torques(fit.identified, new), torques(actual, new), atol=1e-5 * size)
     np.testing.assert_allclose(fit.coulomb, coulomb(actual), atol=1e-5 * size)

@@ -462,6 +462,6 @@ def test_the_commands_read_the_file(tmp_path, capsys):
     short = ["--runs", "20", "--duration", "0.1", "--dt", "1e-3", "--controller", "pid_gravity"]
     assert montecarlo.run([*words, *short]) == 0
     assert "runs.csv" in capsys.readouterr().out
-    task = tune_command._task(tune_command.command_parser().parse_args(words))
+    task = tune_command.tuning_task(tune_command.command_parser().parse_args(words))
     assert task.conditions.tolerances == read_tolerances(file, task.arm)
     assert json.loads(json.dumps(task.settings))["tolerances"]["link.mass"]["fraction"]

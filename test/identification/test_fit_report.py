@@ -164,6 +164,6 @@ def test_a_missing_matplotlib_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in ("core.figure_style", "identification.fit_figure"):
         monkeypatch.delitem(sys.modules, f"arm_dynamics.{name}", raising=False)
-    with pytest.raises(ArmDynamicsError, match="expected the extra 'plot'"):
+    with pytest.raises(ArmDynamicsError, match="matplotlib is not installed"):
         fit_html(summary(500))
     assert "J1" in fit_text(summary(500))

@@ -419,7 +419,8 @@ def run(*arguments):
 
 def test_the_gallery_lists_its_figures_and_names_a_wrong_one(capsys):
     assert draw.main([]) == 0
-    assert all(name in capsys.readouterr().out for name in draw.GALLERY)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in draw.GALLERY)
     assert draw.main(["three_link"]) == 2
     assert "draw.py: unknown demonstration 'three_link'; known: five_dof" in capsys.readouterr().err
 

@@ -137,7 +137,7 @@ def test_motors_of_unknown_joints_or_of_one_joint_are_rejected(coupled, message)
 def test_coupled_motors_need_efforts(wrist):
     arm, _, noisy, _ = wrist
     currents = MotionData(arm.joint_names, noisy.time, noisy.q, None, current=noisy.effort)
-    with pytest.raises(InvalidValue, match="currents without efforts; expected efforts"):
+    with pytest.raises(InvalidValue, match="no joint efforts in the recordings, only currents"):
         identify(arm, [currents], coupled=WRIST)
 
 

@@ -1,4 +1,4 @@
-"""Result of an identification as plain values, and its report as text, tables and HTML.
+"""Result of an identification: parameters, warnings, report as text, tables and HTML, URDF.
 
-May import core only. Start reading at ``fit_summary.py``, which the other packages fill.
+May import parameters and below. Start reading at ``identification_result.py``.
 """

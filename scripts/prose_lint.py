@@ -29,7 +29,6 @@ from prose_rules import (
     NAME_RULES,
     RULES,
     SUMMARY_STARTS,
-    UNCHECKED_NAMES,
     Rule,
 )
 
@@ -159,11 +158,6 @@ def names(text: str) -> Iterator[Passage]:
             yield Passage("name", [(node.lineno, words)])
 
 
-def has_checked_names(path: Path) -> bool:
-    """Return whether the names in the file ``path`` are checked."""
-    return not any(path.match(pattern) for pattern in UNCHECKED_NAMES)
-
-
 def bound_name(node: ast.AST) -> str | None:
     """Return the name that ``node`` binds, if it binds one."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
@@ -248,7 +242,7 @@ def passages(path: Path) -> list[Passage]:
         return list(markdown(path.read_text("utf-8")))
     if path.suffix == ".py":
         text = path.read_text("utf-8")
-        return [*python(text), *(names(text) if has_checked_names(path) else ())]
+        return [*python(text), *names(text)]
     if path.suffix in XML_SUFFIXES:
         return list(xml_comments(path.read_text("utf-8")))
     if path.suffix in HASH_SUFFIXES or path.name in {"Makefile", "run", ".importlinter"}:

@@ -307,12 +307,6 @@ NAME_RULES = (
 )
 """Rules of names only."""
 
-UNCHECKED_NAMES = (
-    "arm_dynamics/identification/*/*.py",
-    "arm_dynamics/recording/motions/*.py",
-)
-"""Glob patterns of files whose names are not checked yet."""
-
 SUMMARY_STARTS = {
     "a",
     "an",

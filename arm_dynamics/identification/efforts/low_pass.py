@@ -48,6 +48,6 @@ def motion_cutoff(q: Matrix, rate: float) -> float:
     is_motion = np.logical_and.accumulate(smooth > ABOVE_NOISE * noise, axis=0)
     velocity = np.where(is_motion, power, 0.0) * frequency[:, None] ** 2
     total = velocity.sum(axis=0)
-    share = np.cumsum(velocity, axis=0) / np.where(total > 0, total, np.inf)
-    highest = np.where(total > 0, frequency[np.argmax(share >= MOTION_POWER, axis=0)], 0.0)
+    fraction = np.cumsum(velocity, axis=0) / np.where(total > 0, total, np.inf)
+    highest = np.where(total > 0, frequency[np.argmax(fraction >= MOTION_POWER, axis=0)], 0.0)
     return float(max(CUTOFF_RATIO * highest.max(), MIN_CUTOFF))

@@ -149,8 +149,10 @@ def largest_scale(base: Vector, added: Vector, low: float, high: float) -> float
 
     Rounding errors in ``added`` do not count: a motion that starts at a limit has them at rest.
     """
-    room = np.where(added > 0, high - base, base - low)
+    margin = np.where(added > 0, high - base, base - low)
     rounding = ROUNDING * np.abs(added).max(initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scales = np.where(np.abs(added) <= rounding, np.inf, np.maximum(room, 0.0) / np.abs(added))
+        scales = np.where(
+            np.abs(added) <= rounding, np.inf, np.maximum(margin, 0.0) / np.abs(added)
+        )
     return float(np.min(scales, initial=np.inf))

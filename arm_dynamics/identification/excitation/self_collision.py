@@ -83,7 +83,7 @@ class SelfCollision:
         ]  # fmt: skip
         self._use_pairs(dict.fromkeys(pairs, clearance))
         self._use_pairs(self._not_permanent(arm, clearance))
-        self._use_pairs(self._apart_at(np.array(start), clearance))
+        self._use_pairs(self._separate_at(np.array(start), clearance))
         self._reaches = _reaches(arm, self._shapes)
 
     @property
@@ -198,7 +198,7 @@ class SelfCollision:
             if count < PERMANENT * TRIALS
         }
 
-    def _apart_at(self, start: Vector, clearance: float) -> dict[tuple[int, int], float]:
+    def _separate_at(self, start: Vector, clearance: float) -> dict[tuple[int, int], float]:
         """Return the pairs that are not in contact at the start, with their clearance."""
         pin.computeDistances(self._model, self._data, self._shapes, self._results, start)
         margins, touching = {}, []

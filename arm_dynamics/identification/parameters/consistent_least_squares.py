@@ -40,7 +40,7 @@ HUBER = 3.0
 """Residual [σ] above which a sample counts less: outliers only."""
 UNDETERMINED = 0.3
 """Deviation over that of the prior above which a parameter is undetermined."""
-NEWTON_STEPS, NEWTON_TOLERANCE, SHORTEST, JITTER = 100, 1e-8, 1e-10, 1e-13
+NEWTON_STEPS, NEWTON_TOLERANCE, MIN_STEP, JITTER = 100, 1e-8, 1e-10, 1e-13
 NO_TERMS: Vector = np.zeros(0)
 
 
@@ -226,7 +226,7 @@ def damped_newton(
         decrement, length = float(-gradient @ step), 1.0
         if decrement < NEWTON_TOLERANCE:
             break
-        while length > SHORTEST:
+        while length > MIN_STEP:
             new = x + length * step
             after = cost(new)
             if after < value - 0.1 * length * decrement:

@@ -157,7 +157,7 @@ def _load(friction: ServoFriction, speed: float) -> tuple[float, float]:
     """Return K_m and K_e at ``speed`` [rad/s], both below 1."""
     speed = check_float("load_speed [rad/s]", speed, lower=0)
     found = friction.load_coefficients(speed)
-    for value, name, way in zip(
+    for value, name, effect in zip(
         found,
         ("motor", "external"),
         ("the motor cannot drive the joint", "the load cannot drive the motor"),
@@ -166,6 +166,6 @@ def _load(friction: ServoFriction, speed: float) -> tuple[float, float]:
         if value >= 1:
             raise InvalidValue(
                 f"servo friction: {name} load coefficient = {value:.4g} at {speed:g} rad/s;"
-                f" expected below 1: {way}"
+                f" expected below 1: {effect}"
             )
     return found

@@ -21,7 +21,7 @@ MAX_ANGLE = 4 * np.pi
 """Position [rad] beyond which, and beyond its limits, a joint is recorded in degrees."""
 MAX_EXCESS = 2.0
 """Distance from the limits of a prismatic joint, over its range, above which it is in mm."""
-GLITCH_SHARE = 0.01
+GLITCH_FRACTION = 0.01
 """Fraction of implausible samples up to which these are glitches instead of another unit."""
 MAX_SPEED = 3.0
 """Plausible speed over velocity limit."""
@@ -29,14 +29,14 @@ SPEED_TIME = 0.02
 """Time [s] over which speeds are compared with velocity limits."""
 MAX_EFFORT, MIN_EFFORT = 20.0, 1e-3
 """Plausible effort over effort limit."""
-ABSENT_SHARE = 0.5
+ABSENT_FRACTION = 0.5
 """Fraction of samples with effort 0 above which a drive does not report small efforts."""
 MIN_SCALE, MAX_SCALE, SAME_SHAPE = 0.3, 3.0, 0.8
 """Plausible measured effort over the nominal one, where their cosine is at least the last.
 """
 EFFORT_SCALES = {"kgf·cm": 10.2, "N·cm": 100.0, "N·mm or mN·m": 1e3, "kN·m": 1e-3}
 """Unit → measured effort over the nominal one if the unit is read as N·m."""
-SATURATED_SHARE = 0.2
+SATURATED_FRACTION = 0.2
 """Fraction of saturated samples above which the efforts do not show the dynamics."""
 LEVEL = 0.999
 """Effort over its largest value above which it is constant."""
@@ -129,16 +129,16 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
     possible = limit * (time[2:] - time[:-2])[:, None] / 2
     least = np.maximum(MIN_JUMP, JUMP_RANGE * np.ptp(x, axis=0))
     jumps = (jump > JUMP_RATIO * distance) & (jump > least) & (jump > possible)
-    share = jumps.mean(axis=0)
-    i = int(np.argmax(share))
-    if share[i] > INTERLEAVED:
+    fraction = jumps.mean(axis=0)
+    i = int(np.argmax(fraction))
+    if fraction[i] > INTERLEAVED:
         k = 1 + int(np.argmax(jumps[:, i]))
         unit = arm.joints[i].unit
         raise InvalidValue(
             f"{source}: position of joint '{arm.joint_names[i]}' = {q[k - 1, i]:.4g},"
             f" {q[k, i]:.4g}, {q[k + 1, i]:.4g} {unit} in successive samples, and such jumps in"
-            f" {100 * share[i]:.0f} % of the samples; expected one sequence; the rows are those of"
-            " two publishers on one topic, or of two runs sorted by their stamps, or readings are"
+            f" {100 * fraction[i]:.0f} % of the samples; expected one sequence; the rows are those"
+            " of two publishers on one topic, or of two runs sorted by their stamps, or readings are"
             " wrong; record one publisher (ros2 topic info -v lists them), or separate the rows"
         )
 
@@ -203,7 +203,7 @@ def check_positions(arm: ArmModel, q: Matrix, source: str) -> None:
         limits = f"expected {joint.lower:.4g} to {joint.upper:.4g} {joint.unit}"
         k = int(np.argmax(beyond))
         is_jump = abs(q[k, i] - q[k - 1 if k else 1, i]) > 0.5 * abs(q[k, i])
-        if beyond.mean() <= GLITCH_SHARE and is_jump:
+        if beyond.mean() <= GLITCH_FRACTION and is_jump:
             raise InvalidValue(
                 f"{source}: position of joint '{joint.name}' = {q[k, i]:.4g} {joint.unit} in sample"
                 f" {k + 1} of {len(q)}, and implausible in {beyond.sum()} samples; {limits}; delete"
@@ -350,12 +350,12 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
             f" {MAX_EFFORT * joint.effort:.4g} {unit}; delete these samples"
         )
     saturated: Vector = (size > saturation_limit(arm, data.effort)).mean(axis=0)
-    for i in np.flatnonzero(limited & (saturated > SATURATED_SHARE)):
+    for i in np.flatnonzero(limited & (saturated > SATURATED_FRACTION)):
         joint = arm.joints[i]
         raise InvalidValue(
             f"{data.source}: effort of joint '{joint.name}' = its limit of"
             f" {limit[i]:.4g} {joint.effort_unit} in {100 * saturated[i]:.0f} % of the samples;"
-            f" expected at most {100 * SATURATED_SHARE:.0f} %; record a slower motion, or with"
+            f" expected at most {100 * SATURATED_FRACTION:.0f} %; record a slower motion, or with"
             " less load"
         )
     absent = (size == 0).mean(axis=0) * (np.ptp(data.q, axis=0) > MIN_MOTION)
@@ -363,7 +363,7 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         f"{data.source}: effort of joint '{arm.joint_names[i]}' = 0 in {100 * absent[i]:.0f} % of"
         " the samples; the drive may not report small currents; its friction and inertia are not"
         " determined"
-        for i in np.flatnonzero(absent > ABSENT_SHARE)
+        for i in np.flatnonzero(absent > ABSENT_FRACTION)
     ]
     largest = size.max(axis=0)
     at_largest = (size >= LEVEL * largest).mean(axis=0) * (np.ptp(data.q, axis=0) > MIN_MOTION)
@@ -373,7 +373,7 @@ def _effort_warnings(arm: ArmModel, data: MotionData) -> list[str]:
         " samples; the drive may be saturated below the effort limit in the URDF; record a"
         " slower motion, or set the limit"
         for i in np.flatnonzero(
-            (at_largest > SATURATED_SHARE) & (largest > 0) & ~(limited & (largest > limit))
+            (at_largest > SATURATED_FRACTION) & (largest > 0) & ~(limited & (largest > limit))
         )
     ]
     if limited.any() and (size.max(axis=0) < MIN_EFFORT * limit)[limited].all():

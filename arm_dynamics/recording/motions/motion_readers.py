@@ -295,7 +295,7 @@ def _of_table(
     load = effort if effort is not None else more.get("current")
     at = time
     given = q if load is None else np.concatenate((q, load), axis=1)
-    if _are_apart(given):
+    if _are_separate(given):
         whole = int(np.isfinite(given).all(axis=1).sum())
         increasing_rows(time, source)
         at, joined = combined(time, given[:, None], source)
@@ -308,12 +308,12 @@ def _of_table(
     for name, x in more.items():
         if effort is None and load is not None and name == "current":
             more[name] = load
-        elif at is not time or _are_apart(np.concatenate((q, x), axis=1)):
+        elif at is not time or _are_separate(np.concatenate((q, x), axis=1)):
             more[name] = _held(time, x, at)
     return _checked(arm, source, at, q, None if effort is None else load, more=more, notes=notes)
 
 
-def _are_apart(values: Matrix) -> bool:
+def _are_separate(values: Matrix) -> bool:
     """Return whether few rows hold all columns of ``values`` (n, k), each of which has some."""
     has = np.isfinite(values)
     counts = has.sum(axis=0)

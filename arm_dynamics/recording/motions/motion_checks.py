@@ -138,8 +138,8 @@ def check_single_sequence(arm: ArmModel, time: Vector, q: Matrix, source: str) -
             f"{source}: position of joint '{arm.joint_names[i]}' = {q[k - 1, i]:.4g},"
             f" {q[k, i]:.4g}, {q[k + 1, i]:.4g} {unit} in successive samples, and such jumps in"
             f" {100 * fraction[i]:.0f} % of the samples; expected one sequence; the rows are those"
-            " of two publishers on one topic, or of two runs sorted by their stamps, or readings are"
-            " wrong; record one publisher (ros2 topic info -v lists them), or separate the rows"
+            " of two publishers on one topic, or of two runs sorted by their stamps, or readings"
+            " are wrong; record one publisher (ros2 topic info -v lists them), or separate the rows"
         )
 
 

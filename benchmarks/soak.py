@@ -113,11 +113,11 @@ def main() -> int:
             if error and not (host.driver.status is DriverState.INACTIVE and comes_back(host)):
                 print(error)
                 return 1
-            arm.tell(f"loss {args.loss}")
+            arm.request(f"loss {args.loss}")
             print(f"{machine()}\n{vendor.title}, requested rate {args.rate:g} cycles/s")
             print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
             grown = run(host, args.seconds)
-            arm.tell("heal")
+            arm.request("heal")
             alive = comes_back(host)
             host.driver.close()
     print(f"memory grew by {grown:.1f} MiB; {'active' if alive else 'not active'} at the end")

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.hardware
 
 ERROR = 2
 AWAY = np.array([0.6, -0.4])
+MOVED = 0.005
+"""Change of a position [rad] that only a motion causes."""
 INACTIVE = "hardware inactive, torque disabled"
 ACTION = "joint_controller/follow_joint_trajectory"
 KINDS = {
@@ -426,13 +428,20 @@ def test_a_goal_ends_when_its_killed_arm_is_silent(motors, shared):
     """Last test of the file, because other nodes list the killed one for up to LEASE."""
     assert motors.change_state("activate"), shared.report("not activated")
     client = shared.action(FollowJointTrajectory, ACTION)
-    handle = None
-    while handle is None or not handle.accepted:  # rejected until the controller has a state
+    result = None
+    while result is None or result.done():  # rejected or aborted until torque is enabled
         message = FollowJointTrajectory.Goal(trajectory=slow())
         handle = shared.answer(client.send_goal_async(message))
-    shared.wait_for(lambda: np.abs(motors.states.newest.velocity).max() > 0, "no motion")
+        if handle.accepted:
+            result, start = handle.get_result_async(), np.array(motors.states.newest.position)
+            shared.wait_for(
+                lambda result=result, start=start: (
+                    result.done() or np.abs(motors.states.newest.position - start).max() > MOVED
+                ),
+                "no motion",
+            )
     motors.process.kill()
-    result = shared.answer(handle.get_result_async()).result
+    result = shared.answer(result).result
     assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
     assert result.error_string == "interrupted: no joint states for 1 s"
     status = shared.diagnosis("joint_controller", lambda v: "last states_missing" in v)

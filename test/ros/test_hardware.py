@@ -23,6 +23,8 @@ pytestmark = pytest.mark.hardware
 
 ERROR = 2
 AWAY = np.array([0.6, -0.4])
+MOVED = 0.01
+"""Change of a position [rad] that only a trajectory causes."""
 INACTIVE = "hardware inactive, torque disabled"
 ACTION = "joint_controller/follow_joint_trajectory"
 KINDS = {
@@ -424,19 +426,26 @@ def test_a_signal_while_active_ends_with_0_and_torque_disabled(active, name):
 
 def test_a_goal_ends_when_its_killed_arm_is_silent(motors, shared):
     """Last test of the file, because other nodes list the killed one for up to LEASE."""
+
+    def restarts(values):
+        return int(values.get("control_restarted", 0))
+
+    commands = shared.record(JointState, "joint_commands")
+    shared.wait_for(lambda: len(commands), "no controller")
+    before = restarts(shared.diagnosis("joint_controller", lambda v: True))
     assert motors.change_state("activate"), shared.report("not activated")
+    shared.diagnosis("joint_controller", lambda v: restarts(v) > before)
     client = shared.action(FollowJointTrajectory, ACTION)
-    result = None
-    while result is None or result.done():  # rejected or aborted until torque is enabled
-        message = FollowJointTrajectory.Goal(trajectory=slow())
-        handle = shared.answer(client.send_goal_async(message))
-        if handle.accepted:
-            result = handle.get_result_async()
-            shared.wait_longer(motors.states, 1.0)
+    start = np.array(motors.states.newest.position)
+    handle = shared.answer(client.send_goal_async(FollowJointTrajectory.Goal(trajectory=slow())))
+    assert handle.accepted
+    shared.wait_for(
+        lambda: np.abs(np.array(motors.states.newest.position) - start).max() > MOVED, "no motion"
+    )
     motors.process.kill()
-    result = shared.answer(result).result
+    result = shared.answer(handle.get_result_async()).result
     assert result.error_code == FollowJointTrajectory.Result.INVALID_GOAL
-    assert result.error_string.startswith("interrupted: ")
+    assert result.error_string == "interrupted: no joint states for 1 s"
     status = shared.diagnosis("joint_controller", lambda v: "last states_missing" in v)
     assert status["last states_missing"] == "no joint states for 1 s"
     assert status["states_missing"] == "1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class Report(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class IdentificationResult:
+class IdentificationResult(ABC):
     """Result of an identification.
 
     Attributes
@@ -71,9 +72,9 @@ class IdentificationResult:
         """Whether the result predicts data that were not fitted."""
         return not self.warnings
 
+    @abstractmethod
     def report(self) -> Report:
         """Return the tables and sentences of the result."""
-        raise NotImplementedError
 
     def urdf_text(self, date: datetime.date | None = None) -> str:
         """Return the text of the URDF (``identified_urdf``), dated today by default."""
@@ -134,9 +135,9 @@ class PredictedResult(IdentificationResult):
     joints: tuple[JointFit, ...]
     held_out: tuple[str, ...]
 
+    @abstractmethod
     def summary(self, date: datetime.date | None = None) -> FitSummary:
         """Return the values of the report, dated today by default."""
-        raise NotImplementedError
 
     def report(self) -> Report:
         """Return parameters, errors on the validation data, remarks and warnings."""

@@ -71,20 +71,6 @@ def fit_lines(summary: FitSummary) -> list[str]:
     return [*([heading] if groups else []), *groups, *summary.notes]
 
 
-def fit_text(summary: FitSummary) -> str:
-    """Return the report as text of fixed width, without figures."""
-    lines = [_heading(summary), *_sources(summary)]
-    for table in fit_tables(summary):
-        widths = [max(map(len, column)) for column in zip(table.heads, *table.rows, strict=True)]
-        lines += ["", table.title]
-        for row in (table.heads, *table.rows):
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append("  ".join(cells).rstrip())
-    for title, entries in _lists(summary):
-        lines += ["", title, *(f"  {entry}" for entry in entries)]
-    return "\n".join(lines) + "\n"
-
-
 def fit_html(summary: FitSummary) -> str:
     """Return the report as one HTML page with tables and figures.
 

@@ -46,7 +46,7 @@ sim: ## simulate the five_dof arm; ARGS="--duration 10 --headless"; stop with Ct
 	@$(BIN)/python scripts/foreground.py $(VENV)/bin/arm-dynamics sim $(ARGS)
 
 test: setup-test ## run the quick tests, three at a time; ARGS="-k motor" selects among all tests
-	@$(BIN)/python test/interfaces/build.py
+	@$(BIN)/python interfaces/build.py
 ifeq ($(strip $(ARGS)),)
 	@$(PYTEST) -n $(JOBS) --hypothesis-profile quick -m "not slow and not figures" \
 		$(IGNORE_REAL_TIME) $(IGNORE_LONG)
@@ -55,7 +55,7 @@ else
 endif
 
 test-all: setup-test ## run all tests, also the slow ones, figures and fault tables
-	@$(BIN)/python test/interfaces/build.py
+	@$(BIN)/python interfaces/build.py
 	@code=0; $(PYTEST) -n $(JOBS) --durations=25 $(IGNORE_REAL_TIME) || code=$$?; \
 		$(PYTEST) -n 2 --durations=25 $(REAL_TIME) || code=$$?; exit $$code
 

@@ -28,7 +28,7 @@ try:
     from control_msgs.msg import JointTolerance, JointTrajectoryControllerState, SpeedScalingFactor
     from control_msgs.srv import QueryTrajectoryState
 except ImportError as error:
-    raise RuntimeError("control_msgs is missing: run test/interfaces/build.py") from error
+    raise RuntimeError("control_msgs is missing: run interfaces/build.py") from error
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState

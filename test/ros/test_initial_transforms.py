@@ -22,7 +22,7 @@ class Publisher(list):
     """Node and publisher that store the stamps and transforms of each publication."""
 
     def create_publisher(self, kind, topic, depth):
-        assert (topic, depth) == ("/tf", 10)
+        assert (topic, depth) == ("/tf", module.qos.TRANSFORMS)
         return self
 
     def destroy_publisher(self, publisher):
@@ -53,7 +53,7 @@ def test_transforms_connect_the_base_to_every_link():
 def test_transforms_are_published_periodically_until_the_compilation_ends(monkeypatch):
     kind = SimpleNamespace(TFMessage=SimpleNamespace)
     monkeypatch.setattr(module, "import_module", lambda name: {"tf2_msgs.msg": kind}[name])
-    monkeypatch.setattr(module, "TRANSFORM_PERIOD", 0.001)
+    monkeypatch.setattr(module, "INITIAL_PERIOD", 0.001)
     node = Publisher()
     with module.initial_transforms(node, ARM, FRAMES, START):
         until = time.monotonic() + 60

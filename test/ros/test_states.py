@@ -1,9 +1,13 @@
-"""Topics of the simulator: states, clock, robot description and diagnostics."""
+"""Topics of the simulator: states, clock, robot description, transforms and diagnostics."""
+
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from rosgraph_msgs.msg import Clock
+from scipy.spatial.transform import Rotation
 from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 
 from arm_dynamics import load_arm
 
@@ -19,6 +23,7 @@ PERIOD = 4_000_000
 def run(shared):
     """Run 1 s in lockstep at 250 Hz; return the simulator, the states and the clock messages."""
     states, ticks = shared.states(), shared.record(Clock, "/clock")
+    shared.transforms = shared.record(TFMessage, "/tf")
     simulator = shared.start("simulator", update_rate=250.0, **SLOWER)
     shared.wait_for(lambda: len(states) and len(ticks), "no state and no clock")
     shared.start("joint_controller", GAINS)
@@ -72,6 +77,59 @@ def test_a_late_subscriber_receives_the_robot_description(shared, run):
     record = shared.record(String, "robot_description", latched=True)
     shared.wait_for(lambda: len(record), "no robot_description")
     assert record.newest.data == load_arm("five_dof").urdf
+
+
+def urdf_transforms(positions):
+    """Return the transform (4, 4) of each link of the URDF from its parent, by their names."""
+    found = {}
+    for joint in ElementTree.fromstring(load_arm("five_dof").urdf).iter("joint"):
+        if joint.find("parent") is None:
+            continue  # of <ros2_control>
+        numbers = {"xyz": "0 0 0", "rpy": "0 0 0"} | joint.find("origin").attrib
+        xyz, rpy = (np.array(numbers[key].split(), float) for key in ("xyz", "rpy"))
+        placed = np.eye(4)
+        placed[:3, :3], placed[:3, 3] = Rotation.from_euler("xyz", rpy).as_matrix(), xyz
+        if joint.get("name") in positions:
+            axis = np.array(joint.find("axis").get("xyz").split(), float)
+            turn = np.eye(4)
+            turned = axis * positions[joint.get("name")]
+            turn[:3, :3] = Rotation.from_rotvec(turned).as_matrix()
+            placed = placed @ turn
+        found[joint.find("parent").get("link"), joint.find("child").get("link")] = placed
+    return found
+
+
+def ros_transforms(message):
+    """Return the transforms (4, 4) of a TFMessage by parent and child frame."""
+    found = {}
+    for item in message.transforms:
+        p, r = item.transform.translation, item.transform.rotation
+        placed = np.eye(4)
+        placed[:3, 3] = p.x, p.y, p.z
+        placed[:3, :3] = Rotation.from_quat([r.x, r.y, r.z, r.w]).as_matrix()
+        found[item.header.frame_id, item.child_frame_id] = placed
+    return found
+
+
+def test_the_transforms_of_each_state_are_those_of_the_urdf(shared, run):
+    static = shared.record(TFMessage, "/tf_static", latched=True)
+    shared.wait_for(lambda: len(static), "no /tf_static")
+    fixed = ros_transforms(static.newest)
+    states = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in run[1]}
+    compared = 0
+    for message in shared.transforms.messages():
+        stamps = {(t.header.stamp.sec, t.header.stamp.nanosec) for t in message.transforms}
+        state = states.get(*stamps)
+        if state is None:  # the initial configuration, during the compilation
+            continue
+        found = ros_transforms(message)
+        assert not {*found} & {*fixed}
+        expected = urdf_transforms(dict(zip(state.name, state.position, strict=True)))
+        assert {*found, *fixed} == {*expected}
+        for links, placed in {**found, **fixed}.items():
+            np.testing.assert_allclose(placed, expected[links], atol=1e-12)
+        compared += 1
+    assert compared > 2
 
 
 def test_both_nodes_end_with_0_on_an_interrupt(shared, run):

@@ -78,14 +78,25 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
         One for each joint, in their order.
 
     """
+    return _placements(arm, check_vector("q", q, arm.nv), pin.JOINT)
+
+
+@requires_arm
+def fixed_link_placements(arm: ArmModel) -> tuple[LinkPlacement, ...]:
+    """Return the placement of the child link of every fixed or locked joint in its parent link."""
+    return _placements(arm, pin.neutral(arm.model), pin.FIXED_JOINT)
+
+
+def _placements(arm: ArmModel, q: Vector, kind: pin.FrameType) -> tuple[LinkPlacement, ...]:
+    """Return the placements of the links of all joints of a kind."""
     scratch, frames = pinocchio_data(arm), arm.model.frames
-    pin.framesForwardKinematics(arm.model, scratch, check_vector("q", q, arm.nv))
+    pin.framesForwardKinematics(arm.model, scratch, q)
     placements = []
     for child in frames:
         joint = frames[child.parentFrame]
-        if child.type != pin.BODY or joint.type != pin.JOINT:
-            continue
         above = frames[joint.parentFrame]
+        if joint.type != kind or (child.type, above.type) != (pin.BODY, pin.BODY):
+            continue  # among others the base, which has no parent
         place = [scratch.oMf[arm.model.getFrameId(f.name, pin.BODY)] for f in (above, child)]
         relative = place[0].actInv(place[1])
         at = as_readonly(relative.translation), as_readonly(relative.rotation)

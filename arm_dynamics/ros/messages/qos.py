@@ -14,6 +14,9 @@ LATCHED = QoSProfile(
 STREAM = QoSProfile(depth=10)
 """States and commands, reliable so that recordings are complete."""
 
+TRANSFORMS = QoSProfile(depth=100)
+"""/tf, as of tf2_ros."""
+
 INCOMING = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 """States and commands into a loop, which takes all waiting messages and uses the newest.
 

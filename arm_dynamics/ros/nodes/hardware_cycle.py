@@ -28,7 +28,7 @@ from arm_dynamics.ros.topics.diagnostics import (
     event_values,
     status,
 )
-from arm_dynamics.ros.topics.frames import declare_frames, publish_description
+from arm_dynamics.ros.topics.frames import declare_frames, declare_robot_state
 from arm_dynamics.safety.events import Events, Trip
 
 REST_VELOCITY = 0.02
@@ -47,8 +47,9 @@ class HardwareCycle:
         """Error of the last read, "" if it succeeded."""
         self.log: StateLog | None = None
         """Recording of states and commands."""
-        self._description = publish_description(node, arm)
-        self.states = StateTopics(node, arm, declare_frames(node, arm))
+        frames = declare_frames(node, arm)
+        robot_state = declare_robot_state(node, arm, frames)
+        self.states = StateTopics(node, arm, frames, robot_state=robot_state)
         self._topics = CommandTopics(
             node,
             arm.joint_names,

@@ -13,7 +13,7 @@ from arm_dynamics.ros.messages import conversions, qos
 from arm_dynamics.ros.parameters.arm_parameters import declared_model
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.runtime.process import run_node
-from arm_dynamics.ros.topics.frames import declare_frames, publish_description
+from arm_dynamics.ros.topics.frames import declare_frames, declare_robot_state
 from arm_dynamics.viewer.show import PORT, open_page
 
 PERIOD = 1 / 30
@@ -29,8 +29,9 @@ class JointSlidersNode(Node):
         self._q: Vector = self._arm.configuration("initial")
         self._states = self.create_publisher(JointState, "joint_states", qos.STREAM)
         self._message = JointState(name=list(self._arm.joint_names))
-        self._message.header.frame_id = declare_frames(self, self._arm).base
-        self._description = publish_description(self, self._arm)
+        frames = declare_frames(self, self._arm)
+        self._message.header.frame_id = frames.base
+        self._robot_state = declare_robot_state(self, self._arm, frames)
         self._page = open_page(self._arm, port, interactive=True)
 
         def move(target: tuple[float, ...]) -> None:
@@ -43,7 +44,10 @@ class JointSlidersNode(Node):
         """Publish at 30 Hz until ``stop`` is set."""
         while not stop.wait(PERIOD):
             self._page.show(self._q)
-            self._message.header.stamp = self.get_clock().now().to_msg()
+            now = self.get_clock().now()
+            self._message.header.stamp = now.to_msg()
+            if self._robot_state is not None:
+                self._robot_state.update(now.nanoseconds * 1e-9, self._q)
             self._message.position = conversions.to_double_array(self._q)
             self._states.publish(self._message)
         self._page.close()

@@ -39,7 +39,7 @@ from arm_dynamics.ros.topics.capability_topics import CapabilityPublisher, simul
 from arm_dynamics.ros.topics.controller_clients import record_references
 from arm_dynamics.ros.topics.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import EmergencyStopInterface
-from arm_dynamics.ros.topics.frames import declare_frames, initial_transforms, publish_description
+from arm_dynamics.ros.topics.frames import declare_frames, declare_robot_state, initial_transforms
 from arm_dynamics.ros.topics.loop_requests import LoopRequests
 from arm_dynamics.ros.topics.pacing import declare_time_source
 from arm_dynamics.ros.topics.publisher_checks import sole_arm, sole_clock
@@ -66,7 +66,7 @@ class SimulatorNode(Node):
         self._nominal = declared_model(self)
         self._arm = declare_arm(self, self._nominal)
         self._frames = declare_frames(self, self._nominal)
-        self._description = publish_description(self, self._nominal)
+        robot_state = declare_robot_state(self, self._nominal, self._frames)
         self.simulation, factor = self._build_simulation()
         self.events = self.simulation.watchdog.events
         self.events.listener = Throttle(self.get_logger()).warn
@@ -82,7 +82,7 @@ class SimulatorNode(Node):
         self._states_paused_until = 0.0  # simulated time [s]
         self._stopped_by, self.emergency_stops = "", 0
         self._requests = LoopRequests()
-        self.states = StateTopics(self, self._nominal, self._frames, source)
+        self.states = StateTopics(self, self._nominal, self._frames, source, robot_state)
         self._commands = self._build_commands() if take_commands else None
         self._reply_wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, self.events)
@@ -93,13 +93,9 @@ class SimulatorNode(Node):
         on_change(self, self.change_parameters)
 
     def _build_simulation(self) -> tuple[Simulation, float]:
-        """Return the simulation and its real-time factor; show the arm on /tf until it is compiled.
-
-        If this node publishes the description, no robot_state_publisher runs.
-        """
+        """Return the simulation and its real-time factor; show the arm until it is compiled."""
         transforms = partial(initial_transforms, self, self._nominal, self._frames)
-        display = (lambda _: nullcontext()) if self._description else transforms
-        return declared_simulation(self, self._arm, self._nominal, display)
+        return declared_simulation(self, self._arm, self._nominal, transforms)
 
     def _build_commands(self) -> CommandTopics:
         """Subscribe to the commands; they expire by simulated time, and by the wall clock."""

@@ -30,6 +30,7 @@ from arm_dynamics.ros.messages.serialization import (
     decode,
 )
 from arm_dynamics.ros.parameters.arm_parameters import declare_voltage_order
+from arm_dynamics.ros.topics.frames import RobotStateTopics
 from arm_dynamics.ros.topics.pacing import TimeSource, wall_timer
 from arm_dynamics.ros.topics.publisher_checks import OnePublisher
 from arm_dynamics.safety.events import Events
@@ -51,8 +52,13 @@ class StateTopics:
         arm: ArmModel,
         frames: Frames,
         source: TimeSource | None = None,
+        robot_state: RobotStateTopics | None = None,
     ) -> None:
-        """``source`` is that of simulated time; None: the node's clock stamps the states."""
+        """``source`` is that of simulated time; None: the node's clock stamps the states.
+
+        ``robot_state`` publishes the transforms; None: robot_state_publisher does.
+        """
+        self._robot_state = robot_state
         self.round_trip = RoundTrip()
         """Times from the states to the commands that reply to them."""
         self._simulated = source is not None and source.is_simulated
@@ -79,6 +85,8 @@ class StateTopics:
         if self._clock is not None and self._clock.get_subscription_count():
             self._clock.publish(clock(stamp))
         self.stamp = stamp
+        if self._robot_state is not None:
+            self._robot_state.update(stamp, state.q)
         if np.isfinite(state.q + state.v).all():
             self.round_trip.send(stamp, time.time())  # no reply to a partial state
             self._states.publish(self._writer.write(stamp, state.q, state.v, state.tau))

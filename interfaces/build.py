@@ -1,56 +1,68 @@
-"""Build control_msgs and controller_manager_msgs, which have no wheels, for this Python; once.
+"""Build the ROS interfaces that have no wheels for this Python; once.
 
-    .venv/bin/python test/interfaces/build.py
+    .venv/bin/python interfaces/build.py
 
-``make test`` runs it. If ROS 2 itself contains control_msgs, nothing is built.
+``make setup`` and ``make test`` run it. The packages are those of the folders beside this file:
+control_msgs, controller_manager_msgs, simulation_interfaces and tf2_msgs. An installed ROS 2 has
+them already: nothing is built then. With ``--optional`` a missing compiler is a note, not an error.
 """
 
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PREFIX = Path(sys.prefix)
-MARK = PREFIX / "share/control_msgs/built_from"
+MARK = PREFIX / "share/arm_dynamics_interfaces"
 """Hash of the definitions of the environment's packages."""
+NAMES = ", ".join(sorted(p.parent.name for p in HERE.glob("*/package.xml")))
+NEEDED = "the nodes run without FollowJointTrajectory, /tf and simulation_interfaces"
 BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
 """Python of the wheels' build machine, still named in their CMake files."""
 
 
 def main() -> int:
     """Build unless it is built already; return the exit code."""
-    if find_spec("rclpy") is None:
-        return report("no ROS 2 in this environment: control_msgs is not built")
-    if exists_elsewhere():
-        return report("control_msgs is part of the installed ROS 2")
+    try:
+        version("ros-rclpy")
+    except PackageNotFoundError:
+        return report(f"no ROS 2 from wheels in this environment: {NAMES} are not built")
     if MARK.exists() and MARK.read_text() == fingerprint():
         return 0
+    lacking = missing_tools()
+    if lacking:
+        report(f"{NAMES} are not built: {lacking} is missing; {NEEDED}")
+        return 0 if "--optional" in sys.argv else 1
     started = time.monotonic()
-    report("building control_msgs and controller_manager_msgs for the tests: a minute")
+    report(f"building {NAMES}: one or two minutes, once")
     try:
         run(sys.executable, "-m", "pip", "install", "--quiet", "-r", str(HERE / "requirements.txt"))
         name_this_python()
         build()
     except subprocess.CalledProcessError as error:
         print(error.stdout)
-        report(f"control_msgs could not be built: '{error.cmd[0]}' failed, see above; it needs a"
-            " C++ compiler, make and the headers of this Python")  # fmt: skip
-        return 1
+        report(f"{NAMES} could not be built: '{error.cmd[0]}' failed, see above; {NEEDED}")
+        return 0 if "--optional" in sys.argv else 1
     MARK.write_text(fingerprint())
-    return report(f"control_msgs built in {time.monotonic() - started:.0f} s")
+    return report(f"{NAMES} built in {time.monotonic() - started:.0f} s")
 
 
-def exists_elsewhere() -> bool:
-    """Return whether a control_msgs exists that was not built here."""
-    spec = find_spec("control_msgs")  # the folder next to this file has no origin
-    return spec is not None and spec.origin is not None and not MARK.exists()
+def missing_tools() -> str:
+    """Return what the build needs and this machine lacks; "" if it is complete."""
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    tools = {"a C++ compiler": ("c++", "g++", "clang++"), "make": ("make",)}
+    lacking = [name for name, any_of in tools.items() if not any(map(shutil.which, any_of))]
+    if not header.exists():
+        lacking.append(f"the header of this Python ({header})")
+    return " and ".join(lacking)
 
 
 def fingerprint() -> str:

@@ -34,8 +34,9 @@ help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
-setup: ## create the environment: the package, ROS 2 and Pinocchio from wheels
+setup: ## create the environment: the package, ROS 2 and Pinocchio from wheels, ROS interfaces
 	@$(SETUP) $(RUN_EXTRAS)
+	@$(BIN)/python interfaces/build.py --optional
 
 setup-test: ## create the environment of the tests, the demonstrations and all commands
 	@$(SETUP) $(TEST_EXTRAS)

@@ -2,7 +2,7 @@
 
     .venv/bin/python interfaces/build.py
 
-``make setup`` and ``make test`` run it. The packages are those of the folders beside this file:
+``make setup`` and ``make test`` run it. The packages are those of the folders next to this file:
 control_msgs, controller_manager_msgs, simulation_interfaces and tf2_msgs. An installed ROS 2 has
 them already: nothing is built then. With ``--optional`` a missing compiler is a note, not an error.
 """
@@ -76,7 +76,7 @@ def fingerprint() -> str:
 
 def name_this_python() -> None:
     """Write this Python's and numpy's headers into the wheels' CMake files."""
-    import numpy
+    import numpy  # noqa: PLC0415 - exists only in the environment
 
     headers, arrays = sysconfig.get_path("include"), numpy.get_include()
     for file in PREFIX.glob("share/*/cmake/*Export.cmake"):

@@ -82,6 +82,8 @@ class Simulation:
         self._clock = StepClock()
         self._command: Command | None = None
         self._impulse: Vector | None = None
+        self.acceleration: Vector = as_readonly(np.zeros(arm.nv))
+        """Mean joint accelerations (nv,) [rad/s² or m/s²] of the last period; 0 before any."""
         self.on_period: Callable[[State, Command, State], None] | None = None
         """Called after every period: the state before, the command that acted, the state after."""
 
@@ -124,6 +126,7 @@ class Simulation:
         end = self._clock.after(before.time, self.dt, self.steps)
         self.state = self.plant.step(before, command, self.dt, self.steps, end=end)
         self._command = command
+        self.acceleration = as_readonly((self.state.v - before.v) / self.period)
         if self.on_period is not None:
             self.on_period(before, command, self.state)
         return self.state
@@ -196,6 +199,7 @@ class Simulation:
         position = self.arm.configuration("initial") if q is None else q
         time = self._clock.after(self.state.time, self.dt, self.steps)
         self.state, self._impulse = self._at_rest(position, v, time), None
+        self.acceleration = as_readonly(np.zeros(self.arm.nv))
         self.watchdog.restart()
         return self.state
 

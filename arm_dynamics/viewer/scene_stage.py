@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.dynamics.kinematics.frames import link_poses
+from arm_dynamics.dynamics.kinematics.link_points import LinkPoints
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.visuals import visuals
 from arm_dynamics.viewer.skeleton import ScenePose, Skeleton
 from arm_dynamics.viewer.sliders import slider_range
 
@@ -76,33 +75,9 @@ def reach_sphere(
     return BoundingSphere((low + high) / 2, radius, float(floor))
 
 
-class ArmPoints:
-    """Points of an arm fixed in its links: link origins and corners of the visible geometry."""
-
-    def __init__(self, arm: ArmModel) -> None:
-        self._arm, folder = arm, arm.source.parent if arm.source else None
-        corners = {frame.name: [np.zeros((1, 3))] for frame in arm.model.frames}
-        for visual in visuals(arm):
-            corners[visual.link].append(visual.corners(folder))
-        self._local = {link: np.concatenate(boxes) for link, boxes in corners.items()}
-        self._fixed = {frame.name for frame in arm.model.frames if frame.parentJoint == 0}
-
-    def placed(self, q: Vector) -> Matrix:
-        """Return all points (n, 3) [m] in the base frame at ``q`` (nv,)."""
-        return np.concatenate(list(self._links(q).values()))
-
-    def base(self, q: Vector) -> Matrix:
-        """Return the points (m, 3) [m] of the fixed links."""
-        return np.concatenate([x for link, x in self._links(q).items() if link in self._fixed])
-
-    def _links(self, q: Vector) -> dict[str, Matrix]:
-        poses = link_poses(self._arm, q).items()
-        return {link: self._local[link] @ turned.T + at for link, (at, turned) in poses}
-
-
 def arm_reach(arm: ArmModel) -> BoundingSphere:
     """Return the bounding sphere of ``arm`` and its geometry."""
-    points, initial = ArmPoints(arm), arm.configuration("initial")
+    points, initial = LinkPoints(arm), arm.configuration("initial")
     limits = [(joint.lower, joint.upper) for joint in arm.joints]
     return reach_sphere(points.placed, points.base(initial), limits, initial)
 

@@ -11,8 +11,8 @@ import yaml
 from arm_dynamics import load_arm
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.dynamics.kinematics.link_points import LinkPoints
 from arm_dynamics.viewer.rviz import FIELD_OF_VIEW, TF_AXES, link_length, rviz_config
-from arm_dynamics.viewer.scene_stage import ArmPoints
 
 ROOT = Path(__file__).parents[2]
 ARMS = resources.resource_names("urdf", ".urdf")
@@ -53,7 +53,7 @@ def projected(name, points):
 @pytest.mark.parametrize("name", ARMS)
 def test_the_arm_fills_the_view(name):
     arm = load_arm(name)
-    points, initial = ArmPoints(arm), arm.configuration("initial")
+    points, initial = LinkPoints(arm), arm.configuration("initial")
     home = projected(name, points.placed(initial))
     assert np.abs(home).max() < 0.95
     assert 0.3 < np.ptp(home, axis=0).max() / 2 < 0.9
@@ -66,7 +66,7 @@ def test_the_arm_fills_the_view(name):
 @pytest.mark.parametrize("name", ARMS)
 def test_grid_and_axes_scale_with_the_arm(name):
     arm = load_arm(name)
-    lowest = ArmPoints(arm).placed(arm.configuration("initial"))[:, 2].min()
+    lowest = LinkPoints(arm).placed(arm.configuration("initial"))[:, 2].min()
     grid = display(name, "Grid")
     view = manager(name)["Views"]["Current"]
     assert grid["Offset"]["Z"] <= lowest + 1e-9

@@ -175,7 +175,7 @@ Placed = tuple[list[float], Matrix]
 def read_pose(frames: Frames, message: PoseStamped) -> Placed:
     """Return the pose in the base frame; raise InvalidValue for another frame or quaternion."""
     _check_frame(frames, message.header)
-    return _placed("pose", message.pose.position, message.pose.orientation)
+    return placed("pose", message.pose.position, message.pose.orientation)
 
 
 def read_twist(frames: Frames, message: TwistStamped) -> list[float]:
@@ -198,7 +198,7 @@ def read_path(frames: Frames, message: Path) -> list[Placed]:
         if stamped.header.frame_id:
             _check_frame(frames, stamped.header, f"pose {i}: ")
         pose = stamped.pose
-        poses.append(_placed(f"pose {i}", pose.position, pose.orientation))
+        poses.append(placed(f"pose {i}", pose.position, pose.orientation))
     return poses
 
 
@@ -221,7 +221,7 @@ def read_timed_poses(
         if len(point.transforms) != 1:
             raise TrajectoryRejected(f"point {i}: transforms = {len(point.transforms)}; expected 1")
     poses = [
-        _placed(f"point {i}", p.transforms[0].translation, p.transforms[0].rotation)
+        placed(f"point {i}", p.transforms[0].translation, p.transforms[0].rotation)
         for i, p in enumerate(points)
     ]
     times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in points]
@@ -246,7 +246,8 @@ def pose_message(position: Vector, rotation: Matrix) -> Pose:
     return message
 
 
-def _placed(name: str, position: Any, orientation: Any) -> Placed:
+def placed(name: str, position: Any, orientation: Any) -> Placed:
+    """Return position (3,) [m] and rotation (3, 3) of the parts of a pose called ``name``."""
     xyzw = [orientation.x, orientation.y, orientation.z, orientation.w]
     return _xyz(position), rotation_from_quaternion(f"{name}: quaternion", xyzw)
 

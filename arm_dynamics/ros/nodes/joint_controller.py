@@ -29,8 +29,9 @@ from arm_dynamics.ros.topics.topic_driver import TopicDriver, declare_output
 
 STATES = "joint_states"
 MISSING = (
-    "control_msgs 5.3 or newer is not installed: no ~/follow_joint_trajectory, ~/controller_state,"
-    " ~/speed_scaling_input, ~/query_state; ~/joint_trajectory, ~/reference and ~/tracking work"
+    "control_msgs 5.3 or newer is not installed (make setup builds it): no"
+    " ~/follow_joint_trajectory, ~/controller_state, ~/speed_scaling_input, ~/query_state;"
+    " ~/joint_trajectory, ~/reference and ~/tracking work"
 )
 
 

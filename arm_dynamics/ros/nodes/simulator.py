@@ -72,6 +72,7 @@ class SimulatorNode(Node):
         self.events.listener = Throttle(self.get_logger()).warn
         source = declare_time_source(self, self.simulation, factor)
         self.pacer, self.lockstep = source.pacer, source.lockstep
+        self._publishes_clock = source.publishes_clock
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
         )
@@ -82,6 +83,7 @@ class SimulatorNode(Node):
         self._states_paused_until = 0.0  # simulated time [s]
         self._stopped_by, self.emergency_stops = "", 0
         self._requests = LoopRequests()
+        self._stop = ShutdownFlag()  # that of ``run``
         self.states = StateTopics(self, self._nominal, self._frames, source, robot_state)
         self._commands = self._build_commands() if take_commands else None
         self._reply_wait = ReplyWait(self.simulation, self._commands) if self._commands else None
@@ -123,12 +125,31 @@ class SimulatorNode(Node):
         self.control = SimulationServices(
             self, self.simulation, self._nominal, self._requests, self.states.publish, self.stopped
         )
+        self._standard = self._standard_services()
         self._trace = ToolTrace(
             self,
             self._nominal,
             self._frames,
             lambda: self.simulation.state,
             lambda: self.states.stamp,
+        )
+
+    def _standard_services(self) -> Any:
+        """Return the services of simulation_interfaces; None if it is not installed."""
+        try:
+            from arm_dynamics.ros.topics.simulation_interfaces import SimulationInterfaces  # noqa: PLC0415
+        except ImportError:
+            return None
+        return SimulationInterfaces(
+            self,
+            self._nominal,
+            self._frames,
+            self.simulation,
+            self.control,
+            self._requests,
+            self.stopped,
+            self.fixed_time,
+            self.end,
         )
 
     def _build_diagnostics(self) -> Diagnostics:
@@ -201,6 +222,12 @@ class SimulatorNode(Node):
             " ~/reset_emergency_stop"
         )
 
+    def fixed_time(self) -> str:
+        """Return why simulated time cannot start again at 0; "" if it can."""
+        if not self._publishes_clock:
+            return "this simulator is not the source of /clock"
+        return "" if self._recording is None else "stamps of a recording increase"
+
     def reset_emergency_stop(self) -> str:
         """Continue simulated time; return its state as text."""
         if self._stopped_by:
@@ -215,6 +242,7 @@ class SimulatorNode(Node):
 
         A recording contains the references of ``loop``, or else those of ``joint_controller``.
         """
+        self._stop = stop
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         recording: AbstractContextManager[Recorder | None] = nullcontext()
         if self._record:
@@ -253,6 +281,7 @@ class SimulatorNode(Node):
                 "diverged", f"{error}; paused, reset the simulator to continue"
             )
             self.control.paused = True
+            self.control.forget_steps()
             return
         self._state_due = self.pacer.wait()
         if not self._ready and self.simulation.watchdog.accepted:
@@ -290,6 +319,10 @@ class SimulatorNode(Node):
         self._lockstep_wait.elapse(time.monotonic() - started)
         self.states.publish(self.simulation.state)
         return False
+
+    def end(self) -> None:
+        """End ``run`` after the present period."""
+        self._stop.set()
 
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""

@@ -54,7 +54,7 @@ SEARCH_PERIOD = 1.0
 class RobotStateTopics:
     """Publishes robot_description, /tf_static and /tf, as robot_state_publisher does.
 
-    If that node runs beside this one, it alone publishes the transforms: equal ones of equal stamps
+    If that node runs too, it alone publishes the transforms: equal ones of equal stamps
     are repeated data for tf2. /tf and /tf_static need tf2_msgs.
     """
 

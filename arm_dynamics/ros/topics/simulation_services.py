@@ -10,6 +10,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import State
@@ -33,7 +34,7 @@ from arm_dynamics.ros.topics.services import serve
 from arm_dynamics.simulation.equations_of_motion import MotorValues
 from arm_dynamics.simulation.simulation import Simulation
 
-TIME_CONTINUES = "time continues, because nodes reject stamps that step back"
+TIME_CONTINUES = "time continues"
 
 
 class SimulationServices:
@@ -56,7 +57,7 @@ class SimulationServices:
         self._node, self._simulation, self._arm = node, simulation, arm
         self._requests, self._publish, self._stopped = requests, publish, stopped
         self.paused = False
-        self.steps_left = 0
+        self.steps_left = self._steps_done = 0
         poses = ", ".join(arm.configurations)
         declare_live(node, "reset_configuration", "initial", f"configuration of ~/reset: {poses}")
         declare_list(node, "reset_positions", "positions of ~/reset; empty: reset_configuration")
@@ -79,7 +80,9 @@ class SimulationServices:
 
     def period_elapsed(self) -> None:
         """Count an elapsed control period."""
-        self.steps_left = max(0, self.steps_left - 1)
+        if self.steps_left:
+            self.steps_left -= 1
+            self._steps_done += 1
 
     def forget_steps(self) -> None:
         """Discard requested steps."""
@@ -104,21 +107,38 @@ class SimulationServices:
 
     def step(self) -> str:
         """Simulate ``step_count`` control periods; raise InvalidValue unless paused."""
+        count = int(self._node.get_parameter("step_count").value)
+        self.add_steps(count)
+        return self._with_stop(f"{count} control periods")
+
+    def add_steps(self, count: int) -> Callable[[], tuple[int, bool]]:
+        """Simulate ``count`` control periods; raise InvalidValue unless paused.
+
+        The returned function returns the number of completed periods, and whether they have ended.
+        """
         stopped = self._stopped()
         if stopped:
             raise InvalidValue(f"no step: {stopped}")
         if not self.paused:
             raise InvalidValue("the simulator is running; pause it first")
-        count = int(self._node.get_parameter("step_count").value)
+        first: list[int] = []
 
-        def add_steps() -> None:
+        def add() -> None:
+            first.append(self._steps_done + self.steps_left)
             self.steps_left += count
 
-        self._requests.post(add_steps)
-        return self._with_stop(f"{count} control periods")
+        def progress() -> tuple[int, bool]:
+            done = min(max(self._steps_done - first[0], 0), count) if first else 0
+            return done, bool(first) and (self.steps_left == 0 or done == count)
 
-    def reset(self) -> str:
-        """Set the state to rest at ``reset_positions``, or at ``reset_configuration``."""
+        self._requests.post(add)
+        return progress
+
+    def reset(self, *, state: bool = True, time: bool = False) -> str:
+        """Set the state to rest at ``reset_positions``, or at ``reset_configuration``.
+
+        ``time``: also set simulated time to 0, or without ``state`` only that.
+        """
         positions = list(self._node.get_parameter("reset_positions").value or [])
         name = self._node.get_parameter("reset_configuration").value
         q = (
@@ -128,11 +148,19 @@ class SimulationServices:
         )
 
         def reset_to() -> None:
-            self._simulation.reset(q)
+            if state:
+                self._simulation.reset(q)
+            if time:
+                self._simulation.set_time(0.0)
             self._publish(self._simulation.state)
 
         self._requests.post(reset_to)
         return self._with_stop(f"at {positions or name}; {TIME_CONTINUES}")
+
+    def place(self, q: Vector) -> None:
+        """Set the state to rest at ``q`` (nv,) and publish it; only in the simulating thread."""
+        self._simulation.reset(q)
+        self._publish(self._simulation.state)
 
     def push(self) -> str:
         """Apply the impulse ``push.x``, ``push.y``, ``push.z`` [N·s] to the tool."""

@@ -1,0 +1,480 @@
+"""Services and action of the standard simulation_interfaces for one simulated arm.
+
+The entities are the arm, by its name, and each of its links, ``<arm>/<link>``. Of the standard this
+simulator offers features, states, steps, resets and entities; it has no worlds and spawns nothing.
+One step is one control period. Names are private (``~/get_entities``); the parameter
+``simulation_interfaces_prefix`` = "/" gives the names of Isaac Sim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Vector3
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import InvalidServiceNameException
+from rclpy.node import Node
+from rclpy.task import Future
+from simulation_interfaces import srv
+from simulation_interfaces.action import SimulateSteps
+from simulation_interfaces.msg import (
+    Bounds,
+    EntityCategory,
+    EntityState,
+    Result,
+    SimulationState,
+    SimulatorFeatures,
+    TagsFilter,
+)
+
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue
+from arm_dynamics.dynamics.kinematics.frames import acceleration, link_poses, pose, twist
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics
+from arm_dynamics.dynamics.kinematics.link_points import BoundingBox, LinkPoints
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.messages.conversions import Frames, header, placed, pose_message
+from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
+from arm_dynamics.ros.topics.loop_requests import LoopRequests
+from arm_dynamics.ros.topics.pacing import wall_timer
+from arm_dynamics.ros.topics.simulation_services import SimulationServices
+from arm_dynamics.simulation.simulation import Simulation
+
+PREFIX = "simulation_interfaces_prefix"
+PERIOD = 0.02
+"""Time [s] between two looks at requested steps, and two feedbacks of the action."""
+MAX_STEPS = 10**9
+"""Largest number of steps of a request: 23 days of simulated time at 500 Hz."""
+STATES = {
+    SimulationState.STATE_STOPPED: "stopped",
+    SimulationState.STATE_PLAYING: "playing",
+    SimulationState.STATE_PAUSED: "paused",
+    SimulationState.STATE_QUITTING: "quitting",
+}
+FEATURES = (
+    SimulatorFeatures.ENTITY_TAGS,
+    SimulatorFeatures.ENTITY_BOUNDS,
+    SimulatorFeatures.ENTITY_BOUNDS_BOX,
+    SimulatorFeatures.ENTITY_CATEGORIES,
+    SimulatorFeatures.ENTITY_STATE_GETTING,
+    SimulatorFeatures.ENTITY_STATE_SETTING,
+    SimulatorFeatures.ENTITY_INFO_GETTING,
+    SimulatorFeatures.SIMULATION_RESET,
+    SimulatorFeatures.SIMULATION_RESET_TIME,
+    SimulatorFeatures.SIMULATION_RESET_STATE,
+    SimulatorFeatures.SIMULATION_STATE_GETTING,
+    SimulatorFeatures.SIMULATION_STATE_SETTING,
+    SimulatorFeatures.SIMULATION_STATE_PAUSE,
+    SimulatorFeatures.STEP_SIMULATION_SINGLE,
+    SimulatorFeatures.STEP_SIMULATION_MULTIPLE,
+    SimulatorFeatures.STEP_SIMULATION_ACTION,
+)
+SAME_POSE = 1e-9
+"""Difference [m, and of rotation matrices] up to which a pose is the present one."""
+
+
+class Failure(Exception):
+    """Result of a request that fails: a code of the standard and its text."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class SimulationInterfaces:
+    """Serves the standard on a simulator.
+
+    ``stopped`` returns the text of an active emergency stop, ``fixed_time`` why time cannot start
+    again at 0; else "". ``end`` ends the node.
+    Requests for the plant are executed by the simulating thread between two periods.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arm: ArmModel,
+        frames: Frames,
+        simulation: Simulation,
+        control: SimulationServices,
+        requests: LoopRequests,
+        stopped: Callable[[], str],
+        fixed_time: Callable[[], str],
+        end: Callable[[], None],
+    ) -> None:
+        self._simulation, self._control, self._requests = simulation, control, requests
+        self._stopped, self._fixed_time, self._end = stopped, fixed_time, end
+        self._entities = Entities(arm, frames)
+        self._reset_time = -1.0  # simulated time [s] after the last stop, with a reset
+        self._steps: StepRequest | None = None
+        self._timer = wall_timer(node, PERIOD, self._observe_steps)
+        self._timer.cancel()
+        text = 'prefix of the services of simulation_interfaces: "~/" is private, "/" the root'
+        prefix = str(declare_fixed(node, PREFIX, "~/", text))
+        services: dict[Any, Callable[[Any, Any], None]] = {
+            srv.GetSimulatorFeatures: self._get_features,
+            srv.GetSimulationState: self._get_state,
+            srv.SetSimulationState: self._set_state,
+            srv.ResetSimulation: self._reset,
+            srv.GetEntities: self._get_entities,
+            srv.GetEntitiesStates: self._get_entities_states,
+            srv.GetEntityState: self._get_entity_state,
+            srv.GetEntityInfo: self._get_entity_info,
+            srv.GetEntityBounds: self._get_entity_bounds,
+            srv.SetEntityState: self._set_entity_state,
+        }
+        try:
+            for kind, work in services.items():
+                node.create_service(kind, _service_name(prefix, kind), _served(work))
+            # Other callbacks are executed while this one waits for the last step.
+            node.create_service(
+                srv.StepSimulation,
+                _service_name(prefix, srv.StepSimulation),
+                self._step,
+                callback_group=ReentrantCallbackGroup(),
+            )
+            self._action = ActionServer(
+                node,
+                SimulateSteps,
+                f"{prefix}simulate_steps",
+                execute_callback=self._simulate_steps,
+                cancel_callback=lambda _: CancelResponse.ACCEPT,
+            )
+        except InvalidServiceNameException as error:
+            raise ConfigError(f"{PREFIX} = '{prefix}'; expected '~/', '/' or '/name/'") from error
+
+    # --- simulation
+
+    def _get_features(self, _: Any, response: Any) -> None:
+        features = response.features
+        features.features = list(FEATURES)
+        features.custom_info = (
+            "arm_dynamics: one arm and its links; one step is a control period of"
+            f" {self._simulation.period:g} s"
+        )
+
+    @property
+    def _state(self) -> int:
+        """Present state; simulated time is stopped by a pause or an emergency stop."""
+        if not self._control.paused and not self._stopped():
+            return int(SimulationState.STATE_PLAYING)
+        is_reset = self._control.paused and self._simulation.state.time == self._reset_time
+        return int(SimulationState.STATE_STOPPED if is_reset else SimulationState.STATE_PAUSED)
+
+    def _get_state(self, _: Any, response: Any) -> None:
+        response.state.state = self._state
+        response.result.error_message = self._stopped()
+
+    def _set_state(self, request: Any, _: Any) -> None:
+        target, kind = request.state.state, srv.SetSimulationState.Response
+        if target not in STATES:
+            text = f"state = {target}; expected one of {_listed(STATES)}; this arm is the world"
+            raise Failure(kind.INCORRECT_TRANSITION, text)
+        if target == SimulationState.STATE_QUITTING:
+            self._end()
+            return
+        if target == SimulationState.STATE_PLAYING and (stopped := self._stopped()):
+            raise Failure(kind.STATE_TRANSITION_ERROR, f"not playing: {stopped}")
+        if target == self._state:
+            text = f"the simulation is {STATES[target]} already"
+            raise Failure(kind.ALREADY_IN_TARGET_STATE, text)
+        self._control.pause(target != SimulationState.STATE_PLAYING)
+        self._reset_time = -1.0
+        if target == SimulationState.STATE_STOPPED:
+            self._control.reset(time=self._starts_again(srv.ResetSimulation.Request.SCOPE_ALL))
+            self._reset_time = self._requests.call(lambda: self._simulation.state.time)
+
+    def _reset(self, request: Any, response: Any) -> None:
+        kind = srv.ResetSimulation.Request
+        scope, fixed = request.scope or kind.SCOPE_ALL, self._fixed_time()
+        if fixed and scope != kind.SCOPE_ALL and scope & kind.SCOPE_TIME:
+            raise Failure(Result.RESULT_OPERATION_FAILED, f"no reset of time: {fixed}")
+        self._control.reset(state=bool(scope & kind.SCOPE_STATE), time=self._starts_again(scope))
+        if fixed and scope == kind.SCOPE_ALL:
+            response.result.error_message = f"time continues: {fixed}"
+
+    def _starts_again(self, scope: int) -> bool:
+        """Return whether a reset of ``scope`` sets simulated time to 0."""
+        return bool(scope & srv.ResetSimulation.Request.SCOPE_TIME) and not self._fixed_time()
+
+    # --- steps
+
+    async def _step(self, request: Any, response: Any) -> Any:
+        """Simulate ``steps`` control periods; respond after the last one."""
+        response.result = await self._simulated(request.steps, lambda done: None)
+        return response
+
+    async def _simulate_steps(self, handle: Any) -> Any:
+        """Simulate ``steps`` control periods, with feedback, until the end or a cancellation."""
+        steps = handle.request.steps
+
+        def observe(completed: int) -> bool:
+            handle.publish_feedback(
+                SimulateSteps.Feedback(completed_steps=completed, remaining_steps=steps - completed)
+            )
+            return bool(handle.is_cancel_requested)
+
+        result = await self._simulated(steps, observe)
+        if result.result == Result.RESULT_OK:
+            handle.succeed()
+        elif handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return SimulateSteps.Result(result=result)
+
+    async def _simulated(self, steps: int, observe: Callable[[int], bool | None]) -> Result:
+        """Simulate ``steps`` periods; return the result after the last one, or after its end."""
+        try:
+            if self._steps is not None:
+                raise InvalidValue("steps of another request are not complete")
+            if not 1 <= steps <= MAX_STEPS:
+                raise InvalidValue(f"steps = {steps}; expected 1 to {MAX_STEPS}")
+            pending = self._steps = StepRequest(steps, observe, self._control.add_steps(steps))
+        except InvalidValue as error:
+            return Result(result=Result.RESULT_OPERATION_FAILED, error_message=str(error))
+        self._timer.reset()
+        result: Result = await pending.future
+        return result
+
+    def _observe_steps(self) -> None:
+        """Report the progress of the requested steps, and their end."""
+        request = self._steps
+        if request is None:
+            self._timer.cancel()
+            return
+        completed, ended = request.progress()
+        canceled = request.observe(completed)
+        if not (ended or canceled):
+            return
+        self._steps = None
+        if canceled and not ended:
+            self._requests.post(self._control.forget_steps)
+        if completed == request.steps:
+            request.future.set_result(Result(result=Result.RESULT_OK))
+            return
+        cause = "the simulation diverged" if self._control.paused else "the simulation continued"
+        cause = "canceled" if canceled else self._stopped() or cause
+        request.future.set_result(
+            Result(
+                result=Result.RESULT_OPERATION_FAILED,
+                error_message=f"{completed} of {request.steps} steps: {cause}",
+            )
+        )
+
+    # --- entities
+
+    def _selected(self, filters: Any) -> list[str]:
+        state = self._simulation.state
+        return self._entities.select(filters, state.q)
+
+    def _get_entities(self, request: Any, response: Any) -> None:
+        response.entities = self._selected(request.filters)
+
+    def _get_entities_states(self, request: Any, response: Any) -> None:
+        response.entities = self._selected(request.filters)
+        response.states = [self._entity_state(name) for name in response.entities]
+
+    def _get_entity_state(self, request: Any, response: Any) -> None:
+        response.state = self._entity_state(request.entity)
+
+    def _entity_state(self, entity: str) -> EntityState:
+        """Return the state of an entity in one state of the simulation."""
+        state, a = self._requests.call(
+            lambda: (self._simulation.state, self._simulation.acceleration)
+        )
+        return self._entities.state(entity, state.time, state.q, state.v, a)
+
+    def _get_entity_info(self, request: Any, response: Any) -> None:
+        link = self._entities.link(request.entity)
+        category, tags = self._entities.kind(request.entity)
+        response.info.category.category, response.info.tags = category, tags
+        response.info.description = (
+            f"link '{link}'" if tags == ["link"] else "arm with a fixed base"
+        )
+
+    def _get_entity_bounds(self, request: Any, response: Any) -> None:
+        low, high = self._entities.box(request.entity, self._simulation.state.q)
+        ends = [Vector3(**dict(zip("xyz", end.tolist(), strict=True))) for end in (high, low)]
+        response.bounds = Bounds(type=Bounds.TYPE_BOX, points=ends)
+
+    def _set_entity_state(self, request: Any, _: Any) -> None:
+        """Bring the tool to a pose by inverse kinematics, at rest; the base is fixed."""
+        state, entity = request.state, request.entity
+        sets_pose = getattr(request, "set_pose", True)  # without these fields, all are set
+        if getattr(request, "set_twist", True) and not _is_zero(state.twist):
+            text = f"'{entity}': twist; only a state at rest can be set"
+            raise Failure(Result.RESULT_OPERATION_FAILED, text)
+        if getattr(request, "set_acceleration", False):
+            text = f"'{entity}': acceleration follows from the efforts and cannot be set"
+            raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, text)
+        self._entities.link(entity)
+        if sets_pose:
+            q = self._entities.configuration(entity, state, self._simulation.state.q)
+            if q is not None:
+                self._requests.call(lambda: self._control.place(q))
+
+
+class StepRequest:
+    """Requested steps: ``progress()`` returns the completed ones and whether they ended."""
+
+    def __init__(
+        self,
+        steps: int,
+        observe: Callable[[int], bool | None],
+        progress: Callable[[], tuple[int, bool]],
+    ) -> None:
+        self.steps, self.observe, self.progress = steps, observe, progress
+        self.future: Any = Future()
+
+
+class Entities:
+    """The arm and its links as entities of the standard."""
+
+    def __init__(self, arm: ArmModel, frames: Frames) -> None:
+        self.name, self._arm, self._frame = arm.name, arm, frames.base
+        self._links = {arm.name: arm.base_frame}
+        self._links |= {
+            f"{arm.name}/{link}": link for link in link_poses(arm, arm.configuration("initial"))
+        }
+        self._points = LinkPoints(arm)
+
+    def link(self, entity: str) -> str:
+        """Return the link of an entity, the base of the arm; raise Failure for another name."""
+        if entity not in self._links:
+            text = f"entity = '{entity}'; expected one of {', '.join(self._links)}"
+            raise Failure(Result.RESULT_NOT_FOUND, text)
+        return self._links[entity]
+
+    def kind(self, entity: str) -> tuple[int, list[str]]:
+        """Return category and tags of an entity."""
+        if entity == self.name:
+            return EntityCategory.CATEGORY_ROBOT, ["arm"]
+        return EntityCategory.CATEGORY_DYNAMIC_OBJECT, ["link"]
+
+    def select(self, filters: Any, q: Vector) -> list[str]:
+        """Return the entities that pass every filter at the configuration ``q`` (nv,)."""
+        try:
+            expression = re.compile(filters.filter)
+        except re.error as error:
+            text = f"filter = '{filters.filter}': {error}"
+            raise Failure(Result.RESULT_OPERATION_FAILED, text) from error
+        categories = {c.category for c in filters.categories}
+        required = set(filters.tags.tags)
+        needs_all = filters.tags.filter_mode == TagsFilter.FILTER_MODE_ALL
+        selected = []
+        for entity in self._links:
+            category, tags = self.kind(entity)
+            has_tags = (
+                required <= {*tags} if needs_all else not required or bool(required & {*tags})
+            )
+            if (
+                expression.search(entity)
+                and (not categories or category in categories)
+                and has_tags
+                and self._overlaps(entity, filters.bounds, q)
+            ):
+                selected.append(entity)
+        return selected
+
+    def state(self, entity: str, time: float, q: Vector, v: Vector, a: Vector) -> EntityState:
+        """Return pose, twist and acceleration of an entity in the base frame."""
+        link, message = self.link(entity), EntityState(header=header(self._frame, time))
+        message.pose = pose_message(*pose(self._arm, q, link))
+        for motion, values in (
+            (message.twist, twist(self._arm, q, v, link)),
+            (message.acceleration, acceleration(self._arm, q, v, a, link)),
+        ):
+            for part, numbers in ((motion.linear, values[:3]), (motion.angular, values[3:])):
+                part.x, part.y, part.z = numbers.tolist()
+        return message
+
+    def box(self, entity: str, q: Vector) -> BoundingBox:
+        """Return the bounding box of the visible geometry in the frame of the entity."""
+        link = self.link(entity)
+        return BoundingBox.of(
+            self._points.placed(q) if entity == self.name else self._points.local[link]
+        )
+
+    def _overlaps(self, entity: str, bounds: Any, q: Vector) -> bool:
+        """Return whether the box of an entity, along the base axes, overlaps ``bounds``."""
+        if bounds.type == Bounds.TYPE_EMPTY:
+            return True
+        ends = np.array([[p.x, p.y, p.z] for p in bounds.points])
+        if bounds.type not in {Bounds.TYPE_BOX, Bounds.TYPE_SPHERE}:
+            text = f"bounds type = {bounds.type}; expected a box or a sphere"
+            raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, text)
+        if len(ends) != 2:
+            text = f"bounds points = {len(ends)}; expected 2"
+            raise Failure(Result.RESULT_OPERATION_FAILED, text)
+        points = self._points.of_links(q)[self._links[entity]]
+        box = BoundingBox.of(self._points.placed(q) if entity == self.name else points)
+        if bounds.type == Bounds.TYPE_BOX:
+            return box.overlaps(BoundingBox.of(ends))
+        center, radius = ends[0], ends[1, 0]
+        return box.distance(center) <= float(radius)
+
+    def configuration(self, entity: str, state: Any, start: Vector) -> Vector | None:
+        """Return the configuration (nv,) that brings an entity to a pose; None if it is there.
+
+        Raise Failure for an invalid pose, one out of reach, and links other than the tool.
+        """
+        link, kind = self.link(entity), srv.SetEntityState.Response
+        invalid = getattr(kind, "INVALID_POSE", Result.RESULT_OPERATION_FAILED)
+        if state.header.frame_id not in {"", "world", self._frame}:
+            text = f"frame_id = '{state.header.frame_id}'; expected '{self._frame}'"
+            raise Failure(invalid, text)
+        try:
+            position, rotation = placed(entity, state.pose.position, state.pose.orientation)
+        except InvalidValue as error:
+            raise Failure(invalid, str(error)) from error
+        here, axes = pose(self._arm, start, link)
+        differences = np.concatenate([here - position, (axes - rotation).ravel()])
+        if np.abs(differences).max() < SAME_POSE:
+            return None
+        if link != self._arm.tool_frame:
+            text = (
+                f"'{entity}' cannot be moved: the base is fixed, and of the links only"
+                f" '{self._arm.name}/{self._arm.tool_frame}' can be placed"
+            )
+            raise Failure(Result.RESULT_OPERATION_FAILED, text)
+        try:
+            return inverse_kinematics(self._arm, position, rotation, initial_guess=start).q
+        except ArmDynamicsError as error:
+            raise Failure(invalid, str(error)) from error
+
+
+def _service_name(prefix: str, kind: Any) -> str:
+    """Return the name of the service of a type, as GetEntities: get_entities."""
+    return prefix + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def _served(work: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
+    """Return the callback of a service: ``work`` with its failure as result."""
+
+    def respond(request: Any, response: Any) -> Any:
+        code, text = Result.RESULT_OK, ""
+        try:
+            work(request, response)
+        except Failure as failure:
+            code, text = failure.code, str(failure)
+        except ArmDynamicsError as error:
+            code, text = Result.RESULT_OPERATION_FAILED, str(error)
+        if hasattr(response, "result"):  # only the features have none
+            response.result.result = code
+            response.result.error_message = text or response.result.error_message
+        return response
+
+    return respond
+
+
+def _listed(states: Iterable[int]) -> str:
+    return ", ".join(f"{code} ({STATES[code]})" for code in states)
+
+
+def _is_zero(twist: Any) -> bool:
+    parts = (twist.linear, twist.angular)
+    return not any(getattr(part, axis) for part in parts for axis in "xyz")

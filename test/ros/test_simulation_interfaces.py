@@ -147,8 +147,9 @@ def test_steps_from_a_reset_are_bit_identical(shared, call, state, states):
         assert call(ResetSimulation)[0] == OK
         shared.trigger("simulator/push")
         assert call(StepSimulation, steps=1000)[0] == OK
-        shared.wait_for(lambda n=first: len(states) > n + 1000, "not all states")
-        assert stamp(states.newest) == 2.0
+        shared.wait_for(
+            lambda n=first: len(states) > n + 1000 and stamp(states.newest) == 2.0, "not all states"
+        )
         message = states.newest
         ends.append([*message.position, *message.velocity, *message.effort])
     assert ends[0] == ends[1]
@@ -363,8 +364,9 @@ def test_a_controller_in_lockstep_moves_the_arm_identically_after_each_reset(ros
         ros.trigger("simulator/push")
         steps = StepSimulation.Request(steps=500)
         assert ros.call(StepSimulation, "simulator/step_simulation", steps).result.result == OK
-        ros.wait_for(lambda n=first: len(states) > n + 500, "not all states")
-        assert stamp(states.newest) == 1.0
+        ros.wait_for(
+            lambda n=first: len(states) > n + 500 and stamp(states.newest) == 1.0, "not all states"
+        )
         ends.append([*states.newest.position, *states.newest.velocity, *states.newest.effort])
     assert ends[0] == ends[1]
     assert np.abs(np.array(ends[0][:5]) - INITIAL).max() < 0.05

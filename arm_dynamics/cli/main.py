@@ -40,6 +40,7 @@ COMMANDS = {
         "arm_dynamics.cli.montecarlo",
         "simulate a motion for random parameters within tolerances",
     ),
+    "moveit": ("arm_dynamics.cli.moveit", "write a configuration package of MoveIt"),
     "plot": ("arm_dynamics.cli.plot", "plot a recording"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and record it"),
     "replay": ("arm_dynamics.cli.replay", "simulate a recording again and compare the states"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli.main import main
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.errors import ConfigError, InvalidValue, TrajectoryRejected
 from arm_dynamics.identification import Excitation, excitation_quality, excite
@@ -36,7 +37,6 @@ from arm_dynamics.identification.excitation.excitation_start import (
     checked_excitation,
     excitation_motion,
 )
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.recording import Recording
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import ControlLoop, Plant, Simulation, load_arm
 from arm_dynamics.cli.hardware import calibrate_gravity as command
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.core import ArmDynamicsError, ConfigError, InvalidValue, RecordingError
 from arm_dynamics.core.state import Reference, State
@@ -23,7 +24,6 @@ from arm_dynamics.identification import (
     with_parameters,
     write_poses,
 )
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.gravity.gravity_calibration import (
     StaticPose,
     least_pose_count,

@@ -10,6 +10,7 @@ import pytest
 from arm_dynamics import Simulation, load_arm
 from arm_dynamics.batch import rollout
 from arm_dynamics.cli.main import main
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State
@@ -18,7 +19,6 @@ from arm_dynamics.hardware.mit_can.bus import MitCan
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.transmission import Transmission
 from arm_dynamics.identification import compare, excite, identify
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.model.load import parse_arm

@@ -8,7 +8,7 @@ import pytest
 from test_audit import GOOD, mutated
 
 from arm_dynamics import load_arm
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.mesh_files import find_mesh

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.rigid_body import rnea_batch
@@ -29,7 +30,6 @@ from arm_dynamics.identification.excitation.excitation_limits import (
     largest_scale,
     scale_to_limits,
 )
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.parameters.base_parameter_set import (
     base_parameters,
     structural_rows,

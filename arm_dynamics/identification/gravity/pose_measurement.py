@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.gravity.gravity_calibration import StaticPose
 from arm_dynamics.identification.gravity.pose_selection import (
     CLEARANCE,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.arrays import (
     BoolArray,
     FloatArray,
@@ -30,7 +31,6 @@ from arm_dynamics.core.arrays import (
 )
 from arm_dynamics.core.blas_threads import with_one_blas_thread
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.gravity.gravity_calibration import (
     least_pose_count,
     pose_condition,

@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
+from arm_dynamics.collision.collision_filter import CollisionFilter
 from arm_dynamics.core.arrays import BoolArray, FloatArray, Matrix, Vector
-from arm_dynamics.identification.excitation.collision_filter import CollisionFilter
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
@@ -63,15 +63,7 @@ class SelfCollision:
 
     def __init__(self, arm: ArmModel, clearance: float, start: Vector) -> None:
         self._model = check_arm(arm).model
-        text, self.missing = _with_mesh_files(arm)
-        for uri in self.missing:
-            warnings.warn(
-                f"arm '{arm.name}': collision mesh = '{uri}', which was not found; self-collision"
-                " is checked without it",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        self._shapes = pin.buildGeomFromUrdfString(self._model, text, pin.COLLISION)
+        self._shapes, self.missing = collision_shapes(arm)
         self._data = self._model.createData()
         self._filter = CollisionFilter(self._model, self._shapes)
         bodies, parents = [x.parentJoint for x in self._shapes.geometryObjects], self._model.parents
@@ -217,6 +209,22 @@ class SelfCollision:
                 stacklevel=5,
             )
         return margins
+
+
+def collision_shapes(arm: ArmModel) -> tuple[pin.GeometryModel, tuple[str, ...]]:
+    """Return the shapes of an arm, without pairs, and the meshes that were not found.
+
+    They are its collision geometry. A RuntimeWarning names each missing mesh.
+    """
+    text, missing = _with_mesh_files(arm)
+    for uri in missing:
+        warnings.warn(
+            f"arm '{arm.name}': collision mesh = '{uri}', which was not found; self-collision"
+            " is checked without it",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return pin.buildGeomFromUrdfString(arm.model, text, pin.COLLISION), missing
 
 
 def _with_mesh_files(arm: ArmModel) -> tuple[str, tuple[str, ...]]:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import load_arm
+from arm_dynamics.collision import collision_filter
+from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.identification import Excitation
-from arm_dynamics.identification.excitation import collision_filter
 from arm_dynamics.identification.excitation import excitation_search as search
-from arm_dynamics.identification.excitation.self_collision import SelfCollision
 from arm_dynamics.identification.gravity.pose_selection import path_is_free
 from arm_dynamics.model.load import parse_arm
 

@@ -1,0 +1,98 @@
+"""Pairs of links that need no collision check, as in the setup assistant of MoveIt."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from arm_dynamics.collision.self_collision import PERMANENT, collision_shapes
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_model import ArmModel
+
+SAMPLES = 10_000
+"""Random configurations, as in the setup assistant of MoveIt."""
+
+
+class DisabledPair(NamedTuple):
+    """Two links without a collision check."""
+
+    first: str
+    second: str
+    reason: str
+    """Adjacent: one joint connects them; Default: they collide at the initial configuration;
+    Always: at nearly every configuration; Never: at none."""
+
+
+def collision_matrix(
+    arm: ArmModel, samples: int = SAMPLES, seed: int = 0
+) -> tuple[DisabledPair, ...]:
+    """Return the pairs of links with collision geometry that need no collision check.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with collision geometry in its URDF.
+    samples : int
+        Number of random configurations within the position limits.
+    seed : int
+        Seed of the configurations.
+
+    Returns
+    -------
+    tuple of DisabledPair
+        Names of the links in the order of the URDF, and the reason: Adjacent, Default, Always or
+        Never.
+
+    References
+    ----------
+    MoveIt, moveit_setup_assistant, compute_default_collisions.
+
+    """
+    model = check_arm(arm).model
+    shapes, _ = collision_shapes(arm)
+    links = [shape.parentFrame for shape in shapes.geometryObjects]
+    with_geometry = sorted(set(links))
+    for i, j in combinations(range(len(links)), 2):
+        if links[i] != links[j]:
+            shapes.addCollisionPair(pin.CollisionPair(i, j))
+    ends = [sorted((links[p.first], links[p.second])) for p in shapes.collisionPairs]
+    pairs = [(first, second) for first, second in ends]
+    counts = dict.fromkeys(combinations(with_geometry, 2), 0)
+    data, results = model.createData(), shapes.createData()
+
+    def colliding(q: Vector) -> set[tuple[int, int]]:
+        pin.computeCollisions(model, data, shapes, results, q, False)
+        return {p for p, r in zip(pairs, results.collisionResults, strict=True) if r.isCollision()}
+
+    default = colliding(np.array(arm.configuration("initial")))
+    lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    random = np.random.default_rng(seed)
+    for q in random.uniform(np.minimum(lower, upper), np.maximum(upper, lower), (samples, arm.nv)):
+        for pair in colliding(q):
+            counts[pair] += 1
+    disabled = []
+    for (first, second), count in counts.items():
+        if _are_adjacent(model, first, second):
+            reason = "Adjacent"
+        elif (first, second) in default:
+            reason = "Default"
+        elif count >= PERMANENT * samples:
+            reason = "Always"
+        elif count == 0:
+            reason = "Never"
+        else:
+            continue
+        names = [str(model.frames[i].name) for i in (first, second)]
+        disabled.append(DisabledPair(names[0], names[1], reason))
+    return tuple(disabled)
+
+
+def _are_adjacent(model: pin.Model, first: int, second: int) -> bool:
+    """Return whether one joint, moving or fixed, connects two links, given as frames."""
+    parents = (model.frames[model.frames[link].parentFrame].parentFrame for link in (first, second))
+    above_first, above_second = parents
+    return bool(above_first == second or above_second == first)

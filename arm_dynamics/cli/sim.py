@@ -74,7 +74,7 @@ RATE = 500.0
 
 def run(arguments: Sequence[str]) -> int:
     """Simulate; return 0 after Ctrl-C, and 0 (passed) or 1 (failed) after --duration."""
-    parser = command_parser(__doc__)
+    parser = command_parser()
     parser.add_argument("--domain", type=_requires_ros, help="ROS domain id (requires ROS 2)")
     parser.add_argument(
         "--composed", action="store_true", help="one process for all, as always without ROS 2"
@@ -94,10 +94,10 @@ def _requires_ros(text: str) -> str:
     raise ConfigError(f"--domain = {text}: {ros_missing()}")
 
 
-def command_parser(description: str | None) -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics sim`` without the options of nodes."""
     parser = SuggestingParser(
-        prog="arm-dynamics sim", description=(description or "").partition("\n")[0]
+        prog="arm-dynamics sim", description=(__doc__ or "").partition("\n")[0]
     )
     add_arm(parser, default="five_dof")
     add_options(parser, controllers=joint_controllers, dt=None)

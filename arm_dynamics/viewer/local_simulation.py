@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
@@ -123,7 +124,7 @@ class LocalSimulation:
 
     def _loads(self) -> Settings:
         push = {
-            axis: Setting(number, lambda value, axis=axis: self._set_push(axis, value))
+            axis: Setting(number, partial(self._set_push, axis))
             for axis, number in self._push.items()
         }
         arm, model = self._simulation.arm, self._loop.controller.arm
@@ -149,9 +150,7 @@ class LocalSimulation:
 
     def _gains(self) -> Settings:
         return {
-            (group, name): Setting(
-                value, lambda number, group=group, name=name: self._set_gain(group, name, number)
-            )
+            (group, name): Setting(value, partial(self._set_gain, group, name))
             for group, row in self._loop.controller.values.items()
             for name, value in row.items()
         }

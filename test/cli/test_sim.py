@@ -33,7 +33,7 @@ def start(file, *arguments):
 
 
 def options(*arguments):
-    parsed = command.command_parser(None).parse_args(arguments)
+    parsed = command.command_parser().parse_args(arguments)
     return parsed, command.check_options(parsed)
 
 

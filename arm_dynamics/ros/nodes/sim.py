@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def node_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics sim`` with ROS 2."""
-    parser = command_parser(__doc__)
+    parser = command_parser()
     parser.add_argument(
         "--domain",
         type=Number("--domain", 0, MAX_DOMAIN_ID, whole=True),

@@ -210,10 +210,12 @@ class RemoteFields:
 
 def _settings(remote: RemoteParameters, prefix: str) -> dict[str, Setting]:
     """Return the numeric parameters under or equal to ``prefix``."""
-    return {
-        name: Setting(number, lambda value, name=name: remote.set({name: value}))
-        for name, number in remote.numbers(prefix).items()
-    }
+
+    def apply(name: str, value: float) -> None:
+        remote.set({name: value})
+
+    numbers = remote.numbers(prefix).items()
+    return {name: Setting(number, partial(apply, name)) for name, number in numbers}
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import io
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module, metadata
 from importlib.util import find_spec
 
@@ -83,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     end = interruption(args.command)
     try:
         try:
-            with handling(end, *INTERRUPTS):  # an import can lose KeyboardInterrupt
+            with handling(end, *INTERRUPTS), _loading(args.command):
+                # An import can lose KeyboardInterrupt.
                 command = import_module(_module(args.command))  # only that of the command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
@@ -99,6 +101,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(end.report())
     finally:
         warnings.formatwarning = with_location
+
+
+def _loading(command: str) -> AbstractContextManager[None]:
+    """Return a context that shows on a terminal that imports take seconds."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from arm_dynamics.cli.terminal import waiting  # noqa: PLC0415 - not for --help
+
+    return waiting(f"loading arm-dynamics {command}")
 
 
 def _module(command: str) -> str:

@@ -120,15 +120,15 @@ def test_bad_arguments_are_rejected(arguments, words):
 
 
 def test_a_plugged_terminal_replaces_its_link_and_an_unplugged_one_removes_it(tmp_path):
-    link, asked = tmp_path / "tty", []
-    motors = SimpleNamespace(step=asked.append, shafts=(), receive=lambda data, now: data[::-1])
+    link, steps = tmp_path / "tty", []
+    motors = SimpleNamespace(step=steps.append, shafts=(), receive=lambda data, now: data[::-1])
     terminal = SerialTerminal(motors, None, link)
     try:
         first = terminal.path
         assert link.resolve() == type(link)(first).resolve()
         with open(link, "r+b", buffering=0) as user:
             user.write(b"abc")
-            while not terminal._waiting and not asked[50:]:
+            while not terminal._waiting and not steps[50:]:
                 terminal.serve()
             terminal.serve()
             assert user.read(3) == b"cba"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from arm_dynamics.hardware.emulation.arm_hardware import (
 )
 from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
 from arm_dynamics.hardware.emulation.serial_terminal import SerialTerminal
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import read_hardware_info
 
 BAUD = 1e6
@@ -31,6 +33,33 @@ HINT = "hold and Enter: support the arm; Ctrl-C: end"
 
 def run(arguments: Sequence[str]) -> int:
     """Serve the motors until Ctrl-C or ``quit``; return 0."""
+    args = command_parser().parse_args(arguments)
+    link = args.link
+    if link is not None and ((link.exists() and not link.is_symlink()) or link.is_dir()):
+        raise ConfigError(f"--link = {link}; expected a new path or a symbolic link")
+    arm = hardware_options.arm_with_hardware(args)
+    driver = hardware_options.driver_name(args, arm)
+    body = build_emulated_arm(args, arm, driver)
+    count, settings = len(body.motors.shafts), read_hardware_info(arm).settings
+    stop = ShutdownFlag()
+    with handling(stop, *STOP_SIGNALS):
+        baud = float(settings.get("baud", settings.get("bitrate", BAUD)))
+        terminal = SerialTerminal(body.motors, body, link, baud)
+        try:
+            port = str(link or terminal.path)
+            more = " --set interface=slcan" if driver == "mit_can" else ""
+            print(f"{count} motors of '{arm.name}' ({driver}) at {port}")
+            print(f"next: arm-dynamics hardware check {args.arm} --port {port}{more}")
+            print(HINT, flush=True)
+            _serve(terminal, body, stop)
+        finally:
+            terminal.unplug()
+        print("stopped", flush=True)
+    return 0
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
     parser = SuggestingParser(prog="arm-dynamics hardware emulate", description=__doc__)
     hardware_options.add_arm(parser)
     arm_options.add_options(parser, only=("configuration",))
@@ -42,33 +71,15 @@ def run(arguments: Sequence[str]) -> int:
     add("--payload", type=Number("--payload", 0, 1e3, "kg"), default=0.0, metavar="KG", help=text)
     text = "factor on the Coulomb friction of the motors (default: 1)"
     add("--friction", type=Number("--friction", 0, 1e3), default=1.0, metavar="FACTOR", help=text)
-    args = parser.parse_args(arguments)
-    link = args.link
-    if link is not None and ((link.exists() and not link.is_symlink()) or link.is_dir()):
-        raise ConfigError(f"--link = {link}; expected a new path or a symbolic link")
-    stop = ShutdownFlag()
-    arm = hardware_options.arm_with_hardware(args)
-    driver = hardware_options.driver_name(args, arm)
+    return parser
+
+
+def build_emulated_arm(args: argparse.Namespace, arm: ArmModel, driver: str) -> EmulatedArm:
+    """Return the simulated arm of the options with its motors, supported until these hold it."""
     motors = emulated_motors(arm, driver)
     with waiting(f"compiling the simulated arm {arm.name}"):
-        body = emulated_arm(
-            different_arm(arm, args.payload, args.friction), motors, arm.configuration("initial")
-        )
-    settings = read_hardware_info(arm).settings
-    baud = float(settings.get("baud", settings.get("bitrate", BAUD)))
-    with handling(stop, *STOP_SIGNALS):
-        terminal = SerialTerminal(motors, body, link, baud)
-        try:
-            port = str(link or terminal.path)
-            more = " --set interface=slcan" if driver == "mit_can" else ""
-            print(f"{len(motors.shafts)} motors of '{arm.name}' ({driver}) at {port}")
-            print(f"next: arm-dynamics hardware check {args.arm} --port {port}{more}")
-            print(HINT, flush=True)
-            _serve(terminal, body, stop)
-        finally:
-            terminal.unplug()
-    print("stopped", flush=True)
-    return 0
+        simulated = different_arm(arm, args.payload, args.friction)
+        return emulated_arm(simulated, motors, arm.configuration("initial"))
 
 
 def _serve(terminal: SerialTerminal, body: EmulatedArm, stop: ShutdownFlag) -> None:

@@ -7,6 +7,7 @@ from setuptools import find_packages, setup
 NAME = "arm_dynamics"
 ROOT = Path(__file__).resolve().parent  # colcon may run a link to this file, from another folder
 SHARE = Path("share") / NAME
+VIEWER = ["viser>=1.1", "yourdfpy>=0.0.56"]
 UNIT = ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100"]
 # ROS 2 as wheels exists for this platform alone; elsewhere the nodes need an installed ROS 2.
 WHEELS = 'sys_platform == "linux" and platform_machine == "x86_64"'
@@ -58,6 +59,7 @@ setup(
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
         "Topic :: Scientific/Engineering",
         "Topic :: Scientific/Engineering :: Physics",
         "Topic :: System :: Hardware :: Hardware Drivers",
@@ -84,16 +86,17 @@ setup(
         "numba>=0.59",
         "threadpoolctl>=3",
         "rich>=13",
+        *VIEWER,  # 175 MB of 1.0 GB: an installation without extras shows a moving arm
     ],
     extras_require={
         "ros": wheels("7.1.6", "5.3.6"),  # Jazzy
         "kilted": wheels("9.1.2", "5.5.1"),  # instead of "ros"
-        "viewer": ["viser>=1.1", "yourdfpy>=0.0.56"],
+        "viewer": VIEWER,  # for an installation by colcon, which reads no requirements
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
         "table": ["pandas>=2", "pyarrow>=14"],  # recordings as DataFrame and Parquet
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
-        "trajectories": ["toppra>=0.6"],  # time scaling
+        "trajectories": ["toppra>=0.6"],  # time scaling; wheels for Linux x86-64 only
         # Motors on serial ports and CAN; python-can's udp_multicast needs msgpack.
         "hardware": ["pyserial>=3.5", "python-can>=4.4", "msgpack>=1.0"],
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],

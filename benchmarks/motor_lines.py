@@ -16,8 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
-from emulators.base import EmulatedMotors, Shaft  # not an installed package
 from emulators.vendors import VENDORS
+
+from arm_dynamics.hardware.emulation.emulated_motors import (  # not an installed package
+    EmulatedMotors,
+    Shaft,
+)
 
 COUNT = 6
 

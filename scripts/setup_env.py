@@ -111,7 +111,7 @@ def bring_up_to_date(venv: Path, extras: list, constraint: str) -> None:
     if not wheels_exist():
         _report(
             "note: wheels of ROS 2 exist only for Linux on x86_64. On this machine everything "
-            "without ROS works; the nodes and `make sim` need an installed ROS 2 (see README)."
+            "without ROS works, also `make sim`; the nodes need an installed ROS 2 (see README)."
         )
 
 

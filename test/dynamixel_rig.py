@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from emulators.base import Shaft
-from emulators.dynamixel import EmulatedDynamixels
-
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.emulation.dynamixel_motors import EmulatedDynamixels
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 

@@ -6,18 +6,17 @@ import os
 import pty
 import sys
 import threading
-import time
-import tty
 from collections.abc import Sequence
 from contextlib import suppress
 
-from emulators.arm import EmulatedArm
-from emulators.base import EmulatedMotors, Shaft
-from emulators.feetech import EmulatedFeetech
 from emulators.memory import MemoryPort
 from virtual_time import VirtualTime
 
 from arm_dynamics import load_arm
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors, Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
+from arm_dynamics.hardware.emulation.serial_terminal import SerialTerminal
 from arm_dynamics.model.hardware_info import read_hardware_info
 
 
@@ -91,11 +90,9 @@ class Line(Motors):
 
     def __init__(self, motors: EmulatedMotors, arm: EmulatedArm | None = None) -> None:
         super().__init__(motors, arm)
-        self._ours, self._theirs = pty.openpty()
-        tty.setraw(self._theirs)
-        os.set_blocking(self._ours, False)
-        self.name = os.ttyname(self._theirs)
-        self._start, self._closed = time.monotonic(), False
+        self._terminal = SerialTerminal(motors, arm)
+        self.name = self._terminal.path
+        self._closed = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -103,23 +100,15 @@ class Line(Motors):
         """Disconnect the cable; the motors keep their state."""
         self._closed = True
         self._thread.join(10)
-        for fd in (self._ours, self._theirs):
-            with suppress(OSError):
-                os.close(fd)
-        self._ours = self._theirs = -1
+        self._terminal.unplug()
 
     def close(self) -> None:
         self.unplug()
 
     def _run(self) -> None:
         while not self._closed:
-            now = time.monotonic() - self._start
-            if self.arm is not None:
-                self.arm.time = max(self.arm.time, now - 0.05)  # a busy machine loses time
-            self.advance(now)
-            with suppress(BlockingIOError):
-                os.write(self._ours, self.motors.receive(os.read(self._ours, 4096), now))
-            time.sleep(5e-4)
+            self._terminal.serve()
+            self.most = max(self.most, self.torques)
 
 
 class User:

@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 from conftest import chain
-from emulators.arm import EmulatedArm
 from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command
 from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import JointMotor
 from arm_dynamics.safety.safety_settings import SafetySettings

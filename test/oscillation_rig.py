@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 from emulators import small_arm
-from emulators.arm import EmulatedArm
 from emulators.memory import MemoryPort
 from emulators.vendors import CUBEMARS, VENDORS, Vendor
 
@@ -15,6 +14,7 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command, State
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import SafetySettings

@@ -118,8 +118,34 @@ def test_every_required_distribution_has_its_rosdep_key():
         if "extra ==" not in r
     }
     declared = {e.text for e in manifest() if e.tag.endswith("depend")}
-    assert {"pin", "numpy"} <= required
+    assert {"pin", "numpy", "viser"} <= required
+    required -= {"viser", "yourdfpy"}  # of the page: they have no rosdep key
     assert {keys.get(name, f"python3-{name}") for name in required} <= declared
+
+
+def test_pixi_installs_what_manifest_and_distribution_require():
+    """Conda packages replace wheels and Debian packages; pip adds the libraries of the page."""
+    tomllib = pytest.importorskip("tomllib", reason="tomllib is part of Python 3.11")
+    file = tomllib.loads((ROOT / "pixi.toml").read_text())
+    assert file["workspace"]["version"] == manifest().findtext("version")
+    assert set(file["workspace"]["platforms"]) == {"linux-64", "linux-aarch64", "osx-arm64"}
+    installed = set(file["dependencies"])
+    depends = {e.text for e in manifest() if e.tag in ("depend", "exec_depend")}
+    names = {n.removeprefix("python3-") if n.startswith("python3-") else n for n in depends}
+    python = {"pinocchio", *(n.removeprefix("python3-") for n in depends if "python3-" in n)}
+    ros = {f"ros-jazzy-{n.replace('_', '-')}" for n in names - python}
+    assert {"ros-jazzy-rclpy", "ros-jazzy-control-msgs"} <= ros
+    assert ros | (python - {"yaml"}) | {"pyyaml"} <= installed
+    required = {re.split(r"[<>=!~]", r)[0]: r for r in distribution("arm_dynamics").requires}
+    for name, version in file["pypi-dependencies"].items():
+        assert required[name].startswith(f"{name}{version}")
+
+
+def test_the_container_installs_the_libraries_of_the_page():
+    text = (ROOT / "Dockerfile").read_text()
+    for entry in distribution("arm_dynamics").requires:
+        if re.match("viser|yourdfpy", entry):
+            assert f'"{entry.partition(";")[0].strip()}"' in text
 
 
 def test_nodes_contain_no_linear_algebra():

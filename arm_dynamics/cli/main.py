@@ -6,11 +6,13 @@ import io
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module, metadata
+from importlib.util import find_spec
 
 from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.requirements import ros_missing
 from arm_dynamics.core.signals import INTERRUPTS, Interrupt, handling
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 
@@ -44,7 +46,7 @@ COMMANDS = {
     "plot": ("arm_dynamics.cli.plot", "plot a recording"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and record it"),
     "replay": ("arm_dynamics.cli.replay", "simulate a recording again and compare the states"),
-    "sim": ("arm_dynamics.ros.nodes.sim", "start a simulator, a controller and the viewer"),
+    "sim": ("arm_dynamics.cli.sim", "start a simulator, a controller and the viewer"),
     "stability": (
         "arm_dynamics.cli.stability",
         "compute the largest stable time step of a control loop",
@@ -83,14 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     end = interruption(args.command)
     try:
         try:
-            with handling(end, *INTERRUPTS):  # an import can lose KeyboardInterrupt
-                command = import_module(COMMANDS[args.command][0])  # only that of the command
+            with handling(end, *INTERRUPTS), _loading(args.command):
+                # An import can lose KeyboardInterrupt.
+                command = import_module(_module(args.command))  # only that of the command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
                 raise
-            raise ArmDynamicsError(
-                f"rclpy is not installed; {to_install('ros')}, or source a ROS 2 installation"
-            ) from error
+            raise ArmDynamicsError(ros_missing()) from error
         with handling(Interrupt(end), *INTERRUPTS):
             code = command.run(rest)
         sys.exit(code)
@@ -101,6 +102,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(end.report())
     finally:
         warnings.formatwarning = with_location
+
+
+def _loading(command: str) -> AbstractContextManager[None]:
+    """Return a context that shows on a terminal that imports take seconds."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from arm_dynamics.cli.terminal import waiting  # noqa: PLC0415 - not for --help
+
+    return waiting(f"loading arm-dynamics {command}")
+
+
+def _module(command: str) -> str:
+    """Return the module of a command; ``sim`` runs its parts as nodes where rclpy is installed."""
+    if command == "sim" and find_spec("rclpy") is not None:
+        return "arm_dynamics.ros.nodes.sim"
+    return COMMANDS[command][0]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf, isinf, isnan
+from typing import Any
 
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
@@ -71,3 +72,14 @@ def with_defaults(
             raise InvalidValue(f"{owner}: {name} is missing; expected a number [{unit}]")
         values[name] = parameter.check(owner, value)
     return values
+
+
+def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
+    """Return the values named ``<prefix>.<joint>.<name>`` as joint → name → value."""
+    rows: dict[str, dict[str, float]] = {}
+    for full_name, value in values.items():
+        head, _, rest = full_name.partition(".")
+        joint, _, name = rest.rpartition(".")
+        if head == prefix and joint:
+            rows.setdefault(joint, {})[name] = float(value)
+    return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, requires
@@ -34,3 +35,12 @@ def require_matplotlib(purpose: str) -> None:
     """Raise ArmDynamicsError with the remedy if matplotlib is missing, which figures need."""
     if find_spec("matplotlib") is None:
         raise ArmDynamicsError(f"{purpose}: matplotlib is not installed; {to_install('plot')}")
+
+
+def ros_missing() -> str:
+    """Return the message about missing ROS 2: wheels exist for x86-64 Linux only."""
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        remedy = f"{to_install('ros')}, or source a ROS 2 installation"
+    else:
+        remedy = "install ROS 2 with RoboStack (pixi.toml) or apt, and source it"
+    return f"rclpy is not installed; {remedy}"

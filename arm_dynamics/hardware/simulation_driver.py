@@ -6,6 +6,7 @@ from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.simulation import Simulation
+from arm_dynamics.simulation.simulation_control import SimulationControl
 
 
 class SimulationDriver(Driver):
@@ -17,15 +18,30 @@ class SimulationDriver(Driver):
         The controller's model of the arm.
     simulation : Simulation, optional
         The simulated arm; by default a simulation of ``arm``.
+    control : SimulationControl, optional
+        Control of the simulation, whose emergency stops the control loop restarts after.
 
     """
 
-    def __init__(self, arm: ArmModel, simulation: Simulation | None = None) -> None:
+    def __init__(
+        self,
+        arm: ArmModel,
+        simulation: Simulation | None = None,
+        control: SimulationControl | None = None,
+    ) -> None:
         super().__init__(arm)
         self.simulation = simulation or Simulation(arm)
+        self._control = control
+
+    @property
+    def inactive(self) -> str:
+        """Text of an active emergency stop, "" without one."""
+        return self._control.stopped() if self._control else ""
 
     def read(self) -> State:
         """Return the present state of the simulation."""
+        if self._control:
+            self.command_epoch = self._control.emergency_stops  # time stood still since the last
         return self.simulation.state
 
     def write(self, command: Command) -> None:

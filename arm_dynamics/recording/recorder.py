@@ -18,6 +18,8 @@ from arm_dynamics.recording.segment_header import RecordingSegment, dump_segment
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 
+RECORDING_TIMEOUT = 1.0
+"""Maximum time [s] for which simulated time stops for a full queue of the recording."""
 MAX_WAITING = 1000
 """References that wait for the next period; older ones are dropped while time is stopped."""
 

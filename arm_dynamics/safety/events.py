@@ -77,6 +77,14 @@ class Events:
             self.counts["listener_failed"] += 1
 
 
+def event_values(events: Events) -> dict[str, str]:
+    """Return counter and latest message of every kind of event; safe from any thread."""
+    return {
+        **{kind: str(count) for kind, count in sorted(dict(events.counts).items())},
+        **{f"last {kind}": text for kind, text in sorted(dict(events.latest).items())},
+    }
+
+
 COMMUNICATION = ("feedback_missing", "feedback_stale", "command_timeout", "connection_lost")
 """Trips that clear automatically when communication recovers."""
 

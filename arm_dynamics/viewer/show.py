@@ -4,12 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.state import State
+from arm_dynamics.core.status_summary import SUPPLY, TEMPERATURE, VOLTAGE, StatusSummary
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.viewer.page import ArmPage
 
 PORT = 8080
+
+
+def show_state(page: ArmPage, state: State, error: Vector | None, status: StatusSummary) -> None:
+    """Show a state of the page's arm with its status, efforts and voltages as far as known.
+
+    Parameters
+    ----------
+    page : ArmPage
+        The page.
+    state : State
+        The state.
+    error : (nv,) array, optional
+        Reference minus position [rad or m].
+    status : StatusSummary
+        Status of the run.
+
+    """
+    names, motors = page.joint_names, status.motors
+    page.show(
+        state.q, state.v, state.tau if np.isfinite(state.tau).all() else None,
+        status.status_values(), None if error is None else state.q + error, time=state.time,
+        voltage=motors(names, VOLTAGE, SUPPLY), temperature=motors(names, TEMPERATURE),
+    )  # fmt: skip
 
 
 def open_page(

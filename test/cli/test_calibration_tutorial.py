@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emulators.serve import parse
 from hardware_terminal import User, VirtualLine
 from virtual_time import install_virtual_time
 
+from arm_dynamics import load_arm
+from arm_dynamics.cli.hardware import emulate
 from arm_dynamics.cli.main import main
 from arm_dynamics.hardware import register_bus
 from arm_dynamics.identification.excitation import excitation_search
@@ -53,12 +54,12 @@ def test_the_identified_urdf_predicts_the_motion_that_was_not_fitted(tmp_path, m
     monkeypatch.setattr(excitation_search, "EVALUATIONS", 100)
     monkeypatch.chdir(tmp_path)
     time, found = install_virtual_time(monkeypatch), []
-    (options,) = (shlex.split(x.split("emulators.serve")[1]) for x in LINES if "emulators." in x)
-    vendor, _, _ = parse(options)
-    motors = vendor.motors(vendor.shafts())
-    line = VirtualLine(time, motors, vendor.body(motors))
+    assert COMMANDS[0][:2] == ["hardware", "emulate"]
+    args = emulate.command_parser().parse_args(COMMANDS[0][2:])
+    body = emulate.build_emulated_arm(args, load_arm(args.arm), "feetech")
+    line = VirtualLine(time, body.motors, body)
     monkeypatch.setattr(register_bus, "SerialPort", line.open)
-    for words in COMMANDS[1:-1]:  # scan and gravity calibration have tests
+    for words in COMMANDS[2:-1]:  # scan and gravity calibration have tests
         if words[:2] == ["hardware", "check"]:
             continue
         line.arm.hold_at(line.arm.state.q)  # the fallen arm rests

@@ -498,3 +498,23 @@ def test_a_missing_matplotlib_is_reported_before_the_computation(tmp_path, capsy
     assert end.value.code == 2
     assert "--figure: matplotlib is not installed" in capsys.readouterr().err
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import arm_dynamics",
+        "from arm_dynamics.cli.main import main\nimport contextlib, io\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main(['--help'])",
+    ],
+)
+def test_the_package_and_the_help_import_no_large_library(program):
+    """Their import takes most of a second or more each."""
+    large = "numpy", "scipy", "pinocchio", "numba", "viser", "rich", "yaml", "matplotlib"
+    text = f"{program}\nimport sys\nprint(*sorted({large!r} & sys.modules.keys()))"
+    text = text.replace(repr(large), f"set({large!r})")
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == ""

@@ -13,10 +13,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from browser import Client
-from emulators.base import Shaft
-from emulators.dynamixel import EmulatedDynamixels
-from emulators.feetech import EmulatedFeetech
-from emulators.mit import MitMotors
 from hardware_terminal import Line, User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
@@ -37,6 +33,10 @@ from arm_dynamics.core.errors import (
 from arm_dynamics.dynamics import gravity
 from arm_dynamics.hardware import register_bus
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.emulation.dynamixel_motors import EmulatedDynamixels
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
+from arm_dynamics.hardware.emulation.mit_motors import MitMotors
 from arm_dynamics.hardware.feetech import registers as table
 from arm_dynamics.hardware.mit_can.discovery import Registers
 from arm_dynamics.hardware.mit_can.transport import MAX_ATTEMPTS

@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 
 from arm_dynamics.core.errors import TrajectoryRejected
-from arm_dynamics.ros.topics.loop_requests import BackgroundTask
+from arm_dynamics.core.loop_requests import BackgroundTask
 
 SOON = 10.0
 

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors, Shaft
 from arm_dynamics.hardware.motor_bus import MotorBus, MotorCommand, Reading
-
-from .arm import EmulatedArm
-from .base import EmulatedMotors, Shaft
 
 WIRE = 1e-4
 """Duration of one read cycle [s]."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 
 from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors
 from arm_dynamics.hardware.serial_port import Port
 
-from .arm import EmulatedArm
-from .base import EmulatedMotors
 from .faults import Faults
 
 

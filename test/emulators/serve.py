@@ -20,16 +20,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import select
 import sys
 import termios
-import time
-import tty
-from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
+
+from arm_dynamics.hardware.emulation.serial_terminal import SerialTerminal
 
 from .faults import Faults
 from .vendors import VENDORS, Vendor, WiredArm
@@ -38,61 +35,28 @@ FAULT_FIELDS = {
     "loss": "loss", "corrupt": "corruption", "truncate": "truncation", "noise": "noise",
     "duplicate": "duplication", "delay": "delay", "jitter": "jitter",
 }  # fmt: skip
-IDLE = 5e-4
-"""Maximum sleep [s]."""
-BEHIND = 0.02
-"""Delay [s] above which the arm skips time instead of simulating it: the machine was busy."""
 
 
-class Server:
-    """Motors, arm and bus; ``run`` ends at the end of stdin or at ``quit``."""
+class Server(SerialTerminal):
+    """Motors, arm and bus with faults; ``run`` ends at the end of stdin or at ``quit``."""
 
     def __init__(self, vendor: Vendor, link: Path, wire: bool = False) -> None:
-        self.vendor, self.link, self.byte = vendor, link, 10 / vendor.baud if wire else 0.0
+        self.vendor = vendor
         self.requests, self.answers = Faults(1, split=vendor.split), Faults(2, split=vendor.split)
         self.shafts = vendor.shafts()
-        self.motors = vendor.motors(self.shafts)
-        self.body = vendor.body(self.motors)
-        self.skipped, self.start = 0.0, time.monotonic()
-        self.free = self.last = 0.0
-        self.waiting: deque[tuple[float, bytes]] = deque()
-        self.ours = self.theirs = -1
-        self.plug()
-
-    def now(self) -> float:
-        """Return the time of the motors [s]."""
-        return time.monotonic() - self.start
-
-    def plug(self) -> None:
-        """Open a terminal and create the link to it."""
-        self.unplug()
-        self.ours, self.theirs = os.openpty()
-        tty.setraw(self.theirs)
-        os.set_blocking(self.ours, False)
-        made = self.link.with_suffix(".new")
-        made.unlink(missing_ok=True)
-        made.symlink_to(os.ttyname(self.theirs))
-        made.replace(self.link)
-
-    def unplug(self) -> None:
-        """Close the terminal, as if the cable were pulled."""
-        self.link.unlink(missing_ok=True)
-        for fd in (self.ours, self.theirs):
-            with suppress(OSError):
-                os.close(fd)
-        self.ours = self.theirs = -1
-        self.waiting.clear()
+        self.last = 0.0
+        motors = vendor.motors(self.shafts)
+        super().__init__(motors, vendor.body(motors), link, vendor.baud if wire else 0.0)
 
     def release(self) -> None:
         """Clear the exclusive mode of the terminal, as if its user were killed."""
-        ioctl(self.theirs, termios.TIOCNXCL)
+        ioctl(self._theirs, termios.TIOCNXCL)
 
     def run(self) -> None:
         """Simulate until stdin ends."""
         text = ""
         while True:
-            readable = self._pass()
-            if sys.stdin in readable:
+            if self.serve(sys.stdin):
                 received = os.read(sys.stdin.fileno(), 4096).decode()
                 if not received:
                     return
@@ -114,18 +78,18 @@ class Server:
         elif name in ("wrong_id", "double", "wrong_model"):
             self._replace(name, int(more[0]), more[1:])
         elif name == "hold":
-            self.body.hold_at(self.body.state.q)
+            self.arm.hold_at(self.arm.state.q)
         elif name in ("plug", "unplug", "release"):
             getattr(self, name)()
         elif name == "forget":
-            self.body.forget()
+            self.arm.forget()
         elif name != "state":
             return {"error": f"unknown command {name}"}
         return self.state()
 
     def state(self) -> dict[str, object]:
         """Return the state of the arm and its maxima since ``forget``."""
-        body = self.body
+        body = self.arm
         return {
             "time": body.time,
             "q": body.state.q.tolist(),
@@ -174,41 +138,15 @@ class Server:
             shaft.model = more[0] if more else self.vendor.other
         else:
             shaft.id = int(more[0])
-        self.motors = self.body.motors = self.vendor.motors(self.shafts)
+        self.motors = self.arm.motors = self.vendor.motors(self.shafts)
 
-    def _pass(self) -> list[object]:
-        """Sleep until bytes arrive, transfer them, advance the arm; return the readable ends."""
-        until = self.waiting[0][0] - self.now() if self.waiting else IDLE
-        listen = [sys.stdin] + ([self.ours] if self.ours >= 0 else [])
-        readable = select.select(listen, [], [], max(0.0, min(until, IDLE)))[0]
-        if self.ours in readable:
-            self._take()
-        self._send()
-        behind = self.now() - self.body.time
-        if behind > BEHIND:  # the arm was paused during this time
-            self.body.time += behind
-            self.skipped += behind
-        self.body.advance(self.now())
-        return readable
+    def _replies(self, data: bytes, now: float) -> list[bytes]:
+        replies = self.motors.receive(self.requests.distort(data), now)
+        return self.answers.split(self.answers.lagging(replies))
 
-    def _take(self) -> None:
-        with suppress(OSError):
-            data = os.read(self.ours, 4096)
-            now = self.now()
-            replies = self.answers.lagging(self.motors.receive(self.requests.distort(data), now))
-            self.free = max(now, self.free) + len(data) * self.byte
-            for piece in self.answers.split(replies):
-                self.free += len(piece) * self.byte
-                self.last = max(self.last, self.free + self.answers.late())
-                self.waiting.append((self.last, self.answers.distort(piece)))
-
-    def _send(self) -> None:
-        due = b""
-        while self.waiting and self.waiting[0][0] <= self.now():
-            due += self.waiting.popleft()[1]
-        if due and self.ours >= 0:
-            with suppress(OSError):  # no reader: bytes beyond the buffer are lost
-                os.write(self.ours, due)
+    def _queue(self, arrival: float, reply: bytes) -> None:
+        self.last = max(self.last, arrival + self.answers.late())
+        super()._queue(self.last, self.answers.distort(reply))
 
 
 def parse(words: Sequence[str] | None = None) -> tuple[Vendor, Path, bool]:

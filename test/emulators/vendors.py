@@ -8,16 +8,20 @@ from functools import cache
 from math import pi
 
 from arm_dynamics import load_arm
+from arm_dynamics.hardware.emulation.arm_hardware import (
+    different_arm,
+    emulated_arm,
+    emulated_shafts,
+)
+from arm_dynamics.hardware.emulation.dynamixel_motors import EmulatedDynamixels
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors, Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
+from arm_dynamics.hardware.emulation.mit_motors import MitMotors
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import read_hardware_info
 
 from . import small_arm
-from .arm import EmulatedArm
-from .base import EmulatedMotors, Shaft
-from .dynamixel import EmulatedDynamixels
 from .faults import after, at
-from .feetech import EmulatedFeetech
-from .mit import MitMotors
 from .small_arm import Drive
 
 RPM = 2 * pi / 60
@@ -82,24 +86,14 @@ class WiredArm(Vendor):
 
     @property
     def arm(self) -> ArmModel:
-        arm = load_arm(self.wired).with_payload(self.payload)
-        for joint in arm.joints if self.friction != 1 else ():
-            known = arm.actuators[arm.index(joint.name)].constants["coulomb_friction"]
-            arm = arm.with_motor(joint.name, coulomb_friction=self.friction * known)
-        return arm
+        return different_arm(load_arm(self.wired), self.payload, self.friction)
 
     def shafts(self) -> list[Shaft]:
-        motors = read_hardware_info(self.arm).motors
-        return [Shaft(m.id, m.motor, supply=self.drive.supply) for m in motors]
+        return emulated_shafts(self.arm)
 
     def body(self, motors: EmulatedMotors, step: float = 2e-3, hands: bool = True) -> EmulatedArm:
-        arm, wired = self.arm, read_hardware_info(self.arm).motors
-        sign, offset = [m.sign for m in wired], [m.offset for m in wired]
-        ratio = [m.mechanical_reduction for m in wired]
-        return EmulatedArm(
-            arm, motors, (arm.lower + arm.upper) / 2, sign=sign, offset=offset, ratio=ratio,
-            step=step, hands=hands,
-        )  # fmt: skip
+        arm = self.arm
+        return emulated_arm(arm, motors, (arm.lower + arm.upper) / 2, step=step, hands=hands)
 
 
 DYNAMIXEL = at(b"\xff\xff\xfd\x00")

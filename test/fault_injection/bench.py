@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-from emulators.base import Shaft
 from emulators.faults import Faults
 from emulators.memory import MemoryPort
 from emulators.small_arm import START
@@ -21,6 +20,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info
 from arm_dynamics.safety.safety_settings import SafetySettings

@@ -6,8 +6,6 @@ from math import inf, isnan, nan, pi
 
 import pytest
 from dynamixel_rig import Wire, bus, wiring
-from emulators.base import Shaft
-from emulators.dynamixel import SHEETS, EmulatedDynamixels
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +21,8 @@ from arm_dynamics.hardware.dynamixel.control_table import (
 from arm_dynamics.hardware.dynamixel.discovery import scan_port
 from arm_dynamics.hardware.dynamixel.feedback_reader import MAX_COMPARISON_AGE
 from arm_dynamics.hardware.dynamixel.transport import DynamixelTransport
+from arm_dynamics.hardware.emulation.dynamixel_motors import SHEETS, EmulatedDynamixels
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 
 pytestmark = pytest.mark.hardware

@@ -2,7 +2,6 @@
 
 import pytest
 from dynamixel_sdk import COMM_SUCCESS, Protocol2PacketHandler
-from emulators import dynamixel as emulated
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from arm_dynamics.hardware.dynamixel import control_table, feedback_reader
 from arm_dynamics.hardware.dynamixel import packets as codec
 from arm_dynamics.hardware.dynamixel.control_table import Register
 from arm_dynamics.hardware.dynamixel.packets import MAX_LENGTH, Parser, crc16
+from arm_dynamics.hardware.emulation import dynamixel_motors as emulated
 
 pytestmark = pytest.mark.hardware
 

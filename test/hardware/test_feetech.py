@@ -5,8 +5,6 @@ import random
 from functools import partial
 
 import pytest
-from emulators.base import Shaft
-from emulators.feetech import EmulatedFeetech
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import (
@@ -16,6 +14,8 @@ from arm_dynamics.core.errors import (
     InvalidValue,
     UnknownName,
 )
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
 from arm_dynamics.hardware.feetech import Feetech
 from arm_dynamics.hardware.feetech.discovery import scan_port
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand

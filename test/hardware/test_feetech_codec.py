@@ -1,12 +1,12 @@
 """Feetech's packets: examples of the manual, and a parser robust to noise."""
 
 import pytest
-from emulators.base import Shaft
-from emulators.feetech import EmulatedFeetech
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import UnknownName
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
 from arm_dynamics.hardware.feetech import discovery
 from arm_dynamics.hardware.feetech import packets as codec
 from arm_dynamics.hardware.feetech import registers as table

@@ -5,12 +5,12 @@ import random
 
 import numpy as np
 import pytest
-from emulators.base import Shaft
-from emulators.mit import MitMotors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics.core.errors import ConfigError, DriverFault, InvalidValue, UnknownName
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.mit_motors import MitMotors
 from arm_dynamics.hardware.mit_can import MitCan
 from arm_dynamics.hardware.mit_can.exchange import Exchange
 from arm_dynamics.hardware.mit_can.motors import MOTORS

@@ -5,11 +5,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from emulators.arm import EmulatedArm
-from emulators.base import Shaft
 from emulators.faults import Faults, after
 from emulators.memory import MemoryPort
-from emulators.mit import MitMotors
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.config import build_controller, node_parameters, parameter_file
@@ -18,6 +15,9 @@ from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.mit_motors import MitMotors
 from arm_dynamics.hardware.mit_can import MitCan
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info

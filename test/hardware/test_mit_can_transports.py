@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import can
 import pytest
-from emulators.base import Shaft
-from emulators.mit import MitMotors
 
 from arm_dynamics.core.errors import ConfigError, DriverFault
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.mit_motors import MitMotors
 from arm_dynamics.hardware.mit_can import MitCan
 from arm_dynamics.hardware.mit_can.transport import PythonCanTransport, SlcanTransport
 from arm_dynamics.hardware.motor_bus import MotorCommand

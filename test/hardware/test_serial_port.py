@@ -12,11 +12,11 @@ from fcntl import ioctl
 import pytest
 from dynamixel_rig import wiring
 from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, PortHandler, Protocol2PacketHandler
-from emulators.base import Shaft
-from emulators.dynamixel import EmulatedDynamixels
 
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.emulation.dynamixel_motors import EmulatedDynamixels
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
 from arm_dynamics.hardware.motor_bus import MotorCommand
 from arm_dynamics.hardware.serial_port import WRITE_TIMEOUT, SerialPort
 

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from emulators.arm import EmulatedArm
-from emulators.base import Shaft
-from emulators.feetech import EmulatedFeetech
 from emulators.memory import MemoryPort
 
 from arm_dynamics import ControlLoop, load_arm
@@ -12,6 +9,9 @@ from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
 from arm_dynamics.hardware.feetech import Feetech
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.hardware_info import read_hardware_info

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from emulators.arm import EmulatedArm
 from emulators.ideal import IdealBus, IdealMotors, ideal_shafts
 from emulators.vendors import VENDORS
 from hypothesis import given
@@ -15,6 +14,7 @@ from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.dynamixel.bus import Dynamixel
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.hardware.transmission import Transmission

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from emulators.arm import EmulatedArm
-from emulators.base import Shaft
-from emulators.feetech import EmulatedFeetech
 
 from arm_dynamics import load_arm
 from arm_dynamics.cli import compare, identify
 from arm_dynamics.core import Command, ConfigError, InvalidValue, State, UnknownName
 from arm_dynamics.dynamics import gravity
+from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
+from arm_dynamics.hardware.emulation.emulated_motors import Shaft
+from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
 from arm_dynamics.identification import (
     compare_servos,
     identify_servos,

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.ros.parameters.arm_parameters import control_period
 from arm_dynamics.ros.parameters.ros_parameters import (
     addressed_parameters,
     parameter_entries,
     require_declared,
 )
 from arm_dynamics.ros.runtime.process import start_ros
+from arm_dynamics.simulation.simulation_parameters import control_period
 
 from .link import arguments
 

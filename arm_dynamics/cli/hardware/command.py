@@ -1,4 +1,4 @@
-"""Scan, check, calibrate, jog and run a physical arm."""
+"""Scan, check, calibrate, jog and run a physical arm, or emulate its motors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from arm_dynamics.core.suggesting_parser import SuggestingParser
 COMMANDS = {
     "scan": "list the motors that reply on a port (read only)",
     "check": "check every joint of an arm (read only)",
+    "emulate": "emulate the motors of an arm at a pseudo terminal, to rehearse without hardware",
     "calibrate": "measure signs and offsets of the joints with torque disabled",
     "calibrate-gravity": "calibrate masses and friction from efforts at static poses",
     "jog": "move one joint slowly while a key is held",

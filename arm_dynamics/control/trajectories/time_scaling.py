@@ -151,7 +151,8 @@ def _path_speed(arm: ArmModel, path: CubicSpline, s: Vector, limits: _Limits) ->
         from toppra import constraint  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
-            f"time scaling: toppra is not installed; {to_install('trajectories')}"
+            f"time scaling: toppra is not installed; {to_install('trajectories')} (wheels exist for"
+            " Linux x86-64 only; elsewhere pip compiles it)"
         ) from error
     fine = {"discretization_scheme": constraint.DiscretizationType.Interpolation}
     inverse, zero = partial(rnea, arm), np.zeros(arm.nv)

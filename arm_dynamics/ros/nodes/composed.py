@@ -29,7 +29,8 @@ def run_composed(controller: Callable[[Driver], Any]) -> int:
     def build() -> tuple[list[Node], Callable[[ShutdownFlag], None]]:
         simulator = SimulatorNode(take_commands=False)
         simulation = simulator.simulation
-        node = controller(PublishingDriver(SimulationDriver(simulation.arm, simulation), simulator))
+        driver = SimulationDriver(simulation.arm, simulation, simulator.control)
+        node = controller(PublishingDriver(driver, simulator))
 
         def advance() -> bool:
             node.run_cycle()  # time passes with or without a command
@@ -50,18 +51,18 @@ class PublishingDriver(Driver):
 
     def __init__(self, driver: Driver, simulator: SimulatorNode) -> None:
         super().__init__(driver.arm)
-        self._driver, self._simulator = driver, simulator
+        self._driver = driver
         self._commands = CommandPublisher(simulator, driver.arm)
 
     @property
     def inactive(self) -> str:
-        """Text of the simulator's emergency stop, "" without one."""
-        return self._simulator.stopped()
+        """Text of the driver, "" while commands are executed."""
+        return self._driver.inactive
 
     def read(self) -> State:
         """Return the driver's newest state, with the time that its published stamp has."""
         state = self._driver.read()
-        self.command_epoch = self._simulator.emergency_stops  # time stood still since the last one
+        self.command_epoch = self._driver.command_epoch
         return replace(state, time=conversions.to_seconds(conversions.to_time(state.time)))
 
     def write(self, command: Command) -> None:

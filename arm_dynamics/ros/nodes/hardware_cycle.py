@@ -13,6 +13,7 @@ from rclpy.node import Node
 from arm_dynamics.control.control_loop import PAUSE
 from arm_dynamics.core.errors import ArmDynamicsError, DriverFault
 from arm_dynamics.core.state import Command
+from arm_dynamics.core.status_summary import STOPPED
 from arm_dynamics.core.timing import Pacer, RateMeter
 from arm_dynamics.hardware.driver import DriverState
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -22,14 +23,12 @@ from arm_dynamics.ros.topics.arm_topics import CommandTopics, StateTopics
 from arm_dynamics.ros.topics.diagnostics import (
     ERROR,
     OK,
-    STOPPED,
     WARN,
     StatusReport,
-    event_values,
     status,
 )
 from arm_dynamics.ros.topics.frames import declare_frames, declare_robot_state
-from arm_dynamics.safety.events import Events, Trip
+from arm_dynamics.safety.events import Events, Trip, event_values
 
 REST_VELOCITY = 0.02
 """Velocity of every joint [rad/s] below which the arm is at rest."""

@@ -23,9 +23,10 @@ from arm_dynamics.ros.topics.controller_topics import (
     ControllerStatePublisher,
     ReferenceTopics,
 )
-from arm_dynamics.ros.topics.diagnostics import RUN, Diagnostics, event_values
+from arm_dynamics.ros.topics.diagnostics import RUN, Diagnostics
 from arm_dynamics.ros.topics.frames import declare_frames
 from arm_dynamics.ros.topics.topic_driver import TopicDriver, declare_output
+from arm_dynamics.safety.events import event_values
 
 STATES = "joint_states"
 MISSING = (

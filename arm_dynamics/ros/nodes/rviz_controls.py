@@ -18,6 +18,7 @@ from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.signals import ShutdownFlag
+from arm_dynamics.core.status_summary import ARMS, STOPPED
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.conversions import Placed, read_pose
 from arm_dynamics.ros.messages.serialization import listen
@@ -30,15 +31,16 @@ from arm_dynamics.ros.runtime.process import run_node
 from arm_dynamics.ros.topics.controller_clients import (
     TASK_SPACE,
     TRACKING,
-    JointTargets,
     ToolTargets,
     TrackingSubscription,
+    TrajectoryPublisher,
 )
-from arm_dynamics.ros.topics.diagnostics import ARMS, STOPPED, DiagnosticsSummary, Throttle
+from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.topics.frames import declare_frames
 from arm_dynamics.ros.topics.services import Remote
 from arm_dynamics.viewer.drag import DragTarget
+from arm_dynamics.viewer.joint_motions import JointTargets
 from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach
 
@@ -139,7 +141,9 @@ class RvizControlsNode(Node):
         services = [f"{name}/reset_emergency_stop" for name in ARMS]
         self._resets = [Remote(self, Trigger, service) for service in services]
         clear = RemoteDemo(self).end
-        self._joints = JointTargets(self, self._arm, self._status, clear, self._messages)
+        self._joints = JointTargets(
+            TrajectoryPublisher(self, self._arm), self._arm, self._status, clear, self._messages
+        )
         self._tool = ToolTargets(self, self._frames, self._messages)
         self._subscribe()
 

@@ -1,4 +1,7 @@
-"""Simulate, control and show an arm, with one status line per second."""
+"""Simulate, control and show an arm, with one status line per second.
+
+Simulator, controller and viewer are nodes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,30 +19,18 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
-from arm_dynamics.cli.arm_options import (
-    add_arm,
-    add_options,
-    build_arm,
-    joint_controllers,
-    require_accepted,
-    with_payload,
-)
+from arm_dynamics.cli.arm_options import build_arm
+from arm_dynamics.cli.sim import RunReport, check_options, command_parser, runs_demo
 from arm_dynamics.control.config import controller_name, parameter_file
-from arm_dynamics.core.errors import ConfigError
-from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
+from arm_dynamics.core.number_option import Number
 from arm_dynamics.core.signals import ShutdownFlag, ignore_further_signals, stop_on_signals
-from arm_dynamics.core.suggesting_parser import SuggestingParser
-from arm_dynamics.model.arm_argument import require_masses
-from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.model_error import require_holdable
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.serialization import listen
-from arm_dynamics.ros.nodes.demo_motion import DemoMotion
+from arm_dynamics.ros.nodes.demo_motion import DemoService
 from arm_dynamics.ros.parameters.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.runtime.dds_transport import RANGE, avoid_shared_memory
 from arm_dynamics.ros.runtime.domain import MAX_DOMAIN_ID, VARIABLE, own_domain, require_alone
 from arm_dynamics.ros.runtime.process import ChildProcesses
-from arm_dynamics.ros.topics.controller_clients import INTERRUPTED
 from arm_dynamics.ros.topics.diagnostics import RUN, DiagnosticsSummary, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import publish_emergency_signal
 
@@ -50,16 +41,13 @@ NOTICE_PERIOD = 15.0
 """Time [s] between two messages about a missing first command."""
 COMMAND_TIMEOUT = 10.0
 """Time [s] without a command to the arm after which a started run fails."""
-SLOW_FACTOR = 0.95
-"""Real-time factor below which the status line states it."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Simulate; return 0 after Ctrl-C, and 0 (passed) or 1 (failed) after --duration."""
-    options = command_parser().parse_args(arguments)
+    options = node_parser().parse_args(arguments)
     stop, children = stop_on_signals(), ChildProcesses()
-    arm = check_options(options)
-    print(f"arm '{arm.name}': tool frame = {arm.tool_frame}", flush=True)
+    check_options(options)
     # All nodes run on this machine.
     os.environ.setdefault(RANGE, "LOCALHOST")
     warning = avoid_shared_memory()
@@ -79,79 +67,18 @@ def run(arguments: Sequence[str]) -> int:
             ignore_further_signals()
 
 
-def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of ``arm-dynamics sim``."""
-    parser = SuggestingParser(prog="arm-dynamics sim", description=__doc__)
-    add_arm(parser, default="five_dof")
-    add_options(parser, controllers=joint_controllers, dt=None)
-    _add_run_options(parser.add_argument)
-    _add_node_options(parser.add_argument)
-    return parser
-
-
-def _add_run_options(add: Callable[..., Any]) -> None:
-    """Add the options of the run and its result."""
-    add(
-        "--duration",
-        type=seconds("--duration"),
-        help="simulated time to run [s] (default: until Ctrl-C)",
-    )
-    add(
-        "--motion",
-        choices=("hold", "demo"),
-        help="motion of the arm (default: demo with a page, hold without)",
-    )
-    add(
-        "--record",
-        type=Path,
-        metavar="FOLDER",
-        help="new folder to record into, for the command replay",
-    )
-    add(
-        "--tolerance",
-        type=Number("--tolerance", 1e-9, MAX_NUMBER, "rad or m"),
-        default=0.01,
-        help="maximum joint error at the end [rad] (default: 0.01)",
-    )
-
-
-def _add_node_options(add: Callable[..., Any]) -> None:
-    """Add the options of the nodes and of their ROS domain."""
-    add("--headless", action="store_true", help="no browser page")
-    add(
-        "--port", type=port("--port"), default=8080, help="port of the browser page (default: 8080)"
-    )
-    add(
-        "--rate",
-        type=Number("--rate", 1e-3, 1e6, "Hz"),
-        help="control rate [Hz] (default: that of the parameter file, else 500)",
-    )
-    add(
-        "--realtime",
-        action="store_true",
-        help="real time: simulated time does not wait for late commands (default: lockstep, unless"
-        " the parameter file sets lockstep: false)",
-    )
-    add(
+def node_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``arm-dynamics sim`` with ROS 2."""
+    parser = command_parser()
+    parser.add_argument(
         "--domain",
         type=Number("--domain", 0, MAX_DOMAIN_ID, whole=True),
         help=f"ROS domain id (default: {VARIABLE}, else a free one)",
     )
-    add("--composed", action="store_true", help="simulator and controller in one process")
-
-
-def check_options(options: argparse.Namespace) -> ArmModel:
-    """Return the arm; reject invalid options before any node starts."""
-    arm = build_arm(options)
-    require_masses(arm, "a simulation")
-    if options.gains is not None and not options.gains.is_file():
-        raise ConfigError(f"--gains = {options.gains}; expected an existing file")
-    name = controller_name(arm, options.controller, options.gains)
-    require_accepted(arm, name, joint_controllers())
-    require_holdable(with_payload(arm, options) if options.payload_modeled else arm)
-    if options.record is not None and options.record.exists():
-        raise ConfigError(f"--record = {options.record}; expected a new folder")
-    return arm
+    parser.add_argument(
+        "--composed", action="store_true", help="simulator and controller in one process"
+    )
+    return parser
 
 
 def start_nodes(children: ChildProcesses, options: argparse.Namespace, run: str) -> None:
@@ -213,13 +140,13 @@ class _Session:
     """Prints the status of a run and evaluates its end."""
 
     def __init__(self, node: Node, children: ChildProcesses, options: argparse.Namespace) -> None:
-        self._node, self._children, self._options = node, children, options
+        self._node, self._children = node, children
         self.run_name = f"sim-{os.getpid()}-{time.time_ns():x}"
         self._status = DiagnosticsSummary(node.get_namespace(), self.run_name)
         reject = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
-        motion = options.motion or ("hold" if options.headless else "demo")
-        self._demo = DemoMotion(node, build_arm(options), running=motion == "demo")
+        self._report = RunReport(self._status, options)
+        self._demo = DemoService(node, build_arm(options), running=runs_demo(options)).motion
         self._updates, self._alive, self._timeout = 0, time.monotonic(), START_TIMEOUT
         self._notice = self._alive + NOTICE_PERIOD
 
@@ -234,11 +161,9 @@ class _Session:
             if self._timeout == START_TIMEOUT:
                 require_alone(self._node)  # nodes of a given domain may be discovered late
             if self._commands_arrive():
-                self._report()
-                simulated = self._status.number("simulated time [s]") or 0
-                limit = self._options.duration
-                if limit is not None and not self._is_time_stopped() and simulated >= float(limit):
-                    return self._result()
+                code = self._report.update(self._demo)
+                if code is not None:
+                    return code
             self._report_waiting()
             if time.monotonic() - self._alive > self._timeout:
                 print(f"no command reached the arm within {self._timeout:.0f} s", flush=True)
@@ -249,7 +174,11 @@ class _Session:
     def _report_waiting(self) -> None:
         """Print the waiting time for the first command, and possible causes."""
         now = time.monotonic()
-        if self._timeout == START_TIMEOUT and now > self._notice and not self._is_time_stopped():
+        if (
+            self._timeout == START_TIMEOUT
+            and now > self._notice
+            and not self._status.is_time_stopped
+        ):
             self._notice = now + NOTICE_PERIOD
             messages, ok = self._status.messages, self._status.ok
             causes = [f"{name}: {text}" for name, text in messages.items() if not ok[name]]
@@ -262,50 +191,9 @@ class _Session:
         if self._status.updates == self._updates:
             return False
         self._updates = self._status.updates
-        has_error = self._status.number("max joint error [rad]") is not None
-        running = has_error and (self._status.number("commands per second") or 0) > 0
+        running = self._report.is_running
         if running:
             self._timeout = COMMAND_TIMEOUT
-        if running or self._is_time_stopped():
+        if running or self._status.is_time_stopped:
             self._alive = time.monotonic()
-        return running or self._is_time_stopped()
-
-    def _is_time_stopped(self) -> bool:
-        """Return whether a user has stopped simulated time: not a failure of the arm."""
-        return self._status.stopped or self._status.values.get("paused") == "true"
-
-    def _report(self) -> None:
-        number = self._status.number
-        simulated = number("simulated time [s]") or 0.0
-        if self._is_time_stopped():
-            message = self._status.messages.get("simulator", "paused")
-            print(f"t {simulated:8.2f} s  simulated time stopped: {message}", flush=True)
-            return
-        self._demo.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
-        trouble = "".join(
-            f"\n  {name}: {text}"
-            for name, text in self._status.messages.items()
-            if not self._status.ok[name]
-        )
-        factor, missed = number("real-time factor") or 0.0, number("deadlines missed") or 0.0
-        print(
-            f"t {simulated:8.2f} s  max error {number('max joint error [rad]') or 0:.5f} rad"
-            f"  {number('commands per second') or 0:5.0f} commands/s"
-            f"{f'  RTF {factor:.2f}' * (factor < SLOW_FACTOR)}"
-            f"{f'  {missed:.0f} late' * (self._options.realtime and missed > 0)}{trouble}",
-            flush=True,
-        )
-
-    def _result(self) -> int:
-        """Print the result; return 0 if the arm is at its reference, else 1."""
-        error = self._status.number("max joint error [rad]")
-        ok = all(self._status.ok.values())
-        passed = error is not None and error <= self._options.tolerance and ok
-        error_text = "no controller" if error is None else f"{error:.5f} rad"
-        time_passed = self._status.values["simulated time [s]"]
-        print(
-            f"{'passed' if passed else 'FAILED'}: max joint error {error_text}"
-            f" (limit {self._options.tolerance:g} rad) after {time_passed} s",
-            flush=True,
-        )
-        return 0 if passed else 1
+        return running or self._status.is_time_stopped

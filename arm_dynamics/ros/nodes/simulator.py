@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import PAUSE, ControlLoop
-from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.state import Command
-from arm_dynamics.recording.recorder import Recorder
+from arm_dynamics.core.status_summary import STOPPED
+from arm_dynamics.recording.recorder import RECORDING_TIMEOUT, Recorder
 from arm_dynamics.ros.parameters.arm_parameters import (
-    FACTOR,
-    LIVE,
-    TIMEOUT,
-    affects_arm,
-    changed_arm,
     declare_arm,
     declared_model,
     declared_simulation,
 )
-from arm_dynamics.ros.parameters.ros_parameters import declare_fixed, on_change
+from arm_dynamics.ros.parameters.ros_parameters import (
+    declare_fixed,
+    from_ros_bounds,
+    on_change,
+)
 from arm_dynamics.ros.runtime.process import run_node
 from arm_dynamics.ros.topics.arm_topics import (
     CommandTopics,
@@ -37,18 +38,31 @@ from arm_dynamics.ros.topics.arm_topics import (
 )
 from arm_dynamics.ros.topics.capability_topics import CapabilityPublisher, simulated_capabilities
 from arm_dynamics.ros.topics.controller_clients import record_references
-from arm_dynamics.ros.topics.diagnostics import Diagnostics, Throttle
+from arm_dynamics.ros.topics.diagnostics import (
+    ERROR,
+    OK,
+    Diagnostics,
+    StatusReport,
+    Throttle,
+    status,
+)
 from arm_dynamics.ros.topics.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.topics.frames import declare_frames, declare_robot_state, initial_transforms
-from arm_dynamics.ros.topics.loop_requests import LoopRequests
 from arm_dynamics.ros.topics.pacing import declare_time_source
 from arm_dynamics.ros.topics.publisher_checks import sole_arm, sole_clock
-from arm_dynamics.ros.topics.simulation_services import SimulationReport, SimulationServices
+from arm_dynamics.ros.topics.simulation_services import SimulationServices
 from arm_dynamics.simulation.plant import Plant
 from arm_dynamics.simulation.simulation import Simulation
+from arm_dynamics.simulation.simulation_control import SimulationControl
+from arm_dynamics.simulation.simulation_parameters import (
+    FACTOR,
+    LIVE,
+    TIMEOUT,
+    affects_arm,
+    changed_arm,
+)
+from arm_dynamics.simulation.simulation_report import SimulationReport
 
-RECORDING_TIMEOUT = 1.0
-"""Maximum time [s] for which simulated time stops for a full queue of the recording."""
 REPEAT_PERIOD = 0.1
 """Time [s] after which a state without a reply in lockstep is published again."""
 
@@ -81,10 +95,16 @@ class SimulatorNode(Node):
         self._ready = False  # whether a command has been received
         self._state_due = not source.follows_clock  # whether the current state is published, or due
         self._states_paused_until = 0.0  # simulated time [s]
-        self._stopped_by, self.emergency_stops = "", 0
         self._requests = LoopRequests()
         self._stop = ShutdownFlag()  # that of ``run``
         self.states = StateTopics(self, self._nominal, self._frames, source, robot_state)
+        self.control = SimulationControl(
+            self.simulation,
+            self._requests,
+            release="~/reset_emergency_stop",
+            on_reset=self.states.publish,
+            on_stop=self._publish_capabilities,
+        )
         self._commands = self._build_commands() if take_commands else None
         self._reply_wait = ReplyWait(self.simulation, self._commands) if self._commands else None
         self._lockstep_wait = LockstepWait(self, self.events)
@@ -117,14 +137,12 @@ class SimulatorNode(Node):
             self,
             self._requests,
             self.events,
-            self.engage_emergency_stop,
-            self.reset_emergency_stop,
+            self.control.engage_emergency_stop,
+            self.control.reset_emergency_stop,
         )
         self._capabilities = CapabilityPublisher(self)
         self._publish_capabilities()
-        self.control = SimulationServices(
-            self, self.simulation, self._nominal, self._requests, self.states.publish, self.stopped
-        )
+        self._time_services = SimulationServices(self, self.simulation, self._nominal, self.control)
         self._standard = self._standard_services()
         self._trace = ToolTrace(
             self,
@@ -146,8 +164,8 @@ class SimulatorNode(Node):
             self._frames,
             self.simulation,
             self.control,
+            self._time_services.reset,
             self._requests,
-            self.stopped,
             self.fixed_time,
             self.end,
         )
@@ -157,20 +175,25 @@ class SimulatorNode(Node):
         report = SimulationReport(
             self.simulation,
             self.control,
-            self.pacer,
-            self.states.round_trip,
+            lambda: self.pacer.missed,
             self._requests.post,
             lockstep=self.lockstep,
+            round_trip=self.states.round_trip,
         )
-        return Diagnostics(
-            self,
-            lambda: report.summary(
-                self._stopped_by,
-                self._conflict(),
-                self._recording.queue if self._recording else None,
-            ),
-            report.joints,
-        )
+
+        def summary() -> StatusReport:
+            queue = self._recording.queue if self._recording else None
+            trouble = "; ".join(filter(None, (self._conflict(), queue.trouble if queue else "")))
+            ok, message, values = report.summary(trouble, queue.values() if queue else {})
+            return ERROR if message.startswith(STOPPED) else ok, message, values
+
+        def joints(name: str) -> Sequence[DiagnosticStatus]:
+            return [
+                status(f"{name}: {joint}", OK, "simulated", values)
+                for joint, values in report.joints().items()
+            ]
+
+        return Diagnostics(self, summary, joints)
 
     def _submit(self, command: Command) -> None:
         if not self._states_paused:
@@ -193,47 +216,13 @@ class SimulatorNode(Node):
         waits = (self.pacer.trouble, self._lockstep_wait.trouble)
         return "; ".join(filter(None, (commands, *conflicts, *waits)))
 
-    def engage_emergency_stop(self, source: str) -> str:
-        """Stop simulated time until the reset; return the text of the emergency stop."""
-        if not self._stopped_by:
-            self._stopped_by = source
-            self.control.forget_steps()
-            self.emergency_stops += 1
-            self._publish_capabilities()
-            self.simulation.watchdog.events.report(
-                "emergency_stop", f"by {source}; simulated time stopped"
-            )
-        return self.stopped()
-
     def _publish_capabilities(self) -> None:
         """Publish at the start, and when an emergency stop begins or ends."""
         self._capabilities.publish(
             simulated_capabilities(self._nominal),
             period=self.simulation.period,
-            inactive=self.stopped(),
+            inactive=self.control.stopped(),
         )
-
-    def stopped(self) -> str:
-        """Return the active emergency stop as text; "" without one."""
-        if not self._stopped_by:
-            return ""
-        return (
-            f"emergency stop by {self._stopped_by}: simulated time stopped until"
-            " ~/reset_emergency_stop"
-        )
-
-    def fixed_time(self) -> str:
-        """Return why simulated time cannot start again at 0; "" if it can."""
-        if not self._publishes_clock:
-            return "this simulator is not the source of /clock"
-        return "" if self._recording is None else "stamps of a recording increase"
-
-    def reset_emergency_stop(self) -> str:
-        """Continue simulated time; return its state as text."""
-        if self._stopped_by:
-            self._stopped_by = ""
-            self._publish_capabilities()
-        return "running" if not self.control.paused else "paused"
 
     def run(
         self, stop: ShutdownFlag, advance: Advance | None = None, loop: ControlLoop | None = None
@@ -268,20 +257,12 @@ class SimulatorNode(Node):
         """
         self._requests.serve()
         self.emergency.poll()
-        if self._stopped_by or self.control.is_time_stopped:
+        if self.control.is_time_stopped:
             self.states.repeat_clock()  # a node that starts now has a time
-            time.sleep(0.01)
+            self.control.sleep()
             self.pacer.restart()
             return
-        try:
-            if self._state_due and not advance():
-                return
-        except InvalidValue as error:
-            self.simulation.watchdog.events.report(
-                "diverged", f"{error}; paused, reset the simulator to continue"
-            )
-            self.control.paused = True
-            self.control.forget_steps()
+        if self._state_due and not self.control.attempt(advance):
             return
         self._state_due = self.pacer.wait()
         if not self._ready and self.simulation.watchdog.accepted:
@@ -320,18 +301,24 @@ class SimulatorNode(Node):
         self.states.publish(self.simulation.state)
         return False
 
+    def fixed_time(self) -> str:
+        """Return why simulated time cannot start again at 0; "" if it can."""
+        if not self._publishes_clock:
+            return "this simulator is not the source of /clock"
+        return "" if self._recording is None else "stamps of a recording increase"
+
     def end(self) -> None:
         """End ``run`` after the present period."""
         self._stop.set()
 
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""
-        self.control.check(values)
+        self._time_services.check(values)
         for parameter in LIVE:
             if parameter.name in values:
                 parameter.check("simulator", values[parameter.name])
         if affects_arm(values):
-            arm = changed_arm(self._arm, values)
+            arm = changed_arm(self._arm, from_ros_bounds(values))
             Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
             self._arm = arm
             self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on

@@ -22,10 +22,11 @@ from arm_dynamics.ros.parameters.controller_parameters import (
 )
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed, on_change
 from arm_dynamics.ros.runtime.process import run_node
-from arm_dynamics.ros.topics.diagnostics import Diagnostics, event_values
+from arm_dynamics.ros.topics.diagnostics import Diagnostics
 from arm_dynamics.ros.topics.frames import declare_frames
 from arm_dynamics.ros.topics.tool_topics import ToolStatePublisher, ToolTopics
 from arm_dynamics.ros.topics.topic_driver import TopicDriver
+from arm_dynamics.safety.events import event_values
 
 PREPARING = "compiling the controller: about a minute at the first start, then cached"
 

@@ -19,7 +19,6 @@ from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import require_holdable, with_model_error
-from arm_dynamics.ros.parameters.arm_parameters import PAYLOAD
 from arm_dynamics.ros.parameters.ros_parameters import (
     bounded,
     by_joint,
@@ -29,6 +28,7 @@ from arm_dynamics.ros.parameters.ros_parameters import (
     from_ros_bound,
     require_declared,
 )
+from arm_dynamics.simulation.simulation_parameters import PAYLOAD
 
 ERRORS = tuple(
     Parameter(

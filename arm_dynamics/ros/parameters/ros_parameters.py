@@ -22,6 +22,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.config import SIMILAR_NAME_RATIO, is_gain
+from arm_dynamics.core import parameters
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, closest_name, did_you_mean
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.yaml_file import read_yaml
@@ -104,15 +105,14 @@ def from_ros_bound(value: float) -> float:
     return inf if value >= MAX_DOUBLE else value
 
 
+def from_ros_bounds(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with the numbers that they represent."""
+    return {n: from_ros_bound(v) if isinstance(v, float) else v for n, v in values.items()}
+
+
 def by_joint(values: Mapping[str, Any], prefix: str) -> dict[str, dict[str, float]]:
     """Return the values named ``<prefix>.<joint>.<name>`` as joint → name → value."""
-    rows: dict[str, dict[str, float]] = {}
-    for full_name, value in values.items():
-        head, _, rest = full_name.partition(".")
-        joint, _, name = rest.rpartition(".")
-        if head == prefix and joint:
-            rows.setdefault(joint, {})[name] = from_ros_bound(float(value))
-    return rows
+    return parameters.by_joint(from_ros_bounds(values), prefix)
 
 
 def take_numbers_as_text(node: Node) -> None:

@@ -11,7 +11,7 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from arm_dynamics.core.errors import ArmDynamicsError
-from arm_dynamics.ros.topics.loop_requests import LoopRequests
+from arm_dynamics.core.loop_requests import LoopRequests
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 INACTIVE, ACTIVE = "inactive", "active"

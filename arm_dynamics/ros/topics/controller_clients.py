@@ -1,4 +1,4 @@
-"""Clients of the controllers: their reference, trajectories, joint targets and tool targets."""
+"""Clients of the controllers: their reference, trajectories and tool targets."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import dist
-from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from arm_dynamics.control.trajectories.demo_trajectory import move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.recording.recorder import References
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.conversions import (
@@ -31,18 +28,11 @@ from arm_dynamics.ros.messages.conversions import (
     to_seconds,
 )
 from arm_dynamics.ros.messages.serialization import listen
-from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary, Throttle
+from arm_dynamics.ros.topics.diagnostics import Throttle
+from arm_dynamics.viewer.joint_motions import DISCOVERY_TIMEOUT, Feedback
 
 TRAJECTORY = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"
-INTERRUPTED = (
-    "control_restarted",
-    "states_missing",
-    "trajectory_rejected",
-    "path_tolerance_violated",
-    "goal_tolerance_violated",
-)
-"""Events of the controller that end the current trajectory early."""
 
 
 class Tracked(NamedTuple):
@@ -112,16 +102,6 @@ def record_references(node: Node, arm: ArmModel, references: References) -> Trac
     )
 
 
-STOP_TIME = 0.5
-"""Time [s] in which the arm comes to rest when the demo motion is stopped."""
-
-
-def stop_waypoint(arm: ArmModel, q: Vector, v: Vector) -> Waypoint:
-    """Return the stop of joints from ``q`` with velocity ``v`` (nv,) within their limits."""
-    inside = np.clip(q + STOP_TIME / 3 * v, arm.lower, arm.upper)
-    return Waypoint(STOP_TIME, as_readonly(inside), as_readonly(np.zeros(q.size)))
-
-
 def trajectory_message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:
     """Return waypoints with velocities, and accelerations if any, that start on reception."""
     trajectory = JointTrajectory(joint_names=list(names))
@@ -137,129 +117,21 @@ def trajectory_message(names: Sequence[str], points: Sequence[Waypoint]) -> Join
     return trajectory
 
 
-SETTLING_TIME = 0.15
-"""Time [s] without another change after which a target is sent."""
-MAX_DRAG_DELAY = 0.5
-"""Maximum time [s] for which a moving slider delays a target."""
-DISCOVERY_TIMEOUT = 5.0
-"""Time [s] for which a target waits for the discovery of the controller."""
-JOINT_TOLERANCE = 1e-6
-"""Distance of the reference [rad or m] below which a joint target is reached."""
+class TrajectoryPublisher:
+    """Sends motions through waypoints to ``joint_controller``."""
 
-
-class Feedback(Protocol):
-    """Shows the result of a user's action."""
-
-    def done(self, text: str) -> None:
-        """Report a completed action."""
-
-    def rejected(self, reason: object) -> None:
-        """Report a rejected action."""
-
-    def note(self, text: str) -> None:
-        """Report anything else, such as the progress of an action."""
-
-
-class JointTargets:
-    """Joint targets from any thread; ``update`` sends the newest and reports its result.
-
-    ``clear`` is called repeatedly before a target is sent until it returns True: another motion
-    has ended. ``sent`` is called when a target is sent or discarded.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        arm: ArmModel,
-        status: DiagnosticsSummary,
-        clear: Callable[[], bool],
-        feedback: Feedback,
-        sent: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._node, self._arm, self._status = node, arm, status
-        self._clear, self._feedback, self._sent = clear, feedback, sent
+    def __init__(self, node: Node, arm: ArmModel) -> None:
+        self._names = arm.joint_names
         self._publisher = node.create_publisher(JointTrajectory, TRAJECTORY, 1)
-        self._lock = Lock()  # of the pending target
-        self._pending: tuple[Vector, float, float] | None = None
-        """Target, time [s] of its first change, and of its last one."""
-        self._target: Vector | None = None
-        self._interrupted: tuple[float, ...] = ()
 
     @property
-    def under_way(self) -> bool:
-        """Whether a target is neither reached nor rejected."""
-        return self._pending is not None or self._target is not None
+    def ready(self) -> bool:
+        """Whether the controller is discovered."""
+        return bool(self._publisher.get_subscription_count())
 
-    def go(self, target: Sequence[float]) -> None:
-        """Move the arm to ``target`` (nv,) [rad or m] once it no longer changes."""
-        now = time.monotonic()
-        with self._lock:
-            first = now if self._pending is None else self._pending[1]
-            self._pending = as_readonly(target), first, now
-
-    def reset(self) -> None:
-        """Discard the target."""
-        self._pending = self._target = None
-
-    def stop(self, q: Vector, v: Vector) -> None:
-        """Stop the joints from the reference ``q`` with velocity ``v`` (nv,)."""
-        self.reset()
-        end = stop_waypoint(self._arm, q, v)
-        self._publisher.publish(trajectory_message(self._arm.joint_names, [end]))
-
-    def update(self, reference: Vector | None) -> None:
-        """Send a due target; report the current one's result from the reference."""
-        self._send(reference)
-        if self._target is None:
-            return
-        before, self._interrupted = self._interrupted, self._counts()
-        if reference is not None and np.abs(reference - self._target).max() <= JOINT_TOLERANCE:
-            self._target = None
-            self._feedback.done("joint targets reached")
-        elif before != self._interrupted:
-            events = zip(INTERRUPTED, before, self._interrupted, strict=True)
-            event = next(name for name, old, new in events if old != new)
-            self._target = None
-            self._feedback.rejected(self._status.values.get(f"last {event}", event))
-
-    def _send(self, reference: Vector | None) -> None:
-        """Send the pending target once it no longer changes and the controller is discovered."""
-        pending, now = self._pending, time.monotonic()
-        if pending is None or (
-            now - pending[2] < SETTLING_TIME and now - pending[1] < MAX_DRAG_DELAY
-        ):
-            return
-        if not self._clear():
-            return
-        missing = reference is None or not self._publisher.get_subscription_count()
-        if missing and now - pending[2] < DISCOVERY_TIMEOUT:
-            return
-        with self._lock:
-            if self._pending is not pending:
-                return  # a newer target was given during this time
-            self._pending = None
-        self._sent()
-        self._target = None
-        if self._status.stopped:
-            self._feedback.rejected(f"{self._status.emergency}; reset it before a target")
-        elif reference is None or missing:
-            self._feedback.rejected("joint controllers = 0; expected one that moves the arm")
-        else:
-            self._move(reference, pending[0])
-
-    def _move(self, reference: Vector, target: Vector) -> None:
-        """Publish the motion from the reference to a target (nv,)."""
-        target = as_readonly(target + whole_turns(self._arm, target, reference))
-        duration = move_time(self._arm, reference, target)
-        self._interrupted, self._target = self._counts(), target
-        zero = as_readonly(np.zeros(target.size))
-        self._publisher.publish(
-            trajectory_message(self._arm.joint_names, [Waypoint(duration, target, zero)])
-        )
-        self._feedback.note(f"moving to the joint targets, {duration:.1f} s")
-
-    def _counts(self) -> tuple[float, ...]:
-        return tuple(self._status.number(event) or 0.0 for event in INTERRUPTED)
+    def send(self, points: Sequence[Waypoint]) -> None:
+        """Publish waypoints with velocities; the motion starts on reception."""
+        self._publisher.publish(trajectory_message(self._names, points))
 
 
 TASK_SPACE = "task_space_controller"

@@ -13,12 +13,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.signals import emergency_signal
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.mailbox import Mailbox
 from arm_dynamics.ros.messages.serialization import decode
 from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary
-from arm_dynamics.ros.topics.loop_requests import LoopRequests
 from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.services import serve
 from arm_dynamics.safety.events import Events

@@ -33,16 +33,16 @@ from simulation_interfaces.msg import (
 
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue
+from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.dynamics.kinematics.frames import acceleration, link_poses, pose, twist
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from arm_dynamics.dynamics.kinematics.link_points import BoundingBox, LinkPoints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.messages.conversions import Frames, header, placed, pose_message
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
-from arm_dynamics.ros.topics.loop_requests import LoopRequests
 from arm_dynamics.ros.topics.pacing import wall_timer
-from arm_dynamics.ros.topics.simulation_services import SimulationServices
 from arm_dynamics.simulation.simulation import Simulation
+from arm_dynamics.simulation.simulation_control import SimulationControl
 
 PREFIX = "simulation_interfaces_prefix"
 PERIOD = 0.02
@@ -88,8 +88,8 @@ class Failure(Exception):
 class SimulationInterfaces:
     """Serves the standard on a simulator.
 
-    ``stopped`` returns the text of an active emergency stop, ``fixed_time`` why time cannot start
-    again at 0; else "". ``end`` ends the node.
+    ``reset`` resets state and time, ``fixed_time`` returns why time cannot start again at 0, else
+    "", and ``end`` ends the node.
     Requests for the plant are executed by the simulating thread between two periods.
     """
 
@@ -99,14 +99,15 @@ class SimulationInterfaces:
         arm: ArmModel,
         frames: Frames,
         simulation: Simulation,
-        control: SimulationServices,
+        control: SimulationControl,
+        reset: Callable[..., str],
         requests: LoopRequests,
-        stopped: Callable[[], str],
         fixed_time: Callable[[], str],
         end: Callable[[], None],
     ) -> None:
         self._simulation, self._control, self._requests = simulation, control, requests
-        self._stopped, self._fixed_time, self._end = stopped, fixed_time, end
+        self._stopped, self._reset_to = control.stopped, reset
+        self._fixed_time, self._end = fixed_time, end
         self._entities = Entities(arm, frames)
         self._reset_time = -1.0  # simulated time [s] after the last stop, with a reset
         self._steps: StepRequest | None = None
@@ -184,7 +185,7 @@ class SimulationInterfaces:
         self._control.pause(target != SimulationState.STATE_PLAYING)
         self._reset_time = -1.0
         if target == SimulationState.STATE_STOPPED:
-            self._control.reset(time=self._starts_again(srv.ResetSimulation.Request.SCOPE_ALL))
+            self._reset_to(time=self._starts_again(srv.ResetSimulation.Request.SCOPE_ALL))
             self._reset_time = self._requests.call(lambda: self._simulation.state.time)
 
     def _reset(self, request: Any, response: Any) -> None:
@@ -192,7 +193,7 @@ class SimulationInterfaces:
         scope, fixed = request.scope or kind.SCOPE_ALL, self._fixed_time()
         if fixed and scope != kind.SCOPE_ALL and scope & kind.SCOPE_TIME:
             raise Failure(Result.RESULT_OPERATION_FAILED, f"no reset of time: {fixed}")
-        self._control.reset(state=bool(scope & kind.SCOPE_STATE), time=self._starts_again(scope))
+        self._reset_to(state=bool(scope & kind.SCOPE_STATE), time=self._starts_again(scope))
         if fixed and scope == kind.SCOPE_ALL:
             response.result.error_message = f"time continues: {fixed}"
 
@@ -315,7 +316,7 @@ class SimulationInterfaces:
         if sets_pose:
             q = self._entities.configuration(entity, state, self._simulation.state.q)
             if q is not None:
-                self._requests.call(lambda: self._control.place(q))
+                self._control.reset(q, entity)
 
 
 class StepRequest:

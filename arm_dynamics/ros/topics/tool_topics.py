@@ -32,13 +32,13 @@ from arm_dynamics.control.trajectories.tool_splines import spline_through, timed
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.core.loop_requests import BackgroundTask, Pause
 from arm_dynamics.core.state import Reference, TaskReference
 from arm_dynamics.dynamics.kinematics.frames import in_axes, pose, twist
 from arm_dynamics.ros.messages import conversions, qos
 from arm_dynamics.ros.messages.conversions import Frames, header, pose_message
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.parameters.controller_parameters import ToolMotionParameters
-from arm_dynamics.ros.topics.loop_requests import BackgroundTask, Pause
 from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.publisher_checks import publishers
 from arm_dynamics.viewer.rviz import axes_length

@@ -1,4 +1,4 @@
-"""Work that is passed between the threads of a node.
+"""Work that is passed between the threads of a process.
 
 Services pass functions to the loop's thread, which executes them between two cycles. Long checks
 run in a background thread that yields to the loop's thread.
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, TrajectoryRejected
 
 ReturnT = TypeVar("ReturnT")
-ENDING = "the node is ending"
+ENDING = "the loop has ended"
 
 
 class LoopRequests:

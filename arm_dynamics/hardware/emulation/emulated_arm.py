@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from arm_dynamics.core.state import Command, State
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
-
-from .base import EmulatedMotors
 
 
 class EmulatedArm:

@@ -4,10 +4,16 @@ Damiao: DM-J4310-2EC user manual (MIT mode, feedback frame, parameters over CAN)
 series actuator driver manual V1.0.8, section 5.3. Adapter: LAWICEL CAN232 manual, ASCII commands.
 """
 
+from __future__ import annotations
+
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .base import EmulatedMotors, Shaft
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors, Shaft
+
+Frame = tuple[int, bytes]
+"""Identifier and data of a CAN frame."""
 
 # model: maximum position [rad], velocity [rad/s], torque [N·m]
 DAMIAO = {"DM4310": (12.5, 30.0, 10.0), "DM4340": (12.5, 10.0, 28.0), "DM8009": (12.5, 45.0, 54.0)}
@@ -42,30 +48,32 @@ class MitMotor:
 
     shaft: Shaft
     master: int
-    flash: dict = field(default_factory=dict)
+    flash: dict[int, float] = field(default_factory=dict)
     offset: float = 0.0
     drive_temperature: float = 28.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
+        """Set the registers to the factory values."""
         self.damiao = self.shaft.model in DAMIAO
         self.ranges = {**DAMIAO, **CUBEMARS}[self.shaft.model]
         if self.damiao:
-            values = dict(zip((21, 22, 23), self.ranges, strict=True))
+            values: dict[int, float] = dict(zip((21, 22, 23), self.ranges, strict=True))
             self.flash = dict.fromkeys(range(36), 0)
             self.flash |= {7: self.master, 8: self.shaft.id, 9: 0, 10: 1, 14: 5017, **values}
         self.restart()
 
-    def restart(self):
+    def restart(self) -> None:
+        """Start as at power-on: with torque disabled and the stored registers."""
         self.registers = dict(self.flash)
         self.on, self.error, self.last_frame = False, 0, 0.0
         self.time = self.tripped = 0.0
         self.rest()
 
-    def rest(self):
+    def rest(self) -> None:
         """Set the command before the first one: gains and torque are 0."""
         self.command = (0.0, 0.0, 0.0, 0.0, 0.0)
 
-    def frame(self, id, data, now):
+    def frame(self, id: int, data: bytes, now: float) -> list[Frame]:
         """Return the replies of the motor to a frame on its bus."""
         if id == 0x7FF and self.damiao and int.from_bytes(data[:2], "little") == self.shaft.id:
             return self.parameter(data)
@@ -78,7 +86,8 @@ class MitMotor:
             self.command = self.unpacked(data)
         return [self.feedback()]
 
-    def instruct(self, code):
+    def instruct(self, code: int) -> None:
+        """Execute an instruction: enable, disable, set zero or clear the error."""
         if code == 0xFC and not self.error:
             self.on = True
         if code == 0xFD:
@@ -90,7 +99,8 @@ class MitMotor:
         if code != 0xFE:
             self.rest()
 
-    def unpacked(self, data):
+    def unpacked(self, data: bytes) -> tuple[float, float, float, float, float]:
+        """Return position, velocity, kp, kd and torque of a command."""
         bits = int.from_bytes(data, "big")
         pmax, vmax, tmax = self.scales()
         return (
@@ -101,10 +111,15 @@ class MitMotor:
             (bits & 4095) / 4095 * 2 * tmax - tmax,
         )
 
-    def scales(self):
-        return tuple(self.registers[r] for r in (21, 22, 23)) if self.damiao else self.ranges
+    def scales(self) -> tuple[float, float, float]:
+        """Return the maximum position, velocity and torque of the packed numbers."""
+        if not self.damiao:
+            return self.ranges
+        position, velocity, torque = (self.registers[r] for r in (21, 22, 23))
+        return position, velocity, torque
 
-    def parameter(self, data):
+    def parameter(self, data: bytes) -> list[Frame]:
+        """Return the reply to a request of a register or of the feedback."""
         verb, number = data[2], data[3]
         if verb == 0xCC:
             return [self.feedback()]
@@ -113,10 +128,12 @@ class MitMotor:
         kind = "<f" if number in FLOATS else "<I"
         if verb == 0x55:
             (self.registers[number],) = struct.unpack(kind, data[4:])
-        value = struct.pack(kind, self.registers[number])
-        return [(self.registers[7], data[:4] + value)]
+        held = self.registers[number]
+        value = struct.pack(kind, held if kind == "<f" else int(held))
+        return [(int(self.registers[7]), data[:4] + value)]
 
-    def feedback(self):
+    def feedback(self) -> Frame:
+        """Return the feedback frame."""
         pmax, vmax, tmax = self.scales()
         shaft = self.shaft
         p = self.truncated(shaft.q - self.offset, pmax, 65535)
@@ -126,19 +143,21 @@ class MitMotor:
         if self.damiao:
             head = (self.error or int(self.on)) << 4 | shaft.id & 15
             tail = bytes((byte(self.drive_temperature), byte(shaft.temperature)))
-            return self.registers[7], bytes((head,)) + body + tail
+            return int(self.registers[7]), bytes((head,)) + body + tail
         tail = bytes((byte(shaft.temperature + 40), self.error))
         return shaft.id, bytes((shaft.id,)) + body + tail
 
     @staticmethod
-    def truncated(x, limit, top):
+    def truncated(x: float, limit: float, top: int) -> int:
+        """Return a number within ±``limit`` as an integer from 0 to ``top``."""
         return int((min(max(x, -limit), limit) + limit) / (2 * limit) * top)
 
-    def trip(self, fault):
+    def trip(self, fault: str) -> None:
+        """Set an error of the manufacturer's table."""
         self.error = (DAMIAO_ERRORS if self.damiao else CUBEMARS_ERRORS)[fault]
         self.tripped = self.time
 
-    def protect(self, now):
+    def protect(self, now: float) -> None:
         """Set and clear errors: those of Damiao are latched, those of CubeMars are not."""
         self.time = now
         watchdog_active = self.damiao and self.on and self.registers[9]
@@ -151,7 +170,8 @@ class MitMotor:
         if self.error and not self.damiao and now - self.tripped > PASSES:
             self.error = 0
 
-    def step(self, now):
+    def step(self, now: float) -> None:
+        """Apply protections, then set the torque of the command."""
         self.protect(now)
         limp = not self.on or self.error
         p, v, kp, kd, t = self.command
@@ -160,29 +180,32 @@ class MitMotor:
         self.shaft.effort = min(max(effort, -self.ranges[2]), self.ranges[2])
 
 
-def byte(x):
+def byte(x: float) -> int:
+    """Return ``x`` rounded to a byte."""
     return min(max(round(x), 0), 255)
 
 
 class MitMotors(EmulatedMotors):
     """Motors on one adapter; Damiao motors reply with their id + ``master``."""
 
-    def __init__(self, shafts, master=0x10):
+    def __init__(self, shafts: Sequence[Shaft], master: int = 0x10) -> None:
         super().__init__(shafts)
         self.motors = [MitMotor(shaft, shaft.id + master) for shaft in self.shafts]
         self._line, self._open, self._speed = b"", False, b""
 
-    def receive(self, data, now):
+    def receive(self, data: bytes, now: float) -> bytes:
+        """Return the adapter's replies to bytes that arrive at the time ``now`` [s]."""
         *lines, self._line = (self._line + data).split(b"\r")
         self._line = self._line[-64:]
         return b"".join(self._command(line, now) for line in lines)
 
-    def frame(self, id, data, now):
+    def frame(self, id: int, data: bytes, now: float) -> list[Frame]:
         """Return the replies to one frame, before the adapter encodes them in ASCII.
 
         Each motor receives the frames of the adapter and of all other motors.
         """
-        frames, answers = [(None, (id, data))], []
+        frames: list[tuple[MitMotor | None, Frame]] = [(None, (id, data))]
+        answers: list[Frame] = []
         for sender, frame in frames:
             for motor in self.motors:
                 replies = motor.frame(*frame, now) if motor is not sender else []
@@ -192,7 +215,7 @@ class MitMotors(EmulatedMotors):
         self.step(now)
         return answers
 
-    def _command(self, line, now):
+    def _command(self, line: bytes, now: float) -> bytes:
         if line in (b"O", b"C"):
             self._open = line == b"O"
         elif line[:1] == b"S" and len(line) == 2 and not self._open:
@@ -201,7 +224,7 @@ class MitMotors(EmulatedMotors):
             return self._sent(line, now)
         return b"\r" if line[:1] in b"OCSs" else b"\x07"
 
-    def _sent(self, line, now):
+    def _sent(self, line: bytes, now: float) -> bytes:
         try:
             id, size = int(line[1:4], 16), int(line[4:5])
             data = bytes.fromhex(line[5:].decode())
@@ -213,19 +236,24 @@ class MitMotors(EmulatedMotors):
         frames = self.frame(id, data, now) if self._speed == b"8" else []
         return b"\r" + b"".join(b"t%03X8%s\r" % (i, d.hex().upper().encode()) for i, d in frames)
 
-    def step(self, now):
+    def step(self, now: float) -> None:
+        """Run the control loops and watchdogs of all motors."""
         for motor in self.motors:
             motor.step(now)
 
-    def motor(self, id):
+    def motor(self, id: int) -> MitMotor:
+        """Return the motor ``id``."""
         return next(motor for motor in self.motors if motor.shaft.id == id)
 
-    def reboot(self, id):
+    def reboot(self, id: int) -> None:
+        """Switch power off and on."""
         self.motor(id).restart()
 
-    def trip(self, id, fault):
+    def trip(self, id: int, fault: str) -> None:
+        """Set an error of one motor."""
         self.motor(id).trip(fault)
 
-    def torque_is_on(self, id):
+    def torque_is_on(self, id: int) -> bool:
+        """Return whether the motor applies torque."""
         motor = self.motor(id)
         return motor.on and not motor.error

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from emulators.base import EmulatedMotors, Shaft
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors, Shaft
 
 MODELS = {"sts3215": (9, 3), "sts3250": (9, 11)}  # contents of addresses 3 and 4
 STALL, IDLE, NOMINAL = 2.94, 4.71, 12.0  # N·m and rad/s at 12 V
@@ -39,6 +39,7 @@ class Servo:
         self.power_on()
 
     def power_on(self) -> None:
+        """Start with the saved registers and torque disabled."""
         self.memory = bytearray(self.saved)
         self.put(self.memory, 48, int.from_bytes(self.saved[16:18], "little"))
         self.put(self.memory, 44, 1000)  # factory value; a driver must clear it before PWM mode
@@ -48,19 +49,23 @@ class Servo:
 
     @staticmethod
     def put(memory: bytearray, address: int, value: int, sign: int = 0) -> None:
+        """Store a number of two bytes; bit ``sign`` is that of negative numbers."""
         raw = abs(value) | (1 << sign if value < 0 else 0)
         memory[address : address + 2] = raw.to_bytes(2, "little")
 
     def get(self, address: int, sign: int = 0) -> int:
+        """Return a number of two bytes; bit ``sign`` is that of negative numbers."""
         raw = int.from_bytes(self.memory[address : address + 2], "little")
         return -(raw ^ 1 << sign) if sign and raw >> sign & 1 else raw
 
     @property
     def on(self) -> bool:
+        """Whether torque is enabled."""
         return self.memory[40] == 1
 
     @property
     def status(self) -> int:
+        """Status byte of the replies."""
         hot = self.shaft.temperature > self.memory[13]
         return self.latched | hot << BITS["overheating"]
 
@@ -70,6 +75,7 @@ class Servo:
         return steps if self.memory[18] & 16 else steps % 4096
 
     def write(self, address: int, data: bytes) -> None:
+        """Store the bytes of writable registers, with their effects."""
         for at, byte in enumerate(data, address):
             if at in READ_ONLY or at > LAST:
                 continue
@@ -83,6 +89,7 @@ class Servo:
             self.latched &= ~(1 << BITS["overload"])
 
     def read(self, address: int, size: int) -> bytes:
+        """Return registers with the present measurements."""
         m, shaft = self.memory, self.shaft
         unit = 1 if m[18] & 4 else 50
         self.put(m, 56, self.steps(), 15)
@@ -135,27 +142,32 @@ class EmulatedFeetech(EmulatedMotors):
         self._now = 0.0
 
     def receive(self, data: bytes, now: float) -> bytes:
+        """Return the replies to bytes that arrive at the time ``now`` [s]."""
         self._now = now
         self._bytes += data
         replies = [self._obey(*frame) for frame in self._frames()]
         return b"".join(replies)
 
     def step(self, now: float) -> None:
+        """Set the effort of each servo."""
         self._now = now
         for servo in self.servos:
             servo.step()
 
     def reboot(self, id: int) -> None:
+        """Switch power off and on; the servo does not reply for REBOOT_TIME."""
         for servo in self._all(id):
             servo.power_on()
             servo.step()
             servo.away_until = self._now + REBOOT_TIME
 
     def trip(self, id: int, fault: str) -> None:
+        """Set a fault of BITS."""
         for servo in self._all(id):
             servo.latched |= 1 << BITS[fault]
 
     def torque_is_on(self, id: int) -> bool:
+        """Return whether any servo with this id applies torque."""
         return any(servo.on for servo in self._all(id))
 
     def _all(self, id: int) -> list[Servo]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import pi
 
-from .base import EmulatedMotors, Shaft
+from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors, Shaft
 
 RPM = 2 * pi / 60
 EVERYONE = 254
@@ -55,6 +55,8 @@ SHEETS = {
     "XM540-W270": Sheet(1120, 12.0, 10.6, 4.4, 30, 2.69e-3, 2047, 80),
     "XH540-W270": Sheet(1100, 12.0, 9.9, 4.9, 39, 2.69e-3, 2047, 80),
 }
+
+Register = tuple[int, bool, bool, int, int, int]
 
 # address: (bytes, writable, signed, initial, lowest, highest)
 EEPROM = {
@@ -416,7 +418,7 @@ class _Motor:
             k += size
         return NO_ERROR
 
-    def _write_one(self, address: int, raw: int, entry: tuple) -> int:
+    def _write_one(self, address: int, raw: int, entry: Register) -> int:
         size, signed = entry[0], entry[2]
         value = raw - (1 << 8 * size) if signed and raw >> (8 * size - 1) else raw
         error = self._write_error(address, value, entry)
@@ -426,7 +428,7 @@ class _Motor:
             self.put(address, value)
         return error
 
-    def _write_error(self, address: int, value: int, entry: tuple) -> int:
+    def _write_error(self, address: int, value: int, entry: Register) -> int:
         """Return the error number of the first rule that forbids this write."""
         tripped = self.get(98) == -1
         rules = (

@@ -227,8 +227,8 @@ class Freshness:
         """
         new = np.empty(times.size, np.bool_)
         self.complete = update_freshness(
-            times, now, self.feedback_timeout, self.max_missed_cycles, self.time, self.missed,
-            new, self.stale, self.missing,
+            times, now, (self.feedback_timeout, self.max_missed_cycles), self.time, self.missed,
+            (new, self.stale, self.missing),
         )  # fmt: skip
         if unknown is not None and unknown.any():
             self.missing |= unknown
@@ -250,12 +250,16 @@ class Freshness:
         return confidence
 
 
-@compiled_for(VECTOR, NUMBER, NUMBER, COUNT, VECTOR_OUT, COUNTS_OUT, *[FLAGS_OUT] * 3)
+@compiled_for(VECTOR, NUMBER, (NUMBER, COUNT), VECTOR_OUT, COUNTS_OUT, (FLAGS_OUT,) * 3)
 def update_freshness(
-    times: Vector, now: float, timeout: float, cycles: int, time: Vector, missed: Vector,
-    new: BoolArray, stale: BoolArray, missing: BoolArray,
+    times: Vector, now: float, limits: tuple[float, int], time: Vector, missed: Vector,
+    flags: tuple[BoolArray, BoolArray, BoolArray],
 ) -> bool:  # fmt: skip
-    """Advance ``Freshness`` by one cycle, in place; return whether no joint is missing."""
+    """Advance ``Freshness`` by one cycle, in place; return whether no joint is missing.
+
+    ``limits``: time-out [s] and number of cycles; ``flags``: new, stale and missing (nv,).
+    """
+    (timeout, cycles), (new, stale, missing) = limits, flags
     count = 0
     for i in range(times.size):
         t = times[i]
@@ -336,8 +340,8 @@ class PlausibilityFilter:
 
         """
         self.any = find_implausible(
-            time, q, v, last_time, last, torque_enabled, self._max_velocity,
-            self._motion, self.held, self.reach, self.implausible, self.jumped, self.frozen,
+            (time, q, v), (last_time, last), torque_enabled, self._max_velocity,
+            (self._motion, self.held, self.reach), (self.implausible, self.jumped, self.frozen),
         )  # fmt: skip
         if not self.any:
             return time
@@ -346,17 +350,23 @@ class PlausibilityFilter:
         return plausible
 
 
-@compiled_for(*[VECTOR] * 5, BOOLEAN, VECTOR, *[VECTOR_OUT] * 3, *[FLAGS_OUT] * 3)
+@compiled_for((VECTOR,) * 3, (VECTOR,) * 2, BOOLEAN, VECTOR, (VECTOR_OUT,) * 3, (FLAGS_OUT,) * 3)
 def find_implausible(
-    time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, torque_enabled: bool,
-    max_velocity: Vector, motion: Vector, held: Vector, reach: Vector, out: BoolArray,
-    jumped: BoolArray, frozen: BoolArray,
-) -> bool:  # fmt: skip
-    """Mark implausible readings in ``out`` and put their positions into ``held``; whether any.
+    reading: tuple[Vector, Vector, Vector],
+    last_valid: tuple[Vector, Vector],
+    torque_enabled: bool,
+    max_velocity: Vector,
+    memory: tuple[Vector, Vector, Vector],
+    flags: tuple[BoolArray, BoolArray, BoolArray],
+) -> bool:
+    """Mark implausible readings and put their positions into ``held``; return whether any.
 
-    NaN stands for no reading. ``held`` contains the positions held back in the cycle before,
-    ``motion`` that of an unchanged position; ``jumped`` is advanced by one cycle.
+    ``reading``: time, q and v, NaN for none; ``last_valid``: time and q. ``memory``: motion of an
+    unchanged position, positions held back in the cycle before, and reach; ``flags``: implausible,
+    jumped and frozen. Both are advanced by one cycle.
     """
+    (time, q, v), (last_time, last) = reading, last_valid
+    (motion, held, reach), (out, jumped, frozen) = memory, flags
     count = 0
     for i in range(q.size):
         out[i] = frozen[i] = False

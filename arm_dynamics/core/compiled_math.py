@@ -74,6 +74,7 @@ NUMBER, COUNT, BOOLEAN = Kind("float64"), Kind("int64"), Kind("bool")
 VECTOR, MATRIX, INDICES = Kind("float64", 1), Kind("float64", 2), Kind("intp", 1)
 VECTOR_OUT, MATRIX_OUT = Kind("float64", 1, written=True), Kind("float64", 2, written=True)
 COUNTS_OUT, FLAGS_OUT = Kind("int64", 1, written=True), Kind("bool", 1, written=True)
+FLAG_ROWS = Kind("bool", 2, written=True)
 
 
 Kinds = tuple["Kind | Kinds", ...]

@@ -88,11 +88,9 @@ class ClosedLoopIk:
     def __init__(self, arm: ArmModel) -> None:
         self._tool, self.scale = ToolKinematics(arm), np.array([1.0] * 3 + [reach_radius(arm)] * 3)
         self.axes: Axes = np.flatnonzero(controlled_axes(arm))
-        self._axis_weights = np.diag(self.scale)[self.axes].copy()
-        self._lower, self._upper = arm.lower, arm.upper
+        self._controlled = (self.scale, self.axes, np.diag(self.scale)[self.axes].copy())
         self._fastest = np.minimum(arm.velocity_limit, MAX_VELOCITY)
-        self._limits = (self._lower, self._upper, self._fastest)
-        self._controlled = (self.scale, self.axes, self._axis_weights)
+        self._limits: Matrix = np.stack([arm.lower, arm.upper, self._fastest])
         self.reach = float(self.scale[3])
         self.q = self.v = self.a = self.leaving = np.zeros(arm.nv)
         self.min_singular_value = np.inf
@@ -137,18 +135,18 @@ class ClosedLoopIk:
         """
         if not has_valid_shapes(task, self.q.size):
             raise invalid_reference_error(task, self.q.size, dt)
-        q = integrate_within_limits(self.q, self.v, self.a, dt, self._lower, self._upper)
+        q = integrate_within_limits(self.q, self.v, self.a, dt, self._limits)
         at = self._tool.motion(q, self.v)
-        joints, tool, distance, singular_value = clik_step(
+        joints, tool, distance, singular_value, finite = clik_step(
             (at.position, at.rotation), (at.jacobian, at.drift), (task.position, task.rotation),
             (task.twist, task.acceleration), (q, self.v, task.q - q, self.leaving),
             self._limits, self._controlled,
             (dt, gains["tracking_rate"], gains["nullspace_rate"],
              gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"]),
         )  # fmt: skip
-        (v, a, leaving), (twist, acceleration) = joints, tool
-        if not all_finite(q, v, a):
+        if not finite:
             raise invalid_reference_error(task, q.size, dt)
+        (v, a, leaving), (twist, acceleration) = joints, tool
         self.q, self.v, self.a, self.leaving = q, v, a, leaving
         self.reachability_error, self.min_singular_value = distance, singular_value
         self.task, self.time = task, self.time + dt
@@ -158,12 +156,13 @@ class ClosedLoopIk:
         )  # fmt: skip
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, VECTOR, VECTOR)
-def integrate_within_limits(
-    q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector
-) -> Vector:
-    """Return q + v dt + a dt²/2 (nv,) within the limits; beyond a limit, no further."""
-    result = np.empty(q.size)
+@compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, MATRIX)
+def integrate_within_limits(q: Vector, v: Vector, a: Vector, dt: float, limits: Matrix) -> Vector:
+    """Return q + v dt + a dt²/2 (nv,) within ``limits``, as of ``clik_step``.
+
+    A joint beyond a limit moves no further.
+    """
+    lower, upper, result = limits[0], limits[1], np.empty(q.size)
     for i in range(q.size):
         result[i] = q[i] + dt * v[i] + 0.5 * dt * dt * a[i]
         result[i] = clip(result[i], minimum(lower[i], q[i]), maximum(upper[i], q[i]))
@@ -175,7 +174,7 @@ POSE = (VECTOR, MATRIX)
 
 
 @compiled_for(
-    POSE, (MATRIX, VECTOR), POSE, (VECTOR, VECTOR), (VECTOR,) * 4, (VECTOR,) * 3,
+    *(POSE, (MATRIX, VECTOR), POSE, (VECTOR, VECTOR), (VECTOR,) * 4, MATRIX),
     *((VECTOR, INDICES, MATRIX), (NUMBER,) * 5), on_demand=True,
 )  # fmt: skip
 def clik_step(
@@ -184,13 +183,14 @@ def clik_step(
     pose_ref: tuple[Vector, Matrix],
     motion_ref: tuple[Vector, Vector],
     joints: tuple[Vector, Vector, Vector, Vector],
-    limits: tuple[Vector, Vector, Vector],
+    limits: Matrix,
     controlled: tuple[Vector, Axes, Matrix],
     rates: tuple[float, float, float, float, float],
-) -> tuple[tuple[Vector, Vector, Vector], tuple[Vector, Vector], float, float]:
+) -> tuple[tuple[Vector, Vector, Vector], tuple[Vector, Vector], float, float, bool]:
     """Return (q̇, q̈, d) (nv,), twist and acceleration of the tool (6,), distance [m], σ_min [m].
 
-    d (nv,) is the direction along which it leaves a singular configuration, or 0.
+    d (nv,) is the direction along which it leaves a singular configuration, or 0. The last result
+    is whether q, q̇ and q̈ are finite.
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ def clik_step(
         Twist and acceleration of the reference (6,).
     joints : tuple
         q, q̇ of the last period, posture q_ref - q and d of the last period (nv,).
-    limits : tuple
-        Lower and upper position limits and velocity limits (nv,).
+    limits : Matrix
+        Lower and upper position limits and velocity limits (3, nv).
     controlled : tuple
         Scale of the axes (6,), indices (k,) and weights (k, 6) of the controlled ones.
     rates : tuple
@@ -212,7 +212,10 @@ def clik_step(
 
     """
     (J, drift), (twist, acceleration), (q, before, posture, leaving) = tool, motion_ref, joints
-    (lower, upper, fastest), (scale, axes, axis_weights) = limits, controlled
+    (lower, upper, fastest), (scale, axes, axis_weights) = (
+        (limits[0], limits[1], limits[2]),
+        controlled,
+    )
     dt, rate, posture_rate, weak, limit = rates
     error = pose_error(pose, pose_ref)
     if rate * dt > 1.0:  # no error is corrected more than once in a period
@@ -273,7 +276,7 @@ def clik_step(
     a = matvec(inverse, bent)
     a = a * limit_scale(a, np.full(a.size, limit))
     motion = matvec(J, v), matvec(J, a) + drift
-    return (v, a, left), motion, math.sqrt(square), singular_value
+    return (v, a, left), motion, math.sqrt(square), singular_value, all_finite(q, v, a)
 
 
 @compiled

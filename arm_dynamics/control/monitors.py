@@ -149,7 +149,7 @@ class ReachabilityMonitor:
         arm, threshold = controller.arm, controller.controller_gains["singular_value_threshold"]
         task, at, error = clik.task, controller.tool.motion(clik.q, clik.v), np.zeros(6)
         assert task is not None
-        every = pose_error(at.position, at.rotation, task.position, task.rotation)
+        every = pose_error((at.position, at.rotation), (task.position, task.rotation))
         error[clik.axes] = (clik.scale**2 * every)[clik.axes]
         pull = at.jacobian.T @ error
         least = threshold * clik.reach * self.reachability_error

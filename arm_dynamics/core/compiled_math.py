@@ -74,12 +74,31 @@ NUMBER, COUNT, BOOLEAN = Kind("float64"), Kind("int64"), Kind("bool")
 VECTOR, MATRIX, INDICES = Kind("float64", 1), Kind("float64", 2), Kind("intp", 1)
 VECTOR_OUT, MATRIX_OUT = Kind("float64", 1, written=True), Kind("float64", 2, written=True)
 COUNTS_OUT, FLAGS_OUT = Kind("int64", 1, written=True), Kind("bool", 1, written=True)
+FLAG_ROWS = Kind("bool", 2, written=True)
+
+
+Kinds = tuple["Kind | Kinds", ...]
+"""Types of arguments; a tuple of kinds is one argument, a plain tuple of such values."""
+
+
+def _numba_type(kind: Kind | Kinds) -> Any:
+    if not isinstance(kind, Kind):
+        return numba.types.BaseTuple.from_types([_numba_type(k) for k in kind])
+    number = numba.from_dtype(np.dtype(kind.dtype))
+    array = (kind.dimensions, "A", not kind.written)
+    return numba.types.Array(number, *array) if kind.dimensions else number
 
 
 class _Declared:
-    """A function compiled for one signature: its declared kinds."""
+    """A function compiled for one signature, its declared kinds, at ``warm_up`` or its first call.
 
-    def __init__(self, jitted: Any, kinds: tuple[Kind, ...]) -> None:
+    Numba compiles a public signature in the decorator: importing all controllers on a new machine
+    would then take 50 s of processor time longer, and every later import 0.8 s. Without a
+    signature each layout of arrays is compiled separately, also while motors have torque. Two
+    private methods of numba's dispatcher are therefore replaced.
+    """
+
+    def __init__(self, jitted: Any, kinds: Kinds) -> None:
         self._jitted, self._kinds = jitted, kinds
         self.name = f"{jitted.__module__}.{jitted.__name__}"
         self.warm = False
@@ -92,12 +111,7 @@ class _Declared:
         with global_compiler_lock:
             if self.warm:
                 return
-            signature = []
-            for kind in self._kinds:
-                number = numba.from_dtype(np.dtype(kind.dtype))
-                array = (kind.dimensions, "A", not kind.written)
-                signature.append(numba.types.Array(number, *array) if kind.dimensions else number)
-            self._jitted.compile(tuple(signature))
+            self._jitted.compile(tuple(map(_numba_type, self._kinds)))
             self._jitted.disable_compile()
             self.warm = True
 
@@ -116,9 +130,11 @@ _DECLARED: list[_Declared] = []
 _ON_DEMAND: dict[Callable[..., object], _Declared] = {}
 
 
-def compiled_for(*kinds: Kind, on_demand: bool = False) -> Callable[[F], F]:
+def compiled_for(*kinds: Kind | Kinds, on_demand: bool = False) -> Callable[[F], F]:
     """Declare a function's argument types, for which ``warm_up`` compiles it.
 
+    Arguments that belong together are one plain tuple, declared as a tuple of kinds. A NamedTuple
+    is not accepted: numba takes 2 µs longer to find its type.
     A function ``on_demand`` is not part of ``warm_up`` and ``cold`` until ``demand`` names it: for
     functions that take long to compile and that few classes call.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,16 +125,38 @@ class Command:
     value: Vector
     stamp: float = 0.0
 
-    @classmethod
-    def checked(cls, interface: str, value: ArrayLike, size: int, stamp: float = 0.0) -> Command:
+    @staticmethod
+    def checked(interface: str, value: ArrayLike, size: int, stamp: float = 0.0) -> CheckedCommand:
         """Return a command of ``size`` finite values; raises CommandRejected or UnknownName."""
+        return CheckedCommand(interface, value, stamp, size)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedCommand(Command):
+    """A command on a known interface with finite, read-only values.
+
+    Its constructor is the check, so that no other one exists: a copy by ``replace`` and an
+    unpickled one are checked too. What receives it does not check the values again.
+    """
+
+    size: InitVar[int | None] = None
+
+    def __post_init__(self, size: int | None) -> None:
+        """Check ``size`` values, any number by default."""
+        interface = self.interface
         if not isinstance(interface, str) or interface not in INTERFACES:
             raise UnknownName("command interface", interface, INTERFACES)
         try:
-            values = check_vector(f"{interface} command", value, size)
-            return cls(interface, values, check_float("command stamp [s]", stamp))
+            value = check_vector(f"{interface} command", self.value, size)
+            stamp = check_float("command stamp [s]", self.stamp)
         except InvalidValue as error:
             raise CommandRejected(str(error)) from error
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "stamp", stamp)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the check: a copied array is writeable."""
+        return type(self), (self.interface, self.value, self.stamp)
 
 
 def require_state(state: object) -> State:
@@ -151,3 +174,14 @@ def require_command(command: object) -> Command:
     """Return ``command`` if it is a Command; raises InvalidValue if not."""
     remedy = "Command.checked(interface, value, size) returns one"
     return check_type(Command, "command", command, remedy)
+
+
+def check_command(command: object, size: int) -> CheckedCommand:
+    """Return ``command`` as a CheckedCommand of ``size`` values; one that is is not checked again.
+
+    Raises InvalidValue if it is not a Command, and as ``Command.checked``.
+    """
+    given = require_command(command)
+    if type(given) is CheckedCommand and given.value.size == size:
+        return given
+    return Command.checked(given.interface, given.value, size, given.stamp)

@@ -63,13 +63,13 @@ def bodies(arm: ArmModel) -> tuple[Body, ...]:
             Body(
                 parent - 1,
                 prismatic,
-                _clean(before @ placement.rotation @ turn),
-                _clean(before @ placement.translation),
-                float(inertia.mass),
-                turn.T @ inertia.lever,
-                turn.T @ inertia.inertia @ turn,
-                float(model.armature[i - 1]),
-                turn,
+                rotation=_clean(before @ placement.rotation @ turn),
+                translation=_clean(before @ placement.translation),
+                mass=float(inertia.mass),
+                center=turn.T @ inertia.lever,
+                inertia=turn.T @ inertia.inertia @ turn,
+                armature=float(model.armature[i - 1]),
+                turn=turn,
             )
         )
     return tuple(table)

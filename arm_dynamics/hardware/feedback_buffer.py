@@ -16,7 +16,9 @@ from arm_dynamics.core.compiled_math import (
     BOOLEAN,
     COUNT,
     COUNTS_OUT,
+    FLAG_ROWS,
     FLAGS_OUT,
+    MATRIX_OUT,
     NUMBER,
     VECTOR,
     VECTOR_OUT,
@@ -216,8 +218,9 @@ class Freshness:
         self.feedback_timeout = float(feedback_timeout)
         self.time: Vector = np.full(size, -np.inf)
         self.missed = np.full(size, max_missed_cycles + 1)
-        self.stale: BoolArray = np.zeros(size, bool)
-        self.missing: BoolArray = np.ones(size, bool)
+        self._flags: BoolArray = np.zeros((2, size), bool)
+        self.stale, self.missing = self._flags
+        self.missing[:] = True
         self.complete = False
 
     def update(self, times: Vector, now: float, unknown: BoolArray | None = None) -> BoolArray:
@@ -228,7 +231,7 @@ class Freshness:
         new = np.empty(times.size, np.bool_)
         self.complete = update_freshness(
             times, now, self.feedback_timeout, self.max_missed_cycles, self.time, self.missed,
-            new, self.stale, self.missing,
+            new, self._flags,
         )  # fmt: skip
         if unknown is not None and unknown.any():
             self.missing |= unknown
@@ -250,13 +253,16 @@ class Freshness:
         return confidence
 
 
-@compiled_for(VECTOR, NUMBER, NUMBER, COUNT, VECTOR_OUT, COUNTS_OUT, *[FLAGS_OUT] * 3)
+@compiled_for(VECTOR, *[NUMBER] * 2, COUNT, VECTOR_OUT, COUNTS_OUT, FLAGS_OUT, FLAG_ROWS)
 def update_freshness(
     times: Vector, now: float, timeout: float, cycles: int, time: Vector, missed: Vector,
-    new: BoolArray, stale: BoolArray, missing: BoolArray,
+    new: BoolArray, flags: BoolArray,
 ) -> bool:  # fmt: skip
-    """Advance ``Freshness`` by one cycle, in place; return whether no joint is missing."""
-    count = 0
+    """Advance ``Freshness`` by one cycle, in place; return whether no joint is missing.
+
+    ``flags`` (2, nv): stale and missing.
+    """
+    stale, missing, count = flags[0], flags[1], 0
     for i in range(times.size):
         t = times[i]
         new[i] = t > time[i] and t <= now and now - t <= timeout
@@ -305,13 +311,11 @@ class PlausibilityFilter:
     def __init__(self, velocity_limit: Vector) -> None:
         """Use the velocity limits V (nv,) [rad/s or m/s]."""
         size = velocity_limit.size
-        self._max_velocity: Vector = MAX_VELOCITY_RATIO * velocity_limit
-        self.held: Vector = np.full(size, nan)
-        self.reach: Vector = np.full(size, nan)
-        self.implausible: BoolArray = np.zeros(size, bool)
-        self.jumped: BoolArray = np.zeros(size, bool)
-        self.frozen: BoolArray = np.zeros(size, bool)
-        self._motion: Vector = np.zeros(size)
+        self._memory: Matrix = np.full((4, size), nan)
+        self._memory[0], self._memory[1] = MAX_VELOCITY_RATIO * velocity_limit, 0.0
+        self.held, self.reach = self._memory[2:]
+        self._flags: BoolArray = np.zeros((3, size), bool)
+        self.implausible, self.jumped, self.frozen = self._flags
         self.any = False
 
     def filter(
@@ -336,8 +340,7 @@ class PlausibilityFilter:
 
         """
         self.any = find_implausible(
-            time, q, v, last_time, last, torque_enabled, self._max_velocity,
-            self._motion, self.held, self.reach, self.implausible, self.jumped, self.frozen,
+            time, q, v, last_time, last, torque_enabled, self._memory, self._flags
         )  # fmt: skip
         if not self.any:
             return time
@@ -346,18 +349,19 @@ class PlausibilityFilter:
         return plausible
 
 
-@compiled_for(*[VECTOR] * 5, BOOLEAN, VECTOR, *[VECTOR_OUT] * 3, *[FLAGS_OUT] * 3)
+@compiled_for(*[VECTOR] * 5, BOOLEAN, MATRIX_OUT, FLAG_ROWS)
 def find_implausible(
     time: Vector, q: Vector, v: Vector, last_time: Vector, last: Vector, torque_enabled: bool,
-    max_velocity: Vector, motion: Vector, held: Vector, reach: Vector, out: BoolArray,
-    jumped: BoolArray, frozen: BoolArray,
+    memory: Matrix, flags: BoolArray,
 ) -> bool:  # fmt: skip
-    """Mark implausible readings in ``out`` and put their positions into ``held``; whether any.
+    """Mark implausible readings and put their positions into ``held``; return whether any.
 
-    NaN stands for no reading. ``held`` contains the positions held back in the cycle before,
-    ``motion`` that of an unchanged position; ``jumped`` is advanced by one cycle.
+    NaN stands for no reading. ``memory`` (4, nv): velocity above which a reading is implausible,
+    motion of an unchanged position, positions held back in the cycle before, and reach; ``flags``
+    (3, nv): implausible, jumped and frozen. Both are advanced by one cycle.
     """
-    count = 0
+    max_velocity, motion, held, reach = memory[0], memory[1], memory[2], memory[3]
+    out, jumped, frozen, count = flags[0], flags[1], flags[2], 0
     for i in range(q.size):
         out[i] = frozen[i] = False
         jumped[i] = jumped[i] and torque_enabled

@@ -239,7 +239,9 @@ def _qos(topic: str) -> Any:
     unlimited = i.QosTime(9223372036, 854775807)
     return i.Qos(
         i.QosHistory.KEEP_LAST, 10, i.QosReliability.RELIABLE, durability,
-        unlimited, unlimited, i.QosLiveliness.AUTOMATIC, unlimited, False,
+        deadline=unlimited, lifespan=unlimited,
+        liveliness=i.QosLiveliness.AUTOMATIC, liveliness_lease_duration=unlimited,
+        avoid_ros_namespace_conventions=False,
     )  # fmt: skip
 
 

@@ -76,15 +76,15 @@ class Recording:
             position,
             velocity,
             effort,
-            acts,
-            stacked("actuator", acts),
-            {name: stacked(f"command.{name}", joints) for name in given},
-            {
+            act_names=acts,
+            act=stacked("actuator", acts),
+            commands={name: stacked(f"command.{name}", joints) for name in given},
+            references={
                 name: stacked(f"reference.{name}", joints)
                 for name in ("position", "velocity")
                 if any(column.startswith(f"reference.{name}.") for column in columns)
             },
-            arm,
+            arm=arm,
         )
 
     @property

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     NUMBER,
@@ -122,16 +122,18 @@ def near_limits(q: Vector, v: Vector, table: Vector, zone: float) -> bool:
     return near > 0
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, MATRIX, NUMBER, NUMBER, VECTOR_OUT)
+@compiled_for(VECTOR, (VECTOR, VECTOR), (VECTOR, MATRIX), MATRIX, NUMBER, NUMBER, VECTOR_OUT)
 def soft_limit_efforts(
-    desired: Vector, q: Vector, v: Vector, gravity_torque: Vector, M: Vector, table: Vector,
+    desired: Vector, state: tuple[Vector, Vector], dynamics: tuple[Vector, Matrix], table: Matrix,
     zone: float, dt: float, out: Vector,
 ) -> None:  # fmt: skip
     """Write ``soft_limited_effort`` of every joint into ``out`` (nv,).
 
+    ``state``: q and v (nv,); ``dynamics``: gravity torque (nv,) and mass matrix M (nv, nv).
     D <= m / dt and B <= MAX_STEP m / dt, m = 1 / Σ_j |M⁻¹_ij|: no eigenvalue of dt M⁻¹ (D + B)
     then exceeds 1.5, for any coupling of the joints (column sums); dampers are unstable from 2.
     """
+    (q, v), (gravity_torque, M) = state, dynamics
     inverse = solve_spd(M, np.eye(q.size))
     for i in range(q.size):
         coupled = 0.0
@@ -214,10 +216,8 @@ class CommandLimiter:
     ) -> Vector:
         out, zone = np.empty(q.size), self.settings.soft_limit_zone
         if near_limits(q, v, self.table, zone):
-            gravity_torque, M = gravity(self.arm, q), mass_matrix(self.arm, q)
-            soft_limit_efforts(
-                desired, q, v, gravity_torque, M, self.table, zone, self._late * dt, out
-            )
+            dynamics = gravity(self.arm, q), mass_matrix(self.arm, q)
+            soft_limit_efforts(desired, (q, v), dynamics, self.table, zone, self._late * dt, out)
             desired = out
         step = self.settings.max_effort_rate * dt
         clamp_efforts(desired, self.last, temperature, self.table, self._hot, step, out)

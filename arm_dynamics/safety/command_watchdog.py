@@ -11,7 +11,7 @@ import numpy as np
 
 from arm_dynamics.core.arrays import as_readonly, check_float
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
-from arm_dynamics.core.state import INTERFACES, Command, State, require_command
+from arm_dynamics.core.state import INTERFACES, CheckedCommand, Command, State, check_command
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.controlled_stop import ControlledStop, StopMotion
 from arm_dynamics.safety.events import Events
@@ -49,20 +49,21 @@ class Guard:
             self.events.report("state_rejected", f"joint '{joint}': measured state is not finite")
         return not bad.any()
 
-    def check_command(self, command: Command, source: Callable[[], str] | None = None) -> Command:
-        """Return a read-only copy of the command, clamped to the motors' limits.
+    def check_command(
+        self, command: Command, source: Callable[[], str] | None = None
+    ) -> CheckedCommand:
+        """Return the command, checked and clamped to the motors' limits.
 
         Raises CommandRejected, after counting it, for a wrong size, a non-finite entry or an
         interface that a joint does not have; the message begins with ``source()``.
         """
         try:
-            command = require_command(command)
-            checked = Command.checked(command.interface, command.value, self.arm.nv, command.stamp)
-            if command.interface not in self._limits:
+            checked = check_command(command, self.arm.nv)
+            if checked.interface not in self._limits:
                 for actuator in self.arm.actuators:
-                    if command.interface not in actuator.interfaces:
+                    if checked.interface not in actuator.interfaces:
                         kind = f"interface of joint '{actuator.joint}'"
-                        raise UnknownName(kind, command.interface, actuator.interfaces)
+                        raise UnknownName(kind, checked.interface, actuator.interfaces)
         except (InvalidValue, UnknownName) as error:
             text = str(error) if source is None else f"{source()}: {error}"
             self.events.report("command_rejected", text)
@@ -103,7 +104,7 @@ class CommandWatchdog:
         self.events = events or Events()
         self.accepted = 0
         self._guard = Guard(arm, self.events, extra_interfaces)
-        self._accepted: Command | None = None
+        self._accepted: CheckedCommand | None = None
         self._since = 0.0
         self._stop: StopMotion | None = None
         self._begin = stop or (lambda state: ControlledStop(self.arm, state, state.tau))

@@ -91,21 +91,22 @@ def matvec(matrix: Matrix, x: Vector, out: Vector) -> None:
 def eliminate(
     turn: Matrix,
     inertia: Matrix,
-    column: Vector,
-    pivot: float,
-    effort: float,
+    joint: tuple[Vector, float, float],
     product: Vector,
     force: Vector,
-    parent_inertia: Matrix,
-    parent_force: Vector,
+    parent: tuple[Matrix, Vector],
 ) -> None:
     """Add a joint's articulated inertia Xᵀ (I - U D⁻¹ Uᵀ) X and bias force Xᵀ p to its parent.
+
+    ``joint``: U (6,), D and effort; ``parent``: inertia (6, 6) and bias force (6,), changed in
+    place.
 
     References
     ----------
     R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1.
 
     """
+    (column, pivot, effort), (parent_inertia, parent_force) = joint, parent
     rest, passed, half = np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6))
     for a in range(6):
         for b in range(6):

@@ -77,16 +77,17 @@ ROWS = 25
 @compiled
 def motor_torque(
     voltage: float, load: float, velocity: float, flag: float,
-    kt: float, ke: float, resistance: float, drop: float, half: float, dry: float, viscous: float,
+    constants: tuple[float, float, float, float, float, float, float],
 ) -> tuple[float, float]:  # fmt: skip
     """Return the torque at the joint, load included, and the flag after the stiction test.
 
     T = load + Kt (V' - Ke ω) / Ra;  ω != 0: T - fv ω - fc sgn(ω), flag cleared;
     ω = 0: T - fc sgn(T), flag cleared, if |T| >= fc and T != 0; else 0, flag unchanged.
 
-    voltage [V], load and torque [N·m], velocity ω [rad/s], constants at the joint.
-    Source: DynaMechs, dmRevDCMotor.
+    voltage [V], load and torque [N·m], velocity ω [rad/s]; ``constants`` at the joint: rows KT to
+    VISCOUS. Source: DynaMechs, dmRevDCMotor.
     """
+    kt, ke, resistance, drop, half, dry, viscous = constants
     net = load + kt * (brush_voltage(voltage, drop, half) - ke * velocity) / resistance
     moving = net - viscous * velocity - dry * sign(velocity)
     leaves = where(abs(net) < dry, 0.0, abs(net)) > 0.0
@@ -113,10 +114,10 @@ def advance_published_step(x: Vector, dt: float) -> None:
 @compiled
 def joint_torque(x: Vector, i: int, load: float) -> tuple[float, float]:
     """Return τ* = T + τ_limit of joint i under ``load`` [N·m], and its flag."""
-    torque, flag = motor_torque(
-        x[VOLTAGE, i], load + x[LIMIT, i], x[V, i], x[FLAG, i],
+    constants = (
         x[KT, i], x[KE, i], x[RESISTANCE, i], x[DROP, i], x[HALF, i], x[DRY, i], x[VISCOUS, i],
     )  # fmt: skip
+    torque, flag = motor_torque(x[VOLTAGE, i], load + x[LIMIT, i], x[V, i], x[FLAG, i], constants)
     return torque + x[LIMIT, i], flag
 
 
@@ -176,8 +177,8 @@ def accelerate(body: Tree, x: Vector) -> None:
         x[TAU, i], x[FLAG, i] = joint_torque(x, i, -force[i, along])
         if parents[i] >= 0:
             eliminate(
-                turn[i], whole[i], column[i], pivot[i], x[TAU, i], zeta[i], force[i],
-                whole[parents[i]], force[parents[i]],
+                turn[i], whole[i], (column[i], pivot[i], x[TAU, i]), zeta[i], force[i],
+                (whole[parents[i]], force[parents[i]]),
             )  # fmt: skip
     moved, base = np.zeros((n, 6)), np.zeros(6)
     base[3:] = -body.gravity

@@ -12,7 +12,7 @@ import pinocchio as pin
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import is_finite
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.core.state import Command, require_command
+from arm_dynamics.core.state import MIXED, Command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
@@ -110,7 +110,7 @@ class EquationsOfMotion:
             (first + slots) * arm.nv + joints
             for first in (row.ACT, row.DECAY, row.SOURCE, row.BEFORE)
         )
-        self._interfaces = [a.interfaces[0] for a in arm.actuators]
+        self._interface, self._interfaces = MIXED, accepted_interfaces(arm, MIXED)
         x[row.GROUPS] = 1 + max((s.group for a in arm.actuators for s in a.states), default=-1)
         x[row.DRY_FRICTION], x[row.ROTOR_FRICTION] = (
             self.has_dry_friction,
@@ -127,7 +127,7 @@ class EquationsOfMotion:
         twin = EquationsOfMotion(self.arm, calls_methods=True)
         for entry in (row.COMMAND, row.INTERFACE):
             twin._rows[entry] = self._rows[entry]
-        twin._interfaces = list(self._interfaces)
+        twin._interface, twin._interfaces = self._interface, list(self._interfaces)
         return twin
 
     @property
@@ -137,11 +137,16 @@ class EquationsOfMotion:
         return effort
 
     def set_command(self, command: Command) -> None:
-        """Set the command for all later evaluations."""
-        self._interfaces = [a.resolve_interface(command.interface) for a in self.arm.actuators]
+        """Set the command for all later evaluations; its values are not checked.
+
+        Raises UnknownName for an interface that a joint does not accept.
+        """
+        if command.interface != self._interface:
+            self._interfaces = accepted_interfaces(self.arm, command.interface)
+            pairs = zip(self.arm.actuators, self._interfaces, strict=True)
+            self._rows[row.INTERFACE] = [a.interfaces.index(name) for a, name in pairs]
+            self._interface = command.interface
         self._rows[row.COMMAND] = command.value
-        pairs = zip(self.arm.actuators, self._interfaces, strict=True)
-        self._rows[row.INTERFACE] = [a.interfaces.index(name) for a, name in pairs]
 
     def acceleration(self, q: Vector, v: Vector, act: Vector) -> Vector:
         """Return v̇ (nv,) [rad/s²] without dry friction, by the articulated-body algorithm."""
@@ -386,11 +391,11 @@ class EquationsOfMotion:
         )
 
 
-def check_command_interfaces(arm: ArmModel, command: Command) -> Command:
-    """Return ``command``, checked; raises CommandRejected, or UnknownName with the joint."""
-    checked = require_command(command)
-    for actuator in arm.actuators:
-        if actuator.resolve_interface(checked.interface) not in actuator.interfaces:
+def accepted_interfaces(arm: ArmModel, interface: str) -> list[str]:
+    """Return the interface of each joint for a command on ``interface``; raises UnknownName."""
+    names = [actuator.resolve_interface(interface) for actuator in arm.actuators]
+    for actuator, name in zip(arm.actuators, names, strict=True):
+        if name not in actuator.interfaces:
             kind = f"interface of joint '{actuator.joint}'"
-            raise UnknownName(kind, checked.interface, actuator.interfaces)
-    return Command.checked(checked.interface, checked.value, arm.nv, checked.stamp)
+            raise UnknownName(kind, interface, actuator.interfaces)
+    return names

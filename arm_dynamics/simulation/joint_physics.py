@@ -46,24 +46,25 @@ try:
 except ImportError:  # pragma: no cover - exercised in a separate process
     numba = None
 
-Q, V, COMMAND, INTERFACE, EFFORT, TAU, FORWARD, BACKWARD = range(8)
-"""INTERFACE: index of the command interface in the actuator's ``interfaces``."""
-ACT, DECAY, SOURCE, BEFORE = 8, 12, 16, 20
-"""First of four rows each: actuator states z, λ and n of ż = n - λ z, states before the step."""
-BRAKING, WINDING = 24, 25
-"""-∂τ/∂v within a step, in total and of winding currents only."""
-LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, ARMATURE, KERNEL = range(26, 34)
-GROUPS, DRY_FRICTION, ROTOR_FRICTION = 34, 35, 36
+SLOTS = MAX_STATES
+Q, V, COMMAND, INTERFACE, EFFORT, TAU, FORWARD, BACKWARD, BRAKING, WINDING = range(10)
+"""INTERFACE: index of the command interface in the actuator's ``interfaces``. TAU: EFFORT with
+friction and end stops. FORWARD, BACKWARD: largest dry friction. BRAKING, WINDING: -∂τ/∂v within a
+step, in total and of winding currents only."""
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, ARMATURE, MASSES, KERNEL = range(10, 19)
+"""Constants of the joint. MASSES: ARMATURE plus dt D, D the damping of the winding currents; filled
+in with groups of states."""
+GROUPS, DRY_FRICTION, ROTOR_FRICTION = range(19, 22)
 """The same in every column: number of groups of states, whether the arm has either friction."""
-GROUP, CONSTANTS = 37, 41
-"""First of four rows: ``ActuatorState.group`` of each actuator state; -1: no such state."""
-MASSES = CONSTANTS + MAX_CONSTANTS
-"""ARMATURE plus dt D, D the damping of the winding currents; filled in with groups of states."""
+ACT, DECAY, SOURCE, BEFORE, GROUP = range(22, 22 + 5 * SLOTS, SLOTS)
+"""First of SLOTS rows each: actuator states z, λ and n of ż = n - λ z, states before the step,
+``ActuatorState.group``; -1: no such state."""
+CONSTANTS = GROUP + SLOTS
+"""First of MAX_CONSTANTS rows: constants of the actuator."""
+ROWS = RESPONSE = CONSTANTS + MAX_CONSTANTS
+"""RESPONSE: first of nv rows: ``friction.force_response``; read only with DRY_FRICTION."""
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
 """Rows of the arguments of ``end_stop_effort``, in its order."""
-SLOTS, ROWS = MAX_STATES, MASSES + 1
-RESPONSE = ROWS
-"""First of nv rows: ``friction.force_response``; read only with DRY_FRICTION."""
 IDEAL, DC_MOTOR = 1, 2
 """KERNEL of the built-in actuators; above them the address of an actuator's own equations."""
 ACTUATOR_EFFORT, ACT_DOT_TERMS, ACTUATOR_DAMPING, ACTUATOR_FRICTION = range(4)

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.core.state import Command, State, check_command, require_state
 from arm_dynamics.dynamics.rigid_body import aba_derivatives, gravity
 from arm_dynamics.model.arm_argument import requires_masses
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion, check_command_interfaces
+from arm_dynamics.simulation.equations_of_motion import EquationsOfMotion
 from arm_dynamics.simulation.friction import viscous_effort
 
 STEP = 2.0**-17
@@ -76,7 +76,7 @@ def linearize(
 
     """
     motion = smooth_dynamics(arm)
-    command, state = check_command_interfaces(arm, command), require_state(state)
+    command, state = check_command(command, arm.nv), require_state(state)
     motion.set_command(command)
     q, v = check_vector("state q", state.q, arm.nv), check_vector("state v", state.v, arm.nv)
     act = check_vector("state act", state.act if state.act.size else arm.initial_act, arm.na)

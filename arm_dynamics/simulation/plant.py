@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import MIXED, NO_STATES, Command, State, require_state
+from arm_dynamics.core.state import CheckedCommand, Command, State, check_command, require_state
 from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
@@ -22,13 +22,11 @@ from arm_dynamics.simulation.equations_of_motion import (
     EquationsOfMotion,
     JointEfforts,
     MotorValues,
-    check_command_interfaces,
 )
 from arm_dynamics.simulation.integrators import find_integrator
 
 DIVERGED_SPEED = 1e6
 """Speed [rad/s] above which a simulation counts as diverged."""
-NO_COMMAND = Command(MIXED, NO_STATES)
 FLOAT = np.dtype(np.float64)
 
 
@@ -53,7 +51,8 @@ class Plant:
         self.integrator = find_integrator(integrator)
         self._motion = EquationsOfMotion(arm)
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
-        self._command, self._shape = NO_COMMAND, (arm.nv,)
+        self._shape = (arm.nv,)
+        self._command: CheckedCommand | None = None
         self._after: State | None = None
         # Compile what this arm needs, and no more, before time runs.
         q, v, act = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
@@ -114,8 +113,8 @@ class Plant:
             steps = check_int("steps", steps, lower=1)
         if state is not self._after:  # its last result is valid
             self._accept_state(state)
-        if command is not self._command or command.value.flags.writeable:
-            self._accept_command(command)  # a read-only command is checked once
+        if command is not self._command:
+            self._set_command(command)
         q, v, act = state.q.copy(), state.v.copy(), self._act(state)
         if act.size:
             act = act.copy()
@@ -139,7 +138,7 @@ class Plant:
         """
         self._accept_state(state)
         self._require_finite(state)
-        self._accept_command(command)
+        self._set_command(command)
         act = self._act(state)
         efforts = self._motion.efforts(state.q, state.v, act)
         if not is_finite(efforts.applied):
@@ -152,7 +151,7 @@ class Plant:
         Raises as ``step`` does for a bad state or command.
         """
         self._accept_state(state)
-        self._accept_command(command)
+        self._set_command(command)
         return self._motion.motors(state.q, state.v, self._act(state))
 
     def apply_impulse(self, state: State, impulse: ArrayLike) -> State:
@@ -239,9 +238,10 @@ class Plant:
             motion = self._motion.calling_methods()
             self.integrator.step(motion, q.copy(), v.copy(), act.copy(), dt)
 
-    def _accept_command(self, command: Command) -> None:
-        self._motion.set_command(check_command_interfaces(self.arm, command))
-        self._command = command if isinstance(command.value, np.ndarray) else NO_COMMAND
+    def _set_command(self, command: Command) -> None:
+        checked = check_command(command, self.arm.nv)
+        self._motion.set_command(checked)
+        self._command = checked
 
     @np.errstate(all="ignore")
     def _divergence(self, state: State, dt: float, steps: int) -> InvalidValue:

@@ -16,7 +16,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.core import plugins, resources
 from arm_dynamics.core.errors import DriverFault, InvalidValue, TrajectoryRejected, UnknownName
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import CheckedCommand, Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -71,6 +71,18 @@ def test_a_displaced_arm_settles(start, carried, modeled, tolerance, within):
     found = errors(start, carried, modeled)
     assert (found[round(within / 2e-3) :] < tolerance).all()
     assert found[-1] < 1e-3
+
+
+def test_a_command_is_checked_once_from_controller_to_simulated_arm(monkeypatch):
+    arm, checked = five_dof(), []
+    loop = ControlLoop(SimulationDriver(arm), PidGravity(arm, gains()))
+    loop.step()
+    check = CheckedCommand.__post_init__
+    monkeypatch.setattr(
+        CheckedCommand, "__post_init__", lambda one, size: (check(one, size), checked.append(one))
+    )
+    written = [loop.step() for _ in range(3)]
+    assert [id(command) for command in checked] == [id(command) for command in written]
 
 
 @pytest.mark.parametrize(("period", "late"), [(2e-3, 1), (2e-3, 2), (1e-3, 0), (1e-3, 2)])

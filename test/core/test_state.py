@@ -1,6 +1,8 @@
 """Values: read-only, checked, with precise errors."""
 
-from dataclasses import FrozenInstanceError
+import pickle
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,14 @@ import pytest
 from arm_dynamics.core.arrays import as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import ArmDynamicsError, CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
-from arm_dynamics.core.state import INTERFACES, Command, Reference, State
+from arm_dynamics.core.state import (
+    INTERFACES,
+    CheckedCommand,
+    Command,
+    Reference,
+    State,
+    check_command,
+)
 
 
 def test_states_are_read_only_copies():
@@ -51,6 +60,38 @@ def test_commands_are_checked():
         Command.checked("effort", [0, 0, 0], 2)
     with pytest.raises(UnknownName, match="'torque'; known: " + ", ".join(sorted(INTERFACES))):
         Command.checked("torque", [0, 0], 2)
+
+
+def test_a_checked_command_is_checked_by_its_constructor():
+    command = Command.checked("effort", [1, 2], 2, stamp=0.5)
+    assert type(command) is CheckedCommand
+    for copied in (
+        replace(command, stamp=1.0),
+        replace(command, value=np.array([1.0, 2.0])),
+        pickle.loads(pickle.dumps(command)),
+        deepcopy(command),
+    ):
+        assert type(copied) is CheckedCommand
+        assert (copied.value == [1, 2]).all()
+        assert not copied.value.flags.writeable
+    for invalid in ({"value": [1, np.nan]}, {"value": np.array([[1.0, 2.0]])}, {"stamp": np.inf}):
+        with pytest.raises(CommandRejected):
+            replace(command, **invalid)
+    with pytest.raises(UnknownName, match="'torque'"):
+        replace(command, interface="torque")
+
+
+def test_a_command_is_checked_once():
+    checked = Command.checked("effort", [1, 2], 2)
+    assert check_command(checked, 2) is checked
+    with pytest.raises(CommandRejected, match=r"shape = \(2,\); expected \(3,\)"):
+        check_command(checked, 3)
+    values = np.array([1.0, 2.0])
+    plain = check_command(Command("effort", values), 2)
+    values[0] = np.nan
+    assert (plain.value == [1, 2]).all()
+    with pytest.raises(InvalidValue, match=r"command = .*Command\.checked"):
+        check_command([1, 2], 2)
 
 
 def test_reference_hold_has_zero_velocity():

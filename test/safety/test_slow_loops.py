@@ -45,7 +45,7 @@ def test_no_damper_of_a_limit_increases_a_velocity(q, period, i):
     M, load, v = mass_matrix(arm(), q), gravity(arm(), q), np.zeros(3)
     v[i], dt = 8.0, min(period, 0.05)
     out = np.empty(3)
-    soft_limit_efforts(load, np.array(q), v, load, M, limits.table, 0.1, dt, out)
+    soft_limit_efforts(load, (np.array(q), v), (load, M), limits.table, 0.1, dt, out)
     after = v + dt * np.linalg.solve(M, out - load)
     assert limits.table[SPEED, i] - v[i] - 1e-9 <= after[i] <= v[i]
 

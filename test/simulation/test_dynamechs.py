@@ -143,7 +143,8 @@ def test_the_motor_bench():
     advance_published_step(x, DT)
     values = np.array([bench["V"], bench["ext_torque"], x[V], x[FLAG]])
     constants = np.array([bench[name] for name in CONSTANTS])
-    found = np.array([motor_torque(*row) for row in np.vstack([values, constants]).T]).T
+    pairs = zip(values.T.tolist(), constants.T.tolist(), strict=True)
+    found = np.array([motor_torque(*row, tuple(motor)) for row, motor in pairs]).T
     expected = [bench[name] for name in ("torque_out", "vel_out", "flag_out")]
     np.testing.assert_allclose([found[0], x[V], found[1]], expected, rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(bench["vel_out"], bench["prev_out"])  # the next call's

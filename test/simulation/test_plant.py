@@ -228,6 +228,7 @@ GOOD = State.of([0.0] * 5)
          InvalidValue, "not finite"),
         (GOOD, command("position", [0.0] * 5), 1e-3, 1, UnknownName, "'R1' 'position'; known: eff"),
         (GOOD, Command("steam", np.zeros(5)), 1e-3, 1, UnknownName, "'steam'"),
+        (GOOD, np.zeros(5), 1e-3, 1, InvalidValue, r"command = .*Command\.checked"),
         (GOOD, command("effort", [0.0] * 5), 0.0, 1, InvalidValue, "dt .*expected above 0"),
         (GOOD, command("effort", [0.0] * 5), -1e-3, 1, InvalidValue, "dt .*expected above 0"),
         (GOOD, command("effort", [0.0] * 5), np.nan, 1, InvalidValue, "dt .*finite"),
@@ -248,6 +249,30 @@ def test_a_modified_last_state_is_checked_again():
     state.v[2] = np.inf
     with pytest.raises(InvalidValue, match="not finite"):
         plant.step(state, nothing, 1e-3)
+
+
+def test_a_modified_command_is_checked_again():
+    plant, values = Plant(five_dof()), np.zeros(5)
+    plain = Command("voltage", values)
+    state = plant.step(GOOD, plain, 1e-3)
+    values[1] = 2.0
+    fresh = plant.step(state, command("voltage", values), 1e-3)
+    assert np.array_equal(plant.step(state, plain, 1e-3).v, fresh.v)
+    values[1] = np.nan
+    with pytest.raises(CommandRejected, match=r"voltage command\[1\] = nan"):
+        plant.step(state, plain, 1e-3)
+
+
+def test_a_rejected_command_leaves_the_last_one():
+    plant, push, rejected = Plant(five_dof()), command("effort", [1.0] * 5), [
+        command("position", [0.0] * 5),
+        command("effort", [0.0] * 4),
+    ]  # fmt: skip
+    expected = plant.step(GOOD, push, 1e-3)
+    for other in rejected * 2:
+        with pytest.raises((UnknownName, CommandRejected)):
+            plant.step(GOOD, other, 1e-3)
+        assert np.array_equal(plant.step(GOOD, push, 1e-3).v, expected.v)
 
 
 def test_divergence_is_an_error():

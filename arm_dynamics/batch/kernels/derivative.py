@@ -21,10 +21,10 @@ from arm_dynamics.batch.kernels.kernel_cache import (
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.core.state import Command, State, check_command, require_state
 from arm_dynamics.model.arm_argument import check_arm, requires_masses
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
+from arm_dynamics.simulation.equations_of_motion import accepted_interfaces
 from arm_dynamics.simulation.linearization import Linearization
 from arm_dynamics.simulation.plant import Plant
 
@@ -77,7 +77,8 @@ def linearize_by_trace(
         If a joint does not accept the command's interface.
 
     """
-    command, state = check_command_interfaces(arm, command), require_state(state)
+    command, state = check_command(command, arm.nv), require_state(state)
+    accepted_interfaces(arm, command.interface)
     q, v = check_vector("state q", state.q, arm.nv), check_vector("state v", state.v, arm.nv)
     act = state.act if state.act.size else arm.initial_act
     inputs = (q, v, check_vector("state act", act, arm.na), command.value)
@@ -119,7 +120,7 @@ class StepDerivative:
 
         """
         nv = check_arm(arm).nv
-        check_command_interfaces(arm, Command.checked(interface, np.zeros(nv), nv))
+        accepted_interfaces(arm, interface)
         for joint, actuator in zip(arm.joints, arm.actuators, strict=True):
             if joint.friction > 0 or actuator.has_dry_friction or actuator.has_internal_friction:
                 raise InvalidValue(

@@ -214,10 +214,15 @@ def _tick(rows: SymbolRows, spec: PidSpec) -> SymbolRows:
         chain = Chain(bodies(spec.arm), spec.arm.gravity, [Symbol(x).sx for x in q])
         gravity = vector(map(Symbol, chain.inverse_dynamics(rest, rest)))
     elapsed = rows["running"][0] * rows["period"][0]
-    columns = [rows[f"gains.{name}"] for name in GAINS]
-    columns += [spec.arm.effort_limit, gravity, rows["q_ref"], rows["v_ref"], q, v]
-    columns += [rows["integral"], rows["filtered"]]
-    results = [traced(pid_effort)(*(x[j] for x in columns), elapsed) for j in range(n)]
+    gains, reference = [rows[f"gains.{name}"] for name in GAINS], (rows["q_ref"], rows["v_ref"])
+    state, stored = (q, v), (rows["integral"], rows["filtered"])
+    results = [
+        traced(pid_effort)(
+            _column(gains, j), spec.arm.effort_limit[j], gravity[j],
+            _column(reference, j), _column(state, j), _column(stored, j), elapsed,
+        )
+        for j in range(n)
+    ]  # fmt: skip
     command, integral, filtered = (list(values) for values in zip(*results, strict=True))
     if spec.voltage:
         inverse, motors = traced(voltage_for_effort), spec.motors
@@ -231,9 +236,16 @@ def _tick(rows: SymbolRows, spec: PidSpec) -> SymbolRows:
 def _updated_metrics(rows: SymbolRows, joints: int) -> SymbolRows:
     """Return the metrics after one more period."""
     late, period = rows["late_part"][0], rows["period"][0]
-    columns = [rows[name] for name in ("q", "effort", "q_ref", "direction", *METRICS)]
+    inputs = [rows[name] for name in ("q", "effort", "q_ref", "direction")]
+    before = [rows[name] for name in METRICS]
     results = [
-        traced(update_metrics)(*(x[j] for x in columns), late, period) for j in range(joints)
+        traced(update_metrics)(*_column(inputs, j), _column(before, j), late, period)
+        for j in range(joints)
     ]
     metrics = (list(values) for values in zip(*results, strict=True))
     return dict(zip(METRICS, metrics, strict=True))
+
+
+def _column(rows: Sequence[Any], j: int) -> tuple[Any, ...]:
+    """Return entry j of each row: the values of one joint."""
+    return tuple(row[j] for row in rows)

@@ -16,10 +16,7 @@ def update_metrics(
     effort: float,
     q_ref: float,
     direction: float,
-    iae: float,
-    peak: float,
-    overshoot: float,
-    residual: float,
+    metrics: tuple[float, float, float, float],
     late: float,
     period: float,
 ) -> tuple[float, float, float, float]:
@@ -33,14 +30,15 @@ def update_metrics(
         Applied effort [N·m or N].
     direction : float
         Sign of the first error: an error of the other sign is overshoot; 0: any error is.
-    iae, peak, overshoot, residual : float
-        Metrics before this period.
+    metrics : tuple of float
+        IAE, peak effort, overshoot and residual error before this period.
     late : float
         1 in the part of the time in which the joint should have settled, else 0.
     period : float
         Control period [s].
 
     """
+    iae, peak, overshoot, residual = metrics
     error = q_ref - q
     size = abs(error)
     beyond = where(direction == 0.0, size, -direction * error)
@@ -67,7 +65,7 @@ def update_all_metrics(
         for j in range(q.shape[1]):
             a, b, c, d = update_metrics(
                 q[k, j], effort[k, j], q_ref[k, j], direction[k, j],
-                metrics[0, k, j], metrics[1, k, j], metrics[2, k, j], metrics[3, k, j],
+                (metrics[0, k, j], metrics[1, k, j], metrics[2, k, j], metrics[3, k, j]),
                 late[k], period[k],
             )  # fmt: skip
             metrics[0, k, j], metrics[1, k, j] = a, b

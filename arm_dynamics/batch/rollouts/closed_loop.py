@@ -170,10 +170,11 @@ def rollout_closed_loop(
     sizes = output_sizes(arm, outputs)
     task = RolloutTask(
         arm, backend, Setup(integrator, by, precision),
-        broadcast_start(inputs.initial_states(arm, states), size),
-        control_rows(table, late, errors),
-        inputs.time_steps(dt, size), inputs.variations(arm, varied, size), 1,
-        check_record_every(record_every, periods, sizes), sizes, injection=injection,
+        start=broadcast_start(inputs.initial_states(arm, states), size),
+        commands=control_rows(table, late, errors),
+        dt=inputs.time_steps(dt, size), varied=inputs.variations(arm, varied, size),
+        steps_per_command=1, record_every=check_record_every(record_every, periods, sizes),
+        outputs=sizes, injection=injection,
     )  # fmt: skip
     inputs.check_commands(arm, by, np.zeros(arm.nv), size)
     steps = np.array([integer_ratio("period", period, "dt", one) for one in task.dt.tolist()])

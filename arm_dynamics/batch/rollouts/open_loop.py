@@ -114,8 +114,9 @@ def rollout(
     record_every = check_record_every(record_every, table.shape[1] * steps_per_command, sizes)
     name, _ = select_backend(backend, arm, setup, tuple(varied))
     task = RolloutTask(
-        arm, name, setup, start, table, dts, varied, steps_per_command, record_every, sizes
-    )
+        arm, name, setup, start, commands=table, dt=dts, varied=varied,
+        steps_per_command=steps_per_command, record_every=record_every, outputs=sizes,
+    )  # fmt: skip
     content = f"{size} rollouts, {task.records} records, {sum(sizes.values())} values each"
     require_memory_limit(task.bytes, memory_limit, content)
     return to_result(task, execute(task, execution))

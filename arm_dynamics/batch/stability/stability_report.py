@@ -287,8 +287,9 @@ def analyze_stability(loop: LinearLoop, method: str) -> StabilityReport:
     if not np.isfinite(here).all():  # an overflow within a period: every step is unstable
         here, span = phi, dt
     mode = modes(loop.linear.arm, here, span)[0]
+    stable = is_stable(with_gains(1.0))
     return StabilityReport(
-        method, dt, period, dts, periods, gains, mode, is_stable(with_gains(1.0))
+        method, dt, period, dts=dts, periods=periods, gains=gains, mode=mode, stable=stable
     )
 
 

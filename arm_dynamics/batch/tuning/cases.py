@@ -12,7 +12,7 @@ from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
 from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
 from arm_dynamics.batch.rollouts.result import RolloutResult
 from arm_dynamics.batch.tuning.case_distribution import CaseDistribution
-from arm_dynamics.batch.tuning.python_controller import run_in_python
+from arm_dynamics.batch.tuning.python_controller import CaseRows, run_in_python
 from arm_dynamics.batch.tuning.tolerance import COUPLED, UNCERTAIN, Tolerance, variable_values
 from arm_dynamics.batch.variation import nominal_values, rollout_arm, variable_names
 from arm_dynamics.control.controllers.controller import Controller
@@ -106,13 +106,14 @@ class Cases:
         target, dt = np.tile(self.target, (count, 1)), np.tile(self.dt, count)
         if type(controller) not in PID_CONTROLLERS:
             periods = steps_per_period(c.duration, c.period)
-            rows = {name.partition(".")[2]: np.repeat(x, n, 0) for name, x in gains.items()}
-            return run_in_python(
-                self.arm, controller, rows, states, target, dt, c,
+            rows = CaseRows(
+                {name.partition(".")[2]: np.repeat(x, n, 0) for name, x in gains.items()},
+                states, target, dt,
                 effort_scale=np.tile(self._torque_ratio(), (count, 1)),
-                measurement_noise=noisy.table(len(dt), periods, self.arm.nv) if noisy else None,
-                vary=vary, **options,  # type: ignore[arg-type]
+                noise=noisy.table(len(dt), periods, self.arm.nv) if noisy else None,
+                vary=vary,
             )  # fmt: skip
+            return run_in_python(self.arm, controller, rows, c, **options)  # type: ignore[arg-type]
         vary |= self._effective_gains(controller, gains, count)
         return rollout_closed_loop(
             self.arm, states, controller, target[:, None, :], dt, c.period, c.duration,

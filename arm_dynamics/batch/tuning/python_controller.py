@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -28,18 +29,55 @@ def with_gains(controller: Controller, rows: Mapping[str, Vector]) -> Controller
     )
 
 
+@dataclass(frozen=True, eq=False)
+class CaseRows:
+    """Values that differ between rollouts.
+
+    Attributes
+    ----------
+    gains : Mapping[str, Matrix]
+        Gains by name, shape (batch, nv).
+    states : Matrix
+        Initial states at rest, shape (batch, 2 nv).
+    target : Matrix
+        Reference, shape (batch, nv).
+    dt : Vector
+        Time steps [s], shape (batch,).
+    effort_scale : Matrix
+        Ratio of applied to commanded effort, shape (batch, nv).
+    noise : FloatArray or None
+        Errors of the measured [q, v], shape (batch, periods, 2 nv).
+    vary : Mapping[str, Matrix]
+        Values of the actual arms, shape (batch, size).
+
+    """
+
+    gains: Mapping[str, Matrix]
+    states: Matrix
+    target: Matrix
+    dt: Vector
+    effort_scale: Matrix
+    noise: FloatArray | None
+    vary: Mapping[str, Matrix]
+
+    def at(self, rollouts: IntArray) -> CaseRows:
+        """Return the values of the ``rollouts`` with these indices."""
+        return CaseRows(
+            {name: rows[rollouts] for name, rows in self.gains.items()},
+            self.states[rollouts],
+            self.target[rollouts],
+            self.dt[rollouts],
+            effort_scale=self.effort_scale[rollouts],
+            noise=None if self.noise is None else self.noise[rollouts],
+            vary={name: rows[rollouts] for name, rows in self.vary.items()},
+        )
+
+
 def run_in_python(
     arm: ArmModel,
     controller: Controller,
-    gains: Mapping[str, Vector],
-    states: Vector,
-    target: Vector,
-    dt: Vector,
+    rows: CaseRows,
     c: CaseDistribution,
-    *,
-    effort_scale: Vector,
-    measurement_noise: Vector | None,
-    vary: Mapping[str, Vector],
     outputs: Sequence[str] = (),
 ) -> RolloutResult:
     """Run every rollout under its own controller; as ``rollout_closed_loop``, but slower.
@@ -52,39 +90,23 @@ def run_in_python(
         Nominal arm.
     controller : Controller
         Controller.
-    gains : Mapping[str, Matrix]
-        Gains by name, shape (batch, nv).
-    states : Matrix
-        Initial states at rest, shape (batch, 2 nv).
-    target : Matrix
-        Reference, shape (batch, nv).
-    dt : Vector
-        Time steps [s], shape (batch,).
+    rows : CaseRows
+        Values of each rollout.
     c : CaseDistribution
         Period, duration, interface and delay.
-    effort_scale : Matrix
-        Ratio of applied to commanded effort, shape (batch, nv).
-    measurement_noise : FloatArray or None
-        Errors of the measured [q, v], shape (batch, periods, 2 nv).
-    vary : Mapping[str, Matrix]
-        Values of the actual arms, shape (batch, size).
     outputs : sequence of str
         Recorded outputs.
 
     """
     _warn_once(type(controller).__name__)
     parts, order = [], []
-    for one in sorted(set(dt.tolist())):
-        at = np.flatnonzero(dt == one)
-        controllers = [
-            with_gains(controller, {name: rows[k] for name, rows in gains.items()}) for k in at
-        ]
-        seen = None if measurement_noise is None else measurement_noise[at]
-        policy = _policy(controllers, target[at], effort_scale[at], seen, c)
+    for one in sorted(set(rows.dt.tolist())):
+        at = np.flatnonzero(rows.dt == one)
+        part = rows.at(at)
         batch = rollout_closed_loop(
-            arm, states[at], policy, target[at][:, None, :], one, c.period, c.duration,
-            interface=c.interface, one_period_delay=c.delay, outputs=outputs,
-            vary={name: rows[at] for name, rows in vary.items()},
+            arm, part.states, _policy(controller, part, c), part.target[:, None, :], one,
+            c.period, c.duration, interface=c.interface, one_period_delay=c.delay,
+            outputs=outputs, vary=part.vary,
         )  # fmt: skip
         parts.append(batch)
         order.append(at)
@@ -92,26 +114,26 @@ def run_in_python(
 
 
 def _policy(
-    controllers: Sequence[Controller],
-    target: Matrix,
-    effort_scale: Matrix,
-    noise: FloatArray | None,
-    c: CaseDistribution,
+    controller: Controller, rows: CaseRows, c: CaseDistribution
 ) -> Callable[[Matrix, Matrix, float], Matrix]:
-    """The controllers as one policy; their memory starts at the first tick."""
+    """Return one controller per rollout as one policy; their memory starts at the first tick."""
+    controllers = [
+        with_gains(controller, {name: gains[k] for name, gains in rows.gains.items()})
+        for k in range(len(rows.dt))
+    ]
     tick = python_tick(controllers, c.interface == "voltage")
-    reference = np.hstack([target, np.zeros_like(target)])
-    n = target.shape[1]
+    reference = np.hstack([rows.target, np.zeros_like(rows.target)])
+    n, noise = rows.target.shape[1], rows.noise
 
     def policy(q: Matrix, v: Matrix, time: float) -> Matrix:
         k = round(time / c.period)
         if noise is not None:
             q, v = q + noise[:, k, :n], v + noise[:, k, n:]
         if k == 0:
-            for controller, position, velocity in zip(controllers, q, v, strict=True):
-                controller.reset(State.of(position, velocity))
+            for one, position, velocity in zip(controllers, q, v, strict=True):
+                one.reset(State.of(position, velocity))
         commands = tick(q, v, reference, np.full(len(q), c.period if k else 0.0))
-        return commands * effort_scale if c.interface == "effort" else commands
+        return commands * rows.effort_scale if c.interface == "effort" else commands
 
     return policy
 

@@ -30,7 +30,6 @@ from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.arrays import Vector, check_float, check_int
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seed
-from arm_dynamics.core.state import Command
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.gravity.gravity_calibration import (
@@ -47,7 +46,7 @@ from arm_dynamics.identification.gravity.pose_measurement import (
 from arm_dynamics.identification.gravity.pose_selection import choose_poses
 from arm_dynamics.identification.gravity.recorded_poses import write_poses
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.equations_of_motion import check_command_interfaces
+from arm_dynamics.simulation.equations_of_motion import accepted_interfaces
 from arm_dynamics.simulation.simulation import Simulation
 
 SIMULATED = "simulated"
@@ -150,7 +149,7 @@ def _simulated_poses(
     legs_from: PlanLegs,
 ) -> list[StaticPose]:
     """Return the poses of a simulated arm with the payload of --payload, as fast as possible."""
-    check_command_interfaces(arm, Command.checked(controller.interface, np.zeros(arm.nv), arm.nv))
+    accepted_interfaces(arm, controller.interface)
     if not _may_write(args.output):
         return []
     legs = legs_from(arm.configuration("initial"))

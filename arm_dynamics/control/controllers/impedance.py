@@ -15,7 +15,7 @@ from arm_dynamics.core.compiled_math import INDICES, MATRIX, NUMBER, VECTOR, com
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.small_matrices import damped_pseudoinverse, matvec
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import pose_error, scaled_rows
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import POSE, pose_error, scaled_rows
 from arm_dynamics.dynamics.kinematics.tool_motion import damping_rate, operational_inertia
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
@@ -118,15 +118,15 @@ class Impedance(TaskSpaceController):
             self.controller_gains,
         )
         effort = impedance_effort(
-            at.position, at.rotation, at.twist, at.jacobian,
-            goal.position, goal.rotation, goal.twist, goal.wrench,
-            tool["stiffness"], tool["damping"],
+            (at.position, at.rotation), at.twist, at.jacobian,
+            (goal.position, goal.rotation), goal.twist, goal.wrench,
+            (tool["stiffness"], tool["damping"]),
         )  # fmt: skip
         damping = once["mass_proportional_damping"] * (goal.v - v)
         effort += self.dynamics.rnea(q, v, goal.a + damping) + self.friction.effort(goal.v)
         effort += nullspace_effort(
-            q, v - goal.v, goal.q, joint["posture_stiffness"], joint["posture_damping"],
-            at.jacobian, clik.scale, clik.axes, once["singular_value_threshold"] * clik.reach,
+            (q, v - goal.v, goal.q), (joint["posture_stiffness"], joint["posture_damping"]),
+            at.jacobian, (clik.scale, clik.axes), once["singular_value_threshold"] * clik.reach,
         )  # fmt: skip
         return self.effort_command(effort, state)
 
@@ -145,39 +145,38 @@ def default_stiffness(arm: ArmModel) -> Vector:
     return stiffness
 
 
-@compiled_for(VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, VECTOR, VECTOR, VECTOR)
+@compiled_for(POSE, VECTOR, MATRIX, POSE, VECTOR, VECTOR, (VECTOR, VECTOR))
 def impedance_effort(
-    position: Vector,
-    rotation: Matrix,
+    pose: tuple[Vector, Matrix],
     twist: Vector,
     jacobian: Matrix,
-    position_ref: Vector,
-    rotation_ref: Matrix,
+    pose_ref: tuple[Vector, Matrix],
     twist_ref: Vector,
     wrench: Vector,
-    stiffness: Vector,
-    damping: Vector,
+    gains: tuple[Vector, Vector],
 ) -> Vector:
-    """Return Jᵀ (K e + D ė + w) (nv,)."""
-    force = pose_error(position, rotation, position_ref, rotation_ref)
+    """Return Jᵀ (K e + D ė + w) (nv,); poses are position and rotation, gains diag K and D."""
+    stiffness, damping = gains
+    force = pose_error(pose, pose_ref)
     for i in range(6):
         force[i] = stiffness[i] * force[i] + damping[i] * (twist_ref[i] - twist[i]) + wrench[i]
     return matvec(jacobian.T, force)
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, MATRIX, VECTOR, INDICES, NUMBER)
+@compiled_for((VECTOR, VECTOR, VECTOR), (VECTOR, VECTOR), MATRIX, (VECTOR, INDICES), NUMBER)
 def nullspace_effort(
-    q: Vector,
-    v: Vector,
-    q_ref: Vector,
-    stiffness: Vector,
-    damping: Vector,
+    joints: tuple[Vector, Vector, Vector],
+    gains: tuple[Vector, Vector],
     jacobian: Matrix,
-    scale: Vector,
-    axes: IntArray,
+    controlled: tuple[Vector, IntArray],
     threshold: float,
 ) -> Vector:
-    """Return Nᵀ (K (q_r - q) - D q̇) (nv,)."""
+    """Return Nᵀ (K (q_r - q) - D q̇) (nv,).
+
+    ``joints`` are q, q̇ and q_r, ``gains`` the diagonals of K and D, ``controlled`` the scale of the
+    axes (6,) and the controlled ones.
+    """
+    (q, v, q_ref), (stiffness, damping), (scale, axes) = joints, gains, controlled
     effort = np.empty(q.size)
     for i in range(q.size):
         effort[i] = stiffness[i] * (q_ref[i] - q[i]) - damping[i] * v[i]

@@ -34,8 +34,8 @@ DAMPING = 1.6
 """Damping ratio times 2."""
 FEEDFORWARD = "ff_acceleration_scale"
 """Gain of the feedforward along the reference, which needs accelerations."""
-FILTER = 4
-"""Row of d_filter in the table of gains."""
+FILTER, LIMIT = 4, 6
+"""Rows of d_filter and of the effort limit in the table of gains."""
 
 
 def uniform_bandwidth(arm: ArmModel, desired: float, max_rate: float) -> tuple[float, Vector]:
@@ -62,27 +62,21 @@ def uniform_bandwidth(arm: ArmModel, desired: float, max_rate: float) -> tuple[f
 
 @compiled
 def pid_effort(
-    p: float,
-    i: float,
-    d: float,
-    i_clamp: float,
-    d_filter: float,
-    scale: float,
+    gains: tuple[float, float, float, float, float, float],
     limit: float,
     feedforward: float,
-    q_ref: float,
-    v_ref: float,
-    q: float,
-    v: float,
-    integral: float,
-    filtered: float,
+    reference: tuple[float, float],
+    state: tuple[float, float],
+    memory: tuple[float, float],
     dt: float,
 ) -> tuple[float, float, float]:
     """Return the effort of one joint [N·m] within ±limit, and its memory after the update.
 
-    The memory is the integral [N·m] and v_f [rad/s]; dt = 0 does not change it. The first six
-    arguments are the parameters of ``Pid`` in their order.
+    ``gains`` are the parameters of ``Pid`` in their order, ``reference`` and ``state`` position
+    and velocity. The memory is the integral [N·m] and v_f [rad/s]; dt = 0 does not change it.
     """
+    p, i, d, i_clamp, d_filter, scale = gains
+    (q_ref, v_ref), (q, v), (integral, filtered) = reference, state, memory
     weight = dt / where(dt > 0, dt + d_filter, 1.0)
     filtered = where(dt > 0, filtered + weight * (v - filtered), filtered)
     error = q_ref - q
@@ -94,11 +88,10 @@ def pid_effort(
     return effort, clip(after, -i_clamp, i_clamp), filtered
 
 
-@compiled_for(MATRIX, MATRIX_OUT, *[VECTOR] * 6, NUMBER)
+@compiled_for(MATRIX, MATRIX_OUT, *[VECTOR] * 5, NUMBER)
 def pid_efforts(
-    gains: Matrix,
+    table: Matrix,
     memory: Matrix,
-    limit: Vector,
     feedforward: Vector,
     q_ref: Vector,
     v_ref: Vector,
@@ -108,14 +101,16 @@ def pid_efforts(
 ) -> Vector:
     """Return the efforts (nv,) [N·m]; changes ``memory`` (2, nv), integral and v_f, in place.
 
-    The rows of gains (6, nv) are the parameters of ``Pid`` in their order.
+    The rows of ``table`` (7, nv) are the parameters of ``Pid`` in their order, then the limit.
     """
     effort = np.empty(q.size)
     for j in range(q.size):
+        gains = (
+            table[0, j], table[1, j], table[2, j], table[3, j], table[FILTER, j], table[5, j],
+        )  # fmt: skip
         effort[j], memory[0, j], memory[1, j] = pid_effort(
-            gains[0, j], gains[1, j], gains[2, j], gains[3, j], gains[4, j], gains[5, j],
-            limit[j], feedforward[j], q_ref[j], v_ref[j], q[j], v[j],
-            memory[0, j], memory[1, j], dt,
+            gains, table[LIMIT, j], feedforward[j],
+            (q_ref[j], v_ref[j]), (q[j], v[j]), (memory[0, j], memory[1, j]), dt,
         )  # fmt: skip
     return effort
 
@@ -195,7 +190,7 @@ class Pid(Controller):
         after, table = np.stack([integral, constant]), self._table.copy()
         table[FILTER] = inf  # v_f stays constant during the integration
         effort = pid_efforts(
-            table, after, self._limit, self.feedforward(state, reference),
+            table, after, self.feedforward(state, reference),
             reference.q, reference.v, state.q, state.v, MOMENT,
         )  # fmt: skip
         effort.flags.writeable = False
@@ -207,7 +202,7 @@ class Pid(Controller):
         """Return the effort command (nv,) [N·m] within the effort limits."""
         state, reference = self.bounded_inputs(state, reference, dt)
         effort = pid_efforts(
-            self._table, self._memory, self._limit, self.feedforward(state, reference),
+            self._table, self._memory, self.feedforward(state, reference),
             reference.q, reference.v, state.q, state.v, dt,
         )  # fmt: skip
         effort.flags.writeable = False
@@ -216,7 +211,8 @@ class Pid(Controller):
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._table: Matrix = np.stack([self.gains[p.name] for p in self.parameters])
+        rows = [self.gains[p.name] for p in Pid.parameters]
+        self._table: Matrix = np.stack([*rows, self._limit])
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """Return the effort (nv,) [N·m] added to the PID: 0."""

@@ -88,11 +88,11 @@ class TransitionBlend:
             as_readonly(planned.q + x[12:]),
             as_readonly(planned.v + v[12:]),
             as_readonly(planned.a + a[12:]),
-            as_readonly(planned.position + x[:3]),
-            as_readonly(E @ planned.rotation),
-            as_readonly(np.concatenate([planned.twist[:3] + v[:3], omega + base])),
-            as_readonly(np.concatenate([planned.acceleration[:3] + a[:3], change])),
-            as_readonly(planned.wrench + x[6:12]),
+            position=as_readonly(planned.position + x[:3]),
+            rotation=as_readonly(E @ planned.rotation),
+            twist=as_readonly(np.concatenate([planned.twist[:3] + v[:3], omega + base])),
+            acceleration=as_readonly(np.concatenate([planned.acceleration[:3] + a[:3], change])),
+            wrench=as_readonly(planned.wrench + x[6:12]),
         )
 
 
@@ -121,7 +121,10 @@ def to_task_reference(arm: ArmModel, reference: Reference) -> TaskReference:
 def at_rest(r: TaskReference) -> TaskReference:
     """Return the reference at rest at the pose of ``r``."""
     zero = as_readonly(np.zeros_like(r.q))
-    return TaskReference(r.q, zero, zero, r.position, r.rotation, ZERO_TWIST, ZERO_TWIST, r.wrench)
+    return TaskReference(
+        r.q, zero, zero, position=r.position, rotation=r.rotation,
+        twist=ZERO_TWIST, acceleration=ZERO_TWIST, wrench=r.wrench,
+    )  # fmt: skip
 
 
 def rotation_and_derivatives(

@@ -88,9 +88,9 @@ class ClosedLoopIk:
     def __init__(self, arm: ArmModel) -> None:
         self._tool, self.scale = ToolKinematics(arm), np.array([1.0] * 3 + [reach_radius(arm)] * 3)
         self.axes: Axes = np.flatnonzero(controlled_axes(arm))
-        self._axis_weights = np.diag(self.scale)[self.axes].copy()
-        self._lower, self._upper = arm.lower, arm.upper
+        self._controlled = (self.scale, self.axes, np.diag(self.scale)[self.axes].copy())
         self._fastest = np.minimum(arm.velocity_limit, MAX_VELOCITY)
+        self._limits: Matrix = np.stack([arm.lower, arm.upper, self._fastest])
         self.reach = float(self.scale[3])
         self.q = self.v = self.a = self.leaving = np.zeros(arm.nv)
         self.min_singular_value = np.inf
@@ -135,71 +135,89 @@ class ClosedLoopIk:
         """
         if not has_valid_shapes(task, self.q.size):
             raise invalid_reference_error(task, self.q.size, dt)
-        q = integrate_within_limits(self.q, self.v, self.a, dt, self._lower, self._upper)
+        q = integrate_within_limits(self.q, self.v, self.a, dt, self._limits)
         at = self._tool.motion(q, self.v)
-        v, a, twist, acceleration, distance, singular_value, leaving = clik_step(
-            at.jacobian, at.drift, at.position, at.rotation,
-            task.position, task.rotation, task.twist, task.acceleration, task.q - q,
-            q, self.v, self._lower, self._upper, self._fastest, self.scale, self.axes,
-            self._axis_weights, self.leaving, dt,
-            gains["tracking_rate"], gains["nullspace_rate"],
-            gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"],
+        joints, tool, distance, singular_value, finite = clik_step(
+            (at.position, at.rotation), (at.jacobian, at.drift), (task.position, task.rotation),
+            (task.twist, task.acceleration), (q, self.v, task.q - q, self.leaving),
+            self._limits, self._controlled,
+            (dt, gains["tracking_rate"], gains["nullspace_rate"],
+             gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"]),
         )  # fmt: skip
-        if not all_finite(q, v, a):
+        if not finite:
             raise invalid_reference_error(task, q.size, dt)
+        (v, a, leaving), (twist, acceleration) = joints, tool
         self.q, self.v, self.a, self.leaving = q, v, a, leaving
         self.reachability_error, self.min_singular_value = distance, singular_value
         self.task, self.time = task, self.time + dt
-        return TaskReference(q, v, a, at.position, at.rotation, twist, acceleration, task.wrench)
+        return TaskReference(
+            q, v, a, position=at.position, rotation=at.rotation,
+            twist=twist, acceleration=acceleration, wrench=task.wrench,
+        )  # fmt: skip
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, VECTOR, VECTOR)
-def integrate_within_limits(
-    q: Vector, v: Vector, a: Vector, dt: float, lower: Vector, upper: Vector
-) -> Vector:
-    """Return q + v dt + a dt²/2 (nv,) within the limits; beyond a limit, no further."""
-    result = np.empty(q.size)
+@compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, MATRIX)
+def integrate_within_limits(q: Vector, v: Vector, a: Vector, dt: float, limits: Matrix) -> Vector:
+    """Return q + v dt + a dt²/2 (nv,) within ``limits``, as of ``clik_step``.
+
+    A joint beyond a limit moves no further.
+    """
+    lower, upper, result = limits[0], limits[1], np.empty(q.size)
     for i in range(q.size):
         result[i] = q[i] + dt * v[i] + 0.5 * dt * dt * a[i]
         result[i] = clip(result[i], minimum(lower[i], q[i]), maximum(upper[i], q[i]))
     return result
 
 
+POSE = (VECTOR, MATRIX)
+"""Kinds of position (3,) and rotation (3, 3)."""
+
+
 @compiled_for(
-    MATRIX, VECTOR, VECTOR, MATRIX, VECTOR, MATRIX, *[VECTOR] * 9, INDICES, MATRIX, VECTOR,
-    *[NUMBER] * 5, on_demand=True,
+    *(POSE, (MATRIX, VECTOR), POSE, (VECTOR, VECTOR), (VECTOR,) * 4, MATRIX),
+    *((VECTOR, INDICES, MATRIX), (NUMBER,) * 5), on_demand=True,
 )  # fmt: skip
 def clik_step(
-    J: Matrix,
-    drift: Vector,
-    position: Vector,
-    rotation: Matrix,
-    position_ref: Vector,
-    rotation_ref: Matrix,
-    twist: Vector,
-    acceleration: Vector,
-    posture: Vector,
-    q: Vector,
-    before: Vector,
-    lower: Vector,
-    upper: Vector,
-    fastest: Vector,
-    scale: Vector,
-    axes: Axes,
-    axis_weights: Matrix,
-    leaving: Vector,
-    dt: float,
-    rate: float,
-    posture_rate: float,
-    weak: float,
-    limit: float,
-) -> tuple[Vector, Vector, Vector, Vector, float, float, Vector]:
-    """Return q̇, q̈ (nv,), twist and acceleration of the tool (6,), distance [m], σ_min [m], d.
+    pose: tuple[Vector, Matrix],
+    tool: tuple[Matrix, Vector],
+    pose_ref: tuple[Vector, Matrix],
+    motion_ref: tuple[Vector, Vector],
+    joints: tuple[Vector, Vector, Vector, Vector],
+    limits: Matrix,
+    controlled: tuple[Vector, Axes, Matrix],
+    rates: tuple[float, float, float, float, float],
+) -> tuple[tuple[Vector, Vector, Vector], tuple[Vector, Vector], float, float, bool]:
+    """Return (q̇, q̈, d) (nv,), twist and acceleration of the tool (6,), distance [m], σ_min [m].
 
-    d (nv,) is the direction along which it leaves a singular configuration, or 0. ``limit`` is the
-    largest joint acceleration [rad/s² or m/s²].
+    d (nv,) is the direction along which it leaves a singular configuration, or 0. The last result
+    is whether q, q̇ and q̈ are finite.
+
+    Parameters
+    ----------
+    pose, pose_ref : tuple
+        Position (3,) [m] and rotation (3, 3) of the tool and of its reference.
+    tool : tuple
+        Jacobian (6, nv) and drift J̇ v (6,).
+    motion_ref : tuple
+        Twist and acceleration of the reference (6,).
+    joints : tuple
+        q, q̇ of the last period, posture q_ref - q and d of the last period (nv,).
+    limits : Matrix
+        Lower and upper position limits and velocity limits (3, nv).
+    controlled : tuple
+        Scale of the axes (6,), indices (k,) and weights (k, 6) of the controlled ones.
+    rates : tuple
+        Control period [s], tracking rate and null-space rate [1/s], threshold of singular values
+        [m], largest joint acceleration [rad/s² or m/s²].
+
     """
-    error = pose_error(position, rotation, position_ref, rotation_ref)
+    (J, drift), (twist, acceleration), (q, before, posture, leaving) = tool, motion_ref, joints
+    (lower, upper, fastest), (scale, axes, axis_weights) = (
+        (limits[0], limits[1], limits[2]),
+        controlled,
+    )
+    dt, rate, posture_rate, weak, limit = rates
+    error = pose_error(pose, pose_ref)
     if rate * dt > 1.0:  # no error is corrected more than once in a period
         rate = 1.0 / dt
     if posture_rate * dt > 1.0:
@@ -228,7 +246,7 @@ def clik_step(
         if near:
             still = np.maximum(pressing, stopped)
             left, step, lost, lost_weight = escape(
-                rows, J, missed, axis_weights, posture.copy(), q, lower, upper, weak,
+                (rows, J, axis_weights), missed, (posture.copy(), q, lower, upper), weak,
                 NEGLIGIBLE * scale[3], leaving.copy(), still,
             )  # fmt: skip
             gradient, size = matvec(rows.T, lost), np.dot(lost, lost)
@@ -257,7 +275,8 @@ def clik_step(
     _stop_at_limits(v, q, lower, upper, stopped)
     a = matvec(inverse, bent)
     a = a * limit_scale(a, np.full(a.size, limit))
-    return v, a, matvec(J, v), matvec(J, a) + drift, math.sqrt(square), singular_value, left
+    motion = matvec(J, v), matvec(J, a) + drift
+    return (v, a, left), motion, math.sqrt(square), singular_value, all_finite(q, v, a)
 
 
 @compiled
@@ -290,10 +309,9 @@ def scaled_rows(J: Matrix, scale: Vector, axes: Axes) -> Matrix:
 
 
 @compiled
-def pose_error(
-    position: Vector, rotation: Matrix, position_ref: Vector, rotation_ref: Matrix
-) -> Vector:
+def pose_error(pose: tuple[Vector, Matrix], pose_ref: tuple[Vector, Matrix]) -> Vector:
     """Return (p_ref - p, log(R_ref Rᵀ)) (6,) [m, rad], in base axes."""
+    (position, rotation), (position_ref, rotation_ref) = pose, pose_ref
     error, turned = np.empty(6), rotation_vector(rotation, rotation_ref)
     for i in range(3):
         error[i], error[3 + i] = position_ref[i] - position[i], turned[i]

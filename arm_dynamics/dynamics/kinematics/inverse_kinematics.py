@@ -231,9 +231,9 @@ def _solve(
     chain = chain_of(arm, frame)
     whole_arm = chain.joints.size == start.size
     angles, position_error, orientation_error, iterations, used = _search_pose()(
-        chain.placements, chain.slides, chain.lower, chain.upper, chain.strides,
-        target.position, target.rotation, target.weights, target.axes,
-        start if whole_arm else start[chain.joints], *options,
+        (chain.placements, chain.slides, chain.lower, chain.upper, chain.strides),
+        (target.position, target.rotation, target.weights, target.axes),
+        start if whole_arm else start[chain.joints], tuple(options),
     )  # fmt: skip
     q = angles
     if not whole_arm:

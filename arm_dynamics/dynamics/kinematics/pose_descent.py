@@ -43,18 +43,10 @@ TURN = 2.0 * math.pi
 
 @compiled
 def descend(
-    placements: Matrix,
-    slides: Vector,
-    lower: Vector,
-    upper: Vector,
-    position: Vector,
-    rotation: Matrix,
-    weights: Vector,
-    rows: Matrix,
+    chain: tuple[Matrix, Vector, Vector, Vector],
+    target: tuple[Vector, Matrix, Vector, Matrix],
     free: bool,
-    tolerance: float,
-    stalled: float,
-    least: float,
+    ends: tuple[float, float, float],
     x: Vector,
 ) -> tuple[float, float, float, int]:
     """Reduce |e(x)|² from x (n,), in place; return it, the errors [m] and [rad] and the steps.
@@ -68,13 +60,16 @@ def descend(
     accepted, so that x passes local minima; then joints are turned by whole turns to the middle of
     their limits.
 
-    The first four parameters are a ``Chain``, the next three a ``PoseTarget``, with the ``rows``
-    of ``pose_error``.
+    ``chain``: placements, slides and limits of a ``Chain``; ``target``: position, rotation and
+    weights of a ``PoseTarget``, and the rows of ``pose_error``; ``ends``: ``tolerance``,
+    ``stalled`` and ``least``.
     Sources: J. Fan and Y. Yuan, Computing 74 (2005), 23; K. Madsen, H. Nielsen, O. Tingleff,
     Methods for Non-Linear Least Squares Problems (2004), section 3.2, for κ; D. Bertsekas, SIAM
     J. Control and Optimization 20 (1982), 221, for the limits; S. Chan and P. Lawrence, IEEE
     Int. Conf. Robotics and Automation (1988), 1049, for λ |e|².
     """
+    (placements, slides, lower, upper), (position, rotation, weights, rows) = chain, target
+    tolerance, stalled, least = ends
     n, turns = x.size, weights[3] + weights[4] + weights[5] > 0.0
     axes, origins, R, J = np.empty((n, 3)), np.empty((n + 1, 3)), np.empty((3, 3)), np.empty((6, n))
     e, there, turn, trial, down = np.empty(6), np.empty(6), np.zeros(3), np.empty(n), np.empty(n)
@@ -106,8 +101,8 @@ def descend(
             write_within_limits(x, slides, lower, upper, trial)
             continue
         damping = max((FREE_DAMPING if free else kappa) * cost, FLOOR * trace)
-        ends = max(far, angle) <= tolerance or steps >= limit or damping > GIVE_UP
-        if not free and (ends or not trace > 0.0):
+        done = max(far, angle) <= tolerance or steps >= limit or damping > GIVE_UP
+        if not free and (done or not trace > 0.0):
             return cost, far, angle, steps
         clipped = damped_step(J, down, damping, x, lower, upper, free, trial)
         if not free:
@@ -203,34 +198,27 @@ EQUAL = 1e-10
 
 
 @compiled_for(
-    MATRIX, *[VECTOR] * 4, VECTOR, MATRIX, VECTOR, MATRIX, VECTOR, NUMBER, NUMBER, COUNT, COUNT,
-    BOOLEAN,
+    (MATRIX, VECTOR, VECTOR, VECTOR, VECTOR), (VECTOR, MATRIX, VECTOR, MATRIX), VECTOR,
+    (NUMBER, NUMBER, COUNT, COUNT, BOOLEAN),
 )  # fmt: skip
 def search_pose(
-    placements: Matrix,
-    slides: Vector,
-    lower: Vector,
-    upper: Vector,
-    strides: Vector,
-    position: Vector,
-    rotation: Matrix,
-    weights: Vector,
-    along: Matrix,
+    chain: tuple[Matrix, Vector, Vector, Vector, Vector],
+    target: tuple[Vector, Matrix, Vector, Matrix],
     start: Vector,
-    tolerance: float,
-    stalled: float,
-    restarts: int,
-    seed: int,
-    once: bool,
+    options: tuple[float, float, int, int, bool],
 ) -> tuple[Vector, float, float, int, int]:
     """Return q (n,), the residual errors [m] and [rad], the numbers of steps and of restarts.
 
-    The first five parameters are a ``Chain``, the next four a ``PoseTarget``. The first descent
-    starts within the limits at ``start`` (n,). If its error exceeds ``tolerance``, and unless
-    ``once``, a free one from there follows, then descents from ``restarts`` points spread over the
-    joint ranges. Among equal results the first one is returned. Revolute joints end within half a
-    turn of ``start`` if their limits allow it.
+    ``chain``: placements, slides, limits and strides of a ``Chain``; ``target``: position,
+    rotation, weights and axes of a ``PoseTarget``; ``options``: those of ``SearchOptions``. The
+    first descent starts within the limits at ``start`` (n,). If its error exceeds the tolerance,
+    and unless it is the only one, a free one from there follows, then descents from ``restarts``
+    points spread over the joint ranges. Among equal results the first one is returned. Revolute
+    joints end within half a turn of ``start`` if their limits allow it.
     """
+    placements, slides, lower, upper, strides = chain
+    position, rotation, weights, along = target
+    tolerance, stalled, restarts, seed, once = options
     n, rows = start.size, np.empty((6, 3))
     x, best = np.empty(n), np.empty(n)
     for k in range(6):
@@ -242,8 +230,8 @@ def search_pose(
     for k in range(-1, 0 if once else restarts + 1):
         write_start(x, start, lower, upper, strides, k, seed)
         cost, far, angle, steps = descend(
-            placements, slides, lower, upper, position, rotation, weights, rows, k >= 0,
-            tolerance, stalled, least, x,
+            (placements, slides, lower, upper), (position, rotation, weights, rows), k >= 0,
+            (tolerance, stalled, least), x,
         )  # fmt: skip
         done, used = done + steps, max(k, 0)
         reached = max(far, angle) <= tolerance

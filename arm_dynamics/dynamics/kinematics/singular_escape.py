@@ -29,14 +29,9 @@ MIN_ALIGNMENT = 0.1
 
 @compiled
 def escape(
-    rows: Matrix,
-    jacobian: Matrix,
+    tool: tuple[Matrix, Matrix, Matrix],
     error: Vector,
-    axis_weights: Matrix,
-    posture: Vector,
-    q: Vector,
-    lower: Vector,
-    upper: Vector,
+    joints: tuple[Vector, Vector, Vector, Vector],
     weak: float,
     least: float,
     last: Vector,
@@ -59,15 +54,16 @@ def escape(
     The step falls to 0 as the lost error falls to ``least``, and with the curvature. The weight
     falls to 0 as the error along singular directions, lost or not, falls to ``least``.
 
-    Parameters: ``rows`` J (k, nv) of the controlled axes [m]; ``jacobian`` (6, nv) unscaled;
-    ``error`` e (k,) [m]; ``axis_weights`` (k, 6), which scale the jacobian to the rows;
-    ``posture`` q_ref - q (nv,); ``last`` (nv,), the direction of the last period or 0; ``stopped``
+    Parameters: ``tool``: J (k, nv) of the controlled axes [m], unscaled Jacobian (6, nv), weights
+    (k, 6) that scale it to J; ``error`` e (k,) [m]; ``joints``: posture q_ref - q, q, lower and
+    upper position limits (nv,); ``last`` (nv,), the direction of the last period or 0; ``stopped``
     (nv,), 1 for joints that stay at their position limits.
     Sources: S. Chiaverini, IEEE Trans. Robotics and Automation 13 (1997), 398, for singular
     directions; D. Nenchev, Y. Tsumaki, M. Uchiyama, Int. J. Robotics Research 19 (2000), 159, for
     second-order motion; J. Moré and D. Sorensen, Mathematical Programming 16 (1979), 1, for
     directions of negative curvature at a saddle.
     """
+    (rows, jacobian, axis_weights), (_, q, lower, upper) = tool, joints
     no_direction, nothing = np.zeros(q.size), np.zeros(error.size)
     size = math.sqrt(np.dot(error, error))
     if not least < size < math.inf or not is_finite(rows.ravel()):
@@ -96,7 +92,7 @@ def escape(
             break
         g, ahead = np.dot(d, gradient), np.dot(d, coming)
         on = on and ahead > -MIN_ALIGNMENT * weak * size
-        chosen = _sign_of_step(d, g, ahead, depth, size, posture, q, lower, upper, on)
+        chosen = _sign_of_step(d, (g, ahead, depth, size), joints, on)
         if chosen != 0.0:
             fading = (1.0 - least / size) * depth / (depth + FADING * weak * size)
             step = min(_root(chosen * g, depth, size), MAX_STEP) * fading
@@ -205,17 +201,15 @@ def _step_to_limits(d: Vector, q: Vector, lower: Vector, upper: Vector) -> float
 @compiled
 def _sign_of_step(
     d: Vector,
-    g: float,
-    coming: float,
-    depth: float,
-    size: float,
-    posture: Vector,
-    q: Vector,
-    lower: Vector,
-    upper: Vector,
+    model: tuple[float, float, float, float],
+    joints: tuple[Vector, Vector, Vector, Vector],
     kept: bool,
 ) -> float:
-    """Return the sign of d: 1, -1, or 0 if position limits stop both; 1 if it is ``kept``."""
+    """Return the sign of d: 1, -1, or 0 if position limits stop both; 1 if it is ``kept``.
+
+    ``model``: g, its value after the first-order motion, |μ| e² and e; ``joints`` as in ``escape``.
+    """
+    (g, coming, depth, size), (posture, q, lower, upper) = model, joints
     ahead, back = _step_to_limits(d, q, lower, upper), _step_to_limits(-d, q, lower, upper)
     if kept:
         return 1.0 if ahead > 0.0 else 0.0

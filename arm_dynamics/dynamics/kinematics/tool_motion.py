@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -17,8 +17,7 @@ SAMPLES, RANK, ALIVE = 16, 1e-6, 1e-9
 """Number of configurations that determine the axes of the tool, and two tolerances of rank."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ToolMotion:
+class ToolMotion(NamedTuple):
     """Position (3,), rotation (3, 3), J (6, nv), twist J v (6,) and drift J̇ v (6,) of the tool.
 
     In the base's axes at the tool's origin (LOCAL_WORLD_ALIGNED), linear parts first.

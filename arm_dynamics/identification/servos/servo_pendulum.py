@@ -122,16 +122,13 @@ def simulate_pendulum(
     if flags.shape != targets.shape:
         raise InvalidValue(f"enabled: shape = {flags.shape}; expected {targets.shape}, as target")
     samples: Matrix = np.zeros((5, targets.size))
+    v = check_float("initial_v [rad/s]", initial_v)
     _simulate(
-        targets,
-        flags,
-        servo.constants,
-        servo.friction.constants,
+        (targets, flags),
+        (servo.constants, servo.friction.constants),
         np.array([inertia, (mass + rod / 2) * GRAVITY * length, servo.offset]),
         check_float("dt [s]", dt, above=0),
-        q,
-        check_float("initial_v [rad/s]", initial_v),
-        check_float("initial_target [rad]", start),
+        (q, v, check_float("initial_target [rad]", start)),
         samples,
     )
     if not np.isfinite(samples).all():
@@ -141,18 +138,19 @@ def simulate_pendulum(
 
 @compiled
 def _simulate(
-    target: Vector,
-    enabled: BoolArray,
-    motor: Vector,
-    friction: Vector,
+    inputs: tuple[Vector, BoolArray],
+    servo: tuple[Vector, Vector],
     pendulum: Vector,
     dt: float,
-    q: float,
-    v: float,
-    internal: float,
+    start: tuple[float, float, float],
     samples: Matrix,
 ) -> None:
-    """Write q, v, command, motor torque and friction (5, n) into ``samples``."""
+    """Write q, v, command, motor torque and friction (5, n) into ``samples``.
+
+    ``inputs``: target and whether the motor is enabled, per step; ``servo``: constants of motor and
+    friction; ``start``: q, v and internal target.
+    """
+    (target, enabled), (motor, friction), (q, v, internal) = inputs, servo, start
     inertia, weight, offset = pendulum[0], pendulum[1], pendulum[2]
     reach = motor[VELOCITY_LIMIT] * dt
     for i in range(target.size):

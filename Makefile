@@ -10,13 +10,14 @@ REAL_TIME := test/hardware/test_driver_processes.py $(foreach name,hardware_line
 	test/ros/test_$(name).py)
 IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
 # These tests of nodes and commands take long: `make test` leaves them to test-all.
-LONG := test/ros/test_parameters.py test/ros/test_task_space.py test/viewer/test_viewer.py \
-	test/cli/test_hardware_cli.py
+LONG := $(foreach name,parameters rviz rviz_controls sim_page streams task_space,\
+	test/ros/test_$(name).py) test/viewer/test_viewer.py test/cli/test_hardware_cli.py
 IGNORE_LONG := $(addprefix --ignore=,$(LONG))
 # There are more processes than cores, because nodes wait for each other. The tests of a file run in
-# one process, which starts their nodes once.
+# one process, which starts their nodes once. Further threads of BLAS would compete for the cores.
 JOBS ?= 3
-PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 \
+	$(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # The wheels are a complete ROS 2: variables of another installation must not reach them.
 ISOLATED := env -u PYTHONPATH -u PYTHONHOME -u _ROS_WHEELS_BOOTSTRAP_COMPLETE

@@ -29,6 +29,12 @@ with suppress(ImportError):  # older versions do not collect such constants
 
     providers._get_local_constants = lambda: providers._local_constants
 
+
+def examples(count):
+    """Return the number of examples of a test that has its own: a quarter in the quick profile."""
+    return max(1, count * settings.default.max_examples // 100)
+
+
 ROS = Path(__file__).parent / "ros"
 FIRST_FILE = Path(__file__).parent / "cli" / "test_hardware_cli.py"
 """Of the tests in real time: it begins first, so that no process runs it alone at the end."""

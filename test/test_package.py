@@ -212,6 +212,7 @@ def test_colcon_installs_every_resource_and_executable(workspace):
     assert all(os.access(file, os.X_OK) for file in installed)
 
 
+@pytest.mark.slow
 def test_colcon_installs_every_module(workspace):
     (installed,) = (workspace / "install").glob("arm_dynamics/lib/python*/site-packages")
     sources = {p.relative_to(ROOT) for p in PACKAGE.rglob("*.py")}

@@ -23,7 +23,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import check_float
 from arm_dynamics.core.errors import ConfigError, RecordingError
 from arm_dynamics.core.number_option import Number, check_steps, seconds
-from arm_dynamics.core.signals import STOP_SIGNALS, ShutdownFlag, install
+from arm_dynamics.core.signals import STOP_SIGNALS, ShutdownFlag, handling
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.identification.excitation.excitation import Excitation
@@ -58,10 +58,13 @@ def run(arguments: Sequence[str]) -> int:
     check_steps("--duration / --dt", duration / simulation.dt)
     # A flag, because a signal must not interrupt the write of a message.
     stop = ShutdownFlag(interruption("record"))
-    install(stop, *STOP_SIGNALS)
     length = f"{args.poses:g} static poses" if legs else f"{duration:g} s"
     text = f"simulating {length} of {simulation.arm.name}"
-    with Recorder(simulation, args.folder, loop=loop) as recorder, waiting(text):
+    with (
+        handling(stop, *STOP_SIGNALS),
+        Recorder(simulation, args.folder, loop=loop) as recorder,
+        waiting(text),
+    ):
 
         def step(_: str = "") -> bool:
             loop.step()

@@ -119,7 +119,7 @@ class ShutdownFlag(StopHandler):
 
     Not a threading.Event: its lock deadlocks if a second signal arrives while the handler of the
     first one holds it. If the main thread compiles instead of reading the flag, or does not read
-    it for ``patience``, the process ends immediately.
+    it for ``patience``, the process ends immediately, unless the flag is no longer a handler.
 
     Parameters
     ----------
@@ -146,9 +146,9 @@ class ShutdownFlag(StopHandler):
         self.set()
 
     def watch(self) -> None:
-        """End the process if the main thread does not read the flag."""
+        """End the process if the main thread does not read the flag while it is a handler."""
         until = time.monotonic() + self._patience
-        while not self._read:
+        while not self._read and any(signal.getsignal(n) is self for n in signal.valid_signals()):
             if main_thread().ident in compiling or time.monotonic() > until:
                 try:
                     self.last_resort()

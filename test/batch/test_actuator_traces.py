@@ -68,6 +68,7 @@ def backward(interface, command, q, v, act, constants):
     return -5.0 * constants[GAIN] * command
 
 
+@pytest.mark.slow
 def test_two_classes_with_equal_constants_have_different_kernels(monkeypatch):
     commands, start = np.full((1, 20, 1), 1.5), State.of([0.2], [0.0])
     ends = []
@@ -197,7 +198,7 @@ def rate_of_one_interface(interface, command, q, v, act, constants, decay, sourc
         decay[0], source[0] = 50.0, 50.0 * command
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("interface", ["effort", "velocity"])
 def test_arrays_have_the_same_length_in_traces_and_unwritten_terms_are_zero(monkeypatch, interface):
     members = {

@@ -132,6 +132,7 @@ def test_at_rest_the_derivative_equals_the_map_of_the_stability_analysis(make):
     close(found.B, gamma, 1e-9)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("make", [five_dof, lambda: full(five_dof())])
 def test_the_step_derivative_converges_to_the_rate_derivative(make):
     """(A_d - I) / dt = A + O(dt), for every integrator."""

@@ -460,6 +460,7 @@ def test_modes_without_stiffness_are_neutral():
 # --- the command line ---
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_a_sentence(capsys):
     assert five_dof_gains.main(["stability", "--integrator", "explicit_euler"]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -476,6 +477,7 @@ def test_the_command_accepts_the_lqr(capsys):
     assert "Delay margin: 1.5 control periods" in text
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_1_for_an_unstable_loop(capsys):
     options = ["--dt", "1.1e-4", "--integrator", "explicit_euler"]
     assert five_dof_gains.main(["stability", *options]) == 1

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,7 +145,7 @@ def collision(arm):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_equals_the_exhaustive_check_with_meshes(arm, collision, seed):
     require_equal(collision, arm, motion(arm, seed, 60))
 
@@ -178,7 +179,7 @@ def distances(collision, arm, q):
 
 
 @given(st.integers(0, 10**6), st.floats(1e-3, 0.5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_motion_changes_no_distance_by_more_than_its_bound(arm, collision, seed, size):
     random = np.random.default_rng(seed)
     q = random.uniform(arm.lower, arm.upper)
@@ -190,7 +191,7 @@ def test_motion_changes_no_distance_by_more_than_its_bound(arm, collision, seed,
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 0.01, 0.05]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_around_a_free_configuration_every_pair_keeps_half_of_its_clearance(
     arm, collision, seed, size
 ):

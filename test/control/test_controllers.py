@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import chain, five_dof
+from conftest import chain, examples, five_dof
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -209,7 +209,7 @@ class TestContract:
             assert command.stamp == k * dt
             assert all(command.interface in a.interfaces for a in arm.actuators)
 
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(x=st.lists(FINITE, min_size=25, max_size=25).map(np.array), dt=st.floats(0, 1))
     @example(x=np.full(25, 1.7e308), dt=1.0)
     @example(x=np.resize([1.7e308, -1.7e308, 0.0], 25), dt=1e-3)

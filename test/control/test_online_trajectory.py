@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ def test_a_twist_profile_is_the_integral_of_its_rate():
     assert glide.at(0.7)[:2] == pytest.approx((0.7, 1.0))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SIX)
 def test_a_pose_is_reached_with_bounded_velocity_from_rest(six):
     glide = OnlineCartesianTrajectory.toward(arm(), target_at(six), 3.0, start())
@@ -77,7 +78,7 @@ def test_a_pose_is_reached_with_bounded_velocity_from_rest(six):
     assert np.abs(first.twist).max() < 1e-12
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SIX, SIX, st.floats(0, 3))
 def test_a_new_target_is_followed_without_a_jump(six, other, when):
     """Position, rotation and twist are continuous at the change; the twist is their derivative."""

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import chain, five_dof
+from conftest import chain, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +91,7 @@ def test_limits_are_reached_and_never_exceeded(name):
     assert np.mean(used > 0.95) > 0.95  # at any time one of them is at its limit
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.lists(st.lists(st.floats(-0.4, 0.4), min_size=5, max_size=5), min_size=1, max_size=3))
 def test_any_path_is_kept_within_the_limits(offsets):
     arm, home = five_dof(), np.array([0.3, -0.4, -0.3, 0.2, 0.1])

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,7 +100,7 @@ def test_repeated_poses_take_no_time_and_a_pure_rotation_does():
     assert turn.end - 2.0 == pytest.approx(0.5 / 1.0 + 1.0 / 4.0)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_poses_with_given_times_are_passed(seed, moving):
     random = np.random.default_rng(seed)

@@ -35,6 +35,7 @@ def published(model=ARM, gravity=1.0):
     return VelocityPid(model, GAINS | {"controller": {"gravity_scale": gravity}})
 
 
+@pytest.mark.slow
 def test_the_motion_equals_the_published_one_with_gravity_compensation():
     expected = table("two_link/jointspace_pid_g.csv")
     reference = [CUBIC.at(t) for t in expected["t"]]
@@ -89,7 +90,7 @@ def test_a_wrong_model_acts_only_through_its_gravity_torque():
     np.testing.assert_allclose([*q[-1], *v[-1]], exact, atol=1e-8)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [{"mass": 5}, {"mass": 5, "length": 5}])
 def test_the_final_error_of_a_wrong_model_is_that_of_its_gravity_torque(wrong):
     """In the end kx (q - q_ref) = g_model - g: no acceleration, so no feedback of it."""

@@ -216,6 +216,7 @@ except KeyboardInterrupt:
 """Compilation that receives SIGINT in LLVM's callback, which discards exceptions."""
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("count", [1, 2])
 def test_ctrl_c_during_a_compilation_raises_keyboard_interrupt(tmp_path, count):
     """Numba would raise RuntimeError: no compiled object yet. A second Ctrl-C is immediate."""

@@ -137,6 +137,19 @@ def test_a_flag_that_is_not_read_in_time_calls_the_last_resort():
         assert stop.is_set()
 
 
+def test_a_flag_that_is_no_longer_a_handler_does_not_end_the_process():
+    """The main thread reads no flag of a block that has ended, and may compile later."""
+    stop = signals.ShutdownFlag(lambda: pytest.fail("the process would end"))
+    with signals.handling(stop, signal.SIGUSR2):
+        stop.set()
+    signals.compiling.append(threading.main_thread().ident)
+    try:
+        stop.watch()
+    finally:
+        signals.compiling.remove(threading.main_thread().ident)
+    assert stop.is_set()
+
+
 def test_the_emergency_signal_before_its_listener_is_not_lost():
     emergency, calls = signals.EmergencySignal(), []
     emergency()

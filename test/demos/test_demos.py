@@ -325,6 +325,7 @@ def test_the_figures_contain_every_curve(name, picture, lines):
     assert [len(axes.lines) for axes in found.figure.axes] == lines
 
 
+@pytest.mark.figures
 def test_curves_show_the_recorded_motion():
     axes = shown("two_link").figures[0].figure.axes
     for column, trace in enumerate((pendulum(), pendulum("two_link_pb"))):
@@ -333,6 +334,7 @@ def test_curves_show_the_recorded_motion():
         np.testing.assert_array_equal(axes[4 + column].lines[2].get_ydata(), trace.energy)
 
 
+@pytest.mark.figures
 def test_integrators_of_higher_order_drift_less():
     (drift,) = (p for p in shown("three_link").figures if p.name == "three_link_drift")
     worst = {line.get_label(): line.get_ydata().max() for line in drift.figure.axes[0].lines}
@@ -340,6 +342,7 @@ def test_integrators_of_higher_order_drift_less():
     assert worst["velocity_verlet"] == pytest.approx(0.0396, rel=0.01)  # published
 
 
+@pytest.mark.figures
 def test_the_animation_shows_the_motion_of_the_arms():
     (moving,) = (p for p in shown("three_link").figures if isinstance(p, Animation))
     moving.update(40)

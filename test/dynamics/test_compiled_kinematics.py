@@ -9,7 +9,7 @@ from math import pi
 import numpy as np
 import pinocchio as pin
 import pytest
-from conftest import chain
+from conftest import chain, examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -80,7 +80,7 @@ def placed(arm, q, frame=None):
 # --- against Pinocchio ---
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(joint, min_size=1, max_size=9), fractions)
 def test_pose_and_jacobian_are_pinocchios(joints, part):
     arm = random_chain(joints)
@@ -98,7 +98,7 @@ def test_pose_and_jacobian_are_pinocchios(joints, part):
         assert not expected[:, others].any()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(joint, min_size=1, max_size=7), fractions, fractions, st.tuples(*[number] * 6))
 def test_the_jacobian_of_the_error_is_its_derivative(joints, here, there, weights):
     arm = random_chain(joints)
@@ -169,7 +169,7 @@ def test_a_thousand_reachable_poses_are_solved_most_from_one_start(name, alone):
     assert count >= alone
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(joint, min_size=2, max_size=9), fractions, st.booleans())
 def test_poses_of_random_chains_are_solved(joints, part, turned):
     """Revolute, continuous and prismatic joints, fewer and more than the axes of a pose."""
@@ -185,7 +185,7 @@ def test_poses_of_random_chains_are_solved(joints, part, turned):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(joint, min_size=2, max_size=8), fractions, st.tuples(number, number, number))
 def test_the_solution_for_an_unreachable_pose_is_a_local_minimum(joints, part, away):
     """The gradient of abs(e)² by Pinocchio is 0 except for joints at their limits."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import chain, five_dof, heavy_rotors
+from conftest import chain, examples, five_dof, heavy_rotors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ ARMS = (five_dof(), heavy_rotors(), chain({}, {"kind": "prismatic", "axis": "1 0
 
 seeds = st.integers(0, 2**32 - 1)
 arms = st.sampled_from(ARMS)
-exactly = settings(max_examples=60)
+exactly = settings(max_examples=examples(60))
 
 
 def random_state(arm, seed):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from conftest import chain
+from conftest import chain, examples
 from four_joint_ik import elbow_postures
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,7 +48,7 @@ def angle(R, S):
 
 
 @pytest.mark.parametrize("name", ARMS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.tuples(*[st.floats(0.05, 0.95)] * 6))
 def test_the_pose_of_a_configuration_is_found(name, fractions):
     arm = arm_of(name)
@@ -64,7 +64,7 @@ def test_the_pose_of_a_configuration_is_found(name, fractions):
 
 
 @pytest.mark.parametrize("name", ARMS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.tuples(*[fraction] * 6))
 def test_the_position_of_a_configuration_is_found(name, fractions):
     arm = arm_of(name)
@@ -108,7 +108,7 @@ def test_both_elbow_solutions_of_four_joint_are_found_from_their_side(elbow):
 # --- limits, and turns ---
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.tuples(*[st.floats(-1.2, 1.2)] * 3), st.integers(0, 9))
 def test_limits_hold_for_every_target(target, seed):
     arm = arm_of("five_dof")
@@ -199,7 +199,7 @@ def test_a_common_scale_of_the_weights_changes_nothing(scale):
 # --- unreachable targets ---
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.floats(-pi, pi), st.floats(0, 4), st.floats(-1, 1))
 def test_the_position_error_is_the_distance_to_the_workspace(direction, radius, side):
     """two_link_pb reaches a ring of radii 0.4 to 1.6 in the plane y = 0.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from conftest import chain, chain_urdf, five_dof
+from conftest import chain, chain_urdf, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,7 @@ def test_tool_positions_equal_published_points():
             np.testing.assert_allclose(tool_position(five_dof(), q), point, atol=1e-12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.tuples(*[st.floats(-10, 10)] * 5))
 def test_pose_is_the_product_of_the_denavit_hartenberg_table(q):
     h = np.pi / 2
@@ -93,7 +93,7 @@ def arm_with_frame(case, *vectors):
     return arm, *(np.array(x[: arm.nv]) for x in vectors)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(FRAMES), six, six)
 def test_a_twist_is_the_derivative_of_a_pose(case, q, v):
     """ṗ, and ω of Ṙ = [ω]× R, along the axes of the base."""
@@ -105,7 +105,7 @@ def test_a_twist_is_the_derivative_of_a_pose(case, q, v):
     np.testing.assert_allclose(found, jacobian(arm, q, case[1]) @ v, atol=1e-12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(FRAMES), six, six)
 def test_the_jacobian_derivative_equals_the_difference_along_v(case, q, v):
     arm, q, v = arm_with_frame(case, q, v)
@@ -114,7 +114,7 @@ def test_the_jacobian_derivative_equals_the_difference_along_v(case, q, v):
     np.testing.assert_allclose(found, (after - before) / (2 * H), atol=1e-7)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(FRAMES), six, six, six)
 def test_an_acceleration_is_the_derivative_of_a_twist(case, q, v, a):
     arm, q, v, a = arm_with_frame(case, q, v, a)

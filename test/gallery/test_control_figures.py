@@ -254,6 +254,7 @@ def test_the_description_is_wrong_by_a_fifth_and_has_no_friction():
     assert not values[friction].any()
 
 
+@pytest.mark.slow
 def test_the_identified_model_follows_the_held_out_square():
     before, after = (
         np.sqrt(np.mean(experiment().tool_error(run) ** 2)) for run in experiment().squares

@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -560,7 +561,7 @@ strange = st.tuples(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(strange, max_size=6), st.lists(strange, max_size=6))
 def test_random_frames_give_finite_readings_and_raise_nothing(before, between):
     """Readings belong to configured motors and are in range; later communication is normal."""

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -149,6 +150,6 @@ class AnyFaults(RuleBasedStateMachine):
 
 
 AnyFaults.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, derandomize=True
+    max_examples=examples(150), stateful_step_count=30, deadline=None, derandomize=True
 )
 TestAnyFaults = AnyFaults.TestCase

@@ -34,6 +34,7 @@ def undetectable(kind, phase, cycles):
     return still or (kind == "delay" and cycles > 20)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("motors", ["effort", "position", "velocity", *VENDORS])
 def test_after_the_first_trip_no_motor_drives_its_joint(motors):
     rng = np.random.default_rng(sum(motors.encode()))
@@ -62,6 +63,7 @@ def test_after_the_first_trip_no_motor_drives_its_joint(motors):
             assert motion.outside.max() <= MAX_EXCESS, case
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("amount", [2 * np.pi, -2 * np.pi, 2.0, 0.5])
 @pytest.mark.parametrize("interface", ["effort", "position", "velocity"])
 def test_a_position_that_is_wrong_for_two_cycles_stops_the_arm_where_it_is(interface, amount):

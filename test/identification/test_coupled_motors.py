@@ -73,12 +73,14 @@ def test_a_motor_of_two_joints_is_identified(wrist):
     assert any(note.startswith("coupled motor R4 + R5: rotor inertia 0.0") for note in result.notes)
 
 
+@pytest.mark.slow
 def test_without_the_coupled_motor_the_wrist_is_not_predicted(wrist):
     arm, _, noisy, exact = wrist
     result = identify(arm, [noisy], [exact], simulate=False)
     assert result.after.relative_error[3:].min() > 0.1
 
 
+@pytest.mark.slow
 def test_the_urdf_contains_the_motor_in_each_joint_and_states_it(wrist):
     arm, _, noisy, exact = wrist
     result = identify(arm, [noisy], [exact], coupled=WRIST, simulate=False)
@@ -94,6 +96,7 @@ def test_the_urdf_contains_the_motor_in_each_joint_and_states_it(wrist):
     np.testing.assert_allclose(found, motor, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_differential_transmission_is_two_motors():
     terms = np.array([[0.01, 0.1, 0.2], [0.02, 0.2, 0.1]])
     arm, _, noisy, exact = case(DIFFERENTIAL, terms)

@@ -59,6 +59,7 @@ def test_currents_determine_the_ratios_of_coupled_gains(case):
     assert "nominal masses and torque constants" in found.notes()[0]
 
 
+@pytest.mark.slow
 def test_a_known_payload_determines_the_scale(case):
     arm, parameters, gain, motion = case
     with_payload = currents(arm, loaded(arm, parameters), gain, 1)
@@ -103,6 +104,7 @@ def test_gains_of_an_arm_without_friction_and_rotors_in_its_nominal_model():
     assert (found.prior[:3] > 0.3 * gain[:3]).all()
 
 
+@pytest.mark.slow
 def test_wrong_centers_of_mass_of_the_nominal_model_do_not_reduce_the_scale():
     """The divergence from bodies elsewhere is least for small masses."""
     arm, random = load_arm("puma560").with_actuator("ideal"), np.random.default_rng(0)
@@ -204,6 +206,7 @@ def ends(arguments):
     return end.value.code
 
 
+@pytest.mark.slow
 def test_the_command_identifies_from_currents(case, tmp_path, capsys):
     arm, parameters, gain, motion = case
     files = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from conftest import chain, five_dof
+from conftest import chain, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,7 +104,7 @@ def test_derivatives_and_rest():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.floats(1e-6, 1e3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_extremes_are_exact(seed, harmonics, amplitude):
     motion = random_excitation(seed, harmonics, 1, amplitude)
     times = np.linspace(0, motion.duration, 4001)
@@ -117,7 +117,7 @@ def test_extremes_are_exact(seed, harmonics, amplitude):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_extremes_of_a_series_with_missing_harmonics(seed, harmonics):
     random = np.random.default_rng(seed)
     present = random.random((2, harmonics)) < 0.5
@@ -132,7 +132,7 @@ def test_extremes_of_a_series_with_missing_harmonics(seed, harmonics):
 
 
 @given(st.integers(0, 10**6), st.floats(0.2, 20))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_scaled_motion_reaches_a_limit_and_exceeds_none(seed, amplitude):
     motion = random_excitation(seed, 3, 2, amplitude)
     motion = motion.with_coefficients(motion.coefficients * [[0], [1]])
@@ -151,6 +151,7 @@ def test_scaled_motion_reaches_a_limit_and_exceeds_none(seed, amplitude):
         assert np.max([ratio[1] for ratio in ratios]) > 1 - 1e-9
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("make", [five_dof, with_a_slide, lambda: load_arm("so101")])
 def test_limits_hold_at_dense_samples(make):
     arm = make()
@@ -238,6 +239,7 @@ def test_continuous_joint_stays_in_its_turn():
     assert high <= 4 * np.pi + np.pi
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_file():
     arm = five_dof()
     first, second = (excite(arm, 10.0, seed=7).to_yaml() for _ in range(2))
@@ -307,6 +309,7 @@ def test_meshes_next_to_the_description_are_checked(tmp_path):
     assert not collision.any_of(excite(arm, 5.0).sample(np.linspace(0, 5, 2000))[0])
 
 
+@pytest.mark.slow
 def test_better_than_random_motions():
     arm = five_dof()
     start = arm.configuration("initial")
@@ -546,6 +549,7 @@ def test_record_moves_to_the_start_first(tmp_path, capsys):
     assert "excitation: joints = R1, R2" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_search_conditions_the_regressor_of_six_joints(monkeypatch):
     monkeypatch.undo()
     motion = excite(load_arm("puma560"), 40.0, evaluations=1000)

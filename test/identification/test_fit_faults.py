@@ -45,6 +45,7 @@ def errors(before, after, rms=50.0):
     )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, -9.81), (9.81, 0.0, 0.0), (3.0, -4.0, 8.4)])
 def test_gravity_is_found_whatever_the_masses_are(gravity):
     found, gain = fitted_gravity(ARM, [prepare_motion(ARM, recorded(gravity))])
@@ -53,6 +54,7 @@ def test_gravity_is_found_whatever_the_masses_are(gravity):
     assert (gain < 0.5) == (gravity[2] != -9.81)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rpy", [(0.0, np.pi / 2, 0.0), (np.pi, 0.0, 0.0), TILTED])
 def test_the_printed_rotation_of_the_base_restores_gravity(rpy):
     """Turned by the printed angles, the gravity of the recording is the nominal one."""
@@ -80,6 +82,7 @@ def test_an_upright_base_is_not_named(upright):
     assert "check order, sign and units" in text
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("joints", [[], ["J2"], ["J3", "J6"], list(ARM.joint_names)])
 def test_opposite_signs_are_found(upright, joints):
     signs = np.where(np.isin(ARM.joint_names, joints), -1.0, 1.0)

@@ -102,6 +102,7 @@ def test_held_out_error_chooses_the_friction_of_each_joint(five_dof_case):
     assert np.isfinite(fit.friction.deviation).sum() == 4
 
 
+@pytest.mark.slow
 def test_the_urdf_of_an_arm_with_motors_contains_stribeck_friction_and_losses(five_dof_case):
     arm, _, friction, noisy, exact = five_dof_case
     result = identify(arm, [noisy], [exact])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import five_dof
+from conftest import examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +111,7 @@ def sag(arm, model, stiffness, configurations):
 # Sag before and after --------------------------------------------------------------------------
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", PAYLOADS)
 @pytest.mark.parametrize("error", [5.0, -5.0])
 def test_the_sag_under_gravity_compensation_disappears(name, error):
@@ -170,7 +170,7 @@ class NoisyDriver(SimulationDriver):
         return MotionData(self.arm.joint_names, np.array([*self.readings]), q, effort)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_link", "so101"])
 def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
     """A joint that approaches a pose slowly stops with sliding friction against its direction."""
@@ -200,8 +200,9 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     monkeypatch.setattr("sys.stdin", io.StringIO())
     output = tmp_path / "mine.urdf"
     words = ["two_link", "--driver", "simulated", "--payload", "0.2", "--output", str(output)]
+    words += ["--poses", "5"]
     assert command.run(words) == 0
-    assert "12 static poses of a simulated arm" in output.read_text()
+    assert "5 static poses of a simulated arm" in output.read_text()
     actual, nominal = load_arm("two_link").with_payload(0.2), load_arm("two_link")
     new = random_configurations(actual, 40, 11)
     before, after = (
@@ -210,7 +211,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     )
     assert after < 0.05 * before
     poses = read_poses(nominal, output.with_suffix(".poses.csv"))
-    assert len(poses) == 24
+    assert len(poses) == 10
     written = output.read_bytes()
     with pytest.raises(ConfigError, match="exists; expected a new file, or a terminal"):
         command.run(words)
@@ -259,6 +260,7 @@ def pushed(driver, cycle, last=500):
         driver.simulation.push(1.3 * driver.simulation.default_impulse() * (-1) ** (cycle // 10))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("disturb", "restarts"),
     [
@@ -279,6 +281,7 @@ def test_a_disturbed_pose_is_repeated(disturb, restarts):
         np.testing.assert_array_equal(one.direction, other.direction)
 
 
+@pytest.mark.slow
 def test_a_pose_that_is_never_at_rest_is_an_error():
     text = r"pose 3 of 8, 3 attempts: change of position = \S+ rad at rest; expected at most"
     with pytest.raises(InvalidValue, match=text):
@@ -320,7 +323,7 @@ def test_pauses_between_pairs_have_any_friction():
 # Exactness -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.sampled_from(tuple(PAYLOADS)),
     st.floats(-20, 20),
@@ -410,7 +413,7 @@ def test_a_fit_names_what_poses_do_not_show_and_gives_an_arm_and_a_urdf():
 # Poses -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", [*PAYLOADS, "seven_dof_can"])
 def test_chosen_poses_are_well_conditioned_and_within_limits(name):
     arm = load_arm(name)
@@ -442,6 +445,7 @@ def test_too_few_poses_are_rejected():
         calibrate_gravity(five_dof(), [])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["two_link", "so101"])
 def test_fewer_poses_than_the_fit_requires_are_not_chosen(name):
     arm = load_arm(name)

@@ -267,6 +267,7 @@ def ideal_equations(arm, actual, seed, noise=0.01, seconds=40.0, rate=50.0):
     return replace(equations, effort=measured), values, exact
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ARMS)
 def test_a_fit_predicts_exact_efforts_with_consistent_bodies(name):
     arm = load_arm(name)
@@ -280,6 +281,7 @@ def test_a_fit_predicts_exact_efforts_with_consistent_bodies(name):
     assert not fit.presliding.any()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["so101", "puma560"])
 @pytest.mark.parametrize("noise", [0.0, 1e-7])
 def test_efforts_without_noise_are_fitted(name, noise):
@@ -314,10 +316,12 @@ def coverage(name, runs):
     return np.mean(inside)
 
 
+@pytest.mark.slow
 def test_the_stated_deviations_of_base_parameters_are_true():
     assert coverage("five_dof", 12) > 0.98
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("name", "payload"), [("so101", 0.1), ("puma560", 2.0)])
 @pytest.mark.parametrize("noise", [1e-4, 1e-3, 1e-2])
 def test_the_stated_deviations_of_single_parameters_are_true(name, payload, noise):

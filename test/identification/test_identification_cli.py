@@ -92,6 +92,7 @@ def test_a_folder_that_does_not_exist_is_rejected_before_the_fit(recordings, tmp
         identify.run(["two_link", str(recordings), "--output", str(tmp_path / "no" / "mine.urdf")])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -120,6 +121,7 @@ def test_efforts_of_other_signs_or_joints_are_named(recordings, tmp_path, capsys
     assert message in header
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("factor", "unit"), [(10.2, "kgf·cm is likely"), (0.1, "currents or raw")])
 def test_efforts_of_another_scale_are_named_with_the_likely_unit(
     recordings, tmp_path, capsys, factor, unit
@@ -286,6 +288,7 @@ def test_the_report_of_gravity_names_what_it_determines_and_what_not(tmp_path, c
     assert "viscous of all joints; mx of R1; my of R1, R3" in left
 
 
+@pytest.mark.slow
 def test_gravity_is_calibrated_from_the_recorded_poses_of_a_simulated_arm(tmp_path, capsys):
     folder, output = str(tmp_path / "poses"), tmp_path / "mine.urdf"
     words = (

@@ -108,6 +108,7 @@ def test_a_gear_and_brushes_belong_to_the_motor(case):
     assert found.constants(0)["ke"][0] == pytest.approx(0.1 * BACK_EMF, rel=0.01)
 
 
+@pytest.mark.slow
 def test_identified_urdfs_contain_motor_constants():
     arm = load_arm("five_dof").with_motors(supply_voltage=60.0)
     actual = arm.with_motors(resistance=1.3, ke=8.0, kt=9.0, inductance=6.5e-3)

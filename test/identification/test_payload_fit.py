@@ -91,6 +91,7 @@ def test_the_stated_deviations_hold():
     assert (np.abs(fit.payload - ACTUAL) < 4 * fit.payload_deviation + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_the_deviations_contain_those_of_the_arm_without_the_payload():
     arm, errors, deviations = load_arm("puma560"), [], []
     known = identify_payload(arm, [recording("puma560", loaded(arm, nominal_parameters(arm)), 1)])
@@ -107,6 +108,7 @@ def test_the_deviations_contain_those_of_the_arm_without_the_payload():
     assert "exact" not in "".join(fit.notes)
 
 
+@pytest.mark.slow
 def test_the_deviations_contain_torque_constants_that_differ_between_joints():
     """Efforts of each joint are 2 % wrong in both recordings: its residuals show that."""
     arm = load_arm("puma560")
@@ -120,6 +122,7 @@ def test_the_deviations_contain_torque_constants_that_differ_between_joints():
     assert 0.005 < error < 3 * fit.payload_deviation[0] < 0.05
 
 
+@pytest.mark.slow
 def test_the_deviations_contain_the_scale_of_the_drive_gains():
     arm = load_arm("five_dof")
     gain = 1.15 * nominal_gains(arm)

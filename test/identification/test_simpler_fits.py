@@ -43,6 +43,7 @@ def test_correct_nominal_bodies_are_kept_and_a_fit_is_not_worse_than_simpler_one
     assert np.isfinite(fit.deviation).all()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("is_nominal", [True, False])
 @pytest.mark.parametrize("name", ["two_link", "five_dof", "so101"])
 def test_no_contained_fit_has_a_smaller_mean_error_on_the_validation_motion(name, is_nominal):

@@ -367,7 +367,7 @@ def demo_trajectory_error(arm, load):
     return worst
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ARMS)
 def test_configured_gains_follow_the_demo_trajectory(name):
     """At 500 Hz; the load is unmodeled."""

@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
@@ -813,7 +814,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(st.tuples(st.sampled_from(attribute_places()), TEXTS), max_size=6))
 def test_random_text_in_an_attribute_raises_no_other_error(changes):
     text = GOOD
@@ -827,7 +828,7 @@ def test_random_text_in_an_attribute_raises_no_other_error(changes):
         assert len(str(fault).splitlines()) == 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data())
 def test_a_truncated_file_raises_no_other_error(data):
     """Also if some lines are missing."""

@@ -5,6 +5,7 @@ from math import cos, pi, sin
 import numpy as np
 import pinocchio as pin
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,7 @@ def motions(chain, q, body):
         yield J, at[i + 1][:3, :3], center
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(chains)
 def test_mass_matrix_and_gravity_follow_from_bodies_in_the_table_frames(chain):
     """M = Σ m Jv^T Jv + Jw^T R I R^T Jw, and U = Σ m g h with every body given in frame i."""

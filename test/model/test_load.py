@@ -10,7 +10,7 @@ from xml.dom import minidom
 import numpy as np
 import pinocchio as pin
 import pytest
-from conftest import chain, chain_urdf, five_dof
+from conftest import chain, chain_urdf, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -444,7 +444,7 @@ def require_as_written(arm, text):
             assert [body.inertia[i, j]] == words(inertial["inertia"], entry, "")
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(st.tuples(st.sampled_from(PLACES), WRITINGS), min_size=1, max_size=3),
     st.sampled_from(sorted(WRAPPED)),

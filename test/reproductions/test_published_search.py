@@ -11,7 +11,7 @@ import numpy as np
 import published_kernel
 import published_search
 import pytest
-from conftest import chain, five_dof
+from conftest import chain, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_gains import (
@@ -39,6 +39,7 @@ from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.simulation import dynamechs
 from arm_dynamics.simulation.dynamechs import CONTROLLED, LOST, objective, published_arm
 
+pytestmark = pytest.mark.slow  # of one publication; the package does not use it
 ROWS = json.loads((Path(__file__).parents[1] / "data/five_dof/objectives.json").read_text())
 P = np.array([PUBLISHED_P[joint] for joint in CONTROLLED])
 INTEGRAL = np.array([PUBLISHED_I[joint] for joint in CONTROLLED])
@@ -200,7 +201,7 @@ def rosenbrock(points):
     return [100 * (y - x * x) ** 2 + (1 - x) ** 2 + z * z for x, y, z in points]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.tuples(*[st.floats(-3, 3)] * 3), st.floats(0.05, 1))
 def test_the_final_cost_is_at_most_the_initial_one(start, step):
     seen = []

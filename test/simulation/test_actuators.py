@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import five_dof
+from conftest import examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,7 +118,7 @@ contract = pytest.mark.parametrize(("kind", "constants"), list(all_actuators()))
 
 @contract
 class TestContract:
-    @settings(max_examples=200)
+    @settings(max_examples=examples(200))
     @given(value=finite, q=finite, v=st.floats(-1e100, 1e100))
     def test_the_effort_is_finite_and_odd(self, kind, constants, value, q, v):
         actuator = kind("J", 50.0, constants)

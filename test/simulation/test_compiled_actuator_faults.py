@@ -85,7 +85,7 @@ EVALUATED = [field for field in RAISING if field != "damping"]
 """Equations of these integrators, which do not evaluate the damping of a motor by torque."""
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("integrator", "field"),
     [
@@ -219,6 +219,7 @@ def friction_nan_at_speed(direction, v, effort, constants):
     return np.sqrt(5.0 - v)
 
 
+@pytest.mark.slow
 def test_a_nan_at_rest_is_reported_with_joint_and_class(faulty):
     message = "joint 'R1': λ or n of state 'torque' of Faulty = nan.*; expected a number"
     with pytest.raises(InvalidValue, match=message):
@@ -241,6 +242,7 @@ def test_a_nan_in_motion_is_reported_with_joint_and_class(faulty, integrator, eq
         plant.step(fast, NOTHING, 1e-6, 3)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_not_finite_is_named(monkeypatch):
     plant = Plant(driven(monkeypatch, Lag))
     bad = State(0.0, START.q, START.v, START.tau, np.array([0, 0, np.inf, 0, 0.0]))
@@ -309,6 +311,7 @@ def damping_by_interface(interface, command, q, v, act, constants):
     return 0.1 + 1000.0 * interface
 
 
+@pytest.mark.slow
 def test_the_damping_of_every_interface_limits_the_time_step(faulty):
     arm = faulty(ActuatorEquations(sound.effort, damping=damping_by_interface))
     assert arm.actuators[0].back_emf_damping == 1000.1
@@ -372,6 +375,7 @@ print(*plant.step(module.START, command, 1e-3, 20).v.tolist())
 """
 
 
+@pytest.mark.slow
 def test_a_pickled_plant_runs_in_another_process(monkeypatch):
     plant = Plant(driven(monkeypatch, Lag))
     done = subprocess.run(

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from conftest import chain, five_dof
+from conftest import chain, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -582,7 +582,7 @@ hot = st.sampled_from(
 number = st.floats(-1e4, 1e4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(anything, play, st.just({}) | hot, number, number, st.lists(number, min_size=4, max_size=4))
 def test_every_motor_equation_is_finite(constants, gear, limits, command, v, act):
     m = motor(**(constants | gear | limits))
@@ -599,7 +599,7 @@ def test_every_motor_equation_is_finite(constants, gear, limits, command, v, act
         assert np.isfinite(m.apply_internal_friction(own, own, decay, 1e-3)).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(anything, play, number, st.lists(number, min_size=4, max_size=4))
 def test_an_unpowered_motor_dissipates_energy(constants, gear, v, act):
     """d/dt (L i²/2 + J w²/2 + tooth spring) + power into the joint <= 0 at 0 V, where Ke = Kt."""
@@ -709,7 +709,7 @@ LIMITED = {
 }
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(effort=st.floats(-40, 40), v=st.floats(-8, 8), drop=st.floats(0, 6), hot=st.floats(-20, 150))
 def test_the_voltage_of_an_effort_gives_that_or_the_nearest_effort(effort, v, drop, hot):
     m = motor(**LIMITED, brush_drop=drop, thermal_resistance=1.0)
@@ -729,7 +729,7 @@ def test_without_limits_every_effort_has_a_voltage():
     assert motor().voltage_for(1.0, 2.0) == pytest.approx(2 * 1.0 / 0.5 + 0.5 * 2.0)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(inner=st.floats(-50, 50), drop=st.floats(0, 10), half=st.floats(0.01, 10))
 def test_terminal_voltage_inverts_the_brush_drop(inner, drop, half):
     """On the rising branch, where small voltages give no current; 0 for 0."""

@@ -30,6 +30,8 @@ from arm_dynamics.simulation.dynamechs import (
 )
 from arm_dynamics.simulation.forward_model import pack_state, split_state_vector
 
+pytestmark = pytest.mark.slow  # of an earlier program; no other module uses it
+
 DATA = Path(__file__).parents[1] / "data/five_dof"
 DT = 1e-4
 P = (1688.61035631972, 5529.51939064412, 5578.2466209947)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import chain, five_dof
+from conftest import chain, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,7 +114,7 @@ def impulses(draw):
     return M, rng.normal(size=size), bound
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(impulses())
 def test_the_impulse_satisfies_coulomb_friction(case):
     M, v, bound = case

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import chain, chain_urdf, five_dof
+from conftest import chain, chain_urdf, examples, five_dof
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -331,7 +331,7 @@ events = st.one_of(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(few, st.lists(events, max_size=12))
 def test_a_command_is_clamped_to_the_limits_at_its_time(first, events):
     """For new and repeated commands, and only then: d = clip(u, limits)."""

@@ -8,11 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from arm_dynamics.batch.kernels.kernel_source import (
-    STEP,
-    function_lines,
-    head_text,
-)
+from arm_dynamics.batch.kernels.kernel_source import function_lines, head_text
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import (
@@ -30,9 +26,13 @@ from arm_dynamics.simulation.integrators import find_integrator
 
 ADVANCE = '''
 
+step_lanes = lane_loop("""
+{lines}
+""", PRECISION, LANES, FIRST_CONSTANT)
+
 @numba.njit(**options)
 def advance(x, state, command, dt):
-    """Copy the arguments to their rows and call ``step``.
+    """Copy the arguments to their rows and take a step.
 
     Return 0, 1 if the state is not finite, 2 for a wrong size or a dt that is not above 0.
     """
@@ -43,7 +43,7 @@ def advance(x, state, command, dt):
     for i in range({nv}):
         x[{command} + i] = command[i]
     x[{dt}] = dt
-    return 1 if step(x) else 0
+    return 1 if step_lanes(x) else 0
 '''
 INPUTS = ("q", "v", "act", "command", "dt")
 OUTPUTS = ("q", "v", "act", "effort", "A", "B")
@@ -52,7 +52,7 @@ BACKWARD = {"allow_forward": False}
 
 
 def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleSource:
-    """Return a module whose ``step`` replaces rows q, v, act and fills effort, A and B.
+    """Return a module whose ``advance`` replaces rows q, v, act and fills effort, A and B.
 
     One lane; ``advance`` takes state, command and dt as arrays.
     """
@@ -66,9 +66,8 @@ def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleS
     title = f"Derivative of {integrator}, {interface} commands."
     head = head_text(title, with_constant_rows(layout, 1, len(constants)), 1, "float64")
     first = layout.first
-    advance = ADVANCE.format(n=n, nv=nv, command=first["command"], dt=first["dt"])
-    text = head + STEP.format(lines=lines, friction="") + advance
-    return ModuleSource(text, tuple(constants))
+    advance = ADVANCE.format(lines=lines, n=n, nv=nv, command=first["command"], dt=first["dt"])
+    return ModuleSource(head + advance, tuple(constants))
 
 
 @dataclass(frozen=True, eq=False)

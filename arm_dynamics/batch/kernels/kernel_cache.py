@@ -259,6 +259,14 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def stored(function: Callable[..., object]) -> Any:
+    """Compile ``function``, which all kernels call, without the GIL; store it next to them."""
+    with numba_keeps_in(_folder()):
+        jitted = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    guard(jitted, _folder() / "lock")
+    return jitted
+
+
 @cache
 def _folder() -> Path:
     """Return the folder of the modules: in numba's cache of this package, else temporary."""

@@ -17,6 +17,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.friction import SWEEPS
 
+FUNCTIONS = "step", "tick", "score"
+"""Functions that a rollout calls; the last two exist with a controller."""
 FASTMATH = '{"contract", "nsz", "arcp"}'
 """Allowed changes of rounding: fused products, unsigned zero, reciprocals."""
 
@@ -31,6 +33,7 @@ import numba
 from numpy import {precision} as F
 
 from arm_dynamics.batch.kernels.lane_loop import lane_loop
+from arm_dynamics.batch.kernels.rollout_loop import rollout_of
 
 LAYOUT = {layout}
 PRECISION = "{precision}"
@@ -64,40 +67,13 @@ FUNCTION = '''
 @numba.njit(**options)
 def {name}(x):
     """{purpose}"""
-    {name}_lanes(x)
+    return {name}_lanes(x)
 '''
 
-ROLLOUT = '''
+ROLLOUT = """
 
-@numba.njit(**options)
-def rollout(x, inputs, steps_per_command, record_every, count, recorded, records, failed):
-    """Advance by ``steps_per_command`` steps under each row of inputs (periods, {size} * LANES).
-
-    records (n, recorded, LANES) takes the rows ``recorded`` of every ``record_every``-th state,
-    ``count`` steps before this call; failed (LANES,) the step at which a lane diverged.
-    """
-    record = 0
-    for k in range(inputs.shape[0]):
-        for r in range({size} * LANES):
-            x[{first} * LANES + r] = inputs[k, r]
-        {before}
-        for _ in range(steps_per_command):
-            diverged = step(x)
-            count += 1
-            if diverged:  # v - v is 0 for finite v
-                for l in range(LANES):
-                    difference = ZERO
-                    for i in range({n}):
-                        difference += x[({v} + i) * LANES + l] - x[({v} + i) * LANES + l]
-                    if not difference == ZERO and failed[l] < 0:
-                        failed[l] = count
-            if count % record_every == 0:
-                for j in range(recorded.size):
-                    for l in range(LANES):
-                        records[record, j, l] = x[recorded[j] * LANES + l]
-                record += 1
-        {after}
-'''
+rollout = rollout_of(PRECISION, ({functions}), (LANES, {first}, {v}, {n}))
+"""
 
 DRY_FRICTION = """\
 # Impulse of dry friction: projected Gauss-Seidel on v⁺ = v + M⁻¹ λ, as in the plant. A lane that
@@ -178,12 +154,10 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
             texts.append(FUNCTION.format(name=name, purpose=purpose, lines=lines))
     names = [function.name for function in trace.functions]
     loop = ROLLOUT.format(
-        size=sum(layout.sizes[name] for name in trace.inputs),
+        functions=", ".join(name if name in names else "None" for name in FUNCTIONS),
         first=first[trace.inputs[0]],
-        n=n,
         v=first["v"],
-        before="tick(x)" if "tick" in names else "pass",
-        after="score(x)" if "score" in names else "pass",
+        n=n,
     )
     head = head_text(title, with_constant_rows(layout, lanes, len(constants)), lanes, precision)
     return ModuleSource("".join([head, *texts, loop]), tuple(constants))

@@ -9,8 +9,7 @@ M. Gautier, Dynamic identification of robots with power model, ICRA 1997, sectio
 from __future__ import annotations
 
 import numpy as np
-import scipy.ndimage
-import scipy.signal
+import scipy  # loads scipy.signal, which takes long, at its first use
 
 from arm_dynamics.core.arrays import FloatArray, Matrix
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+import scipy
 import scipy.linalg
-import scipy.signal
 
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.identification.parameters.dynamic_parameters import (

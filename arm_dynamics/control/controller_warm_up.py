@@ -33,7 +33,7 @@ STEP = 1e-3
 """Time between two updates [s]."""
 
 
-def warm_up_controller(controller: Controller) -> None:
+def warm_up_controller(controller: Controller, *, every_function: bool = True) -> None:
     """Compile and import all that a controller needs, by updating it; its memory is reset.
 
     A task-space controller is updated along a trajectory of every kind. Errors that a controller
@@ -43,9 +43,13 @@ def warm_up_controller(controller: Controller) -> None:
     ----------
     controller : Controller
         Controller before its first use.
+    every_function : bool
+        Whether to compile all functions of the imported modules too, as a physical arm requires.
+        Those of task-space controllers take half a minute, where their modules are imported.
 
     """
-    warm_up()
+    if every_function:
+        warm_up()
     state = State.of(controller.arm.configuration("initial"))
     trajectories: Iterable[Trajectory] = [JointTrajectory.hold(state.q)]
     generator: Callable[[], ReferenceGenerator] = ReferenceGenerator

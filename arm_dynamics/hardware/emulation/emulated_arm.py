@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors
 from arm_dynamics.model.arm_model import ArmModel
@@ -24,7 +25,7 @@ class EmulatedArm:
         self,
         arm: ArmModel,
         motors: EmulatedMotors,
-        q: Sequence[float],
+        q: Sequence[float] | Vector,
         *,
         sign: Sequence[float] | None = None,
         offset: Sequence[float] | None = None,
@@ -43,7 +44,9 @@ class EmulatedArm:
         self.forget()
         self._place()
 
-    def hold_at(self, q: Sequence[float], until: Callable[[Iterable[bool]], bool] = all) -> None:
+    def hold_at(
+        self, q: Sequence[float] | Vector, until: Callable[[Iterable[bool]], bool] = all
+    ) -> None:
         """Move the arm to ``q`` and hold it until all (any) motors apply torque."""
         self.state, self.hands, self._until = State.of(q, time=self.state.time), True, until
         self._place()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,7 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.control.trajectories.trajectory import Trajectory
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Reference, State
@@ -69,6 +71,8 @@ def warm_up_controller(controller: Controller, *, every_function: bool = True) -
             for k in range(1, 4):
                 reference = references.reference(k * STEP, reference)
                 controller.update(state, reference, STEP)
+            moving = as_readonly(np.full(controller.arm.nv, STEP))  # friction compensation
+            controller.update(state, replace(reference, v=moving), STEP)
     controller.reset(state)
 
 

@@ -29,6 +29,7 @@ from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import controller_name, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
+from arm_dynamics.control.joint_motions import INTERRUPTED, DemoMotion
 from arm_dynamics.control.monitors import MaxErrorTracker
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ConfigError
@@ -60,7 +61,6 @@ from arm_dynamics.simulation.simulation_parameters import (
     control_period,
 )
 from arm_dynamics.simulation.simulation_report import SimulationReport
-from arm_dynamics.viewer.joint_motions import INTERRUPTED, DemoMotion
 from arm_dynamics.viewer.local_simulation import LocalSimulation, LoopOutput
 from arm_dynamics.viewer.page import ArmPage
 from arm_dynamics.viewer.show import open_page, show_state

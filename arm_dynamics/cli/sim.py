@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from arm_dynamics.cli.arm_options import (
     DT,
     add_arm,
@@ -27,7 +29,9 @@ from arm_dynamics.cli.terminal import waiting
 from arm_dynamics.control.config import controller_name, node_parameters, parameter_file
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
+from arm_dynamics.control.joint_motions import INTERRUPTED, DemoMotion
 from arm_dynamics.control.monitors import MaxErrorTracker
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
@@ -38,6 +42,7 @@ from arm_dynamics.core.signals import (
     ignore_further_signals,
     stop_on_signals,
 )
+from arm_dynamics.core.state import Command
 from arm_dynamics.core.status_summary import StatusSummary
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.core.timing import Pacer, RateMeter
@@ -56,7 +61,6 @@ from arm_dynamics.simulation.simulation_parameters import (
     control_period,
 )
 from arm_dynamics.simulation.simulation_report import SimulationReport
-from arm_dynamics.viewer.joint_motions import INTERRUPTED, DemoMotion
 from arm_dynamics.viewer.local_simulation import LocalSimulation, LoopOutput
 from arm_dynamics.viewer.page import ArmPage
 from arm_dynamics.viewer.show import open_page, show_state
@@ -267,7 +271,10 @@ class _Run:
         options.period = self.simulation.period
         controller = controller_of(arm, options, joint_controllers())
         with waiting("compiling the controller"):
-            warm_up_controller(controller)
+            warm_up_controller(controller, every_function=False)  # time waits for others
+            command = Command(controller.interface, as_readonly(np.zeros(arm.nv)))
+            self.simulation.plant.efforts(self.simulation.state, command)
+            self.simulation.plant.motors(self.simulation.state, command)
         driver = SimulationDriver(arm, self.simulation, self.control)
         self.loop = ControlLoop(driver, controller, self.simulation.watchdog.events)
         self._pacer = Pacer(self.simulation.period, factor)

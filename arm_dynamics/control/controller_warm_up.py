@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,7 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
 from arm_dynamics.control.trajectories.trajectory import Trajectory
+from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.state import Reference, State
@@ -33,7 +35,7 @@ STEP = 1e-3
 """Time between two updates [s]."""
 
 
-def warm_up_controller(controller: Controller) -> None:
+def warm_up_controller(controller: Controller, *, every_function: bool = True) -> None:
     """Compile and import all that a controller needs, by updating it; its memory is reset.
 
     A task-space controller is updated along a trajectory of every kind. Errors that a controller
@@ -43,9 +45,13 @@ def warm_up_controller(controller: Controller) -> None:
     ----------
     controller : Controller
         Controller before its first use.
+    every_function : bool
+        Whether to compile all functions of the imported modules too, as a physical arm requires.
+        Those of task-space controllers take half a minute, where their modules are imported.
 
     """
-    warm_up()
+    if every_function:
+        warm_up()
     state = State.of(controller.arm.configuration("initial"))
     trajectories: Iterable[Trajectory] = [JointTrajectory.hold(state.q)]
     generator: Callable[[], ReferenceGenerator] = ReferenceGenerator
@@ -65,6 +71,8 @@ def warm_up_controller(controller: Controller) -> None:
             for k in range(1, 4):
                 reference = references.reference(k * STEP, reference)
                 controller.update(state, reference, STEP)
+            moving = as_readonly(np.full(controller.arm.nv, STEP))  # friction compensation
+            controller.update(state, replace(reference, v=moving), STEP)
     controller.reset(state)
 
 

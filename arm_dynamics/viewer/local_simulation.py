@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.joint_motions import DemoMotion
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import TrajectoryRejected
@@ -17,7 +18,6 @@ from arm_dynamics.simulation.simulation import Simulation
 from arm_dynamics.simulation.simulation_control import SimulationControl, push_parameters
 from arm_dynamics.simulation.simulation_parameters import PAYLOAD
 from arm_dynamics.viewer.controls import Controls
-from arm_dynamics.viewer.joint_motions import DemoMotion
 from arm_dynamics.viewer.simulation_controls import (
     GAINS,
     LOADS,

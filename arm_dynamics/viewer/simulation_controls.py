@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
+from arm_dynamics.control.joint_motions import JointTargets, MotionOutput
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.status_summary import StatusSummary
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.viewer.controls import ActionRow, Controls, Field, ParameterFields
-from arm_dynamics.viewer.joint_motions import JointTargets, MotionOutput
 from arm_dynamics.viewer.page import ArmPage
 
 SEARCH_PERIOD = 0.5

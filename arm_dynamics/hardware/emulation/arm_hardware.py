@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from numpy.typing import ArrayLike
-
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.hardware.emulation.dynamixel_motors import EmulatedDynamixels
 from arm_dynamics.hardware.emulation.emulated_arm import EmulatedArm
@@ -59,7 +58,7 @@ def emulated_shafts(arm: ArmModel) -> list[Shaft]:
 
 
 def emulated_arm(
-    arm: ArmModel, motors: EmulatedMotors, q: ArrayLike, *, step: float = 2e-3, hands: bool = True
+    arm: ArmModel, motors: EmulatedMotors, q: Vector, *, step: float = 2e-3, hands: bool = True
 ) -> EmulatedArm:
     """Return the simulated arm that the motors move, with signs, offsets and ratios of the URDF.
 
@@ -69,7 +68,7 @@ def emulated_arm(
         The simulated arm.
     motors : EmulatedMotors
         Its motors, in the order of its joints.
-    q : (nv,) array_like
+    q : (nv,) array
         Initial configuration [rad or m].
     step : float
         Time step [s].

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.emulation.emulated_motors import EmulatedMotors
 from arm_dynamics.model.arm_model import ArmModel
@@ -25,7 +25,7 @@ class EmulatedArm:
         self,
         arm: ArmModel,
         motors: EmulatedMotors,
-        q: ArrayLike,
+        q: Sequence[float] | Vector,
         *,
         sign: Sequence[float] | None = None,
         offset: Sequence[float] | None = None,
@@ -44,7 +44,9 @@ class EmulatedArm:
         self.forget()
         self._place()
 
-    def hold_at(self, q: ArrayLike, until: Callable[[Iterable[bool]], bool] = all) -> None:
+    def hold_at(
+        self, q: Sequence[float] | Vector, until: Callable[[Iterable[bool]], bool] = all
+    ) -> None:
         """Move the arm to ``q`` and hold it until all (any) motors apply torque."""
         self.state, self.hands, self._until = State.of(q, time=self.state.time), True, until
         self._place()

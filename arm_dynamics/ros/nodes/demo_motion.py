@@ -8,13 +8,13 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from arm_dynamics.control.joint_motions import DemoMotion
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.topics.controller_clients import TrackingSubscription, TrajectoryPublisher
 from arm_dynamics.ros.topics.services import Remote, serve
-from arm_dynamics.viewer.joint_motions import DemoMotion
 
 
 class DemoService:

@@ -15,6 +15,7 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import InteractiveMarkerFeedback as Event
 
+from arm_dynamics.control.joint_motions import JointTargets
 from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.signals import ShutdownFlag
@@ -40,7 +41,6 @@ from arm_dynamics.ros.topics.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.topics.frames import declare_frames
 from arm_dynamics.ros.topics.services import Remote
 from arm_dynamics.viewer.drag import DragTarget
-from arm_dynamics.viewer.joint_motions import JointTargets
 from arm_dynamics.viewer.rviz import link_length
 from arm_dynamics.viewer.scene_stage import arm_reach
 

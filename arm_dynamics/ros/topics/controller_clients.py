@@ -13,6 +13,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from arm_dynamics.control.joint_motions import DISCOVERY_TIMEOUT, Feedback
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.state import Reference
@@ -29,7 +30,6 @@ from arm_dynamics.ros.messages.conversions import (
 )
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.topics.diagnostics import Throttle
-from arm_dynamics.viewer.joint_motions import DISCOVERY_TIMEOUT, Feedback
 
 TRAJECTORY = "joint_controller/joint_trajectory"
 TRACKING = "joint_controller/tracking"

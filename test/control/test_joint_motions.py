@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from arm_dynamics import load_arm
+from arm_dynamics.control import joint_motions
+from arm_dynamics.control.joint_motions import DemoMotion, JointTargets
 from arm_dynamics.core.status_summary import StatusSummary
-from arm_dynamics.viewer import joint_motions
-from arm_dynamics.viewer.joint_motions import DemoMotion, JointTargets
 
 
 class Output:

@@ -172,6 +172,24 @@ def test_a_declared_function_has_one_version_for_all_arrays():
         scaled(fixed, 2.0, fixed)  # is not written to
 
 
+def test_a_tuple_is_one_argument_with_one_version_for_all_arrays():
+    @compiled_for((VECTOR, NUMBER), (VECTOR_OUT, VECTOR))
+    def scaled(given, written):
+        (x, factor), (out, offset) = given, written
+        for i in range(x.size):
+            out[i] = factor * x[i] + offset[i]
+
+    fixed, wide = np.arange(3.0), np.arange(6.0)
+    fixed.flags.writeable = False
+    for x, offset in ((np.arange(3.0), fixed), (fixed, wide[::2]), (wide[::-2], np.arange(3.0))):
+        out = np.empty(6)[::2]
+        scaled((x, 2), (out, offset))
+        assert np.array_equal(out, 2 * x + offset)
+    assert len(scaled.signatures) == 1
+    with pytest.raises(TypeError):
+        scaled((fixed, 2.0), (fixed, fixed))  # is not written to
+
+
 class UserController(Controller):
     """Controller with a function that numba compiles at its first call."""
 

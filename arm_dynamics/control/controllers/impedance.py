@@ -126,7 +126,7 @@ class Impedance(TaskSpaceController):
         effort += self.dynamics.rnea(q, v, goal.a + damping) + self.friction.effort(goal.v)
         effort += nullspace_effort(
             (q, v - goal.v, goal.q), (joint["posture_stiffness"], joint["posture_damping"]),
-            at.jacobian, (clik.scale, clik.axes), once["singular_value_threshold"] * clik.reach,
+            at.jacobian, clik.scale, clik.axes, once["singular_value_threshold"] * clik.reach,
         )  # fmt: skip
         return self.effort_command(effort, state)
 
@@ -163,20 +163,20 @@ def impedance_effort(
     return matvec(jacobian.T, force)
 
 
-@compiled_for((VECTOR, VECTOR, VECTOR), (VECTOR, VECTOR), MATRIX, (VECTOR, INDICES), NUMBER)
+@compiled_for((VECTOR, VECTOR, VECTOR), (VECTOR, VECTOR), MATRIX, VECTOR, INDICES, NUMBER)
 def nullspace_effort(
     joints: tuple[Vector, Vector, Vector],
     gains: tuple[Vector, Vector],
     jacobian: Matrix,
-    controlled: tuple[Vector, IntArray],
+    scale: Vector,
+    axes: IntArray,
     threshold: float,
 ) -> Vector:
     """Return Nᵀ (K (q_r - q) - D q̇) (nv,).
 
-    ``joints`` are q, q̇ and q_r, ``gains`` the diagonals of K and D, ``controlled`` the scale of the
-    axes (6,) and the controlled ones.
+    ``joints`` are q, q̇ and q_r, ``gains`` the diagonals of K and D.
     """
-    (q, v, q_ref), (stiffness, damping), (scale, axes) = joints, gains, controlled
+    (q, v, q_ref), (stiffness, damping) = joints, gains
     effort = np.empty(q.size)
     for i in range(q.size):
         effort[i] = stiffness[i] * (q_ref[i] - q[i]) - damping[i] * v[i]

@@ -75,17 +75,16 @@ class TaskSpace(TaskSpaceController):
         goal, clik, q, v = self.reachable_reference(reference, dt), self.clik, state.q, state.v
         at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
         a = tool_acceleration(
-            (at.position, at.rotation), (at.twist, at.drift),
-            (goal.position, goal.rotation), (goal.twist, goal.acceleration),
-            (tool["p"], tool["d"]),
+            (at.position, at.rotation), at.twist, at.drift,
+            (goal.position, goal.rotation), goal.twist, goal.acceleration, (tool["p"], tool["d"]),
         )  # fmt: skip
         posture = joint_acceleration(
             q, v, goal.q, goal.v, goal.a, joint["posture_p"], joint["posture_d"]
         )
         threshold = self.controller_gains["singular_value_threshold"] * clik.reach
         effort = operational_effort(
-            (self.dynamics.mass_matrix(q), self.dynamics.rnea(q, v, self._integral)), at.jacobian,
-            (a, posture, goal.wrench), (clik.scale, clik.axes), threshold,
+            self.dynamics.mass_matrix(q), self.dynamics.rnea(q, v, self._integral), at.jacobian,
+            (a, posture, goal.wrench), clik.scale, clik.axes, threshold,
         )  # fmt: skip
         effort += self.friction.effort(goal.v)
         command = self.effort_command(effort, state)
@@ -98,21 +97,21 @@ class TaskSpace(TaskSpaceController):
         return command
 
 
-@compiled_for(POSE, (VECTOR, VECTOR), POSE, (VECTOR, VECTOR), (VECTOR, VECTOR))
+@compiled_for(POSE, VECTOR, VECTOR, POSE, VECTOR, VECTOR, (VECTOR, VECTOR))
 def tool_acceleration(
     pose: tuple[Vector, Matrix],
-    motion: tuple[Vector, Vector],
+    twist: Vector,
+    drift: Vector,
     pose_ref: tuple[Vector, Matrix],
-    motion_ref: tuple[Vector, Vector],
+    twist_ref: Vector,
+    acceleration_ref: Vector,
     gains: tuple[Vector, Vector],
 ) -> Vector:
     """Return ẍ_r + d ė + p e minus the drift J̇ q̇ (6,).
 
-    Poses are position and rotation, ``motion`` twist and drift, ``motion_ref`` twist and
-    acceleration, and ``gains`` p and d.
+    Poses are position and rotation, ``gains`` p and d.
     """
-    (twist, drift), (twist_ref, acceleration_ref), (p, d) = motion, motion_ref, gains
-    a = pose_error(pose, pose_ref)
+    (p, d), a = gains, pose_error(pose, pose_ref)
     for i in range(6):
         a[i] = acceleration_ref[i] + d[i] * (twist_ref[i] - twist[i]) + p[i] * a[i] - drift[i]
     return a
@@ -129,21 +128,23 @@ def joint_acceleration(
     return a
 
 
-@compiled_for((MATRIX, VECTOR), MATRIX, (VECTOR, VECTOR, VECTOR), (VECTOR, INDICES), NUMBER)
+@compiled_for(MATRIX, VECTOR, MATRIX, (VECTOR, VECTOR, VECTOR), VECTOR, INDICES, NUMBER)
 def operational_effort(
-    dynamics: tuple[Matrix, Vector],
+    M: Matrix,
+    bias: Vector,
     jacobian: Matrix,
     desired_motion: tuple[Vector, Vector, Vector],
-    controlled: tuple[Vector, IntArray],
+    scale: Vector,
+    axes: IntArray,
     threshold: float,
 ) -> Vector:
     """Return Jᵀ Λ a + (1 - Jᵀ Λ J M⁻¹) M q̈_0 + h + Jᵀ w (nv,).
 
-    Λ is damped where singular values are below ``threshold``. ``dynamics``: M (nv, nv) and bias h
-    (nv,); jacobian (6, nv); ``desired_motion``: a (6,) of the tool minus its drift, posture q̈_0
-    (nv,), wrench w (6,); ``controlled``: scale of the axes (6,) and the controlled ones.
+    Λ is damped where singular values are below ``threshold``. M (nv, nv), bias h (nv,), jacobian
+    (6, nv); ``desired_motion``: a (6,) of the tool minus its drift, posture q̈_0 (nv,), wrench w
+    (6,).
     """
-    (M, bias), (a, posture, wrench), (scale, axes) = dynamics, desired_motion, controlled
+    a, posture, wrench = desired_motion
     J, desired = scaled_rows(jacobian, scale, axes), np.empty((axes.size, 1))
     turned = matvec(jacobian, posture)
     for k in range(axes.size):

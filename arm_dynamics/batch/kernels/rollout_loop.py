@@ -39,7 +39,9 @@ def rollout_of(
     def program() -> IntArray:
         signature = numba.types.boolean(numba.types.Array(getattr(numba.types, precision), 1, "C"))
         addresses = [
-            CompileResultWAP(function.get_compile_result(signature)).address if function else 0
+            CompileResultWAP(function.get_compile_result(signature)).__wrapper_address__()
+            if function
+            else 0
             for function in functions
         ]
         return np.array([*addresses, *rows])

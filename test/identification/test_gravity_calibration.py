@@ -179,7 +179,7 @@ def test_a_simulated_arm_with_noise_measures_and_records_its_poses(name):
     start = nominal.configuration("initial")
     inertia = np.diag(mass_matrix(nominal, start))
     stiffness = np.maximum(400 * inertia, 6 * coulomb(actual) / approach_distance(actual))
-    driver = NoisyDriver(nominal, Simulation(actual))
+    driver = NoisyDriver(nominal, Simulation(actual, period=5e-3))
     loop = ControlLoop(driver, PidGravity(nominal, gains(actual, stiffness, start)))
     measured = measure_poses(loop, plan_legs(nominal, poses_of(name), 1.0))
     recorded = poses_of_recording(driver.motion())  # also of pauses between the poses

@@ -38,11 +38,13 @@ def rollout_of(
     @cache
     def program() -> IntArray:
         signature = numba.types.boolean(numba.types.Array(getattr(numba.types, precision), 1, "C"))
-        compiled: list[Any] = [
-            CompileResultWAP(function.get_compile_result(signature)) if function else None
+        addresses = [
+            CompileResultWAP(function.get_compile_result(signature)).__wrapper_address__()
+            if function
+            else 0
             for function in functions
         ]
-        return np.array([*(f.address if f else 0 for f in compiled), *rows])
+        return np.array([*addresses, *rows])
 
     def rollout(
         x: Vector,

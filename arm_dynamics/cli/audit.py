@@ -16,7 +16,7 @@ from arm_dynamics.model.audit.fault import format_report
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.inertia_estimate import density_faults, with_estimated_inertia
-from arm_dynamics.model.load import find_urdf
+from arm_dynamics.model.load import find_urdf, with_gripper
 from arm_dynamics.model.tool_frame import tool_frames
 from arm_dynamics.model.xml_source import parse_xml, read_text
 
@@ -38,11 +38,12 @@ def run(arguments: Sequence[str]) -> int:
     if args.output is not None:
         mass = float(args.estimate_inertia)
         path, text = args.output, write_estimated_inertia(text, path.parent, mass, args.output)
-    faults = audit_urdf(text, path.parent, args.lock)
+    lock = with_gripper(args.arm, args.lock)
+    faults = audit_urdf(text, path.parent, lock)
     if any(fault.severity == "error" for fault in faults):
         print(format_report(str(path), faults))
         return 2
-    robot = Robot(parse_xml(text), frozenset(args.lock))
+    robot = Robot(parse_xml(text), frozenset(lock))
     if args.output is None:  # estimated masses have one density by definition
         faults = (*faults, *density_faults(robot, path.parent))
     print(format_report(str(path), faults))

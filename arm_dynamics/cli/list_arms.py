@@ -12,6 +12,7 @@ from arm_dynamics.core import resources
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.robot_packages import packaged_names
 
 COLUMNS = ("arm", "joints", "actuators", "mass [kg]", "initial q [rad, m]")
 MAX_NAMES_WIDTH = 20
@@ -25,6 +26,9 @@ def run(arguments: Sequence[str]) -> int:
     for name in resources.resource_names("urdf", ".urdf"):
         table.add_row(*arm_row(name, load_arm(name)))
     Console().print(table)
+    packaged = packaged_names()
+    if packaged:
+        print(f"of the installed example-robot-data: {', '.join(packaged)}")
     return 0
 
 

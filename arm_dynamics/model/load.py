@@ -21,6 +21,7 @@ from arm_dynamics.model.audit.joints import initial_position
 from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.links import build_links
+from arm_dynamics.model.robot_packages import gripper_joints, packaged_names, packaged_urdf
 from arm_dynamics.model.tool_frame import tool_frames
 from arm_dynamics.model.xml_source import Node, parse_xml, read_text, with_valid_comments
 
@@ -31,14 +32,16 @@ STOP_RATE = 100.0
 def load_arm(
     arm: str | Path, lock: Sequence[str] = (), *, tool_frame: str | None = None
 ) -> ArmModel:
-    """Load a bundled arm ("five_dof") or a URDF file.
+    """Load a bundled arm ("five_dof"), one of an installed package ("panda") or a URDF file.
 
     Parameters
     ----------
     arm : str or Path
-        Name of a bundled arm or path of a URDF.
+        Name of a bundled arm, of an arm of example-robot-data or robot_descriptions if that is
+        installed, or path of a URDF.
     lock : sequence of str
-        Joints to fix at their initial position, or at zero (grippers, mimic joints).
+        Joints to fix at their initial position, or at zero (grippers, mimic joints). Grippers of
+        arms of these packages are locked too.
     tool_frame : str, optional
         Link that is the tool frame; that of the URDF by default, else selected by
         ``model.tool_frame``.
@@ -59,11 +62,19 @@ def load_arm(
 
     """
     path = find_urdf(arm)
-    return parse_arm(read_text(path), path, lock, tool_frame=tool_frame)
+    return parse_arm(read_text(path), path, with_gripper(arm, lock), tool_frame=tool_frame)
+
+
+def with_gripper(arm: str | Path, lock: Sequence[str]) -> Sequence[str]:
+    """Return ``lock`` and the gripper of an arm that is named in an installed package."""
+    gripper = gripper_joints(arm) if isinstance(arm, str) and not Path(arm).is_file() else ()
+    if not gripper:
+        return lock
+    return (*gripper, *(name for name in check_names("lock", lock) if name not in gripper))
 
 
 def find_urdf(arm: str | Path) -> Path:
-    """Return the file of a bundled arm's name or of a path.
+    """Return the file of a path, or of the name of an arm: bundled, or of an installed package.
 
     Raises UnknownName if it does not exist, ConfigError if it cannot be accessed and InvalidValue
     for another type.
@@ -77,9 +88,13 @@ def find_urdf(arm: str | Path) -> Path:
         bundled = resources.resource_folder("urdf") / f"{arm}.urdf"
         if path.suffix != ".urdf" and bundled.is_file():
             return bundled
+        packaged = packaged_urdf(str(arm))
+        if packaged is not None:
+            return packaged
     except OSError as error:
         raise ConfigError(f"{arm}: {error.strerror}; expected a readable file") from error
-    raise UnknownName("arm or URDF file", str(arm), resources.resource_names("urdf", ".urdf"))
+    known = (*resources.resource_names("urdf", ".urdf"), *packaged_names())
+    raise UnknownName("arm or URDF file", str(arm), known)
 
 
 def parse_arm(

@@ -26,6 +26,7 @@ PACKAGES = (
     "arm_dynamics.core",
     "arm_dynamics.model",
     "arm_dynamics.dynamics",
+    "arm_dynamics.collision",
     "arm_dynamics.safety",
     "arm_dynamics.simulation",
     "arm_dynamics.hardware",

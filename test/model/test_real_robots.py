@@ -19,7 +19,7 @@ from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.control.monitors import ReachabilityMonitor
-from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -28,6 +28,8 @@ from arm_dynamics.model.audit.effort import effort_limit_faults, gravity_torques
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_description import robot_description
+from arm_dynamics.model.robot_packages import FILES as FILES_BY_NAME
+from arm_dynamics.model.robot_packages import gripper_joints
 from arm_dynamics.model.xml_source import parse_xml, read_text
 from arm_dynamics.safety.events import Events
 
@@ -272,10 +274,12 @@ def test_without_effort_the_arm_falls_and_stays_finite(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_lists_the_same_findings(name):
     file, lock, expected = ARMS[name]
-    (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if f"/{file}" in line]
-    for joint in lock:
-        assert f"--lock {joint}" in row
+    shown = f"arm-dynamics audit {name if name in FILES_BY_NAME else f'$ROBOTS/{file}'}`"
+    (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if shown in line]
+    assert set(gripper_joints(name)) == set(lock)  # locked by the name
     for severity, element, _ in expected:
+        if severity == "error":  # of a mimic joint, which is locked
+            continue
         assert f"{severity}: {element}" in row.replace("`", "")
     assert ("no faults" in row) == (not expected)
 
@@ -321,3 +325,38 @@ def test_a_ur5_whose_elbow_is_pressed_against_its_limit_comes_to_rest(q, positio
     assert fastest[-250:].max() < 0.02
     assert monitor.stalled
     assert events.counts["stalled"] == 1
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "xarm7"])
+def test_an_arm_of_the_package_has_a_name(name):
+    """Its gripper is locked; locked joints of the user are added."""
+    file, lock, _ = ARMS[name]
+    path = next(f for f in FILES.values() if str(f).endswith(file)).locate()
+    named, loaded = load_arm(name), load_arm(path, lock)
+    assert (named.joint_names, named.locked) == (loaded.joint_names, loaded.locked)
+    assert named.source == loaded.source
+    first = named.joint_names[0]
+    assert set(load_arm(name, [first]).locked) == {*lock, first}
+
+
+def test_an_unknown_name_lists_those_of_the_package():
+    with pytest.raises(UnknownName, match=r"did you mean 'panda'\?"):
+        load_arm("pand")
+    with pytest.raises(UnknownName):
+        load_arm("nothing_description")
+
+
+def test_a_description_of_robot_descriptions_is_loaded_by_its_module(tmp_path, monkeypatch):
+    package = tmp_path / "robot_descriptions"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    urdf = next(f for f in FILES.values() if str(f).endswith("panda.urdf")).locate()
+    (package / "panda_description.py").write_text(f"URDF_PATH = {str(urdf)!r}")
+    (package / "mjcf_description.py").write_text("MJCF_PATH = 'x.xml'")
+    (package / "offline_description.py").write_text("raise OSError('no network')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_arm("panda_description").joint_names == load_arm("panda").joint_names
+    with pytest.raises(ConfigError, match="mjcf_description: no URDF"):
+        load_arm("mjcf_description")
+    with pytest.raises(ConfigError, match="no network"):
+        load_arm("offline_description")

@@ -37,6 +37,7 @@ from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, port, seconds
 from arm_dynamics.core.requirements import ros_missing
 from arm_dynamics.core.signals import (
+    EndProcess,
     ShutdownFlag,
     emergency_signal,
     ignore_further_signals,
@@ -84,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
         "--composed", action="store_true", help="one process for all, as always without ROS 2"
     )
     options = parser.parse_args(arguments)
-    stop = stop_on_signals()
+    stop = stop_on_signals(EndProcess(0, "stopped"))
     arm = check_options(options)
     print(f"no ROS topics and services: {ros_missing()}", flush=True)
     with ExitStack() as stack:

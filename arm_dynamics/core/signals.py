@@ -253,9 +253,12 @@ def end_on_signals() -> None:
     install(emergency_signal, signal.SIGUSR1)
 
 
-def stop_on_signals() -> ShutdownFlag:
-    """Return a flag that the stop signals set; note SIGUSR1."""
-    stop = ShutdownFlag()
+def stop_on_signals(end: EndProcess | None = None) -> ShutdownFlag:
+    """Return a flag that the stop signals set; note SIGUSR1.
+
+    ``end`` ends the process if its main thread compiles instead of reading the flag.
+    """
+    stop = ShutdownFlag(end)
     install(stop, *STOP_SIGNALS)
     install(emergency_signal, signal.SIGUSR1)
     return stop

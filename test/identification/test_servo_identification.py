@@ -179,6 +179,7 @@ def errors_over_deviations(arm, cases):
     return found
 
 
+@pytest.mark.slow
 def test_95_percent_of_the_errors_are_within_three_stated_deviations():
     cases = range(3)
     found = errors_over_deviations(load_arm("so101", LOCKED), cases)
@@ -221,6 +222,7 @@ def test_a_servo_recording_does_not_check_its_own_fit(motions):
         identify_servos(ARM, motions[:1], motions[:1])
 
 
+@pytest.mark.slow
 def test_residuals_that_the_model_does_not_explain_widen_the_deviations(result, motions):
     """A slow error of the positions, as of an elastic arm: each value is within 4 deviations."""
     motion = motions[0]

@@ -13,15 +13,15 @@ ACCELERATION = default_deceleration(ARM)
 DT = 1e-3
 
 
-def stream(targets, interval, **options):
-    """Follow one target per interval [s]; return positions and velocities at DT."""
-    reference, rows = Reference.hold(np.zeros(ARM.nv)), []
+def stream(targets, period, interval=None, start=None, **options):
+    """Follow one target per period [s], expected after ``interval``; return q and v at DT."""
+    reference, rows = Reference.hold(np.zeros(ARM.nv) if start is None else start), []
     for k, target in enumerate(targets):
-        t0 = k * interval
-        target = TargetTrajectory.of(ARM, np.asarray(target), interval, **options)
-        trajectory = target.starting_from(t0, reference)
-        rows += [trajectory.at(t0 + i * DT) for i in range(round(interval / DT))]
-        reference = trajectory.at(t0 + interval)
+        t0 = k * period
+        motion = TargetTrajectory.of(ARM, np.asarray(target), interval or 0.0, **options)
+        motion = motion.starting_from(t0, reference)
+        rows += [motion.at(t0 + i * DT) for i in range(round(period / DT))]
+        reference = motion.at(t0 + period)
     return np.array([r.q for r in rows]), np.array([r.v for r in rows])
 
 
@@ -49,14 +49,15 @@ def test_a_target_beyond_the_range_is_limited_to_it():
 @pytest.mark.parametrize("speed", [0.2, 1.0, 3.0])
 def test_targets_of_constant_velocity_are_followed_without_ripple(speed):
     """The velocity settles at that of the targets; the lag is h w + w² / (2 a)."""
-    h = 1 / 30
-    targets = [np.full(6, -1.5 + speed * h * k) for k in range(round(1.6 / speed / h))]
-    count = len(targets) * round(h / DT)
-    q, v = stream(targets, h)
-    last = slice(count - 3 * round(h / DT), count)
-    np.testing.assert_allclose(v[last, 0], speed, rtol=0.01)
-    lag = targets[-1][0] - q[count - round(h / DT), 0]
-    assert lag == pytest.approx(speed * h + speed**2 / (2 * ACCELERATION[0]), rel=0.05)
+    h, joint = 1 / 25, ARM.index("wrist_roll")
+    start = np.full(6, -1.5)
+    start[joint] = -2.7
+    targets = [start + np.eye(6)[joint] * speed * h * k for k in range(round(1.7 / h))]
+    q, v = stream(targets, h, h, start)
+    per_target = round(h / DT)
+    np.testing.assert_allclose(v[-3 * per_target :, joint], speed, rtol=0.01)
+    lag = targets[-1][joint] - q[-per_target, joint]
+    assert lag == pytest.approx(speed * h + speed**2 / (2 * ACCELERATION[joint]), rel=0.02)
 
 
 def test_targets_at_any_interval_are_not_exceeded():

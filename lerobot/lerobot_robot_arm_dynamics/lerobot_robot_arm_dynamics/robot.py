@@ -11,12 +11,12 @@ from lerobot.lerobot_types import RobotAction, RobotObservation
 from lerobot.robots import Robot, RobotConfig
 from lerobot.utils.constants import ROBOTS
 from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
-from lerobot_robot_arm_dynamics.arm_port import ArmPort, ArmPortConfig, stock_calibration
 
 from arm_dynamics import ArmDynamicsError, InvalidValue, Simulation, State
 from arm_dynamics.control import ControlThread, PositionController, build_controller
 from arm_dynamics.hardware import Driver, SimulationDriver
 from arm_dynamics.safety import Events
+from lerobot_robot_arm_dynamics.arm_port import ArmPort, ArmPortConfig, stock_calibration
 
 logger = logging.getLogger(__name__)
 

@@ -128,7 +128,9 @@ class ArmDynamicsTeleoperator(Teleoperator):
             q = (arm.lower + arm.upper + swing * (arm.upper - arm.lower)) / 2
         else:
             q = self._driver.read().q
-        unknown = [n for n, x in zip(arm.joint_names, q.tolist(), strict=True) if not np.isfinite(x)]
+        unknown = [
+            n for n, x in zip(arm.joint_names, q.tolist(), strict=True) if not np.isfinite(x)
+        ]
         if unknown:
             raise DriverFault(f"position of {', '.join(unknown)} = unknown; the servo is silent")
         values = self._port.calibration.normalized(q)

@@ -131,7 +131,7 @@ class ArmPort:
             self._emulator = None
 
     def _emulated_port(self) -> str:
-        """Start ``arm-dynamics hardware emulate`` and return its port, the end of its first line."""
+        """Start ``arm-dynamics hardware emulate`` and return the port that it prints."""
         command = [str(Path(sys.executable).with_name("arm-dynamics")), "hardware", "emulate"]
         self._emulator = subprocess.Popen(
             [*command, self.config.arm],

@@ -51,7 +51,7 @@ class ArmDynamicsRobot(Robot):
 
     A control loop runs in a thread: ``feetech`` and ``emulated`` command positions to the servos
     through the safety functions of arm_dynamics, ``simulated`` controls the efforts of a simulated
-    arm. Without a calibration of its own a follower uses that of ``so101_follower`` with its id.
+    arm. Without a separate calibration a follower uses that of ``so101_follower`` with its id.
     """
 
     config_class = ArmDynamicsRobotConfig
@@ -86,7 +86,7 @@ class ArmDynamicsRobot(Robot):
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether a calibration exists, or none is needed."""
+        """Whether a calibration exists, if the driver requires one."""
         return self._port.is_calibrated
 
     @check_if_already_connected

@@ -152,16 +152,14 @@ def test_the_simulated_arm_follows_and_returns(simulated):
     until(reached)
     control = simulated._control
     simulated.disconnect()
-    end = dict(
-        zip(start, simulated._port.calibration.normalized(control.loop.state.q), strict=True)
-    )
+    end = simulated._named(control.loop.state.q)
     assert end == pytest.approx(start, abs=1.0)
     assert not simulated.is_connected
     with pytest.raises(DeviceNotConnectedError):
         simulated.get_observation()
 
 
-def test_the_first_action_is_no_jump(simulated):
+def test_the_first_action_is_approached_slowly(simulated):
     fastest, control = [0.0], simulated._control
     step = control.loop.step
 

@@ -50,7 +50,7 @@ class ArmDynamicsTeleoperator(Teleoperator):
 
     ``feetech`` and ``emulated`` read servos whose torque is disabled. ``simulated`` moves all
     joints on q = m + A h sin(2π t / T) with the middle m and half the range h of each joint.
-    Without a calibration of its own a leader uses that of ``so101_leader`` with its id.
+    Without a separate calibration a leader uses that of ``so101_leader`` with its id.
     """
 
     config_class = ArmDynamicsTeleoperatorConfig
@@ -83,7 +83,7 @@ class ArmDynamicsTeleoperator(Teleoperator):
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether a calibration exists, or none is needed."""
+        """Whether a calibration exists, if the driver requires one."""
         return self._port.is_calibrated
 
     @check_if_already_connected
@@ -124,13 +124,11 @@ class ArmDynamicsTeleoperator(Teleoperator):
         arm = self._port.arm
         if self._driver is None:
             phase = 2 * pi * (time.monotonic() - self._start) / self.config.motion_period
-            swing = self.config.amplitude * sin(phase)
-            q = (arm.lower + arm.upper + swing * (arm.upper - arm.lower)) / 2
+            part = self.config.amplitude * sin(phase)
+            q = (arm.lower + arm.upper + part * (arm.upper - arm.lower)) / 2
         else:
             q = self._driver.read().q
-        unknown = [
-            n for n, x in zip(arm.joint_names, q.tolist(), strict=True) if not np.isfinite(x)
-        ]
+        unknown = [arm.joint_names[i] for i in np.flatnonzero(~np.isfinite(q))]
         if unknown:
             raise DriverFault(f"position of {', '.join(unknown)} = unknown; the servo is silent")
         values = self._port.calibration.normalized(q)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -80,9 +81,9 @@ def test_a_silent_servo_is_an_error(tmp_path):
     device.connect()
     read = device._driver.bus.read
     device._driver.bus.read = lambda: {id: x for id, x in read().items() if id != 3}
+    device.get_action()  # one missed reading is tolerated
     with pytest.raises(DriverFault, match="elbow_flex"):
-        for _ in range(100):
-            device.get_action()
+        deque((device.get_action() for _ in range(100)), maxlen=0)
     device.disconnect()
 
 

@@ -127,7 +127,11 @@ class ArmPort:
         """End the emulator."""
         if self._emulator is not None:
             self._emulator.terminate()
-            self._emulator.wait(STOP_TIMEOUT)
+            try:
+                self._emulator.wait(STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self._emulator.kill()
+                self._emulator.wait()
             self._emulator = None
 
     def _emulated_port(self) -> str:
@@ -138,6 +142,7 @@ class ArmPort:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # Ctrl-C must not end it before the arm is lowered
         )
         assert self._emulator.stdout is not None
         for line in self._emulator.stdout:

@@ -15,7 +15,7 @@ from lerobot.utils.constants import TELEOPERATORS
 from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
 from lerobot_robot_arm_dynamics.arm_port import ArmPort, ArmPortConfig, stock_calibration
 
-from arm_dynamics import ArmDynamicsError, DriverFault
+from arm_dynamics import DriverFault
 from arm_dynamics.hardware import Driver
 from arm_dynamics.safety import Events
 
@@ -91,13 +91,13 @@ class ArmDynamicsTeleoperator(Teleoperator):
         """Connect and disable torque; servos are calibrated with LeRobot before."""
         del calibrate
         if self.config.driver != "simulated":
-            self._driver = self._port.build_driver(PERIOD, Events())
             try:
+                self._driver = self._port.build_driver(PERIOD, Events())
                 self._driver.configure()
                 self._port.check_homing(self._driver)
                 for _ in range(FIRST_READS):
                     self._driver.read()
-            except ArmDynamicsError:
+            except BaseException:
                 self._release()
                 raise
         self._start = time.monotonic()

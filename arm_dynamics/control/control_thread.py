@@ -28,6 +28,8 @@ READY_CYCLES = 3
 """Control cycles before commands are enabled, as the activation of motors requires."""
 MAX_AGE = 0.5
 """Age [s] above which a state is not returned."""
+RECOVERY_TIME = 0.3
+"""Time [s] for which a missing state is awaited: communication may recover."""
 APPROACHED = 0.02
 """Distance from the reference [rad or m] below which the approach of a joint has ended."""
 MAX_INTERVAL = 0.1
@@ -114,7 +116,7 @@ class ControlThread:
         return self.state()
 
     def state(self) -> State:
-        """Return the state that was measured last.
+        """Return the state that was measured last; wait at most RECOVERY_TIME for one.
 
         Raises
         ------
@@ -122,13 +124,18 @@ class ControlThread:
             Without a current state of every joint, and while commands are not executed.
 
         """
+        end = time.monotonic() + RECOVERY_TIME
+        while fault := self._present_fault():
+            if time.monotonic() > end:
+                raise DriverFault(fault)
+            time.sleep(self.period)
+        return self.loop.present()[0]
+
+    def _present_fault(self) -> str:
+        """Return why the last state is not current or commands are not executed; "" if they are."""
         age = time.monotonic() - self._measured
-        fault = self._fault or self.loop.driver.inactive
-        if not fault and age > MAX_AGE:
-            fault = f"age of the state = {age:.2f} s; expected at most {MAX_AGE} s"
-        if fault or self.loop.state is None:
-            raise DriverFault(fault or "state = none; expected a started control loop")
-        return self.loop.state
+        old = f"age of the state = {age:.2f} s; expected at most {MAX_AGE} s"
+        return self._fault or self.loop.driver.inactive or (old if age > MAX_AGE else "")
 
     def command(self, positions: ArrayLike) -> None:
         """Follow positions (nv,) [rad or m], limited to the ranges of the joints.

@@ -40,7 +40,7 @@ class ArmDynamicsRobotConfig(ArmPortConfig, RobotConfig):
 
     """
 
-    rate: float = 200.0
+    rate: float = 100.0
     approach_speed: float = 30.0
     lower_on_disconnect: bool = True
     cameras: dict[str, CameraConfig] = field(default_factory=dict)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
     from arm_dynamics.control.config import build_controller
     from arm_dynamics.control.control_loop import ControlLoop
+    from arm_dynamics.control.control_thread import ControlThread
     from arm_dynamics.control.controllers.computed_torque import ComputedTorque
     from arm_dynamics.control.controllers.controller import Controller
     from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
@@ -51,6 +52,7 @@ _MODULES = {
     "CartesianTrajectory": ".trajectories.cartesian_trajectory",
     "ComputedTorque": ".controllers.computed_torque",
     "ControlLoop": ".control_loop",
+    "ControlThread": ".control_thread",
     "Controller": ".controllers.controller",
     "GravityCompensation": ".controllers.gravity_compensation",
     "Impedance": ".controllers.impedance",
@@ -90,6 +92,7 @@ __all__ = [
     "CartesianTrajectory",
     "ComputedTorque",
     "ControlLoop",
+    "ControlThread",
     "Controller",
     "GravityCompensation",
     "Impedance",

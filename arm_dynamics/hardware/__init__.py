@@ -13,6 +13,10 @@ from arm_dynamics.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from arm_dynamics.hardware.build import build_driver
     from arm_dynamics.hardware.driver import Driver
+    from arm_dynamics.hardware.feetech.lerobot_calibration import (
+        LeRobotCalibration,
+        ServoCalibration,
+    )
     from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorBus, MotorCommand, Reading
     from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
     from arm_dynamics.hardware.serial_port import Port, SerialPort
@@ -21,12 +25,14 @@ if TYPE_CHECKING:
 _MODULES = {
     "DiscoveredMotor": ".motor_bus",
     "Driver": ".driver",
+    "LeRobotCalibration": ".feetech.lerobot_calibration",
     "MotorBus": ".motor_bus",
     "MotorBusDriver": ".motor_bus_driver",
     "MotorCommand": ".motor_bus",
     "Port": ".serial_port",
     "Reading": ".motor_bus",
     "SerialPort": ".serial_port",
+    "ServoCalibration": ".feetech.lerobot_calibration",
     "SimulationDriver": ".simulation_driver",
     "build_driver": ".build",
 }
@@ -34,12 +40,14 @@ _MODULES = {
 __all__ = [
     "DiscoveredMotor",
     "Driver",
+    "LeRobotCalibration",
     "MotorBus",
     "MotorBusDriver",
     "MotorCommand",
     "Port",
     "Reading",
     "SerialPort",
+    "ServoCalibration",
     "SimulationDriver",
     "build_driver",
 ]

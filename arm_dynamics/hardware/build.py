@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from arm_dynamics.core import plugins
@@ -12,7 +12,7 @@ from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.motor_bus import MotorBus
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.model.hardware_info import read_hardware_info
+from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.safety.events import Events
 from arm_dynamics.safety.safety_settings import SafetySettings
 
@@ -31,6 +31,7 @@ def build_driver(
     interface: str = "effort",
     period: float = 0.0,
     events: Events | None = None,
+    motors: Sequence[JointMotor] | None = None,
 ) -> Driver:
     """Create the driver registered as ``name``, unconfigured: nothing is opened yet.
 
@@ -50,6 +51,8 @@ def build_driver(
         Configured control period [s]; 0 uses the measured one only.
     events : Events, optional
         Receives every trip and event.
+    motors : Sequence[JointMotor], optional
+        Motor of each joint, with another calibration than that of the <ros2_control> block.
 
     Returns
     -------
@@ -68,17 +71,23 @@ def build_driver(
     """
     kind = plugins.load_class("drivers", name)
     if isinstance(kind, type) and issubclass(kind, MotorBus):
-        bus = build_bus(arm, name, settings)
+        bus = build_bus(arm, name, settings, motors)
         return MotorBusDriver(
-            arm, bus, interface=interface, safety=safety, events=events, period=period
-        )
+            arm, bus, wiring=motors, interface=interface, safety=safety, events=events,
+            period=period,
+        )  # fmt: skip
     if isinstance(kind, type) and issubclass(kind, Driver):
         with plugins.guarded("drivers", name):
             return kind(arm)
     raise ConfigError(f"driver '{name}': class = {kind!r}; expected a MotorBus or a Driver")
 
 
-def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTINGS) -> MotorBus:
+def build_bus(
+    arm: ArmModel,
+    name: str,
+    settings: Mapping[str, str] = NO_SETTINGS,
+    motors: Sequence[JointMotor] | None = None,
+) -> MotorBus:
     """Create the bus of the arm's motors, without safety functions.
 
     Parameters
@@ -89,6 +98,8 @@ def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTING
         Registered name of the driver.
     settings : Mapping[str, str]
         Settings that override those of the <ros2_control> block.
+    motors : Sequence[JointMotor], optional
+        Motors of the joints; default: those of the <ros2_control> block.
 
     Returns
     -------
@@ -104,7 +115,7 @@ def build_bus(arm: ArmModel, name: str, settings: Mapping[str, str] = NO_SETTING
     """
     kind, info = bus_class(name, settings), read_hardware_info(arm)
     with plugins.guarded("drivers", name):
-        return kind(info.motors, {**info.settings, **settings})
+        return kind(motors or info.motors, {**info.settings, **settings})
 
 
 def bus_class(name: str, settings: Mapping[str, str] = NO_SETTINGS) -> type[MotorBus]:

@@ -37,7 +37,7 @@ MOTORS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_ro
 FULL_TURN = {
     **dict.fromkeys(
         ("so_follower", "so100_follower", "so101_follower", "bi_so_follower", "bi_so100_follower",
-         "lekiwi", "lekiwi_client"),
+         "lekiwi", "lekiwi_client", "arm_dynamics"),
         ("wrist_roll",),
     ),
     "koch_follower": ("shoulder_pan", "wrist_roll"),

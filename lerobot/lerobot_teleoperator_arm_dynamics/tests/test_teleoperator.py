@@ -1,0 +1,109 @@
+"""The leader: keys, simulated motion, servos without torque, silent servos; LeRobot's commands."""
+
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lerobot.teleoperators import TeleoperatorConfig, make_teleoperator_from_config
+from lerobot.teleoperators.so_leader import SO101Leader, SO101LeaderConfig
+from lerobot_teleoperator_arm_dynamics import (
+    ArmDynamicsTeleoperator,
+    ArmDynamicsTeleoperatorConfig,
+    teleoperator,
+)
+
+from arm_dynamics import DriverFault, load_arm
+
+BIN = Path(sys.executable).parent
+SIMULATED = [
+    "--robot.type=arm_dynamics", "--robot.driver=simulated", "--robot.id=follower",
+    "--teleop.type=arm_dynamics", "--teleop.driver=simulated", "--teleop.id=leader",
+]  # fmt: skip
+
+
+def leader(tmp_path, **options):
+    options = {"driver": "simulated", "id": "leader", "calibration_dir": tmp_path, **options}
+    return ArmDynamicsTeleoperator(ArmDynamicsTeleoperatorConfig(**options))
+
+
+def run(home, command, *options):
+    """Run a command of LeRobot; return its output."""
+    environment = {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "PATH": str(BIN)}
+    result = subprocess.run(
+        [BIN / command, *options], env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout + result.stderr
+
+
+def test_lerobot_builds_the_teleoperator_from_its_type():
+    kind = TeleoperatorConfig.get_choice_class("arm_dynamics")
+    built = make_teleoperator_from_config(kind(driver="simulated"))
+    assert isinstance(built, ArmDynamicsTeleoperator)
+
+
+def test_keys_are_those_of_so101_leader(tmp_path):
+    stock = SO101Leader(SO101LeaderConfig(port="", id="stock", calibration_dir=tmp_path))
+    assert list(leader(tmp_path).action_features) == list(stock.action_features)
+
+
+def test_the_simulated_leader_moves_on_a_sine(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(teleoperator.time, "monotonic", lambda: now[0])
+    device = leader(tmp_path)
+    device.connect()
+    assert [*device.get_action().values()] == pytest.approx([0] * 5 + [50], abs=0.1)
+    now[0] += 2.0
+    arm = load_arm("so101")
+    half = np.degrees(arm.upper - arm.lower)[:5] / 2
+    action = np.array([*device.get_action().values()])
+    np.testing.assert_allclose(action, [*(0.3 * half), 65.0], rtol=2e-3)
+    device.disconnect()
+    assert not device.is_connected
+
+
+def test_a_leader_reads_servos_without_torque(tmp_path):
+    device = leader(tmp_path, driver="emulated")
+    device.connect()
+    process = device._port._emulator
+    assert [*device.get_action().values()] == pytest.approx([0] * 5 + [9.1], abs=1.0)
+    assert device._driver.feedback.enabled == (False,) * 6
+    device.disconnect()
+    assert process.poll() is not None
+
+
+def test_a_silent_servo_is_an_error(tmp_path):
+    device = leader(tmp_path, driver="emulated")
+    device.connect()
+    read = device._driver.bus.read
+    device._driver.bus.read = lambda: {id: x for id, x in read().items() if id != 3}
+    device.get_action()  # one missed reading is tolerated
+    with pytest.raises(DriverFault, match="elbow_flex"):
+        deque((device.get_action() for _ in range(100)), maxlen=0)
+    device.disconnect()
+
+
+def test_servos_without_calibration_are_rejected(tmp_path):
+    with pytest.raises(DriverFault, match="calibration = none"):
+        leader(tmp_path, driver="feetech").connect()
+
+
+def test_teleoperate_record_and_replay_run_unmodified(tmp_path):
+    run(tmp_path, "lerobot-teleoperate", *SIMULATED, "--teleop_time_s=2", "--fps=30")
+    data = ["--dataset.repo_id=local/simulated", f"--dataset.root={tmp_path / 'data'}"]
+    run(
+        tmp_path, "lerobot-record", *SIMULATED, *data, "--dataset.num_episodes=1",
+        "--dataset.episode_time_s=2", "--dataset.reset_time_s=0", "--dataset.single_task=sine",
+        "--dataset.push_to_hub=false", "--play_sounds=false",
+    )  # fmt: skip
+    assert list((tmp_path / "data").glob("data/**/*.parquet"))
+    run(
+        tmp_path, "lerobot-replay", *SIMULATED[:3], *data, "--dataset.episode=0",
+        "--play_sounds=false",
+    )  # fmt: skip
+    run(tmp_path, "lerobot-calibrate", *SIMULATED[:3])
+    assert list(tmp_path.glob("lerobot/calibration/robots/arm_dynamics/follower.json"))

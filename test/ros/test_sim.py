@@ -64,7 +64,8 @@ def test_a_passed_run_ends_with_0_and_a_summary(ros):
     assert process.output.startswith("arm 'five_dof': tool frame = tool\n")
     times = [float(line.split()[1]) for line in LINE.findall(process.output)]
     assert len(times) >= 2
-    assert all(0.1 < after - before < 3 for before, after in pairwise(times))
+    # Less than 1 s where simulated time is slower than the wall clock.
+    assert all(0 <= after - before < 3 for before, after in pairwise(times))
     end = re.search(r"^passed: max joint error .* after (\d+\.\d+) s", process.output, re.M)
     assert float(end[1]) >= 6
 

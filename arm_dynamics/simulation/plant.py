@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import CheckedCommand, Command, State, check_command, require_state
+from arm_dynamics.core.state import Command, State, check_command, require_state
 from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
@@ -52,7 +52,7 @@ class Plant:
         self._motion = EquationsOfMotion(arm)
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._shape = (arm.nv,)
-        self._command: CheckedCommand | None = None
+        self._command: object = object()  # none yet: also None is then rejected
         self._after: State | None = None
         # Compile what this arm needs, and no more, before time runs.
         q, v, act = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()

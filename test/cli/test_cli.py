@@ -311,7 +311,8 @@ def test_the_list_has_aligned_columns_and_units_of_prismatic_joints(monkeypatch,
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
     assert {"mass [kg]", "initial q [rad, m]"} <= {cell.strip() for cell in lines[1].split("┃")}
-    assert len(lines) == 4 + len(resources.resource_names("urdf", ".urdf")), "one line an arm"
+    rows = [line for line in lines if not line.startswith("of the installed")]
+    assert len(rows) == 4 + len(resources.resource_names("urdf", ".urdf")), "one line an arm"
     arm = chain({"kind": "prismatic", "lower": 0.0, "upper": 0.5}, {})
     assert list_arms.arm_row("rail", arm)[-1] == "0 m, 0"
 

@@ -48,6 +48,7 @@ def streamed(shared, loop, kind, topic, message, seconds):
         found = message(stamp(loop.newest) - begin, begin)
         if found is not None:
             publisher.publish(found)
+            shared.get("joint_controller", "controller")  # answered after the message's arrival
     assert shared.pause(False).success
     return Motion(loop.messages(first)), begin
 

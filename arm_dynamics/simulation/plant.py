@@ -52,7 +52,7 @@ class Plant:
         self._motion = EquationsOfMotion(arm)
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._shape = (arm.nv,)
-        self._command: object = object()  # none yet: also None is then rejected
+        self._command: object = object()  # differs from every argument
         self._after: State | None = None
         # Compile what this arm needs, and no more, before time runs.
         q, v, act = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()

@@ -229,7 +229,7 @@ def test_a_missing_first_command_is_explained_and_ends_the_run_with_1(ros):
     """The times are shorter than any start of a node, as on a busy machine without a cache."""
     text = (
         "from arm_dynamics.ros.nodes import sim;"
-        "sim.START_TIMEOUT, sim.NOTICE_PERIOD = 1.0, 0.3;"
+        "sim.START_TIMEOUT, sim.NOTICE_PERIOD = 2.0, 0.2;"
         "raise SystemExit(sim.run(['--headless']))"
     )
     env = {**os.environ, "ROS_DOMAIN_ID": str(ros.domain)}
@@ -242,8 +242,8 @@ def test_a_missing_first_command_is_explained_and_ends_the_run_with_1(ros):
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "no command reached the arm for 0 s: the first start compiles" in done.stdout
-    assert "no command reached the arm within 1 s" in done.stdout
+    assert re.search(r"no command reached the arm for \d s: the first start compiles", done.stdout)
+    assert "no command reached the arm within 2 s" in done.stdout
 
 
 @pytest.mark.slow

@@ -94,7 +94,8 @@ def test_nodes_in_the_range_localhost_communicate_without_shared_memory(ros, env
     nodes = [ros.start("simulator"), ros.start("joint_controller", ROOT / "config/five_dof.yaml")]
     ros.diagnosis("joint_controller", lambda v: v["message"] == "running")
     ros.wait_for(lambda: len(states), "no states")
-    assert "ready: 'five_dof' accepts commands" in nodes[0].output
+    ready = "ready: 'five_dof' accepts commands"
+    ros.wait_for(lambda: ready in nodes[0].output, "the simulator did not log its first command")
     for node in nodes:
         mapped = Path(f"/proc/{node.pid}/maps").read_text()
         assert "librmw_fastrtps" in mapped

@@ -25,6 +25,8 @@ MARK = PREFIX / "share/arm_dynamics_interfaces"
 """Hash of the definitions of the environment's packages."""
 NAMES = ", ".join(sorted(p.parent.name for p in HERE.glob("*/package.xml")))
 NEEDED = "the nodes run without FollowJointTrajectory, /tf and simulation_interfaces"
+JAZZY = "7."
+"""First part of the versions of ros-rclpy that the build tools of requirements.txt belong to."""
 BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
 """Python of the wheels' build machine, still named in their CMake files."""
 
@@ -32,9 +34,12 @@ BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"
 def main() -> int:
     """Build unless it is built already; return the exit code."""
     try:
-        version("ros-rclpy")
+        installed = version("ros-rclpy")
     except PackageNotFoundError:
         return report(f"no ROS 2 from wheels in this environment: {NAMES} are not built")
+    if not installed.startswith(JAZZY):
+        # Its build tools would replace packages of another distribution.
+        return report(f"{NAMES} are built for Jazzy only, not for ros-rclpy {installed}: {NEEDED}")
     if MARK.exists() and MARK.read_text() == fingerprint():
         return 0
     lacking = missing_tools()

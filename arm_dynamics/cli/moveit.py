@@ -18,6 +18,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.suggesting_parser import SuggestingParser
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import sampling_ranges
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
@@ -275,7 +276,7 @@ def acceleration_limits(arm: ArmModel) -> Vector:
     MIN_TIME_TO_LIMIT.
     """
     random = np.random.default_rng(0)
-    lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    lower, upper = sampling_ranges(arm, arm.configuration("initial"))
     shape = (CONFIGURATIONS, arm.nv)
     least = np.full(arm.nv, np.inf)
     for q in (arm.configuration("initial"), *random.uniform(lower, upper, shape)):

@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from arm_dynamics.collision.self_collision import PERMANENT, collision_shapes
 from arm_dynamics.core.arrays import Vector
+from arm_dynamics.dynamics.kinematics.inverse_kinematics import sampling_ranges
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -69,9 +70,9 @@ def collision_matrix(
         return {p for p, r in zip(pairs, results.collisionResults, strict=True) if r.isCollision()}
 
     default = colliding(np.array(arm.configuration("initial")))
-    lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    lower, upper = sampling_ranges(arm, arm.configuration("initial"))
     random = np.random.default_rng(seed)
-    for q in random.uniform(np.minimum(lower, upper), np.maximum(upper, lower), (samples, arm.nv)):
+    for q in random.uniform(lower, upper, (samples, arm.nv)):
         for pair in colliding(q):
             counts[pair] += 1
     disabled = []

@@ -200,9 +200,8 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     monkeypatch.setattr("sys.stdin", io.StringIO())
     output = tmp_path / "mine.urdf"
     words = ["two_link", "--driver", "simulated", "--payload", "0.2", "--output", str(output)]
-    words += ["--poses", "5"]
     assert command.run(words) == 0
-    assert "5 static poses of a simulated arm" in output.read_text()
+    assert "12 static poses of a simulated arm" in output.read_text()
     actual, nominal = load_arm("two_link").with_payload(0.2), load_arm("two_link")
     new = random_configurations(actual, 40, 11)
     before, after = (
@@ -211,7 +210,7 @@ def test_the_command_calibrates_a_simulated_arm_without_a_terminal(tmp_path, mon
     )
     assert after < 0.05 * before
     poses = read_poses(nominal, output.with_suffix(".poses.csv"))
-    assert len(poses) == 10
+    assert len(poses) == 24
     written = output.read_bytes()
     with pytest.raises(ConfigError, match="exists; expected a new file, or a terminal"):
         command.run(words)

@@ -224,7 +224,7 @@ class Still(MotorBus):
     def _nothing(self, *_: Any) -> None:
         """Do nothing."""
 
-    open = identify = prepare = write = close = _nothing  # type: ignore[assignment]
+    open = discover = prepare = write = close = _nothing  # type: ignore[assignment]
 
 
 def safety(interface: str, cycles: int) -> tuple[float, float]:

@@ -60,12 +60,12 @@ class Sine:
 class Rig:
     """Control loop whose references are recorded; ``send`` passes a client's message to it."""
 
-    def __init__(self, arm, q=None):
+    def __init__(self, arm, q=None, **options):
         self.arm = load_arm(arm) if isinstance(arm, str) else arm
         start = self.arm.configuration("initial") if q is None else q
         self.driver = PerfectDriver(self.arm, start)
         self.events = Events(lambda kind, text: None)
-        self.loop = ControlLoop(self.driver, PositionController(self.arm), self.events)
+        self.loop = ControlLoop(self.driver, PositionController(self.arm), self.events, **options)
         self.loop.step()
         self.streams = Streams(self.loop)
         self.rejected = []

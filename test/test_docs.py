@@ -45,6 +45,9 @@ def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     exec(compile(block, page.name, "exec"), {})
     printed = capsys.readouterr().out
+    after = page.read_text("utf-8").partition(f"```python\n{block}```")[2]
+    if after.startswith("\n\n```text\n"):
+        assert after.startswith(f"\n\n```text\n{printed}```")
     if "max joint error" in printed:
         assert float(printed.split()[-2]) < 0.02
 

@@ -152,6 +152,28 @@ class CollisionFilter:
         return samples[kept], pairs[kept], parts[kept]
 
 
+def convex_parts(
+    shapes: pin.GeometryModel,
+) -> tuple[pin.GeometryModel, pin.GeometryModel, IntArray]:
+    """Return convex shapes that cover ``shapes``, without pairs.
+
+    They are the convex hulls of the parts of each mesh, the convex hull of each whole mesh, and the
+    whole (n,) that each part belongs to. A primitive shape is its own hull.
+    """
+    parts, wholes, belongs = pin.GeometryModel(), pin.GeometryModel(), []
+    for k, shape in enumerate(shapes.geometryObjects):
+        hulls = _Cover.of(shape).hulls
+        for model, geometry in [
+            (wholes, hulls[0]),
+            *((parts, hull) for hull in hulls[1:] or hulls),
+        ]:
+            hull_object = shape.copy()
+            hull_object.name, hull_object.geometry = f"{shape.name}.{model.ngeoms}", geometry
+            model.addGeometryObject(hull_object)
+        belongs += [k] * max(len(hulls) - 1, 1)
+    return parts, wholes, np.array(belongs, int)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cover:
     """Hulls of a shape and their spheres in the body's frame, the first one around all others.

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.control.collision_avoidance import CollisionAvoidance
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.gain_scaling import GainScaling
@@ -64,6 +65,9 @@ class ControlLoop:
     The events ``controller_failed`` and ``command_rejected`` name its class and line. ``events``
     without a listener are logged as warnings of the logger "arm_dynamics".
 
+    Trajectories that lead to a self-collision are rejected. The arm is stopped, and the event
+    ``control_restarted`` names both links, where they would come nearer than the clearance.
+
     Parameters
     ----------
     driver : Driver
@@ -72,11 +76,18 @@ class ControlLoop:
         Active controller; its model may differ from the driver's arm.
     events : Events, optional
         Receives all events of the loop.
+    self_collision : bool
+        Whether self-collision is checked.
 
     """
 
     def __init__(
-        self, driver: Driver, controller: Controller, events: Events | None = None
+        self,
+        driver: Driver,
+        controller: Controller,
+        events: Events | None = None,
+        *,
+        self_collision: bool = True,
     ) -> None:
         self.driver = check_type(Driver, "driver", driver)  # type: ignore[type-abstract]
         self._active = ActiveController(controller)
@@ -85,6 +96,9 @@ class ControlLoop:
         self._max_velocity = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
         self.gain_scaling = GainScaling(driver, self._active, self.events)
         self.reference_generator = ReferenceGenerator()
+        self.collision_avoidance = CollisionAvoidance(driver.arm) if self_collision else None
+        self._contact_stop = -1
+        """Number of the trajectory that stops the arm before a contact."""
         self.restart_count = 0
         """Number of restarts from the measured state."""
         self._command_epoch = driver.command_epoch
@@ -138,6 +152,7 @@ class ControlLoop:
             dt = 0.0 if self.state is None else state.time - self.state.time
             if self._active.is_switch_due(state.time):
                 self._switch(state)
+            self._stop_before_contact(state)
             self.state = state
             self.reference = self.reference_generator.reference(
                 state.time, self.reference, _measured(state)
@@ -208,6 +223,17 @@ class ControlLoop:
             return False
         self.events.report("control_restarted", f"{cause}: holding the measured configuration")
         return True
+
+    def _stop_before_contact(self, state: State) -> None:
+        """Stop the arm, and report ``control_restarted``, if links would touch."""
+        generator = self.reference_generator
+        if self.collision_avoidance is None or generator.number == self._contact_stop:
+            return
+        contact = self.collision_avoidance.contact_ahead(state)
+        if contact is not None:
+            self.events.report("control_restarted", f"{contact}: stopping")
+            self.stop_from_state(state)
+            self._contact_stop = generator.number
 
     def restart(self, state: State) -> None:
         """Reset the controller and hold the configuration of ``state``.
@@ -342,6 +368,8 @@ class ControlLoop:
             trajectory = trajectory.near(self.arm, configuration, state.time)
         spliced = self.reference_generator.spliced_at(state.time, trajectory, reference, measured)
         spliced.check(self.arm)
+        if self.collision_avoidance is not None:
+            self.collision_avoidance.check(spliced, state.time)
         if effort_check:
             check_effort(self.controller.arm, spliced, self.arm.effort_limit)
         self.reference_generator.queue(trajectory)
@@ -424,7 +452,10 @@ class ControlLoop:
             for name, value in named.items():
                 q[self.arm.index(name)] = value
             checked = self.arm.check_position("reference", q)
-            return JointTrajectory.hold(checked + whole_turns(self.arm, checked, start.q))
+            goal = checked + whole_turns(self.arm, checked, start.q)
+            if self.collision_avoidance is not None:
+                self.collision_avoidance.check_step(start.q, goal)
+            return JointTrajectory.hold(goal)
 
         self.reference_generator.update_pending(changed)
 

@@ -15,7 +15,7 @@ from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.trajectories.target_trajectory import TargetTrajectory
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
-from arm_dynamics.core.errors import DriverFault
+from arm_dynamics.core.errors import DriverFault, TrajectoryRejected
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.driver import Driver
@@ -140,6 +140,9 @@ class ControlThread:
     def command(self, positions: ArrayLike) -> None:
         """Follow positions (nv,) [rad or m], limited to the ranges of the joints.
 
+        Positions that lead to a self-collision are not followed, and the event
+        ``trajectory_rejected`` names the links: the arm comes to rest at the last ones.
+
         Raises
         ------
         InvalidValue
@@ -155,7 +158,13 @@ class ControlThread:
         if self.loop.restart_count != self._restarts:
             self._restarts, self._approached = self.loop.restart_count, np.zeros(target.size, bool)
         self._approached |= np.abs(target - reference.q) < APPROACHED
-        self._go(target, interval, np.where(self._approached, inf, self.approach_speed))
+        max_speed = np.where(self._approached, inf, self.approach_speed)
+        rejected = ""
+        try:
+            self._go(target, interval, max_speed)
+        except TrajectoryRejected as error:
+            rejected = str(error)
+        self.loop.events.report_lasting("trajectory_rejected", rejected)
 
     def move(self, positions: ArrayLike, speed: float | None = None) -> None:
         """Move to positions (nv,) [rad or m] and wait until the reference rests there.

@@ -12,6 +12,9 @@ from arm_dynamics.core.errors import DriverFault, InvalidValue
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 
+FREE = np.array([1.0, 1.0, -1.0, 1.0, 1.0, 1.0])
+"""Displacement without self-collision."""
+
 
 class Arm(SimulationDriver):
     """Simulated arm that notes its speed and stops to report joint 0 while ``silent``."""
@@ -64,8 +67,8 @@ def test_the_first_positions_are_approached_with_the_approach_speed(thread):
 def test_after_the_approach_the_limits_are_those_of_the_joints(thread):
     start = thread.state()
     thread.command(start.q)
-    thread.command(start.q + 1.0)
-    follow(thread, start.q + 1.0, lambda state: np.abs(state.q - start.q).min() > 0.9)
+    thread.command(start.q + FREE)
+    follow(thread, start.q + FREE, lambda state: np.abs(state.q - start.q).min() > 0.9)
     assert 2.0 < thread.loop.driver.fastest < 1.05 * thread.loop.arm.velocity_limit.max()
 
 
@@ -73,8 +76,8 @@ def test_the_first_positions_after_an_interruption_are_approached(thread):
     start = thread.state()
     thread.command(start.q)
     thread.loop.restart_count += 1
-    thread.command(start.q + 1.0)
-    follow(thread, start.q + 1.0, lambda state: np.abs(state.q - start.q).min() > 0.5)
+    thread.command(start.q + FREE)
+    follow(thread, start.q + FREE, lambda state: np.abs(state.q - start.q).min() > 0.5)
     assert thread.loop.driver.fastest < 0.5 * 1.1
 
 
@@ -91,6 +94,16 @@ def test_invalid_positions_are_rejected_and_the_arm_holds(thread, values):
     with pytest.raises(InvalidValue, match="positions"):
         thread.command(values)
     assert thread.loop.trajectory is before
+
+
+def test_positions_that_lead_to_a_contact_are_not_followed_and_the_arm_can_go_back(thread):
+    start = thread.state().q
+    thread.command(start)
+    thread.command(start + 1.0)
+    assert "'base_link' and 'wrist_roll_link'" in thread.loop.events.latest["trajectory_rejected"]
+    follow(thread, start + 0.5, lambda state: np.abs(state.q - start).min() > 0.4)
+    thread.command(start + 1.0)
+    follow(thread, start, lambda state: np.abs(state.q - start).max() < 0.1)
 
 
 def test_a_joint_without_feedback_is_an_error(thread):

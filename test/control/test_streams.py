@@ -274,8 +274,23 @@ def test_streams_of_velocities_are_integrated():
     assert rig.events.counts["stream_ended"] == 1
 
 
-def test_streams_of_velocities_end_at_a_position_limit():
+def test_streams_towards_a_contact_stop_short_of_it_and_can_go_back():
     rig = Rig("five_dof")
+    for k in range(1, 450):
+        rig.step(k * 0.01)
+        rig.send([0.01], v=[[0.0, 0.5, 0.0, 0.0, 0.0]])
+    assert "'base_link' and 'R3_link' would be" in rig.rejected[-1]
+    rest = rig.loop.reference
+    assert rest.q[1] < rig.arm.upper[1] - 0.05
+    assert not rest.v.any()
+    for k in range(450, 500):
+        rig.step(k * 0.01)
+        rig.send([0.01], v=[[0.0, -0.5, 0.0, 0.0, 0.0]])
+    assert rig.loop.reference.q[1] < rest.q[1] - 0.1
+
+
+def test_streams_of_velocities_end_at_a_position_limit():
+    rig = Rig("five_dof", self_collision=False)
     for k in range(1, 450):
         rig.step(k * 0.01)
         rig.send([0.01], v=[[0.0, 0.5, 0.0, 0.0, 0.0]])

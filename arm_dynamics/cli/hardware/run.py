@@ -24,6 +24,7 @@ from arm_dynamics.cli.hardware.torque_session import (
     torque_session,
 )
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.control.collision_avoidance import UNCHECKED
 from arm_dynamics.control.config import (
     build_controller,
     controller_name,
@@ -90,6 +91,8 @@ def run(arguments: Sequence[str]) -> int:
     name = controller_name(arm, args.controller, file)
     with waiting(f"compiling the controller {name}"):
         warm_up_controller(controller)
+    if not args.self_collision:
+        print(f"warning: {UNCHECKED}")
     if not confirm_torque(WARNING.format(arm=arm.name, motion=motion, controller=name)):
         return 1
     with ExitStack() as stack:
@@ -100,7 +103,8 @@ def run(arguments: Sequence[str]) -> int:
             stop = partial(driver.emergency_stop, "the viewer")
             page = stack.enter_context(open_page(arm, args.page_port, on_emergency=stop))
             print(page.url)
-        loop, duration = ControlLoop(driver, controller, events), args.duration or float("inf")
+        loop = ControlLoop(driver, controller, events, self_collision=args.self_collision)
+        duration = args.duration or float("inf")
         with torque_session(loop, driver, period) as session:
             interrupted = not run_cycles(
                 session, loop, driver, duration, excitation=excitation, page=page, log=log
@@ -127,6 +131,8 @@ def command_parser() -> argparse.ArgumentParser:
     text = "duration [s] (default: until q)"
     add("--duration", type=seconds("--duration"), metavar="S", help=text)
     add("--headless", action="store_true", help="without the viewer")
+    text = "do not stop the arm before its links touch"
+    add("--no-self-collision", dest="self_collision", action="store_false", help=text)
     text = "port of the viewer; 0 for any free one (default: 8080)"
     add("--page-port", type=port("--page-port"), default=8080, metavar="PORT", help=text)
     return parser

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from arm_dynamics.collision.clearance_monitor import ClearanceMonitor
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
@@ -18,6 +21,11 @@ VELOCITY_FRACTION = 0.5
 MAX_VELOCITY = 2.0
 """Velocity limit of faster joints [rad/s or m/s]."""
 STEPS = 12
+CLEARANCE = 0.008
+"""Distance [m] that the links keep."""
+HALVINGS = 5
+SPLINE = 0.9
+"""Factor of a reduced amplitude: the spline deviates from the cosine."""
 
 
 def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
@@ -25,8 +33,9 @@ def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, .
 
     q_i(s) = q0_i + A_i (1 - cos(2π k_i s)) / 2,  s = t / T in [0, 1],  k_i = 1, 2, 1, 2 ...
 
-    A_i points to the farther limit and is 0 for a joint with velocity limit 0. T keeps every joint
-    below VELOCITY_FRACTION of its limit.
+    A_i points to the farther limit and is 0 for a joint with velocity limit 0. It is halved, up to
+    HALVINGS times, while links would touch. T keeps every joint below VELOCITY_FRACTION of its
+    limit.
 
     Parameters
     ----------
@@ -50,6 +59,7 @@ def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, .
     down = np.clip(start - arm.lower - MARGIN, 0, AMPLITUDE)
     amplitude = np.where(speed > 0, np.where(up >= down, up, -down), 0.0)
     turns = np.where(np.arange(arm.nv) % 2 == 0, 1, 2)
+    amplitude *= _free_scale(arm, start, amplitude, turns)
     slowest = float(np.max(np.pi * turns * np.abs(amplitude) / usable))
     length = max(4.0, slowest / VELOCITY_FRACTION)
     points = []
@@ -58,11 +68,28 @@ def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, .
         begin = move_time(arm, here, start)
         points.append(Waypoint(begin, as_readonly(start), as_readonly(np.zeros(arm.nv))))
     for s in np.linspace(0, 1, STEPS + 1)[1:].tolist():
-        q_ref = start + amplitude * (1 - np.cos(2 * np.pi * turns * s)) / 2
+        q_ref = _displaced(start, amplitude, turns, s)
         sine = np.sin(2 * np.pi * turns * s) if s < 1 else 0.0
         v_ref = amplitude * np.pi * turns * sine / length
         points.append(Waypoint(begin + s * length, as_readonly(q_ref), as_readonly(v_ref)))
     return tuple(points)
+
+
+def _displaced(start: Vector, amplitude: Vector, turns: Vector, s: float) -> Vector:
+    q: Vector = start + amplitude * (1 - np.cos(2 * np.pi * turns * s)) / 2
+    return q
+
+
+def _free_scale(arm: ArmModel, start: Vector, amplitude: Vector, turns: Vector) -> float:
+    """Return a factor of the amplitude with which no links touch."""
+    monitor, scale = ClearanceMonitor(arm, CLEARANCE), 1.0
+    for _ in range(HALVINGS):
+        reduced = scale * amplitude
+        motion = partial(_displaced, start, reduced, turns)
+        if not monitor.first_contact(motion, 0.0, 1.0, np.pi * turns * np.abs(reduced)):
+            break
+        scale /= 2
+    return scale if scale == 1.0 else SPLINE * scale
 
 
 def move_time(arm: ArmModel, q: Vector, goal: Vector) -> float:

@@ -50,7 +50,9 @@ class JointControllerNode(ControllerNode):
             declare_output(self, self._nominal, controller),
             self._capabilities,
         )
-        self.loop = ControlLoop(self._driver, controller, self.events)
+        self.loop = ControlLoop(
+            self._driver, controller, self.events, self_collision=self._self_collision
+        )
         self._constraints = ConstraintParameters(self, self._nominal)
         goal_time = self._constraints.changed({}).goal_time
         self._references = ReferenceTopics(self, self.loop, goal_time)

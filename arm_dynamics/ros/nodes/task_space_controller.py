@@ -48,7 +48,9 @@ class TaskSpaceControllerNode(ControllerNode):
         self._controller.set_model(self._model.arm)
         self.get_logger().info(PREPARING)
         warm_up_controller(self._controller)
-        self.loop = ControlLoop(self._driver, self._controller, self.events)
+        self.loop = ControlLoop(
+            self._driver, self._controller, self.events, self_collision=self._self_collision
+        )
         self._motion = ToolMotionParameters(self)
         frames = declare_frames(self, self._nominal)
         self._tool_topics = ToolTopics(self, frames, self.loop, self._controller, self._motion)

@@ -1,0 +1,91 @@
+"""Files that describe an arm: URDF, xacro and MJCF, read as the text of a URDF."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.requirements import to_install
+from arm_dynamics.model.mesh_files import find_package
+from arm_dynamics.model.xml_source import read_text
+
+XACRO = "http://www.ros.org/wiki/xacro"
+"""Namespace of xacro."""
+
+
+def read_urdf(path: Path) -> str:
+    """Return the text of a URDF file, of an expanded xacro file, or of a converted MJCF file.
+
+    Elements of MJCF that URDF lacks give a RuntimeWarning.
+
+    Raises
+    ------
+    ConfigError
+        For a file that cannot be read, expanded or converted.
+
+    """
+    text = read_text(path)
+    if path.suffix == ".xacro" or XACRO in text:
+        return _expanded(path)
+    if "<mujoco" in text:
+        from arm_dynamics.model.mjcf_reader import is_mjcf, urdf_of_mjcf  # noqa: PLC0415 - rare
+
+        if is_mjcf(text):
+            converted = urdf_of_mjcf(path)
+            for note in converted.notes:
+                warnings.warn(f"{path}: MJCF: {note}", RuntimeWarning, stacklevel=3)
+            return converted.text
+    return text
+
+
+def _expanded(path: Path) -> str:
+    """Return the text of a xacro file with default arguments; raise ConfigError with its cause."""
+    try:
+        import xacro  # noqa: PLC0415 - only for xacro files
+        from xacro import substitution_args  # noqa: PLC0415
+    except ImportError as error:
+        remedy = f"{to_install('xacro')}, or apt install ros-$ROS_DISTRO-xacro"
+        raise ConfigError(f"{path}: xacro is not installed; {remedy}") from error
+    log = io.StringIO()
+    try:
+        with _packages_near(path, substitution_args), contextlib.redirect_stderr(log):
+            document = xacro.process_file(str(path))
+    except ArmDynamicsError:
+        raise
+    except Exception as error:  # of expressions in the file, and of files that it includes
+        cause = " ".join(str(error).split()) or type(error).__name__
+        remedy = "expand it with its arguments: xacro FILE NAME:=VALUE > arm.urdf"
+        raise ConfigError(f"{path}: xacro: {cause}; {remedy}") from error
+    for line in log.getvalue().splitlines():
+        if line.strip():
+            warnings.warn(f"{path}: xacro: {line.strip()}", RuntimeWarning, stacklevel=4)
+    return str(document.toprettyxml(indent="  "))
+
+
+@contextlib.contextmanager
+def _packages_near(path: Path, substitution: Any) -> Iterator[None]:
+    """Let ``$(find NAME)`` return packages at and above the file, then installed ones.
+
+    The index of ament, which xacro reads, has installed packages only.
+    """
+    original = substitution._eval_find
+
+    def find(name: str) -> str:
+        folder = find_package(name, path.parent)
+        if folder is None:
+            raise ConfigError(
+                f"{path}: $(find {name}): package '{name}' is not above the file nor installed;"
+                " source its workspace, or put its folder next to the description"
+            )
+        return str(folder)
+
+    substitution._eval_find = substitution._eval_dict["find"] = find
+    try:
+        yield
+    finally:
+        substitution._eval_find = substitution._eval_dict["find"] = original

@@ -13,7 +13,7 @@ from arm_dynamics.collision.link_pairs import collision_matrix
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.load import load_arm
-from arm_dynamics.model.mjcf_writer import mjcf_of_arm
+from arm_dynamics.model.mjcf.writer import mjcf_of_arm
 from arm_dynamics.model.robot_description import with_fixed_joints, with_resolvable_uris
 
 SAMPLES = 200

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         MdhLink,
         MdhRow,
     )
-    from arm_dynamics.model.mjcf_writer import mjcf_of_arm
+    from arm_dynamics.model.mjcf.writer import mjcf_of_arm
     from arm_dynamics.model.model_error import with_model_error
 
 _MODULES = {
@@ -45,7 +45,7 @@ _MODULES = {
     "calibrate": ".calibration",
     "format_report": ".audit.fault",
     "load_arm": ".load",
-    "mjcf_of_arm": ".mjcf_writer",
+    "mjcf_of_arm": ".mjcf.writer",
     "parse_arm": ".load",
     "read_hardware_info": ".hardware_info",
     "with_model_error": ".model_error",

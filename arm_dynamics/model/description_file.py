@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.model.mesh_files import find_package
 from arm_dynamics.model.xml_source import read_text
@@ -33,7 +33,7 @@ def read_urdf(path: Path) -> str:
     if path.suffix == ".xacro" or XACRO in text:
         return _expanded(path)
     if "<mujoco" in text:
-        from arm_dynamics.model.mjcf_reader import is_mjcf, urdf_of_mjcf  # noqa: PLC0415 - rare
+        from arm_dynamics.model.mjcf.reader import is_mjcf, urdf_of_mjcf  # noqa: PLC0415 - rare
 
         if is_mjcf(text):
             converted = urdf_of_mjcf(path)
@@ -51,13 +51,16 @@ def _expanded(path: Path) -> str:
     except ImportError as error:
         remedy = f"{to_install('xacro')}, or apt install ros-$ROS_DISTRO-xacro"
         raise ConfigError(f"{path}: xacro is not installed; {remedy}") from error
-    log = io.StringIO()
+    log, missing = io.StringIO(), list[str]()
     try:
-        with _packages_near(path, substitution_args), contextlib.redirect_stderr(log):
+        with _packages_near(path, substitution_args, missing), contextlib.redirect_stderr(log):
             document = xacro.process_file(str(path))
-    except ArmDynamicsError:
-        raise
     except Exception as error:  # of expressions in the file, and of files that it includes
+        if missing:
+            raise ConfigError(
+                f"{path}: $(find {missing[0]}): package '{missing[0]}' is not above the file nor"
+                " installed; source its workspace, or put its folder next to the description"
+            ) from error
         cause = " ".join(str(error).split()) or type(error).__name__
         remedy = "expand it with its arguments: xacro FILE NAME:=VALUE > arm.urdf"
         raise ConfigError(f"{path}: xacro: {cause}; {remedy}") from error
@@ -68,20 +71,19 @@ def _expanded(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _packages_near(path: Path, substitution: Any) -> Iterator[None]:
+def _packages_near(path: Path, substitution: Any, missing: list[str]) -> Iterator[None]:
     """Let ``$(find NAME)`` return packages at and above the file, then installed ones.
 
-    The index of ament, which xacro reads, has installed packages only.
+    The index of ament, which xacro reads, has installed packages only. Names that are not found are
+    added to ``missing``.
     """
     original = substitution._eval_find
 
     def find(name: str) -> str:
         folder = find_package(name, path.parent)
         if folder is None:
-            raise ConfigError(
-                f"{path}: $(find {name}): package '{name}' is not above the file nor installed;"
-                " source its workspace, or put its folder next to the description"
-            )
+            missing.append(name)
+            raise LookupError(name)
         return str(folder)
 
     substitution._eval_find = substitution._eval_dict["find"] = find

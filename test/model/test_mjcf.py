@@ -10,8 +10,8 @@ from arm_dynamics.dynamics import gravity, mass_matrix, nle
 from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.load import parse_arm
-from arm_dynamics.model.mjcf_reader import urdf_of_mjcf
-from arm_dynamics.model.mjcf_writer import mjcf_of_arm
+from arm_dynamics.model.mjcf.reader import urdf_of_mjcf
+from arm_dynamics.model.mjcf.writer import mjcf_of_arm
 
 mujoco = pytest.importorskip("mujoco")
 

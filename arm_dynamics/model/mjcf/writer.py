@@ -24,7 +24,7 @@ from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.links import link_inertia, origin_pose, unit_axis
 from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
-from arm_dynamics.model.mjcf_reader import TOOL_TEXT, VELOCITY_NUMERIC
+from arm_dynamics.model.mjcf.reader import TOOL_TEXT, VELOCITY_NUMERIC
 from arm_dynamics.model.robot_description import with_fixed_joints
 from arm_dynamics.model.urdf_text import element_text
 from arm_dynamics.model.urdf_writer import format_number, format_numbers

@@ -1,6 +1,7 @@
 """Python of the documentation runs unchanged, and its tables agree with the code."""
 
 import re
+import shlex
 import sys
 from importlib.metadata import EntryPoint
 from math import exp, inf
@@ -10,6 +11,7 @@ import pytest
 
 from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.cli import record
+from arm_dynamics.cli.main import main
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins
 from arm_dynamics.dynamics import rigid_body as dynamics
@@ -54,6 +56,42 @@ def test_example_runs(page, block, printed, capsys, tmp_path, monkeypatch):
         (printed,) = re.findall(r"```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     if printed:
         assert_printed(output, printed)
+
+
+def test_tutorials_show_what_their_examples_print():
+    index = (ROOT / "docs/index.md").read_text("utf-8").split(":caption: ")[1]
+    tutorials = {name for name in index.split() if (ROOT / f"docs/{name}.md").is_file()}
+    assert {"getting_started", "first_move", "simulate_and_tune"} <= tutorials
+    examples = [block.values for block in BLOCKS if block.values[0].stem in tutorials]
+    assert [
+        (page.name, code) for page, code, shown in examples if "print(" in code and not shown
+    ] == []
+
+
+CONSOLE = [
+    pytest.param(
+        re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL), id=page.stem
+    )
+    for page in PAGES
+    if "```console\n" in page.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("blocks", CONSOLE)
+def test_commands_print_what_the_page_shows(blocks, capsys, tmp_path, monkeypatch):
+    """The lines below a command are among the lines of its output, in this order."""
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        for part in block.split("$ ")[1:]:
+            command, *expected = part.splitlines()
+            program, *words = shlex.split(command, comments=True)
+            assert program == "arm-dynamics"
+            with pytest.raises(SystemExit) as end:
+                main(words)
+            assert not end.value.code, command
+            output = iter(capsys.readouterr().out.splitlines())
+            for line in expected:
+                assert_printed(next(o for o in output if o.split()[:2] == line.split()[:2]), line)
 
 
 def assert_printed(output, expected):

@@ -76,9 +76,9 @@ def is_mjcf(text: str) -> bool:
 
 
 class _Moving(NamedTuple):
-    """A hinge or slide, by its index: the links that it connects, origin and axis."""
+    """A hinge or slide, by its number: the links that it connects, origin and axis."""
 
-    index: int
+    number: int
     parent: str
     child: str
     origin: Any
@@ -337,7 +337,7 @@ class _Reader:
 
     def _moving(self, at: _Moving) -> str:
         """Return the joint of a hinge or slide."""
-        joint = self.joints[at.index]
+        joint = self.joints[at.number]
         limit = {"effort": joint.effort, "velocity": joint.velocity}
         if joint.kind != "continuous":
             limit = {"lower": joint.lower, "upper": joint.upper, **limit}

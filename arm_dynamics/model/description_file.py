@@ -12,10 +12,10 @@ from typing import Any
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.model.mesh_files import find_package
-from arm_dynamics.model.xml_source import read_text
+from arm_dynamics.model.xml_source import XmlSyntaxError, parse_xml, read_text
 
-XACRO = "http://www.ros.org/wiki/xacro"
-"""Namespace of xacro."""
+XACRO = "xacro:"
+"""Prefix of the elements of xacro."""
 
 
 def read_urdf(path: Path) -> str:
@@ -30,7 +30,7 @@ def read_urdf(path: Path) -> str:
 
     """
     text = read_text(path)
-    if path.suffix == ".xacro" or XACRO in text:
+    if path.suffix == ".xacro" or _has_xacro(text):
         return _expanded(path)
     if "<mujoco" in text:
         from arm_dynamics.model.mjcf.reader import is_mjcf, urdf_of_mjcf  # noqa: PLC0415 - rare
@@ -41,6 +41,15 @@ def read_urdf(path: Path) -> str:
                 warnings.warn(f"{path}: MJCF: {note}", RuntimeWarning, stacklevel=3)
             return converted.text
     return text
+
+
+def _has_xacro(text: str) -> bool:
+    """Return whether an XML text has elements of xacro; an expanded file has only the namespace."""
+    if XACRO not in text:
+        return False
+    with contextlib.suppress(XmlSyntaxError):  # which the audit reports
+        return any(node.tag.startswith(XACRO) for node in parse_xml(text).walk())
+    return False
 
 
 def _expanded(path: Path) -> str:

@@ -22,6 +22,7 @@ from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.description_file import read_urdf
 from arm_dynamics.model.links import build_links
+from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_packages import gripper_joints, packaged_names, packaged_urdf
 from arm_dynamics.model.tool_frame import tool_frames
 from arm_dynamics.model.xml_source import Node, parse_xml, with_valid_comments
@@ -39,7 +40,7 @@ def load_arm(
     ----------
     arm : str or Path
         Name of a bundled arm, of an arm of example-robot-data or robot_descriptions if that is
-        installed, or path of a URDF, xacro or MJCF file.
+        installed, or path or URI (``package://``, ``file://``) of a URDF, xacro or MJCF file.
     lock : sequence of str
         Joints to fix at their initial position, or at zero (grippers, mimic joints). Grippers of
         arms of these packages are locked too.
@@ -86,6 +87,8 @@ def find_urdf(arm: str | Path) -> Path:
     try:
         if path.is_file():
             return path
+        if isinstance(arm, str) and "://" in arm:
+            return _of_uri(arm)
         bundled = resources.resource_folder("urdf") / f"{arm}.urdf"
         if path.suffix != ".urdf" and bundled.is_file():
             return bundled
@@ -96,6 +99,23 @@ def find_urdf(arm: str | Path) -> Path:
         raise ConfigError(f"{arm}: {error.strerror}; expected a readable file") from error
     known = (*resources.resource_names("urdf", ".urdf"), *packaged_names())
     raise UnknownName("arm or URDF file", str(arm), known)
+
+
+def _of_uri(uri: str) -> Path:
+    """Return the file of ``package://`` or ``file://``; packages are near or installed.
+
+    Raises ConfigError if it does not exist.
+    """
+    found = candidates(uri, Path.cwd())
+    if found is None:
+        raise ConfigError(
+            f"{uri}: package or scheme is unknown; expected file://, or package:// of a package"
+            " above the current folder or installed; source its workspace"
+        )
+    for path in found:
+        if path.is_file():
+            return path
+    raise ConfigError(f"{uri}: {found[0]} does not exist; expected a file")
 
 
 def parse_arm(

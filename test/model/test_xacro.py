@@ -68,6 +68,27 @@ def test_errors_name_the_file_and_the_cause(arm, old, new, text):
     assert text in str(error.value)
 
 
+def test_a_file_by_the_uri_of_its_package(arm, monkeypatch):
+    monkeypatch.chdir(arm.parents[2])
+    assert load_arm("package://my_arm/urdf/arm.urdf.xacro").source == arm
+    assert load_arm(arm.as_uri()).nv == 2
+    for uri, text in (
+        ("package://other/arm.urdf", "package or scheme is unknown"),
+        ("http://other/arm.urdf", "package or scheme is unknown"),
+        ("package://my_arm/urdf/none.urdf", "none.urdf does not exist"),
+    ):
+        with pytest.raises(ConfigError, match=text):
+            load_arm(uri)
+
+
+def test_a_file_with_the_namespace_alone_needs_no_xacro(arm, monkeypatch):
+    expanded = arm.with_name("expanded.urdf")
+    head = 'xmlns:xacro="http://www.ros.org/wiki/xacro" name'
+    expanded.write_text(load_arm(arm).urdf.replace("name", head, 1))
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    assert load_arm(expanded).nv == 2
+
+
 def test_faults_of_the_expanded_text_are_reported(arm):
     arm.write_text(ARM.replace('default="2"', 'default="-2"'))
     with pytest.raises(UrdfRejected, match="-2"):

@@ -7,6 +7,7 @@ from setuptools import find_packages, setup
 NAME = "arm_dynamics"
 ROOT = Path(__file__).resolve().parent  # colcon may run a link to this file, from another folder
 SHARE = Path("share") / NAME
+MOVEIT, INDEX = "config/moveit", "share/ament_index/resource_index/packages"
 VIEWER = ["viser>=1.1", "yourdfpy>=0.0.56"]
 UNIT = ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100"]
 # ROS 2 as wheels exists for this platform alone; elsewhere the nodes need an installed ROS 2.
@@ -17,6 +18,15 @@ def files(*folders: str) -> list[Path]:
     """Every file below ``folders``, relative to this one."""
     found = [p for folder in folders for p in sorted((ROOT / folder).rglob("*")) if p.is_file()]
     return [p.relative_to(ROOT) for p in found if "__pycache__" not in p.parts]
+
+
+def moveit_packages() -> list[tuple[str, list[str]]]:
+    """The MoveIt packages of bundled arms, each installed as a separate ROS package."""
+    packages = [p for p in files(MOVEIT) if "_moveit_config/" in str(p)]
+    return [
+        *((str(Path("share") / p.relative_to(MOVEIT).parent), [str(p)]) for p in packages),
+        *((INDEX, [f"resource/{n}"]) for n in sorted({p.parts[2] for p in packages})),
+    ]
 
 
 def wheels(rclpy: str, interfaces: str) -> list[str]:
@@ -70,9 +80,14 @@ setup(
     packages=find_packages(str(ROOT), include=[NAME, f"{NAME}.*"]),
     package_data={NAME: ["py.typed"]},
     data_files=[
-        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (INDEX, [f"resource/{NAME}"]),
         (str(SHARE), ["package.xml"]),
-        *((str(SHARE / p.parent), [str(p)]) for p in files("launch", "urdf", "config")),
+        *(
+            (str(SHARE / p.parent), [str(p)])
+            for p in files("launch", "urdf", "config")
+            if "_moveit_config/" not in str(p)
+        ),
+        *moveit_packages(),
         (f"lib/{NAME}", [str(p) for p in files("executables")]),
     ],
     zip_safe=False,
@@ -95,6 +110,7 @@ setup(
         "plot": ["matplotlib>=3.8"],
         "record": ["rosbags>=0.11"],
         "table": ["pandas>=2", "pyarrow>=14"],  # recordings as DataFrame and Parquet
+        "xacro": ["xacro>=2.1"],  # xacro files as arms
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
         "trajectories": ["toppra>=0.6"],  # time scaling; wheels for Linux x86-64 only
         # Motors on serial ports and CAN; python-can's udp_multicast needs msgpack.
@@ -124,6 +140,8 @@ setup(
             "toppra>=0.6",
             "pandas>=2",
             "pyarrow>=14",
+            "xacro>=2.1",
+            "mujoco>=3.2",  # reads the MJCF that we write, and computes the same dynamics
             "distributed>=2024.1",  # rollouts spread over a local dask cluster
             "example-robot-data==6.0.0",  # URDFs and meshes of other vendors' arms, any Python
             "colcon-common-extensions>=0.3",

@@ -1,6 +1,7 @@
 """Python of the documentation runs unchanged, and its tables agree with the code."""
 
 import re
+import shlex
 import sys
 from importlib.metadata import EntryPoint
 from math import exp, inf
@@ -10,6 +11,7 @@ import pytest
 
 from arm_dynamics import Command, Plant, State, load_arm
 from arm_dynamics.cli import record
+from arm_dynamics.cli.main import main
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.core import plugins
 from arm_dynamics.dynamics import rigid_body as dynamics
@@ -20,22 +22,27 @@ from arm_dynamics.simulation.actuators.dc_motor import PARAMETERS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+PRINTED = r"(?:\n\nIt prints:\n\n```text\n(.*?)```)?"
 BLOCKS = [
-    pytest.param(page, block, id=f"{page.stem}-{k}")
+    pytest.param(page, block, printed, id=f"{page.stem}-{k}")
     for page in PAGES
-    for k, block in enumerate(
-        re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    for k, (block, printed) in enumerate(
+        re.findall(rf"```python\n(.*?)```{PRINTED}", page.read_text("utf-8"), re.DOTALL)
     )
 ]
+OTHERS = "mujoco|pydrake|roboticstoolbox"
+"""Programs of the page other_programs.md, which need not be installed."""
 
 
 def test_the_pages_contain_examples():
     assert {block.values[0].name for block in BLOCKS} >= {"README.md", "motors.md", "my_motors.md"}
 
 
-@pytest.mark.parametrize(("page", "block"), BLOCKS)
-def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "block", "printed"), BLOCKS)
+def test_example_runs(page, block, printed, capsys, tmp_path, monkeypatch):
     """URDFs of the page are written to the current folder as <name>.urdf."""
+    for program in re.findall(rf"^(?:import|from) ({OTHERS})\b", block, re.MULTILINE):
+        pytest.importorskip(program)
     monkeypatch.chdir(tmp_path)
     for text in urdfs(page):
         (tmp_path / f"{parse_arm(text).name}.urdf").write_text(text)
@@ -44,12 +51,65 @@ def test_example_runs(page, block, capsys, tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     exec(compile(block, page.name, "exec"), {})
-    printed = capsys.readouterr().out
-    after = page.read_text("utf-8").partition(f"```python\n{block}```")[2]
-    if after.startswith("\n\n```text\n"):
-        assert after.startswith(f"\n\n```text\n{printed}```")
-    if "max joint error" in printed:
-        assert float(printed.split()[-2]) < 0.02
+    output = capsys.readouterr().out
+    if page.stem == "other_programs":
+        (printed,) = re.findall(r"```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    if printed:
+        assert_printed(output, printed)
+
+
+def test_tutorials_show_what_their_examples_print():
+    index = (ROOT / "docs/index.md").read_text("utf-8").split(":caption: ")[1]
+    tutorials = {name for name in index.split() if (ROOT / f"docs/{name}.md").is_file()}
+    assert {"getting_started", "first_move", "simulate_and_tune"} <= tutorials
+    examples = [block.values for block in BLOCKS if block.values[0].stem in tutorials]
+    assert [
+        (page.name, code) for page, code, shown in examples if "print(" in code and not shown
+    ] == []
+
+
+CONSOLE = [
+    pytest.param(
+        re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL), id=page.stem
+    )
+    for page in PAGES
+    if "```console\n" in page.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("blocks", CONSOLE)
+def test_commands_print_what_the_page_shows(blocks, capsys, tmp_path, monkeypatch):
+    """The lines below a command are among the lines of its output, in this order."""
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        for part in block.split("$ ")[1:]:
+            command, *expected = part.splitlines()
+            program, *words = shlex.split(command, comments=True)
+            assert program == "arm-dynamics"
+            with pytest.raises(SystemExit) as end:
+                main(words)
+            assert not end.value.code, command
+            output = iter(capsys.readouterr().out.splitlines())
+            for line in expected:
+                assert_printed(next(o for o in output if o.split()[:2] == line.split()[:2]), line)
+
+
+def assert_printed(output, expected):
+    """Compare the words of two texts; numbers may differ by two units of their last digit."""
+    number = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+    assert re.sub(number, "#", output).split() == re.sub(number, "#", expected).split()
+    for found, text in zip(re.findall(number, output), re.findall(number, expected), strict=True):
+        digits, _, exponent = text.partition("e")
+        unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+        unit = unit if "." in digits or exponent else 0.0  # counts are exact
+        assert abs(float(found) - float(text)) <= 2.001 * unit, f"{found} instead of {text}"
+
+
+def test_a_page_with_another_number_is_rejected():
+    assert_printed("a 1.01 (4, 2e-3)", "a 1.00\n(4, 1e-3)")
+    for output in ("a 1.03 (4, 2e-3)", "a 1.00 (5, 2e-3)", "b 1.00 (4, 2e-3)", "a 1.0 (4, 5e-3)"):
+        with pytest.raises(AssertionError):
+            assert_printed(output, "a 1.00 (4, 1e-3)")
 
 
 def modules(page):

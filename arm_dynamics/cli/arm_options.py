@@ -69,7 +69,7 @@ def require_new_file(option: str, file: Path | None) -> None:
 
 def add_arm(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Add the positional argument ARM, and --tool-frame."""
-    text = "bundled arm or path of a URDF"
+    text = "bundled arm or path of a URDF, xacro or MJCF file"
     if default is None:
         parser.add_argument("arm", metavar="ARM", help=text)
     else:

@@ -14,11 +14,12 @@ from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.audit.fault import format_report
 from arm_dynamics.model.audit.robot import Robot
+from arm_dynamics.model.description_file import read_urdf
 from arm_dynamics.model.inertia_correction import with_consistent_inertia
 from arm_dynamics.model.inertia_estimate import density_faults, with_estimated_inertia
 from arm_dynamics.model.load import find_urdf, with_gripper
 from arm_dynamics.model.tool_frame import tool_frames
-from arm_dynamics.model.xml_source import parse_xml, read_text
+from arm_dynamics.model.xml_source import parse_xml
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -32,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.correct_inertia is not None and args.output is not None:
         raise ConfigError("--correct-inertia: not allowed with argument --estimate-inertia")
     path = find_urdf(args.arm)
-    text = read_text(path)
+    text = read_urdf(path)
     if args.correct_inertia is not None:
         path, text = args.correct_inertia, write_corrected_inertia(text, args.correct_inertia)
     if args.output is not None:

@@ -22,6 +22,7 @@ COMMANDS = {
         "arm_dynamics.cli.compare",
         "compare the efforts of a model with those of a recording",
     ),
+    "convert": ("arm_dynamics.cli.convert", "write an arm as URDF or MJCF"),
     "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
     "excite": (
         "arm_dynamics.cli.excite",
@@ -37,6 +38,10 @@ COMMANDS = {
         "arm_dynamics.cli.identify",
         "identify inertia and friction from recorded motion",
     ),
+    "layout": (
+        "arm_dynamics.cli.layout",
+        "write layouts of Foxglove and PlotJuggler for an arm",
+    ),
     "list": ("arm_dynamics.cli.list_arms", "list the bundled arms"),
     "montecarlo": (
         "arm_dynamics.cli.montecarlo",
@@ -46,6 +51,10 @@ COMMANDS = {
     "plot": ("arm_dynamics.cli.plot", "plot a recording"),
     "record": ("arm_dynamics.cli.record", "simulate an arm and record it"),
     "replay": ("arm_dynamics.cli.replay", "simulate a recording again and compare the states"),
+    "ros2-control": (
+        "arm_dynamics.cli.ros2_control",
+        "write block, controllers and launch file of ros2_control",
+    ),
     "sim": ("arm_dynamics.cli.sim", "start a simulator, a controller and the viewer"),
     "stability": (
         "arm_dynamics.cli.stability",

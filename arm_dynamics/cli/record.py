@@ -128,7 +128,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = SuggestingParser(prog="arm-dynamics record", description=__doc__)
     add = parser.add_argument
     add("folder", type=path_argument, metavar="FOLDER", help="recording: a new folder")
-    add("--arm", default="five_dof", help="bundled arm or path of a URDF (default: five_dof)")
+    add("--arm", default="five_dof", help="bundled arm or path of a file (default: five_dof)")
     add_tool_frame(parser)
     add_options(parser)
     add_excitation(parser)

@@ -17,9 +17,10 @@ from arm_dynamics.core.yaml_file import read_yaml
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit.fault import suggest
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
+from arm_dynamics.model.description_file import read_urdf
 from arm_dynamics.model.load import find_urdf
 from arm_dynamics.model.model_error import overload_text
-from arm_dynamics.model.xml_source import parse_xml, read_text
+from arm_dynamics.model.xml_source import parse_xml
 
 CONTROLLER_NODE = "joint_controller"
 READ_PARAMETERS = ("controller", "payload_mass", "gains")
@@ -48,7 +49,7 @@ def parameter_file(arm: str | Path | ArmModel) -> Path | None:
     Raises
     ------
     UnknownName, ConfigError
-        As ``find_urdf`` and ``read_text``.
+        As ``find_urdf`` and ``read_urdf``.
 
     """
     source = (arm.source or arm.name) if isinstance(arm, ArmModel) else arm
@@ -64,7 +65,7 @@ def _identity(arm: str | Path | ArmModel) -> tuple[str | None, frozenset[str]]:
     """Return the names of the robot and of its moving joints, including locked ones."""
     if isinstance(arm, ArmModel):
         return arm.name, frozenset([*arm.joint_names, *arm.locked])
-    robot = Robot(parse_xml(read_text(find_urdf(arm))))
+    robot = Robot(parse_xml(read_urdf(find_urdf(arm))))
     moving = (name for name, joint in robot.joints.items() if joint.get("type") in ONE_COORDINATE)
     return robot.root.get("name"), frozenset(moving)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         MdhLink,
         MdhRow,
     )
+    from arm_dynamics.model.mjcf.writer import mjcf_of_arm
     from arm_dynamics.model.model_error import with_model_error
 
 _MODULES = {
@@ -44,6 +45,7 @@ _MODULES = {
     "calibrate": ".calibration",
     "format_report": ".audit.fault",
     "load_arm": ".load",
+    "mjcf_of_arm": ".mjcf.writer",
     "parse_arm": ".load",
     "read_hardware_info": ".hardware_info",
     "with_model_error": ".model_error",
@@ -61,6 +63,7 @@ __all__ = [
     "calibrate",
     "format_report",
     "load_arm",
+    "mjcf_of_arm",
     "parse_arm",
     "read_hardware_info",
     "with_model_error",

@@ -71,15 +71,15 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
 
     (root,) = (name for name in robot.links if name not in robot.parent_joint)
     world = _Attachment(0, pin.SE3.Identity(), 0)
-    model.inertias[0] = _inertia(robot.links[root])
-    placed = {root: body(robot.links[root], world, _inertia(robot.links[root]))}
+    model.inertias[0] = link_inertia(robot.links[root])
+    placed = {root: body(robot.links[root], world, link_inertia(robot.links[root]))}
     waiting = _below(robot, root)
     while waiting:
         edge = waiting.pop()
         waiting += _below(robot, edge.child)
         name, link = edge.joint.get("name") or "", robot.links[edge.child]
         above = placed[edge.parent]
-        placement, inertia = above.placement * _origin(edge.joint), _inertia(link)
+        placement, inertia = above.placement * origin_pose(edge.joint), link_inertia(link)
         if name in joints and name not in locked:
             index = model.addJoint(above.joint, _joint_model(edge.joint), placement, name)
             model.appendBodyToJoint(index, inertia, pin.SE3.Identity())
@@ -158,7 +158,8 @@ def _joint_motion(joint: Node, position: float) -> Any:
     return pin.SE3(pin.AngleAxis(position, axis).matrix(), np.zeros(3))
 
 
-def _inertia(link: Node) -> Any:
+def link_inertia(link: Node) -> Any:
+    """Return the Pinocchio inertia of a link in its frame; zero without ``<inertial>``."""
     inertial = link.find("inertial")
     if inertial is None:
         return pin.Inertia.Zero()
@@ -167,7 +168,7 @@ def _inertia(link: Node) -> Any:
         number_attribute(tensor, entry) or 0.0
         for entry in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
-    at, own = _origin(inertial), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    at, own = origin_pose(inertial), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     turn = at.rotation.tolist()
     turned = _product(_product(turn, own), [list(column) for column in zip(*turn, strict=True)])
     inertia = pin.Inertia.Zero()  # made of its parts, it would reject what rounding made negative
@@ -182,7 +183,7 @@ def _product(a: Rotation, b: Rotation) -> list[list[float]]:
     return [[x * u + (y * v + z * w) for u, v, w in columns] for x, y, z in a]
 
 
-def _origin(owner: Node) -> Any:
+def origin_pose(owner: Node) -> Any:
     """Return the placement of an ``<origin>``: R = Rz(yaw) Ry(pitch) Rx(roll), by a quaternion."""
     origin = owner.find("origin")
     roll, pitch, yaw = (angle / 2 for angle in vector_attribute(origin, "rpy") or (0.0, 0.0, 0.0))

@@ -20,10 +20,12 @@ from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.audit.joints import initial_position
 from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
+from arm_dynamics.model.description_file import read_urdf
 from arm_dynamics.model.links import build_links
+from arm_dynamics.model.mesh_files import candidates
 from arm_dynamics.model.robot_packages import gripper_joints, packaged_names, packaged_urdf
 from arm_dynamics.model.tool_frame import tool_frames
-from arm_dynamics.model.xml_source import Node, parse_xml, read_text, with_valid_comments
+from arm_dynamics.model.xml_source import Node, parse_xml, with_valid_comments
 
 STOP_RATE = 100.0
 """Natural frequency [rad/s] of an end stop without values in the URDF."""
@@ -32,13 +34,13 @@ STOP_RATE = 100.0
 def load_arm(
     arm: str | Path, lock: Sequence[str] = (), *, tool_frame: str | None = None
 ) -> ArmModel:
-    """Load a bundled arm ("five_dof"), one of an installed package ("panda") or a URDF file.
+    """Load a bundled arm ("five_dof"), one of an installed package ("panda") or a file.
 
     Parameters
     ----------
     arm : str or Path
         Name of a bundled arm, of an arm of example-robot-data or robot_descriptions if that is
-        installed, or path of a URDF.
+        installed, or path or URI (``package://``, ``file://``) of a URDF, xacro or MJCF file.
     lock : sequence of str
         Joints to fix at their initial position, or at zero (grippers, mimic joints). Grippers of
         arms of these packages are locked too.
@@ -62,7 +64,7 @@ def load_arm(
 
     """
     path = find_urdf(arm)
-    return parse_arm(read_text(path), path, with_gripper(arm, lock), tool_frame=tool_frame)
+    return parse_arm(read_urdf(path), path, with_gripper(arm, lock), tool_frame=tool_frame)
 
 
 def with_gripper(arm: str | Path, lock: Sequence[str]) -> Sequence[str]:
@@ -80,11 +82,13 @@ def find_urdf(arm: str | Path) -> Path:
     for another type.
     """
     if not isinstance(arm, str | Path):
-        raise InvalidValue(f"arm = {arm!r}; expected the name of a bundled arm or a path (URDF)")
+        raise InvalidValue(f"arm = {arm!r}; expected the name of a bundled arm or a path")
     path = Path(arm)
     try:
         if path.is_file():
             return path
+        if isinstance(arm, str) and "://" in arm:
+            return _of_uri(arm)
         bundled = resources.resource_folder("urdf") / f"{arm}.urdf"
         if path.suffix != ".urdf" and bundled.is_file():
             return bundled
@@ -95,6 +99,23 @@ def find_urdf(arm: str | Path) -> Path:
         raise ConfigError(f"{arm}: {error.strerror}; expected a readable file") from error
     known = (*resources.resource_names("urdf", ".urdf"), *packaged_names())
     raise UnknownName("arm or URDF file", str(arm), known)
+
+
+def _of_uri(uri: str) -> Path:
+    """Return the file of ``package://`` or ``file://``; packages are near or installed.
+
+    Raises ConfigError if it does not exist.
+    """
+    found = candidates(uri, Path.cwd())
+    if found is None:
+        raise ConfigError(
+            f"{uri}: package or scheme is unknown; expected file://, or package:// of a package"
+            " above the current folder or installed; source its workspace"
+        )
+    for path in found:
+        if path.is_file():
+            return path
+    raise ConfigError(f"{uri}: {found[0]} does not exist; expected a file")
 
 
 def parse_arm(

@@ -70,6 +70,11 @@ def find_mesh(uri: str, folder: Path | None) -> Path | None:
     return next((p for p in places if may_open(p, uri, folder) and os.path.isfile(p)), None)
 
 
+def find_package(name: str, folder: Path | None) -> Path | None:
+    """Return the folder of a ROS package with a package.xml: near ``folder``, else installed."""
+    return next((p for p in _packages(name, folder) if (p / MANIFEST).is_file()), None)
+
+
 def mesh_unit(file: Path) -> float:
     """Return the unit of length [m] of a mesh file: that of COLLADA's ``<asset>``, else 1."""
     if file.suffix.lower() != ".dae":

@@ -22,6 +22,13 @@ BASE = "base_link"
 TOOL = "tool"
 ROS2_CONTROL_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
 """Hardware component with which ros2_control commands an arm over joint_commands."""
+ROS2_CONTROL_TOPICS = {
+    "joint_commands_topic": "joint_commands",
+    "joint_states_topic": "joint_states",
+    # By default the plugin suppresses commands while positions are near the command.
+    "trigger_joint_command_threshold": "-1",
+}
+"""Params of this component: the topics of the nodes."""
 
 
 @dataclass(frozen=True, slots=True)

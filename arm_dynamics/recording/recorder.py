@@ -12,6 +12,7 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.core.errors import ArmDynamicsError, RecordingError
 from arm_dynamics.core.state import Command, Reference, State, TaskReference
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.robot_description import robot_description
 from arm_dynamics.recording import bag
 from arm_dynamics.recording.queued_bag import QueuedBag
 from arm_dynamics.recording.segment_header import RecordingSegment, dump_segment, require_recordable
@@ -102,7 +103,8 @@ class Recorder:
         if patience is not None:
             self._bag = QueuedBag(writer, str(folder), events, patience)
         now = nanoseconds(simulation.state.time)
-        self._bag.put(now, lambda: [self._begin(simulation.state)])
+        urdf = bag.Message(bag.URDF, now, (), robot_description(simulation.arm))
+        self._bag.put(now, lambda: [self._begin(simulation.state), urdf])
         simulation.on_period = self._on_period
 
     @property

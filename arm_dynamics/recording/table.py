@@ -172,7 +172,7 @@ def _read(folder: Path) -> tuple[list[Row], ArmModel | None]:
                 segment = load_segment(message.data)
                 arm, start = segment.arm, segment.start.time
                 add(round(start * 1e9), start, _initial_values(segment))
-            elif topic == bag.URDF:
+            elif topic == bag.URDF and arm is None:  # that of a segment is exact
                 arm = _described(message.data)
             elif topic == bag.STATES:
                 add(nanoseconds, nanoseconds / 1e9, {**_joint_values(message), **command, **acts})

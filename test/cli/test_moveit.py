@@ -1,6 +1,7 @@
 """Configuration packages of MoveIt: complete, of the arm, and never over existing files."""
 
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,6 +14,8 @@ from arm_dynamics.cli.main import main
 from arm_dynamics.collision import collision_matrix
 from arm_dynamics.control.config import parameter_file
 from arm_dynamics.dynamics import gravity, mass_matrix
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def written(folder, *arguments):
@@ -64,6 +67,18 @@ def test_an_own_urdf_with_a_locked_joint(tmp_path):
     assert 'folder / "config" / "My Arm-3.urdf"' in launch
     limits = yaml.safe_load((config / "joint_limits.yaml").read_text())["joint_limits"]
     assert [*limits] == ["J1", "J2"]
+
+
+@pytest.mark.parametrize("name", ["so101", "puma560"])
+def test_the_packages_of_bundled_arms_are_what_the_command_writes(name):
+    """``arm-dynamics moveit ARM --output config/moveit/ARM_moveit_config`` writes them again."""
+    package = f"{name}_moveit_config"
+    folder = ROOT / "config/moveit" / package
+    files = moveit.moveit_package(load_arm(name), package, parameter_file(name))
+    for path, text in files.items():
+        assert (folder / path).read_text("utf-8") == text, path
+    assert {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} == {*files}
+    assert (ROOT / "resource" / package).is_file()
 
 
 def test_existing_files_are_kept(tmp_path, capsys):

@@ -208,6 +208,7 @@ def test_other_tools_can_read_the_recording(recording):
         topics = {c.topic: c for c in reader.connections}
         assert {name: (c.msgtype, c.msgcount) for name, c in topics.items()} == {
             "/recording": ("std_msgs/msg/String", 1),
+            "/robot_description": ("std_msgs/msg/String", 1),
             "/joint_commands": ("sensor_msgs/msg/JointState", 20),
             "/joint_states": ("sensor_msgs/msg/JointState", 20),
         }
@@ -215,7 +216,7 @@ def test_other_tools_can_read_the_recording(recording):
             (qos,) = connection.ext.offered_qos_profiles
             assert qos.reliability is interfaces.QosReliability.RELIABLE
             lasting = qos.durability is interfaces.QosDurability.TRANSIENT_LOCAL
-            assert lasting == (name == "/recording")
+            assert lasting == (name in {"/recording", "/robot_description"})
         last = list(reader.messages([topics["/joint_states"]]))[-1]
         state = reader.deserialize(last[2], last[0].msgtype)
     assert state.name == list(five_dof().joint_names)

@@ -1,10 +1,11 @@
 """simulation_interfaces: each service and result code of a simulated arm."""
 
+import re
 from functools import cache
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Vector3
 from sensor_msgs.msg import JointState
 from simulation_interfaces.action import SimulateSteps
 from simulation_interfaces.msg import (
@@ -12,12 +13,14 @@ from simulation_interfaces.msg import (
     EntityCategory,
     EntityFilters,
     EntityState,
+    Resource,
     Result,
     SimulationState,
     SimulatorFeatures,
     TagsFilter,
 )
 from simulation_interfaces.srv import (
+    DeleteEntity,
     GetEntities,
     GetEntitiesStates,
     GetEntityBounds,
@@ -25,9 +28,11 @@ from simulation_interfaces.srv import (
     GetEntityState,
     GetSimulationState,
     GetSimulatorFeatures,
+    GetSpawnables,
     ResetSimulation,
     SetEntityState,
     SetSimulationState,
+    SpawnEntity,
     StepSimulation,
 )
 
@@ -337,6 +342,42 @@ def test_states_that_cannot_be_set_are_rejected(call):
     ):
         found, reply = call(SetEntityState, entity=entity, state=desired, **flags)
         assert found == code, (entity, flags, reply.result.error_message)
+
+
+def test_nothing_is_spawned_and_the_reason_is_given(call, tmp_path):
+    kind, urdf = SpawnEntity.Response, load_arm("three_link").urdf
+    file, broken = tmp_path / "arm.urdf", tmp_path / "broken.urdf"
+    file.write_text(urdf)
+    broken.write_text(urdf.replace('<mass value="', '<mass value="-', 1))
+    lacking = tmp_path / "lacking.urdf"
+    lacking.write_text(
+        re.sub("<box[^>]*>|<cylinder[^>]*>", '<mesh filename="a.stl"/>', urdf, count=1)
+    )
+    far = PoseStamped(pose=Pose(orientation=Quaternion(w=0.0)))
+    unsupported = Result.RESULT_FEATURE_UNSUPPORTED
+    for resource, fields, code, text in (
+        ({}, {"name": "b"}, kind.NO_RESOURCE, "are empty"),
+        ({"uri": "http://x/y.urdf"}, {}, kind.UNSUPPORTED_FORMAT, "expected a file"),
+        ({"uri": str(tmp_path / "none.urdf")}, {}, kind.RESOURCE_PARSE_ERROR, "none.urdf"),
+        ({"uri": str(lacking)}, {}, kind.MISSING_ASSETS, "a.stl"),
+        ({"resource_string": lacking.read_text()}, {}, kind.UNSUPPORTED_ASSETS, "a.stl"),
+        ({"uri": str(file)}, {"name": "a b"}, kind.NAME_INVALID, "name = 'a b'"),
+        ({"uri": str(broken)}, {}, kind.RESOURCE_PARSE_ERROR, "is negative; give the mass"),
+        ({"resource_string": "<robot"}, {}, kind.RESOURCE_PARSE_ERROR, "not well-formed"),
+        ({"resource_string": urdf}, {"name": "five_dof"}, kind.NAME_NOT_UNIQUE, "'five_dof'"),
+        ({"uri": str(file)}, {"entity_namespace": "a b"}, kind.NAMESPACE_INVALID, "'a b'"),
+        ({"uri": f"file://{file}"}, {"initial_pose": far}, kind.INVALID_POSE, "quaternion"),
+        ({"uri": f"file://{file}"}, {}, unsupported, "'three_link' is valid"),
+        ({"uri": str(file)}, {"name": "five_dof", "allow_renaming": True}, unsupported, "is valid"),
+    ):  # fmt: skip
+        found, reply = call(SpawnEntity, entity_resource=Resource(**resource), **fields)
+        assert (found, text in reply.result.error_message) == (code, True), reply.result
+    assert call(GetEntities)[1].entities == NAMES
+    code, reply = call(GetSpawnables, sources=["mine"])
+    assert (code, reply.spawnables, reply.result.error_message[:14]) == (OK, [], "sources = mine")
+    assert call(DeleteEntity, entity="car")[0] == Result.RESULT_NOT_FOUND
+    code, reply = call(DeleteEntity, entity=TOOL)
+    assert (code, "one arm is simulated" in reply.result.error_message) == (unsupported, True)
 
 
 def test_root_names_and_quitting(ros):

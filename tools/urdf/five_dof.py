@@ -11,15 +11,9 @@ from math import pi
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.mdh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid, cylinder, sphere
-from arm_dynamics.model.urdf_writer import JointSpec, MotorSpec
+from arm_dynamics.model.urdf_writer import ROS2_CONTROL_TOPICS, JointSpec, MotorSpec
 
 NAME = "five_dof"
-TOPICS = {
-    "joint_commands_topic": "joint_commands",
-    "joint_states_topic": "joint_states",
-    # By default the plugin suppresses commands while positions are near the command.
-    "trigger_joint_command_threshold": "-1",
-}
 SUPPLY = 12.0
 """Supply voltage of the motors [V]."""
 STOP = (50.0, 5.0)
@@ -104,7 +98,7 @@ def urdf_text(damping: float = 0.0) -> str:
         tool=TOOL,
         tool_shapes=(sphere(0.012, 0.0).with_material("red"),),
         materials=MATERIALS,
-        hardware=TOPICS,
+        hardware=ROS2_CONTROL_TOPICS,
         comment=COMMENT.strip("\n"),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from arm_dynamics.model.mdh import MdhLink, MdhRow
 from arm_dynamics.model.mdh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
-from arm_dynamics.model.urdf_writer import JointSpec, MotorSpec
-from tools.urdf.five_dof import MATERIALS, TOPICS
+from arm_dynamics.model.urdf_writer import ROS2_CONTROL_TOPICS, JointSpec, MotorSpec
+from tools.urdf.five_dof import MATERIALS
 
 
 def free_link(
@@ -51,7 +51,7 @@ def urdf_text(
         tool=tool,
         tool_shapes=(sphere(0.02, 0.0).with_material("red"),),
         materials=MATERIALS,
-        hardware=TOPICS,
+        hardware=ROS2_CONTROL_TOPICS,
         comment=comment.strip("\n"),
     )
 

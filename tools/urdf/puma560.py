@@ -15,8 +15,8 @@ from arm_dynamics.core.arrays import as_readonly
 from arm_dynamics.model.dh import DhLink, DhRow
 from arm_dynamics.model.dh import urdf_text as chain_urdf_text
 from arm_dynamics.model.solids import Solid
-from arm_dynamics.model.urdf_writer import JointSpec, MotorSpec
-from tools.urdf.five_dof import MATERIALS, TOPICS
+from arm_dynamics.model.urdf_writer import ROS2_CONTROL_TOPICS, JointSpec, MotorSpec
+from tools.urdf.five_dof import MATERIALS
 from tools.urdf.puma560_visuals import BASE, TOOL_SHAPES, VISUALS
 
 NAME = "puma560"
@@ -128,7 +128,7 @@ def urdf_text() -> str:
         base=BASE,
         tool_shapes=TOOL_SHAPES,
         materials=MATERIALS,
-        hardware=TOPICS,
+        hardware=ROS2_CONTROL_TOPICS,
         comment=COMMENT.strip("\n"),
     )
 

@@ -14,13 +14,14 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
 from arm_dynamics.model.urdf_writer import (
+    ROS2_CONTROL_TOPICS,
     ArmDescription,
     ChainSegment,
     JointSpec,
     MotorSpec,
     format_urdf,
 )
-from tools.urdf.five_dof import MATERIALS, TOPICS
+from tools.urdf.five_dof import MATERIALS
 
 NAME = "seven_dof_can"
 TOOL = 0.1145
@@ -124,7 +125,7 @@ def urdf_text() -> str:
         tool_rotation=as_readonly(turns[-1].T),
         tool_shapes=(sphere(0.01, 0.0).with_material("red"),),
         materials=MATERIALS,
-        hardware=TOPICS | WIRES,
+        hardware=ROS2_CONTROL_TOPICS | WIRES,
         comment=COMMENT.strip("\n"),
     )
     return format_urdf(arm)

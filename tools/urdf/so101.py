@@ -15,13 +15,14 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.model.solids import Solid, box, cylinder, sphere
 from arm_dynamics.model.urdf_writer import (
+    ROS2_CONTROL_TOPICS,
     ArmDescription,
     ChainSegment,
     JointSpec,
     MotorSpec,
     format_urdf,
 )
-from tools.urdf.five_dof import MATERIALS, TOPICS
+from tools.urdf.five_dof import MATERIALS
 
 NAME = "so101"
 TOOL = (-0.0079, -0.0002, -0.0981)
@@ -144,7 +145,7 @@ def urdf_text(volts: str = "12") -> str:
         tool_link="wrist_roll_link",
         tool_shapes=(sphere(0.005, 0.0).with_material("red"),),
         materials=MATERIALS,
-        hardware=TOPICS | WIRES,
+        hardware=ROS2_CONTROL_TOPICS | WIRES,
         comment=COMMENT.strip("\n").replace("for 12 V", f"for {volts} V"),
     )
     return format_urdf(arm)

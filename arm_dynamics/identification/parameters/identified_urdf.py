@@ -36,6 +36,7 @@ from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit.inertia import MIN_MASS, POINT, TENSOR
 from arm_dynamics.model.audit.robot import MANY_COORDINATES, ONE_COORDINATE, Robot, end
 from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.ros2_control import control_joint
 from arm_dynamics.model.urdf_text import (
     Element,
     UrdfText,
@@ -44,7 +45,12 @@ from arm_dynamics.model.urdf_text import (
     element_text,
     set_params,
 )
-from arm_dynamics.model.urdf_writer import ROS2_CONTROL_PLUGIN, format_number, format_numbers
+from arm_dynamics.model.urdf_writer import (
+    ROS2_CONTROL_PLUGIN,
+    ROS2_CONTROL_TOPICS,
+    format_number,
+    format_numbers,
+)
 from arm_dynamics.model.xml_source import parse_xml
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.01, 0.0)
@@ -57,12 +63,6 @@ ROUNDING = 1e-9
 """Relative difference below which a value is unchanged and a moment as 0."""
 MARK = "identified"
 """First word of the comments, which a later identification replaces."""
-TOPICS = {
-    "joint_commands_topic": "joint_commands",
-    "joint_states_topic": "joint_states",
-    "trigger_joint_command_threshold": "-1",
-}
-"""Params of a new <ros2_control> block: topics of the simulator."""
 NO_DEVIATIONS: Mapping[str, float] = MappingProxyType({})
 ASCII = str.maketrans({"·": " ", "²": "^2", "Ω": "ohm"})
 INERTIAL_UNITS = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
@@ -385,7 +385,9 @@ class _Writer:
             self.text.append(blocks[0], "\n".join(missing))
         elif any(params for _, params, _ in self._control.values()) and not blocks:
             hardware = [element_text("plugin", {}, ROS2_CONTROL_PLUGIN)]
-            hardware += [element_text("param", {"name": n}, text) for n, text in TOPICS.items()]
+            hardware += [
+                element_text("param", {"name": n}, t) for n, t in ROS2_CONTROL_TOPICS.items()
+            ]
             children = [element_text("hardware", {}, children=hardware), *missing]
             named = {"name": self.file.name, "type": "system"}
             block = element_text("ros2_control", named, children=children)
@@ -394,16 +396,7 @@ class _Writer:
     def _control_joint(self, joint: Joint, params: dict[str, str]) -> str:
         """Return a <joint> of <ros2_control> with its interfaces."""
         command = "position" if joint.actuator == "rate_limited" else "effort"
-        initial = format_number(self.file.joints[self.file.index(joint.name)].initial)
-        start = element_text("param", {"name": "initial_value"}, initial)
-        children = [
-            element_text("command_interface", {"name": command}),
-            element_text("state_interface", {"name": "position"}, children=[start]),
-            element_text("state_interface", {"name": "velocity"}),
-            element_text("state_interface", {"name": "effort"}),
-            *(element_text("param", {"name": name}, text) for name, text in params.items()),
-        ]
-        return element_text("joint", {"name": joint.name}, children=children)
+        return control_joint(self.file.joints[self.file.index(joint.name)], command, params)
 
     def _set_child(self, parent: Element, tag: str, given: dict[str, str]) -> None:
         child, element = parent.find(tag), element_text(tag, given)

@@ -1,7 +1,8 @@
 """Services and action of the standard simulation_interfaces for one simulated arm.
 
 The entities are the arm, by its name, and each of its links, ``<arm>/<link>``. Of the standard this
-simulator offers features, states, steps, resets and entities; it has no worlds and spawns nothing.
+simulator offers features, states, steps, resets and entities; it has no worlds. One arm is the
+whole simulation: requests to spawn and delete are checked and rejected with the reason.
 One step is one control period. Names are private (``~/get_entities``); the parameter
 ``simulation_interfaces_prefix`` = "/" gives the names of Isaac Sim.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,10 @@ from arm_dynamics.dynamics.kinematics.frames import acceleration, link_poses, po
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from arm_dynamics.dynamics.kinematics.link_points import BoundingBox, LinkPoints
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.audit import audit_urdf
+from arm_dynamics.model.audit.fault import format_report
+from arm_dynamics.model.description_file import read_urdf
+from arm_dynamics.model.xml_source import parse_xml
 from arm_dynamics.ros.messages.conversions import Frames, header, placed, pose_message
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.pacing import wall_timer
@@ -73,6 +79,10 @@ FEATURES = (
     SimulatorFeatures.STEP_SIMULATION_MULTIPLE,
     SimulatorFeatures.STEP_SIMULATION_ACTION,
 )
+NAME = re.compile(r"[\w.-]+")
+"""Name of an entity; ``/`` separates arm and link."""
+NAMESPACE = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
+"""ROS namespace."""
 SAME_POSE = 1e-9
 """Difference [m, and of rotation matrices] up to which a pose is the present one."""
 
@@ -126,6 +136,9 @@ class SimulationInterfaces:
             srv.GetEntityInfo: self._get_entity_info,
             srv.GetEntityBounds: self._get_entity_bounds,
             srv.SetEntityState: self._set_entity_state,
+            srv.GetSpawnables: self._get_spawnables,
+            srv.SpawnEntity: self._spawn,
+            srv.DeleteEntity: self._delete,
         }
         try:
             for kind, work in services.items():
@@ -318,6 +331,65 @@ class SimulationInterfaces:
             if q is not None:
                 self._control.reset(q, entity)
 
+    # --- spawning
+
+    def _get_spawnables(self, request: Any, response: Any) -> None:
+        """Return no spawnables; sources are listed as not recognized, as by the standard."""
+        if request.sources:
+            text = f"sources = {', '.join(request.sources)}; expected none: nothing can be spawned"
+            response.result.error_message = text
+
+    def _spawn(self, request: Any, response: Any) -> None:
+        """Reject an entity: with the first fault of the request, else as not supported."""
+        kind, resource = srv.SpawnEntity.Response, getattr(request, "entity_resource", request)
+        name, text = request.name, resource.resource_string
+        if resource.uri:
+            scheme, separator, rest = resource.uri.partition("://")
+            if separator and scheme != "file":
+                problem = f"uri = '{resource.uri}'; expected a file or file://"
+                raise Failure(kind.UNSUPPORTED_FORMAT, problem)
+            path = Path(rest if separator else resource.uri)
+            folder: Path | None = path.parent
+            try:
+                text = read_urdf(path)
+            except ConfigError as error:
+                raise Failure(kind.RESOURCE_PARSE_ERROR, str(error)) from error
+        elif text:
+            folder = None
+        else:
+            raise Failure(kind.NO_RESOURCE, "uri and resource_string are empty; expected a URDF")
+        faults = audit_urdf(text, folder)
+        if any(fault.severity == "error" for fault in faults):
+            report = format_report(resource.uri or "resource_string", faults)
+            raise Failure(kind.RESOURCE_PARSE_ERROR, report)
+        for fault in (f for f in faults if f.element.endswith("filename>")):
+            missing = fault.problem.startswith("does not exist")
+            code = kind.MISSING_ASSETS if missing else kind.UNSUPPORTED_ASSETS
+            raise Failure(code, str(fault))
+        name = name or parse_xml(text).get("name") or ""
+        if not NAME.fullmatch(name):
+            raise Failure(kind.NAME_INVALID, f"name = '{name}'; expected letters, digits, _ . -")
+        if not request.allow_renaming and name in self._entities.names:
+            raise Failure(kind.NAME_NOT_UNIQUE, f"name = '{name}' is an entity of this simulation")
+        if request.entity_namespace and not NAMESPACE.fullmatch(request.entity_namespace):
+            text = f"entity_namespace = '{request.entity_namespace}'; expected /name/name"
+            raise Failure(kind.NAMESPACE_INVALID, text)
+        try:
+            placed(name, request.initial_pose.pose.position, request.initial_pose.pose.orientation)
+        except InvalidValue as error:
+            raise Failure(kind.INVALID_POSE, str(error)) from error
+        text = (
+            f"'{name}' is valid, but one arm is simulated; start another simulator in a namespace"
+        )
+        raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, f"{text}: arm:=FILE namespace:=/NAME")
+
+    def _delete(self, request: Any, _: Any) -> None:
+        """Reject a deletion: the arm is the whole simulation."""
+        self._entities.link(request.entity)
+        ends = f"state {_listed([SimulationState.STATE_QUITTING])} ends it"
+        text = f"'{request.entity}' cannot be deleted: one arm is simulated; {ends}"
+        raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, text)
+
 
 class StepRequest:
     """Requested steps: ``progress()`` returns the completed ones and whether they ended."""
@@ -342,6 +414,11 @@ class Entities:
             f"{arm.name}/{link}": link for link in link_poses(arm, arm.configuration("initial"))
         }
         self._points = LinkPoints(arm)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all entities."""
+        return tuple(self._links)
 
     def link(self, entity: str) -> str:
         """Return the link of an entity, the base of the arm; raise Failure for another name."""

@@ -101,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
             page = stack.enter_context(open_page(arm, args.page_port, on_emergency=stop))
             print(page.url)
         loop, duration = ControlLoop(driver, controller, events), args.duration or float("inf")
-        with torque_session(loop, driver, period) as session:
+        with torque_session({"": loop}, loop.step, period) as session:
             interrupted = not run_cycles(
                 session, loop, driver, duration, excitation=excitation, page=page, log=log
             )

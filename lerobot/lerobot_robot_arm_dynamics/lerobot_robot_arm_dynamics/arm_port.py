@@ -15,7 +15,7 @@ from lerobot.teleoperators import Teleoperator
 from lerobot.utils.constants import HF_LEROBOT_CALIBRATION
 from numpy.typing import ArrayLike, NDArray
 
-from arm_dynamics import ArmModel, ConfigError, DriverFault, InvalidValue, load_arm
+from arm_dynamics import ArmDynamicsError, ArmModel, DriverFault, InvalidValue, load_arm
 from arm_dynamics.hardware import (
     Driver,
     EmulatorProcess,
@@ -85,7 +85,7 @@ class ArmPort:
         self._emulator: EmulatorProcess | None = None
         self._motors = config.driver
         if config.driver in ("simulated", "emulated"):
-            with suppress(ConfigError):  # a simulated arm needs no motors
+            with suppress(ArmDynamicsError):  # a simulated arm needs no motors
                 self._motors = read_hardware_info(self.arm).settings.get("driver", "")
         self.calibration: LeRobotCalibration | None = None
         if self._motors == "feetech":
